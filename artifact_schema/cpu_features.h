@@ -12,6 +12,7 @@ enum CpuFeature : uint64_t {
   kCpuX86_64v4 = uint64_t{1} << 2,    // AVX-512 F, BW, CD, DQ, VL
   kCpuAvx512Vnni = uint64_t{1} << 3,  // AVX-512 VNNI: products of bytes
   kCpuAvx512Bf16 = uint64_t{1} << 4,  // AVX-512 BF16: products of pairs of bf16
+  kCpuAmx = uint64_t{1} << 5,         // AMX tiles of int8 and of bf16, which the process may use
   kCpuAarch64 = uint64_t{1} << 32,    // the architecture, with NEON
 };
 
@@ -20,7 +21,8 @@ inline constexpr uint64_t kFeaturesX86_64v3 = kCpuX86_64 | kCpuX86_64v3;
 inline constexpr uint64_t kFeaturesX86_64v4 = kFeaturesX86_64v3 | kCpuX86_64v4;
 inline constexpr uint64_t kFeaturesX86_64v4Vnni = kFeaturesX86_64v4 | kCpuAvx512Vnni;
 inline constexpr uint64_t kFeaturesX86_64v4Bf16 = kFeaturesX86_64v4Vnni | kCpuAvx512Bf16;
+inline constexpr uint64_t kFeaturesX86_64v4Amx = kFeaturesX86_64v4Bf16 | kCpuAmx;
 inline constexpr uint64_t kFeaturesAarch64 = kCpuAarch64;
-inline constexpr uint64_t kKnownCpuFeatures = kFeaturesX86_64v4Bf16 | kFeaturesAarch64;
+inline constexpr uint64_t kKnownCpuFeatures = kFeaturesX86_64v4Amx | kFeaturesAarch64;
 
 }  // namespace gart

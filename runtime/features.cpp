@@ -6,6 +6,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace gart {
@@ -27,9 +29,9 @@ uint32_t saved_state() {
 }
 
 uint64_t detect() {
-  uint32_t a = 0, b = 0, c1 = 0, d = 0, b7 = 0, c = 0, a71 = 0, c71 = 0, c_extended = 0;
+  uint32_t a = 0, b = 0, c1 = 0, d = 0, b7 = 0, c = 0, a71 = 0, c71 = 0, c_extended = 0, d7 = 0;
   __get_cpuid(1, &a, &b, &c1, &d);
-  __get_cpuid_count(7, 0, &a, &b7, &c, &d);
+  __get_cpuid_count(7, 0, &a, &b7, &c, &d7);
   if (a > 0) __get_cpuid_count(7, 1, &a71, &b, &c71, &d);  // a: the number of the leaf's last part
   __get_cpuid(0x80000001, &a, &b, &c_extended, &d);
   uint64_t features = kCpuX86_64;
@@ -44,6 +46,9 @@ uint64_t detect() {
   if (v4) features |= kCpuX86_64v4;
   if (v4 && all_set(c, {11})) features |= kCpuAvx512Vnni;
   if (v4 && all_set(a71, {5})) features |= kCpuAvx512Bf16;
+  if (v4 && all_set(d7, {22, 24, 25}) &&  // AMX: BF16, TILE, INT8
+      all_set(state, {17, 18}))
+    features |= kCpuAmx;
   return features;
 }
 #elif defined(__aarch64__)
@@ -54,6 +59,16 @@ uint64_t detect() { return 0; }
 
 }  // namespace
 
+bool may_use_tiles() {
+#if defined(__x86_64__)
+  constexpr long kArchRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, since Linux 5.16; XCR0's bit
+  static const bool given = syscall(SYS_arch_prctl, kArchRequestPermission, kTileData) == 0;
+  return given;
+#else
+  return false;
+#endif
+}
+
 uint64_t cpu_features() {
   static const uint64_t features = detect();
   return features;
@@ -62,7 +77,8 @@ uint64_t cpu_features() {
 std::string cpu_feature_names(uint64_t features) {
   constexpr std::pair<uint64_t, const char*> kNames[] = {
       {kCpuX86_64, "x86-64"},           {kCpuX86_64v3, "x86-64-v3"},      {kCpuX86_64v4, "x86-64-v4"},
-      {kCpuAvx512Vnni, "AVX-512 VNNI"}, {kCpuAvx512Bf16, "AVX-512 BF16"}, {kCpuAarch64, "aarch64"}};
+      {kCpuAvx512Vnni, "AVX-512 VNNI"}, {kCpuAvx512Bf16, "AVX-512 BF16"}, {kCpuAmx, "AMX"},
+      {kCpuAarch64, "aarch64"}};
   std::string names;
   for (const auto& [bit, name] : kNames) {
     if ((features & bit) != 0) names += (names.empty() ? "" : ", ") + std::string(name);

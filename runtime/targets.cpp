@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "artifact_schema/cpu_features.h"
 #include "artifact_schema/verify.h"
 #include "runtime/errors.h"
 #include "runtime/features.h"
@@ -47,16 +48,28 @@ std::string target_list(const fb::Manifest& manifest, TargetsOf which) {
   return names.empty() ? "none" : names;
 }
 
+/// What the CPU has and the process may use; the system is asked only where the model has code for it.
+uint64_t usable_features(const fb::Manifest& manifest) {
+  const uint64_t cpu = cpu_features();
+  for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
+    const uint64_t wanted = manifest.targets()->Get(i)->features();
+    if ((wanted & kCpuAmx) != 0 && (wanted & ~cpu) == 0 && !may_use_tiles()) return cpu & ~kCpuAmx;
+  }
+  return cpu;
+}
+
 uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& options) {
   const std::string& asked = options.target;
-  const uint64_t cpu = cpu_features();
+  const uint64_t cpu = usable_features(manifest);
   int64_t best = -1;
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
     const fb::Target& target = *manifest.targets()->Get(i);
     if (target.kind() != fb::TargetKind::cpu || (!asked.empty() && view_of(target.name()) != asked)) continue;
     const uint64_t missing = target.features() & ~cpu;
     if (missing != 0 && !asked.empty()) {
-      fail(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing), ", which this CPU lacks");
+      const bool has = (missing & ~cpu_features()) == 0;
+      fail(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing),
+           has ? ", which the system does not let this process use" : ", which this CPU lacks");
     }
     if (missing != 0 || !has_plans(manifest, i, options)) continue;
     if (best < 0 || target.features() > manifest.targets()->Get(static_cast<uint32_t>(best))->features()) best = i;

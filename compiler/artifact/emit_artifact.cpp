@@ -22,6 +22,7 @@ uint64_t features_of(const Target& target) {
   if (target.name == "x86-64-v4") return gart::kFeaturesX86_64v4;
   if (target.name == "x86-64-v4-vnni") return gart::kFeaturesX86_64v4Vnni;
   if (target.name == "x86-64-v4-bf16") return gart::kFeaturesX86_64v4Bf16;
+  if (target.name == "x86-64-v4-amx") return gart::kFeaturesX86_64v4Amx;
   if (target.name == "aarch64") return gart::kFeaturesAarch64;
   GCG_CHECK(false, "no CPU features are known for target ", target.name);
 }

@@ -30,6 +30,7 @@ const std::vector<Target>& table() {
       cpu("x86-64-v3"),      cpu("x86-64-v4"),
       cpu("x86-64-v4-vnni"),                                            // x86-64-v4 that multiplies bytes
       cpu("x86-64-v4-bf16"),                                            // ... and pairs of bf16
+      cpu("x86-64-v4-amx"),                                             // ... and tiles of either
       cpu("aarch64"),        cuda("sm_75", 75),                         // Turing: T4
       cuda("sm_80", 80),                                                // Ampere: A100
       cuda("sm_86", 86),                                                // RTX 30
@@ -89,7 +90,8 @@ std::string meant_target(const std::string& name) {
       {"avx2", "x86-64-v3"},      {"x8664", "x86-64-v3"},
       {"amd64", "x86-64-v3"},     {"avx512", "x86-64-v4"},
       {"vnni", "x86-64-v4-vnni"}, {"avx512vnni", "x86-64-v4-vnni"},
-      {"bf16", "x86-64-v4-bf16"}, {"avx512bf16", "x86-64-v4-bf16"}};
+      {"bf16", "x86-64-v4-bf16"}, {"avx512bf16", "x86-64-v4-bf16"},
+      {"amx", "x86-64-v4-amx"},   {"sapphirerapids", "x86-64-v4-amx"}};
   const std::string asked = spelling(name);
   if (const auto it = elsewhere.find(asked); it != elsewhere.end()) return it->second;
   for (const Target& t : table())

@@ -192,8 +192,9 @@ class Reports(CliCase):
         for options in (("halves.onnx",), ("model.onnx", "--precision", "bf16")):
             self.accepted("compile", *options, "-o", "halves.gart")
             targets = [t["name"] for t in json.loads(self.accepted("inspect", "halves.gart", "--json"))["targets"]]
-            self.assertEqual(targets[:3], ["x86-64-v3", "x86-64-v4", "x86-64-v4-bf16"])
-        self.assertNotIn("x86-64-v4-bf16", self.accepted("inspect", "model.gart"))
+            self.assertEqual(targets[:4], ["x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-v4-amx"])
+        for target in ("x86-64-v4-bf16", "x86-64-v4-amx"):
+            self.assertNotIn(target, self.accepted("inspect", "model.gart"))
 
     def test_a_plan_without_temporaries_has_no_arena(self):
         self.save("one.onnx", HEADER + "one (float[4, 8] x) => (float[4, 8] z) { z = Neg(x) }")

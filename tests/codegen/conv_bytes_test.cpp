@@ -116,7 +116,8 @@ class ConvBytes : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, ConvBytes, testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni"),
+INSTANTIATE_TEST_SUITE_P(Targets, ConvBytes,
+                         testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx"),
                          [](const auto& target) { return target.param.substr(target.param.rfind('-') + 1); });
 
 TEST_P(ConvBytes, KernelsStridesAndPads) {
@@ -174,7 +175,7 @@ TEST_P(ConvBytes, NarrowWeights) {
 }
 
 TEST(ConvBytesPlan, CompilesForEveryTarget) {
-  for (const char* target : {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "aarch64"})
+  for (const char* target : {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx", "aarch64"})
     for (const int64_t groups : {1, 32}) {
       ConvCase c = conv_case(32, 9, 32, 3, 1, 1);
       c.groups = groups;

@@ -83,7 +83,7 @@ class Quads : public testing::TestWithParam<std::string> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, Quads, testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni"),
+INSTANTIATE_TEST_SUITE_P(Targets, Quads, testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx"),
                          [](const auto& target) { return target.param.substr(target.param.rfind('-') + 1); });
 
 TEST_P(Quads, EveryHeightAndDepth) {
@@ -97,6 +97,8 @@ TEST_P(Quads, EveryWidth) {
   for (int64_t n : {1, 7, 8, 16, 17, 48, 49, 96, 130}) check({.m = 12, .n = n, .k = 40});
 }
 
+TEST_P(Quads, ManyRows) { check({.m = 1300, .n = 20, .k = 36, .symbolic_m = true}); }
+
 TEST_P(Quads, BatchesAndRowsApart) { check({.batch = 3, .m = 12, .n = 60, .k = 40, .gap = 3}); }
 
 TEST_P(Quads, SymbolicRows) {
@@ -106,7 +108,7 @@ TEST_P(Quads, SymbolicRows) {
 TEST_P(Quads, NothingSaturates) { check({.m = 9, .n = 48, .k = 64, .extreme = true}); }
 
 TEST(QuadsPlan, CompilesForEveryTarget) {
-  for (const char* target : {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "aarch64"}) {
+  for (const char* target : {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx", "aarch64"}) {
     const Kernel kernel = kernel_of({.m = 7, .n = 100, .k = 64, .symbolic_m = true});
     EXPECT_FALSE(cpu::make_cpu_backend()->compile({&kernel}, *find_target(target), 1).code.empty());
   }

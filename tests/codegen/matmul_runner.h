@@ -12,12 +12,14 @@
 #include "codegen/cpu/cpu_backend.h"
 #include "compiler/kernel/backend.h"
 #include "compiler/support/error.h"
+#include "tests/codegen/amx_emulator.h"
 
 namespace gcg::test {
 
-/// Does this machine execute code for that target?
+/// Does this machine execute code for that target? Tiles are emulated where only they are missing.
 inline bool can_run(const std::string& target) {
 #if defined(__x86_64__)
+  if (target == "x86-64-v4-amx") return can_run("x86-64-v4-bf16") && provide_amx();
   if (target == "x86-64-v4-bf16") return can_run("x86-64-v4-vnni") && __builtin_cpu_supports("avx512bf16");
   if (target == "x86-64-v4-vnni") return can_run("x86-64-v4") && __builtin_cpu_supports("avx512vnni");
   if (target == "x86-64-v4") return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");

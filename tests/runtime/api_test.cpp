@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "artifact_schema/cpu_features.h"
+#include "runtime/features.h"
 #include "tests/runtime/models.h"
 
 namespace gart {
@@ -156,6 +157,28 @@ TEST(ApiLoad, TheBestTargetIsChosenUnlessOneIsAskedFor) {
   b.content.manifest.targets[0]->features = own ^ (kCpuX86_64 | kCpuAarch64);
   EXPECT_NE(test::load_model(b).error().message.find("the model has code for base, better; this CPU offers"),
             std::string::npos);
+}
+
+/// A CPU without tiles, or a system that keeps them back, runs the next best code and says why not the other.
+TEST(ApiLoad, CodeForTilesIsTakenWhereTheyMayBeUsed) {
+  test::ArtifactBuilder b = test::add_and_double();
+  b.copy_plan().target = 1;
+  auto tiles = std::make_unique<fb::TargetT>(*b.content.manifest.targets[0]);
+  b.content.manifest.targets[0]->name = "base";
+  b.content.manifest.targets[0]->features = 0;
+  tiles->name = "tiles";
+  tiles->features = kFeaturesX86_64v4Amx;
+  b.content.manifest.targets.push_back(std::move(tiles));
+  b.content.code.push_back(b.content.code[0]);
+  const bool has = (kFeaturesX86_64v4Amx & ~cpu_features()) == 0, may = has && may_use_tiles();
+  EXPECT_EQ(test::load_model(b)->target(), may ? "tiles" : "base");
+  const Result<Program> asked = test::load_model(b, {.target = "tiles"});
+  ASSERT_EQ(bool(asked), may);
+  if (may) return;
+  EXPECT_NE(asked.error().message.find("target 'tiles' needs "), std::string::npos) << asked.error().message;
+  EXPECT_NE(asked.error().message.find(has ? "AMX, which the system does not let" : "AMX, which this CPU lacks"),
+            std::string::npos)
+      << asked.error().message;
 }
 
 TEST(ApiLoad, ShapesWithoutAPlan) {

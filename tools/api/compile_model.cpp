@@ -58,6 +58,7 @@ std::vector<std::string> default_targets(const std::vector<std::string>& gpus, c
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
   if (bytes) targets.push_back("x86-64-v4-vnni");
   if (halves) targets.push_back("x86-64-v4-bf16");
+  if (bytes || halves) targets.push_back("x86-64-v4-amx");
   targets.insert(targets.end(), gpus.begin(), gpus.end());
   if (!fleet) return targets;
   for (const gcg::FleetDevice& device : fleet->devices) {

@@ -4,6 +4,7 @@
 #include "codegen/cpu/contractions/conv_plan.h"
 #include "codegen/cpu/contractions/conv_row.h"
 #include "codegen/cpu/contractions/conv_tile.h"
+#include "codegen/cpu/contractions/conv_tiled.h"
 #include "codegen/cpu/contractions/conv_widen.h"
 #include "codegen/cpu/contractions/conv_winograd.h"
 #include "codegen/cpu/llvm/emit.h"
@@ -300,7 +301,10 @@ class ConvEmitter : IndexArithmetic {
 }  // namespace
 
 KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel&, const ConvKernel& conv) {
-  return conv.winograd > 0 ? emit_winograd_conv(f, conv) : ConvEmitter(f, conv).emit();
+  if (conv.winograd > 0) return emit_winograd_conv(f, conv);
+  const DType weights = f.kernel().operands[static_cast<size_t>(conv.weights)].dtype;
+  const ConvPlan plan = plan_conv(conv, f.target(), /*flat_allowed=*/false, weights);
+  return is_tiled(conv, f.target(), plan) ? emit_tiled_conv(f, conv, plan) : ConvEmitter(f, conv).emit();
 }
 
 }  // namespace gcg::cpu

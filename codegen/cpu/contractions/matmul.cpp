@@ -1,8 +1,9 @@
 // C = epilogue(A * B): the loop over tasks, their operands, and the epilogue that stores the result.
+#include "codegen/cpu/contractions/matmul_epilogue.h"
 #include "codegen/cpu/contractions/matmul_pack.h"
 #include "codegen/cpu/contractions/matmul_plan.h"
+#include "codegen/cpu/contractions/matmul_rows.h"
 #include "codegen/cpu/contractions/matmul_tile.h"
-#include "codegen/cpu/expressions/expr_emitter.h"
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/llvm/function_builder.h"
 #include "compiler/kernel/machine.h"
@@ -11,21 +12,21 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t stream_ahead = 4096;  // bytes fetched ahead when every panel is used once
-constexpr int epilogue_vectors = 3;     // side by side, to hide the latency of the epilogue's arithmetic
 
 class MatMulEmitter {
  public:
   using Values = FunctionBuilder::Values;
 
-  MatMulEmitter(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul)
+  MatMulEmitter(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul, const MatMulPlan& plan)
       : f_(f),
         ir_(f.ir()),
         kernel_(kernel),
         matmul_(matmul),
         element_(kernel.operands[static_cast<size_t>(matmul.a.operand)].dtype),
         right_(kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype),
-        plan_(plan_matmul(matmul, f.target(), multiply(), right_)),
-        expr_(f) {}
+        plan_(plan),
+        state_(f),
+        epilogue_(f, matmul, plan) {}
 
   KernelEmission emit() {
     // A task is `grain` units; a unit is a row tile of a panel.
@@ -40,9 +41,11 @@ class MatMulEmitter {
       taller_ = ir_.CreateSRem(m_, tiles_);
       block_tiles_ = f_.dim(plan_.block_tiles);
       prepare_prefetch();
+      begin_tiles();
       llvm::Value* last = ir_.CreateSDiv(ir_.CreateSub(end_, f_.i64(1)), block_tiles_);
       f_.for_loop(ir_.CreateSDiv(begin_, block_tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
                   [&](llvm::Value* group) { panel(group); });
+      if (plan_.tiled) state_.release();
     });
     return {plan_.tasks(), plan_.scratch_bytes(), plan_.note()};
   }
@@ -54,18 +57,11 @@ class MatMulEmitter {
     llvm::Value* column = nullptr;  // its first one, and how many it has
     llvm::Value* columns = nullptr;
     llvm::Value* tile = nullptr;      // the first of its rows
+    llvm::Value* rows = nullptr;      // number of its rows among all row blocks of all entries
     llvm::Value* a = nullptr;         // first row
     std::vector<llvm::Value*> batch;  // coordinates
   };
 
-  /// Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
-  Multiply multiply() const {
-    const bool pairs = matmul_.packed_columns > 0 && matmul_.a.column_stride.is(1) && matmul_.k.extent.is_constant() &&
-                       matmul_.k.extent.constant() % 2 == 0;
-    return pairs && right_ == DType::bf16 && f_.target().has_bf16 ? Multiply::halves
-                                                                  : multiply_of(f_.target(), element_, matmul_.narrow);
-  }
-  DType sum_type() const { return sums_floats(plan_.multiply) ? DType::f32 : DType::i32; }
   bool packed() const { return plan_.source == MatMulPlan::Source::packed; }
   llvm::Value* smin(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
   llvm::Value* smax(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
@@ -74,13 +70,15 @@ class MatMulEmitter {
   PanelTask locate(llvm::Value* group) {
     PanelTask result;
     llvm::Value* per_block = f_.dim(plan_.entries * plan_.panels);
-    result.tile = ir_.CreateMul(ir_.CreateSDiv(group, per_block), block_tiles_);
+    llvm::Value* row_block = ir_.CreateSDiv(group, per_block);
+    result.tile = ir_.CreateMul(row_block, block_tiles_);
     group = ir_.CreateSRem(group, per_block);
     llvm::Value* inner = f_.dim(packed() ? plan_.entries : plan_.panels);
     llvm::Value* outer_index = ir_.CreateSDiv(group, inner);
     llvm::Value* inner_index = ir_.CreateSRem(group, inner);
     result.panel = packed() ? outer_index : inner_index;
     llvm::Value* entry = packed() ? inner_index : outer_index;
+    result.rows = ir_.CreateAdd(ir_.CreateMul(row_block, f_.dim(plan_.entries)), entry);
     result.batch.resize(matmul_.batch.size());
     for (size_t i = matmul_.batch.size(); i-- > 0;) {
       llvm::Value* extent = f_.dim(matmul_.batch[i].extent);
@@ -128,6 +126,7 @@ class MatMulEmitter {
       tile.a_column_stride = f_.i64(DotProduct::parts(plan_.multiply) * size_of(DType::i32));
     }
     tile.prefetch_lines = lines_;
+    if (plan_.tiled) tile.state = &state_;
     read_b(g, tile);
     llvm::Value* first_task = ir_.CreateMul(group, block_tiles_);
     llvm::Value* first = ir_.CreateAdd(g.tile, smax(ir_.CreateSub(begin_, first_task), f_.i64(0)));
@@ -148,6 +147,7 @@ class MatMulEmitter {
   /// that begins.
   void chunk(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following,
              bool strips) {
+    if (narrowed_) narrowed_->make(block_of(g), from, to);
     auto block = [&](llvm::Value* k, llvm::Value* depth, llvm::Value* next, bool accumulate) {
       RowTile tile = panel;
       tile.k = depth;
@@ -161,6 +161,7 @@ class MatMulEmitter {
         return Values{};
       };
       if (!plan_.widens_panels()) return void(tiles(tile));
+      if (plan_.tiled) return void(tiles(widened_panel(tile)));
       f_.if_else(
           ir_.CreateICmpSGE(ir_.CreateSub(to, from), f_.i64(MatMulPlan::widen_tiles)),
           [&] { return tiles(widened_panel(tile)); }, [&] { return tiles(tile); });
@@ -178,8 +179,9 @@ class MatMulEmitter {
         block(k, smin(f_.i64(depth), ir_.CreateSub(f_.i64(steps), k)), next, true);
       });
     }
-    f_.for_loop(from, to, f_.i64(1),
-                [&](llvm::Value* t) { epilogue(g, row_of(t), rows_of(t), sums_of(ir_.CreateSub(t, from))); });
+    f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
+      epilogue_.store({g.batch, row_of(t), rows_of(t), g.column, g.columns, sums_of(ir_.CreateSub(t, from))});
+    });
   }
 
   /// Of the first block of k: all of it for rows so few that several sets of sums are added up at a block's end. So the
@@ -203,7 +205,8 @@ class MatMulEmitter {
         ir_.CreateAdd(ir_.CreateMul(row_of(t), f_.dim(matmul_.a.row_stride)), ir_.CreateMul(k, a_step()));
     tile.sums = sums_of(ir_.CreateSub(t, from));
     tile.a = f_.element_address(g.a, element_, offset);
-    if (plan_.widens()) tile.a = widened_rows(tile.a, rows_of(t), tile.k);
+    if (narrowed_) tile.a = narrowed_->place(block_of(g), t, k);
+    if (plan_.widens() && !narrowed_) tile.a = widened_rows(tile.a, rows_of(t), tile.k);
     return tile;
   }
 
@@ -250,6 +253,8 @@ class MatMulEmitter {
     tile.b = wide;
     tile.b_row_stride = f_.i64(plan_.panel_columns);
     tile.right = DType::f32;
+    if (plan_.tiled)  // zeros from there on, in the rows of A, too
+      tile.k = ir_.CreateAnd(ir_.CreateAdd(tile.k, f_.i64(plan_.lanes - 1)), f_.i64(-plan_.lanes));
     return tile;
   }
 
@@ -259,6 +264,14 @@ class MatMulEmitter {
     emit_widen_rows(f_, plan_, {a, element_, f_.dim(matmul_.a.row_stride), rows}, steps, to);
     return to;
   }
+
+  void begin_tiles() {
+    if (!plan_.tiled) return;
+    state_.begin();
+    if (plan_.widens())
+      narrowed_.emplace(f_, plan_, matmul_.a, element_, k_, [this](llvm::Value* tile) { return row_of(tile); });
+  }
+  RowBlock block_of(const PanelTask& g) { return {g.rows, g.a, row_of(g.tile)}; }
 
   void read_b(const PanelTask& g, RowTile& tile) {
     if (packed()) {
@@ -323,56 +336,14 @@ class MatMulEmitter {
     return ir_.CreateSelect(together_, next, ahead);
   }
 
-  // Epilogue: row by row from the sums, vectors along n.
-
-  void epilogue(const PanelTask& g, llvm::Value* row, llvm::Value* rows, llvm::Value* sums) {
-    Point point;
-    for (size_t i = 0; i < g.batch.size(); ++i) point.axes[matmul_.batch[i].id] = g.batch[i];
-    const Dim& n = matmul_.n.extent;
-    const int lanes = n.is(1) ? 1 : plan_.lanes;  // the only column may have no stride of its own
-    if (lanes > 1) point.lane_axis = matmul_.n.id;
-    point.lanes = lanes;
-    f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](llvm::Value* r) {
-      point.axes[matmul_.m.id] = ir_.CreateAdd(row, r);
-      llvm::Value* base = word_address(sums, ir_.CreateMul(r, f_.i64(plan_.panel_columns)));
-      auto vector = [&](llvm::Value* place, llvm::Value* mask) {
-        point.axes[matmul_.n.id] = ir_.CreateAdd(g.column, place);
-        point.accumulator = f_.load(base, sum_type(), place, lanes);
-        point.mask = mask;
-        expr_.store(matmul_.result, matmul_.index, matmul_.epilogue, point);
-      };
-      if (lanes == 1) return vector(f_.i64(0), nullptr);
-      llvm::Value* whole = ir_.CreateAnd(g.columns, f_.i64(-plan_.lanes));
-      whole_vectors(whole, vector);
-      if (n.is_constant() && n.constant() % plan_.lanes == 0) return;
-      f_.if_then(ir_.CreateICmpSLT(whole, g.columns),
-                 [&] { vector(whole, f_.first_lanes(ir_.CreateSub(g.columns, whole), plan_.lanes)); });
-    });
-  }
-
-  /// vector(place) for all places in [0, end), a few side by side where there are so many.
-  void whole_vectors(llvm::Value* end, const std::function<void(llvm::Value*, llvm::Value*)>& vector) {
-    const Dim& n = matmul_.n.extent;
-    int together = std::min(epilogue_vectors, plan_.panel_vectors());
-    if (n.is_constant()) together = std::min(together, std::max(1, static_cast<int>(n.constant()) / plan_.lanes));
-    llvm::Value* step = f_.i64(int64_t{together} * plan_.lanes);
-    llvm::Value* end_together = ir_.CreateMul(ir_.CreateSDiv(end, step), step);
-    f_.for_loop(f_.i64(0), end_together, step, [&](llvm::Value* place) {
-      for (int v = 0; v < together; ++v) vector(ir_.CreateAdd(place, f_.i64(int64_t{v} * plan_.lanes)), nullptr);
-    });
-    const bool always_together = n.is_constant() && n.constant() % (int64_t{together} * plan_.lanes) == 0 &&
-                                 plan_.panel_vectors() % together == 0;
-    if (together == 1 || always_together) return;
-    f_.for_loop(end_together, end, f_.i64(plan_.lanes), [&](llvm::Value* place) { vector(place, nullptr); });
-  }
-
   FunctionBuilder& f_;
   llvm::IRBuilder<>& ir_;
   const Kernel& kernel_;
   const MatMulKernel& matmul_;
   DType element_, right_;  // of A and B in memory
-  MatMulPlan plan_;
-  ExprEmitter expr_;
+  const MatMulPlan& plan_;
+  TileState state_;
+  MatMulEpilogue epilogue_;
   llvm::Value* begin_ = nullptr;  // units
   llvm::Value* end_ = nullptr;
   llvm::Value* m_ = nullptr;
@@ -386,12 +357,27 @@ class MatMulEmitter {
   llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
   llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
   llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass
+  std::optional<NarrowedRows> narrowed_;  // of tiled pairs
 };
 
 }  // namespace
 
 KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul) {
-  return MatMulEmitter(f, kernel, matmul).emit();
+  const DType right = kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype;
+  const Multiply multiply = multiply_of_product(f.target(), kernel, matmul);
+  const MatMulPlan plan = plan_matmul(matmul, f.target(), multiply, right);
+  if (!plan.tiled || matmul.m.extent.is_constant()) return MatMulEmitter(f, kernel, matmul, plan).emit();
+  // Few rows take vectors, in the same tasks: of one row tile either way.
+  CpuTarget vectors = f.target();
+  vectors.has_amx = false;
+  const MatMulPlan few = plan_matmul(matmul, vectors, multiply, right);
+  const auto emit = [&](const MatMulPlan& chosen) {
+    MatMulEmitter(f, kernel, matmul, chosen).emit();
+    return FunctionBuilder::Values{};
+  };
+  llvm::Value* are_few = f.ir().CreateICmpSLT(f.dim(matmul.m.extent), f.i64(TileKernel::least_rows));
+  f.if_else(are_few, [&] { return emit(few); }, [&] { return emit(plan); });
+  return {plan.tasks(), max(plan.scratch_bytes(), few.scratch_bytes()), plan.note()};
 }
 
 }  // namespace gcg::cpu

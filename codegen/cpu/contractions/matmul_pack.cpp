@@ -153,6 +153,14 @@ void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* p
       f.store(words, wide, DType::f32, ir.CreateAdd(row, f.i64(column), "", true, true));
     }
   });
+  if (!plan.tiled) return;
+  llvm::Value* whole = ir.CreateAnd(ir.CreateAdd(steps, f.i64(plan.lanes - 1)), f.i64(-plan.lanes));
+  f.for_loop(f.i64(0), f.i64(plan.panel_columns), f.i64(plan.lanes), [&](llvm::Value* column) {
+    f.for_loop(steps, whole, f.i64(1), [&](llvm::Value* k) {
+      f.store(llvm::Constant::getNullValue(f.type(DType::f32, plan.lanes)), wide, DType::f32,
+              ir.CreateAdd(ir.CreateMul(k, f.i64(plan.panel_columns)), column));
+    });
+  });
 }
 
 namespace {

@@ -13,7 +13,7 @@ void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixVie
                      llvm::Value* column, llvm::Value* columns, llvm::Value* panel);
 
 /// Emits wide[k][j] = panel[k][j] for k < `steps` and a panel's columns: f16 or bf16 (plan.right) as floats, or pairs
-/// of rows of bf16 as words.
+/// of rows of bf16 as words; of tiles also rows of zeros up to a multiple of 16.
 void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* panel, llvm::Value* steps,
                       llvm::Value* wide);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/contractions/microkernel.h"
+#include "codegen/cpu/contractions/tile_kernel.h"
 #include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 
@@ -55,13 +56,18 @@ constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
 /// 197x3072x768 92, 94, 92 %.
 constexpr int64_t deepest_strip = 256;  // k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
 
+/// Predicted, for L1 of 48 KiB: 36 KiB of a row tile stay there while strip after strip of 12 KiB goes by.
+constexpr int64_t deepest_tiled = 192;  // k steps
+/// Predicted, for L2 of 2 MiB: what the rows of a block take there as pairs of bf16.
+constexpr int64_t most_narrowed = 1 << 20;
+
 /// Blocks of equal depth, a multiple of a cache line of A.
 void cut_depth(MatMulPlan& plan) {
   const Dim& k = plan.steps;
   plan.k_block = k.is_constant() ? k.constant() : 0;
   if (plan.source != MatMulPlan::Source::packed || !k.is_constant()) return;
   if (!plan.fetches_together()) return;
-  const int64_t deepest = plan.strips() ? deepest_strip : deepest_block;
+  const int64_t deepest = plan.tiled ? deepest_tiled : plan.strips() ? deepest_strip : deepest_block;
   plan.k_blocks = std::max<int64_t>(1, (k.constant() + deepest - 1) / deepest);
   plan.k_block = (k.constant() / plan.k_blocks + line_words - 1) / line_words * line_words;
   plan.k_blocks = std::max<int64_t>(1, (k.constant() + plan.k_block - 1) / std::max<int64_t>(1, plan.k_block));
@@ -69,7 +75,11 @@ void cut_depth(MatMulPlan& plan) {
 
 /// Blocks of nearly equal height. A panel that a thread packs itself is used for all rows.
 void cut_rows(MatMulPlan& plan) {
-  if (plan.source == MatMulPlan::Source::packed) plan.row_blocks = max(ceil_div(plan.tiles, MatMulPlan::most_tiles), 1);
+  if (plan.tiled && plan.widens() && plan.steps.is_constant()) {
+    const int64_t tile_bytes = plan.tallest * plan.widened_row().constant() * size_of(DType::i32);
+    plan.most_tiles = std::clamp<int64_t>(most_narrowed / tile_bytes, 1, plan.most_tiles);
+  }
+  if (plan.source == MatMulPlan::Source::packed) plan.row_blocks = max(ceil_div(plan.tiles, plan.most_tiles), 1);
   plan.block_tiles = ceil_div(plan.tiles, plan.row_blocks);
 }
 
@@ -87,6 +97,7 @@ void plan_prefetch(MatMulPlan& plan) {
 }  // namespace
 
 int MatMulPlan::widest(int rows) const {
+  if (tiled) return 1;
   for (int vectors = panel_vectors(); vectors > 1; --vectors) {
     MicroKernel tile;
     tile.rows = rows;
@@ -121,11 +132,13 @@ Dim MatMulPlan::lines_per_pass() const { return ceil_div(panel_lines(), max(tile
 
 Dim MatMulPlan::panel_words() const {
   if (copies()) return ceil_div(steps, lanes) * lanes * panel_columns;
-  return widens_panels() ? (k_blocks > 1 ? Dim(k_block) : steps) * panel_columns : Dim(0);
+  if (!widens_panels()) return 0;
+  const Dim rows = k_blocks > 1 ? Dim(k_block) : steps;
+  return (tiled ? ceil_div(rows, lanes) * lanes : rows) * panel_columns;
 }
 
 Dim MatMulPlan::scratch_bytes() const {
-  const Dim rows = widens() ? widened_row() * tallest : Dim(0);
+  const Dim rows = widens() ? widened_row() * tallest * (tiled ? block_tiles : Dim(1)) : Dim(0);
   return (panel_words() + rows + sums()) * size_of(DType::f32);
 }
 
@@ -136,7 +149,8 @@ std::string MatMulPlan::note() const {
   if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
   const char* quads[] = {"", ", quads", ", narrow quads", ", widened quads", "", ", pairs"};
   return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)],
-                quads[static_cast<int>(multiply)], size_of(right) == 2 ? concat(" of ", name_of(right)) : "");
+                quads[static_cast<int>(multiply)], size_of(right) == 2 ? concat(" of ", name_of(right)) : "",
+                tiled ? ", tiles" : "");
 }
 
 namespace {
@@ -152,7 +166,20 @@ int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
   return std::max<int64_t>(1, kLeastTask / std::max<int64_t>(1, rows * plan.panel_columns * plan.steps.constant()));
 }
 
+bool is_tiled(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply) {
+  const bool few = matmul.m.extent.is_constant() && matmul.m.extent.constant() < TileKernel::least_rows;
+  return target.has_amx && !few && (multiply == Multiply::quads || multiply == Multiply::halves);
+}
+
 }  // namespace
+
+Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul) {
+  const auto type = [&](const MatrixView& view) { return kernel.operands[static_cast<size_t>(view.operand)].dtype; };
+  const bool pairs = matmul.packed_columns > 0 && matmul.a.column_stride.is(1) && matmul.k.extent.is_constant() &&
+                     matmul.k.extent.constant() % 2 == 0;
+  return pairs && type(matmul.b) == DType::bf16 && target.has_bf16 ? Multiply::halves
+                                                                   : multiply_of(target, type(matmul.a), matmul.narrow);
+}
 
 MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply, DType right) {
   MatMulPlan plan;
@@ -161,7 +188,8 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   plan.steps = floor_div(matmul.k.extent, DotProduct::elements(multiply));
   plan.lanes = lanes_for(matmul.n.extent, target, multiply);
   plan.registers = target.vector_registers;
-  plan.tallest = tallest_tile(target, multiply);
+  plan.tiled = is_tiled(matmul, target, multiply);
+  plan.tallest = plan.tiled ? TileKernel::most_rows : tallest_tile(target, multiply);
   plan.panel_columns = matmul.packed_columns > 0 ? matmul.packed_columns : default_panel_columns;
   GCG_CHECK(plan.panel_columns % plan.lanes == 0, "matmul panels of ", plan.panel_columns, " columns for vectors of ",
             plan.lanes);
@@ -173,10 +201,11 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
             " reads packed panels");
   if (plan.masks() && !target.has_avx512()) --plan.registers;  // the mask of a tail
   plan.heights = possible_heights(matmul.m.extent, plan.tallest);
+  if (plan.tiled) plan.heights = {plan.heights.back()};  // of any number of rows up to that
   plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);
   plan.entries = 1;
   for (const Axis& axis : matmul.batch) plan.entries = plan.entries * axis.extent;
-  plan.strip_order = plan.source == MatMulPlan::Source::packed && !plan.tiles.is(1) && !plan.widens();
+  plan.strip_order = plan.source == MatMulPlan::Source::packed && !plan.tiles.is(1) && !plan.widens() && !plan.tiled;
   cut_depth(plan);
   cut_rows(plan);
   const Dim bytes = plan.steps * plan.panels * plan.panel_columns * size_of(plan.panel_type());

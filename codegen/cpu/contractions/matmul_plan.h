@@ -29,6 +29,7 @@ struct MatMulPlan {
   int registers = 32;  // vector registers a tile may use
   int64_t panel_columns = 48;
   Multiply multiply = Multiply::floats;
+  bool tiled = false;        // through AMX's tiles (tile_kernel.h)
   DType right = DType::f32;  // of packed panels of floats in memory; of pairs of bf16: rows of bf16
   Dim steps;                 // words along k
   Source source = Source::packed;
@@ -52,7 +53,9 @@ struct MatMulPlan {
   /// tile.
   static constexpr int64_t widen_tiles = 4;
   /// May a panel be widened into scratch?
-  bool widens_panels() const { return size_of(right) == 2 && !(tiles.is_constant() && tiles.constant() < widen_tiles); }
+  bool widens_panels() const {
+    return size_of(right) == 2 && (tiled || !(tiles.is_constant() && tiles.constant() < widen_tiles));
+  }
   bool copies() const { return source == Source::copied || source == Source::either; }
   /// Can a register tile meet columns that do not exist in memory?
   bool masks() const { return source == Source::in_place || source == Source::either; }
@@ -83,12 +86,15 @@ struct MatMulPlan {
   Dim tasks() const { return ceil_div(units(), grain); }
   /// Row tiles whose sums wait for the next block of k or the next strip.
   int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
-  static constexpr int64_t most_tiles = 24;  // of a block: 144 rows of AVX2's
-  /// Widened quads and pairs of bf16: each row tile is brought to their form in scratch before its passes over a panel.
+  int64_t most_tiles = 24;  // of a block: 144 rows of AVX2's
+  /// Widened quads and pairs of bf16: each row tile is brought to their form in scratch before its passes over a panel;
+  /// of tiled pairs all of a block's are once, over the whole depth.
   bool widens() const { return multiply == Multiply::widened_quads || multiply == Multiply::halves; }
-  /// Words of such a row, of whole vectors.
+  /// Words of such a row, of whole vectors. A tile's sixteen rows a multiple of 4096 bytes apart would share one set of
+  /// L1, hence a line more.
   Dim widened_row() const {
-    return ceil_div(k_blocks > 1 ? Dim(k_block) : steps, lanes) * lanes * DotProduct::parts(multiply);
+    const Dim whole = ceil_div(k_blocks > 1 && !tiled ? Dim(k_block) : steps, lanes) * lanes;
+    return tiled ? whole + Dim(lanes) : whole * DotProduct::parts(multiply);
   }
   /// The type of what a panel's columns are counted in: words, or floats of 16 bits.
   DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
@@ -99,6 +105,9 @@ struct MatMulPlan {
   Dim scratch_bytes() const;
   std::string note() const;
 };
+
+/// Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
+Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul);
 
 /// `right`: the type of B in memory.
 MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply,

@@ -13,8 +13,15 @@ std::optional<int64_t> constant_of(llvm::Value* value) {
 /// All passes over one panel for one tile height.
 class RowTileEmitter {
  public:
-  RowTileEmitter(FunctionBuilder& f, const MatMulPlan& plan, const RowTile& tile, llvm::Value* columns, int rows)
-      : f_(f), plan_(plan), tile_(tile), columns_(columns), rows_(rows), widest_(plan.widest(rows)) {}
+  RowTileEmitter(FunctionBuilder& f, const MatMulPlan& plan, const RowTile& tile, llvm::Value* rows,
+                 llvm::Value* columns, int height)
+      : f_(f),
+        plan_(plan),
+        tile_(tile),
+        rows_(rows),
+        columns_(columns),
+        height_(height),
+        widest_(plan.widest(height)) {}
 
   void whole_panel() {
     for (int v = 0; v < plan_.panel_vectors(); v += widest_) call(f_.i64(v), widest_, false);
@@ -48,7 +55,7 @@ class RowTileEmitter {
   void call(llvm::Value* v, int width, bool masked) {
     llvm::IRBuilder<>& ir = f_.ir();
     MicroKernel shape;
-    shape.rows = rows_;
+    shape.rows = height_;
     shape.vectors = width;
     shape.lanes = plan_.lanes;
     shape.multiply = plan_.multiply;
@@ -64,17 +71,32 @@ class RowTileEmitter {
     llvm::Value* tail = ir.CreateSub(columns_, ir.CreateAdd(column, f_.i64((width - 1) * plan_.lanes)));
     llvm::Value* pass = ir.CreateSDiv(v, f_.i64(widest_));
     llvm::Value* prefetch = ir.CreateGEP(ir.getInt8Ty(), tile_.prefetch, ir.CreateMul(pass, tile_.prefetch_step));
+    if (tile_.state) return call_tiles(column, prefetch);
     ir.CreateCall(micro_kernel(shape, f_),
                   {tile_.a, f_.element_address(tile_.b, tile_.right, column), tile_.k,
                    f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
                    tile_.prefetch_mask, tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
   }
 
+  void call_tiles(llvm::Value* column, llvm::Value* prefetch) {
+    const TileOperands operands{tile_.a,
+                                tile_.a_row_stride,
+                                f_.element_address(tile_.b, DType::i32, column),
+                                tile_.k,
+                                f_.element_address(tile_.sums, DType::i32, column),
+                                rows_,
+                                prefetch,
+                                tile_.prefetch_lines,
+                                tile_.prefetch_mask};
+    tile_.state->multiply({plan_.multiply, tile_.accumulate, plan_.panel_columns}, operands);
+  }
+
   FunctionBuilder& f_;
   const MatMulPlan& plan_;
   const RowTile& tile_;
+  llvm::Value* rows_;
   llvm::Value* columns_;
-  int rows_;
+  int height_;  // the number of rows; of tiles the greatest
   int widest_;
 };
 
@@ -101,7 +123,7 @@ void emit_cases(FunctionBuilder& f, llvm::Value* value, const std::vector<int>& 
 void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llvm::Value* rows, llvm::Value* columns,
                    const RowTile& tile) {
   emit_cases(f, rows, plan.heights, [&](int height) {
-    RowTileEmitter emitter(f, plan, tile, columns, height);
+    RowTileEmitter emitter(f, plan, tile, rows, columns, height);
     const int64_t narrow = n.is_constant() ? n.constant() % plan.panel_columns : 0;
     if (n.is_constant() && narrow == 0) return emitter.whole_panel();
     if (n.is_constant() && n.constant() < plan.panel_columns) return emitter.narrow_panel(narrow);
@@ -123,7 +145,8 @@ void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llv
 
 void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
                     const RowTile& tile) {
-  emit_cases(f, rows, plan.heights, [&](int height) { RowTileEmitter(f, plan, tile, f.i64(0), height).strip(vector); });
+  emit_cases(f, rows, plan.heights,
+             [&](int height) { RowTileEmitter(f, plan, tile, rows, f.i64(0), height).strip(vector); });
 }
 
 }  // namespace gcg::cpu

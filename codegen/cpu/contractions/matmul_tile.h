@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/contractions/matmul_plan.h"
 #include "codegen/cpu/contractions/microkernel.h"
+#include "codegen/cpu/contractions/tile_kernel.h"
 #include "codegen/cpu/llvm/function_builder.h"
 
 namespace gcg::cpu {
@@ -22,6 +23,7 @@ struct RowTile {
   llvm::Value* a_row_stride = nullptr;    // strides that are constants become part of the code
   llvm::Value* a_column_stride = nullptr;
   llvm::Value* b_row_stride = nullptr;
+  TileState* state = nullptr;  // of a tiled plan
 };
 
 /// Emits sums = A * B for `rows` (one of plan.heights) and the panel's `columns` columns; `n` is the extent they are

@@ -55,6 +55,9 @@ CpuTarget cpu_target(const Target& target) {
   if (target.name == "x86-64-v4-vnni") return name(Isa::avx512, kX86, "x86-64-v4", "+avx512vnni");
   cpu.has_bf16 = true;
   if (target.name == "x86-64-v4-bf16") return name(Isa::avx512, kX86, "x86-64-v4", "+avx512vnni,+avx512bf16");
+  cpu.has_amx = true;
+  if (target.name == "x86-64-v4-amx")
+    return name(Isa::avx512, kX86, "x86-64-v4", "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16");
   GCG_CHECK(false, "the CPU code generator has no target '", target.name, "'");
   return {};
 }

@@ -26,6 +26,7 @@ struct CpuTarget {
   int64_t l2_bytes = 0;   // that every CPU of the target has
   bool has_vnni = false;  // VPDPBUSD on whole vectors
   bool has_bf16 = false;  // VDPBF16PS on whole vectors
+  bool has_amx = false;   // tiles: TDPBUSD, TDPBF16PS
 
   bool has_avx512() const { return isa == Isa::avx512; }
   bool is_x86() const { return isa != Isa::neon; }

@@ -76,7 +76,7 @@ void add_model_options(CLI::App& c, Arguments& args) {
   gcc_graph::ModelOptions& options = args.compile;
   c.add_option("--target", options.targets,
                "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, "
-               "in bf16 x86-64-v4-bf16, and the GPUs of this machine)")
+               "in bf16 x86-64-v4-bf16, in either x86-64-v4-amx, and the GPUs of this machine)")
       ->delimiter(',')
       ->allow_extra_args(false);
   c.add_option("--dim", args.dims,

@@ -47,6 +47,7 @@ std::vector<int> cores_of(hwloc_const_bitmap_t set, const std::vector<int>& allo
 std::string target_here() {
   const uint64_t features = gart::cpu_features();
   const auto has = [&](uint64_t wanted) { return (features & wanted) == wanted; };
+  if (has(gart::kFeaturesX86_64v4Amx)) return "x86-64-v4-amx";
   if (has(gart::kFeaturesX86_64v4Bf16)) return "x86-64-v4-bf16";
   if (has(gart::kFeaturesX86_64v4Vnni)) return "x86-64-v4-vnni";
   if (has(gart::kFeaturesX86_64v4)) return "x86-64-v4";

@@ -21,7 +21,8 @@ struct ModelOptions : CompileOptions {
   ModelOptions() { targets.clear(); }
 
   /// Where there are no `targets`, code is made for x86-64-v3 and x86-64-v4, of models of 8-bit integers also for
-  /// x86-64-v4-vnni, in bf16 also for x86-64-v4-bf16, for these and for what the devices of the fleet run.
+  /// x86-64-v4-vnni, in bf16 also for x86-64-v4-bf16, of both also for x86-64-v4-amx, for these and for what the
+  /// devices of the fleet run.
   std::vector<std::string> gpus;
   std::vector<std::string> custom_ops;  ///< "acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n"
   std::vector<std::string> functions;   ///< files of functions that nodes may name

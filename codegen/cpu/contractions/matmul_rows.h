@@ -1,0 +1,44 @@
+// Rows of A as pairs of bf16, of a tiled product (MatMulPlan::tiled): a thread makes those of a block once, for all
+// panels of columns.
+#pragma once
+
+#include "codegen/cpu/contractions/matmul_plan.h"
+#include "codegen/cpu/llvm/function_builder.h"
+
+namespace gcg::cpu {
+
+/// Where a block's row tiles begin, and what tells it from another.
+struct RowBlock {
+  llvm::Value* number = nullptr;  // among the row blocks of all batch entries
+  llvm::Value* a = nullptr;       // row 0 of the batch entry
+  llvm::Value* row = nullptr;     // the block's first
+};
+
+class NarrowedRows {
+ public:
+  using RowOf = std::function<llvm::Value*(llvm::Value* tile)>;
+
+  /// To be made where it dominates all use. `view`, `element`: of A; `steps`: words of a row; `row_of`: the first row
+  /// of a row tile.
+  NarrowedRows(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, DType element, llvm::Value* steps,
+               RowOf row_of);
+
+  /// Makes row tiles [from, to) of a block, as far as they are not there: one stretch of tiles is.
+  void make(const RowBlock& block, llvm::Value* from, llvm::Value* to);
+  /// Address of word `k` of row tile `tile`; rows are plan.widened_row() words apart.
+  llvm::Value* place(const RowBlock& block, llvm::Value* tile, llvm::Value* k);
+
+ private:
+  llvm::Value* read(llvm::AllocaInst* v) { return f_.ir().CreateLoad(f_.ir().getInt64Ty(), v); }
+  void narrow(const RowBlock& block, llvm::Value* from, llvm::Value* to);
+
+  FunctionBuilder& f_;
+  const MatMulPlan& plan_;
+  const MatrixView& view_;
+  DType element_;
+  llvm::Value* steps_;
+  RowOf row_of_;
+  llvm::AllocaInst *block_, *first_, *last_;  // whose tiles are there, and which
+};
+
+}  // namespace gcg::cpu

@@ -1,0 +1,106 @@
+// Kernels through AMX's tiles: what their code is made of, and when it is taken. Their results: matmul_quads_test,
+// half_weights_test, conv_bytes_test.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "codegen/cpu/compile_kernel.h"
+#include "tests/codegen/conv_harness.h"
+#include "tests/codegen/matmul_runner.h"
+
+namespace gcg::test {
+namespace {
+
+constexpr int64_t panel = 48;
+constexpr const char* kTarget = "x86-64-v4-amx";
+
+/// C[m, n] = A[m, k] * B[k, n]: u8 by i8, or f32 by bf16.
+Kernel product(const Dim& m, int64_t n, int64_t k, bool bytes) {
+  MatMulKernel body;
+  body.m = Axis{1, m};
+  body.n = Axis{2, Dim(n)};
+  body.k = Axis{3, Dim(k)};
+  body.a = {0, 0, {}, Dim(k), 1};
+  body.b = {1, 0, {}, 0, 0};
+  body.packed_columns = panel;
+  body.result = 2;
+  body.index = {axis_ref(body.m), axis_ref(body.n)};
+  body.epilogue = accumulator(bytes ? DType::i32 : DType::f32);
+  Kernel kernel;
+  kernel.name = "product";
+  const Dim panels = ceil_div(Dim(n), panel);
+  if (bytes)
+    kernel.operands = {{DType::u8, {m, Dim(k)}, false}, {DType::i8, {panels, k / 4, panel, 4}, false}};
+  else
+    kernel.operands = {{DType::f32, {m, Dim(k)}, false}, {DType::bf16, {panels, k, panel}, false}};
+  kernel.operands.push_back({bytes ? DType::i32 : DType::f32, {m, Dim(n)}, true});
+  kernel.body = body;
+  return kernel;
+}
+
+std::vector<std::string> lines_with(const std::string& text, const std::string& word) {
+  std::vector<std::string> found;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (line.find(word) != std::string::npos) found.push_back(line);
+  return found;
+}
+
+std::string assembly_of(const Kernel& kernel) {
+  return cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target(kTarget)));
+}
+
+TEST(TileCode, KeepsTilesInRegistersAndReleasesThem) {
+  cpu::ConvCase conv = cpu::conv_case(64, 14, 64, 3, 1, 1);
+  conv.weights = DType::bf16;
+  for (const Kernel& kernel : {product(96, 96, 1024, true), product(Dim::symbol("m"), 100, 1100, true),
+                               product(96, 96, 1024, false), cpu::make_conv_kernel(conv)}) {
+    const std::string text = assembly_of(kernel);
+    const auto moved = [&](const char* instruction) {
+      const auto lines = lines_with(text, instruction);
+      EXPECT_FALSE(lines.empty()) << instruction;
+      for (const std::string& line : lines) EXPECT_EQ(line.find("rsp"), std::string::npos) << line;
+    };
+    moved("tileloadd\t");
+    moved("tilestored\t");
+    EXPECT_EQ(lines_with(text, "tilerelease").size(), 1U);
+    EXPECT_EQ(lines_with(text, "sttilecfg").size(), 0U);
+    // Each step of three tiles loads one of B and multiplies three; a function's k loop has two steps, and a rest.
+    EXPECT_GT(lines_with(text, "tdpb").size(), 0U);
+  }
+}
+
+/// Of a product of whole tiles the instructions are counted: what the predictions in docs/performance.md rest on.
+TEST(TileCode, RunsAsManyInstructionsAsPredicted) {
+  if (!can_run(kTarget)) GTEST_SKIP() << "this machine does not run " << kTarget;
+  for (const bool bytes : {true, false}) {
+    constexpr int64_t m = 96, n = 96;
+    const int64_t k = bytes ? 512 : 256, steps = k / (bytes ? 64 : 32);
+    const MappedKernel kernel(product(m, n, k, bytes), kTarget);
+    GuardedBuffer a(m * k * 4), b(n * k * 2), c(m * n * 4), scratch(kernel.info().scratch_bytes.evaluate({}));
+    const long before = emulated_amx_instructions();
+    ASSERT_EQ(
+        kernel.run({a.floats(), b.floats(), c.floats()}, kernel.params({}), scratch.floats(), 0, kernel.tasks({})), 0);
+    EXPECT_TRUE(amx_is_released());
+    const long counted = emulated_amx_instructions() - before;
+    if (counted == 0) GTEST_SKIP() << "this CPU has tiles, and nothing is counted";
+    const int64_t strips = m / 48 * (n / 16);
+    EXPECT_EQ(counted, strips * (3 + 3 + steps * (1 + 3 + 3)) + 2) << kernel.info().note;
+  }
+}
+
+TEST(TileChoice, FewRowsAndOtherTypesTakeVectors) {
+  const auto note = [](const Kernel& kernel, const char* target = kTarget) {
+    return cpu::make_cpu_backend()->compile({&kernel}, *find_target(target), 1).kernels.front().note;
+  };
+  for (const bool bytes : {true, false}) {
+    EXPECT_EQ(note(product(4, 96, 64, bytes)).find("tiles"), std::string::npos);
+    EXPECT_NE(note(product(5, 96, 64, bytes)).find("tiles"), std::string::npos);
+    EXPECT_NE(note(product(Dim::symbol("m"), 96, 64, bytes)).find("tiles"), std::string::npos);
+    EXPECT_EQ(note(product(64, 96, 64, bytes), "x86-64-v4-bf16").find("tiles"), std::string::npos);
+  }
+  EXPECT_EQ(note(product(64, 96, 63, false)).find("tiles"), std::string::npos) << "an odd depth has no pairs";
+}
+
+}  // namespace
+}  // namespace gcg::test
