@@ -15,11 +15,6 @@ class Expansion : public NodeBuilder {
 
   ValueId reshape(ValueId x, const std::vector<int64_t>& shape) { return node("Reshape", {x, ints(shape)}); }
   ValueId cast(ValueId x, DType to) { return node("Cast", {x}, {{"to", static_cast<int64_t>(dtype_to_onnx(to))}}); }
-  /// All outputs of a node of any operator.
-  std::vector<ValueId> outputs(const OpDef& of, std::vector<ValueId> inputs, int count,
-                               std::map<std::string, Attribute> attributes = {}) {
-    return graph().node(graph().add_node(of, name(), std::move(inputs), count, std::move(attributes))).outputs;
-  }
 
   using NodeBuilder::constant;
   using NodeBuilder::node;

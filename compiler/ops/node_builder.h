@@ -23,8 +23,12 @@ class NodeBuilder {
     return node(op(op_name), std::move(inputs), std::move(attributes));
   }
   ValueId node(const OpDef& op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
-    const NodeId id = graph_.add_node(op, name_, std::move(inputs), 1, std::move(attributes));
-    return graph_.node(id).outputs[0];
+    return outputs(op, std::move(inputs), 1, std::move(attributes))[0];
+  }
+  /// All outputs of a node that has `count`.
+  std::vector<ValueId> outputs(const OpDef& of, std::vector<ValueId> inputs, int count,
+                               std::map<std::string, Attribute> attributes = {}) {
+    return graph_.node(graph_.add_node(of, name_, std::move(inputs), count, std::move(attributes))).outputs;
   }
   ValueId constant(Tensor tensor) { return graph_.add_constant(name_ + ".constant", std::move(tensor)); }
   ValueId ints(const std::vector<int64_t>& values) { return constant(Tensor::vector_i64(values)); }

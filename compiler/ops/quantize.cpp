@@ -269,9 +269,8 @@ constexpr OpDef written(const char* name, int since, int min_inputs, int max_inp
 
 DynamicallyQuantized dynamically_quantized(NodeBuilder& b, ValueId x) {
   const ValueId zero = b.scalar(DType::f32, 0), most = b.scalar(DType::f32, 255);
-  const std::map<std::string, Attribute> scalar = {{"keepdims", int64_t{0}}};
-  const ValueId high = b.node("Max", {b.node("ReduceMax", {x}, scalar), zero});
-  const ValueId low = b.node("Min", {b.node("ReduceMin", {x}, scalar), zero});
+  const std::vector<ValueId> extremes = b.outputs(op("Extremes", "gart"), {x}, 2);
+  const ValueId low = b.node("Min", {extremes[0], zero}), high = b.node("Max", {extremes[1], zero});
   const ValueId range = b.subtract(high, low);
   const ValueId constant = b.node("Equal", {range, zero});
   const ValueId scale = b.node("Div", {b.node("Where", {constant, b.scalar(DType::f32, 1), range}), most});

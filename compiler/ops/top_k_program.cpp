@@ -1,7 +1,8 @@
 // TopK as statements. An element becomes a key, an unsigned integer that is the smaller the better the element is; of
-// equal keys the lower position is the better one. Few of many: a heap of the best so far, the worst of them on top,
-// that blocks of elements are compared with at once. Else all are sorted by the digits of their keys, least significant
-// first. Where nobody asks for positions, keys go without them: an element can be told from its key.
+// equal keys the lower position is the better one. A few of a short line: each by a pass, in vectors, over those that
+// are worse than the one before it. Few of many: a heap of the best so far, the worst of them on top, that blocks of
+// elements are compared with at once. Else all are sorted by the digits of their keys, least significant first. Where
+// nobody asks for positions, keys go without them: an element can be told from its key.
 #include "compiler/ops/top_k_program.h"
 
 #include "compiler/ops/op_support.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr int64_t kBlock = 64;  // elements that are compared with the heap's worst at once
 constexpr int64_t kDigits = 256;
 constexpr int64_t kShortLine = 256;  // a heap sorts it faster than digits do
+constexpr int64_t kFewPasses = 8;    // over a short line; faster than its heap
 
 Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 Expr either(const Expr& a, const Expr& b) { return binary(BinaryOp::logical_or, a, b); }
@@ -70,22 +72,33 @@ class Selection {
 
   /// `store` is given ranks, and places or elements.
   void run(const std::function<void(const Expr& rank, const Expr& found)>& store) {
-    const Expr few = either(binary(BinaryOp::less_equal, extent(n_), index(kShortLine)),
-                            binary(BinaryOp::less_equal, extent(k_ * Dim(8)), extent(n_)));
+    const Expr is_short = at_most(n_, kShortLine);
+    const Expr few = either(is_short, binary(BinaryOp::less_equal, extent(k_ * Dim(8)), extent(n_)));
     items_ = items(k_);
     const auto give = [&](const Items& from) { p_.loop(k_, [&](const Expr& r) { store(r, found(get(from, r))); }); };
     const auto by_heap = [&] {
       p_.branch(less(index(0), extent(k_)), [&] { select_few(); });
       give(items_);
     };
-    if (few->kind == ExprKind::constant && few->integer != 0) return by_heap();
-    p_.branch(few, by_heap, [&] { give(sort_all()); });
+    const auto by_heap_or_digits = [&] { choose(few, by_heap, [&] { give(sort_all()); }); };
+    if (form_ != Form::shared) return by_heap_or_digits();
+    const auto by_passes = [&] { select_by_passes([&](const Expr& r, const Item& best) { store(r, found(best)); }); };
+    choose(both(is_short, at_most(k_, kFewPasses)), by_passes, by_heap_or_digits);
   }
 
  private:
   struct Items {
     ProgramBuilder::Array keys, places;
   };
+
+  static Expr at_most(const Dim& count, int64_t limit) {
+    return binary(BinaryOp::less_equal, extent(count), index(limit));
+  }
+  /// A branch, of which what is known now leaves one side.
+  void choose(const Expr& condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
+    if (condition->kind != ExprKind::constant) return p_.branch(condition, then, otherwise);
+    condition->integer != 0 ? then() : otherwise();
+  }
 
   Expr key(const Expr& i) const {
     const Expr k = ascending_key(element_(i));
@@ -154,6 +167,21 @@ class Selection {
       const Item item = let(get(items_, last)), worst = let(get(items_, index(0)));
       put(items_, last, worst);
       p_.branch(less(index(0), last), [&] { sift(index(0), last, item); });
+    });
+  }
+
+  /// Words are distinct, so the next is the least that is larger than the last.
+  void select_by_passes(const std::function<void(const Expr& rank, const Item& best)>& store) {
+    const Items line = items(n_);
+    p_.each(n_, [&](const Expr& i) { put(line, i, item_of(key(i), i)); });
+    const Expr least = p_.variable(constant_int(DType::u64, 0));
+    p_.loop(k_, [&](const Expr& rank) {
+      const Expr best = p_.fold(ReduceOp::min, n_, [&](const Expr& i) {
+        const Expr word = p_.at(line.keys, i);
+        return select(less(word, least), constant_int(DType::u64, -1), word);
+      });
+      store(rank, {best, nullptr});
+      p_.set(least, best + constant_int(DType::u64, 1));
     });
   }
 

@@ -77,6 +77,8 @@ TEST(FormerCliffs, Windows) {
 TEST(FormerCliffs, WindowsOfNarrowRows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 224, 28, 2, 2, 0), 4);
   expect_near_plain_sum(window_kernel(ReduceOp::sum, 224, 30, 3, 3, 0), 9);
+  expect_near_plain_sum(window_kernel(ReduceOp::max, 448, 7, 3, 1, 1), 9);
+  expect_near_plain_sum(window_kernel(ReduceOp::max, 224, 14, 3, 1, 1), 9);
 }
 
 /// Blocks of 16 rows turned round, the last of which is not full.

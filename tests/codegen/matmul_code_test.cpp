@@ -26,8 +26,8 @@ int count(const Lines& lines, const LoopRange& range, const std::string& text) {
   return found;
 }
 
-/// The loops that multiply and have no other such loop inside: from a label to the last jump back to it.
-std::vector<LoopRange> multiplying_loops(const Lines& lines) {
+/// From a label to the last jump back to it.
+std::vector<LoopRange> loops_of(const Lines& lines) {
   const std::regex label("^(\\.L\\w+):"), jump("^\\s+j\\w+\\s+(\\.L\\w+)");
   std::map<std::string, size_t> labels;
   std::map<size_t, size_t> ends;
@@ -38,10 +38,15 @@ std::vector<LoopRange> multiplying_loops(const Lines& lines) {
     else if (std::regex_search(lines[i], match, jump) && labels.count(match[1]) != 0)
       ends[labels[match[1]]] = i + 1;
   }
-  std::vector<LoopRange> all, inner;
-  for (const auto& [begin, end] : ends) {
-    if (count(lines, {begin, end}, "vfmadd") > 0) all.push_back({begin, end});
-  }
+  std::vector<LoopRange> all;
+  for (const auto& [begin, end] : ends) all.push_back({begin, end});
+  return all;
+}
+
+/// The loops that multiply and have no other such loop inside.
+std::vector<LoopRange> multiplying_loops(const Lines& lines) {
+  std::vector<LoopRange> all = loops_of(lines), inner;
+  std::erase_if(all, [&](const LoopRange& loop) { return count(lines, loop, "vfmadd") == 0; });
   for (const LoopRange& loop : all) {
     bool innermost = true;
     for (const LoopRange& other : all) innermost &= other.begin == loop.begin || !loop.contains(other);
@@ -123,6 +128,30 @@ TEST(MatMulCode, SymbolicRowsAskBeforeTheyFetchAhead) {
           << target << ": the loop at line " << loop.begin;
     }
     EXPECT_GT(loops, 1);
+  }
+}
+
+/// Weights that stay in a cache are not fetched ahead for the only tile, nor is that asked.
+TEST(MatMulCode, TheOnlyTileOfNearWeightsFetchesNothing) {
+  const Lines lines = assembly(product(Dim::symbol("m"), 384, 64, true), "x86-64-v4");
+  const auto is_row_of_four_sets = [&](const LoopRange& loop) { return count(lines, loop, "vfmadd") == 4 * 3; };
+  std::vector<LoopRange> loops = multiplying_loops(lines);
+  std::erase_if(loops, [&](const LoopRange& loop) { return !is_row_of_four_sets(loop); });
+  EXPECT_TRUE(std::any_of(loops.begin(), loops.end(),
+                          [&](const LoopRange& loop) { return count(lines, loop, "prefetch") == 0; }));
+}
+
+/// A division's latency between two panels would keep the loads of the next from beginning.
+TEST(MatMulCode, PanelsFollowEachOtherWithoutDivisions) {
+  for (const Dim& m : {Dim::symbol("m"), Dim(2)}) {
+    const Lines lines = assembly(product(m, 4000, 256, true), "x86-64-v4");
+    int around_tiles = 0;
+    for (const LoopRange& loop : loops_of(lines)) {
+      if (count(lines, loop, "call") == 0) continue;
+      ++around_tiles;
+      for (const char* division : {"divq", "divl"}) EXPECT_EQ(count(lines, loop, division), 0) << m.str();
+    }
+    EXPECT_GT(around_tiles, 0);
   }
 }
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <functional>
 
+#include "codegen/cpu/compile_kernel.h"
+#include "codegen/cpu/llvm/cpu_target.h"
 #include "tests/codegen/loop_harness.h"
 #include "tests/codegen/window_kernels.h"
 
@@ -42,6 +44,22 @@ TEST(StoreRow, MaximaPropagateNaNFromEveryTap) {
       operands[0].set_double(place, std::nan(""));
       expect_matches(kernel, operands);
     }
+  }
+}
+
+/// Where each lane reads is known then: one load and one maximum per tap, at the ends of the row, too.
+TEST(StoreRow, ARowThatFitsARegisterIsReadWhole) {
+  for (const int64_t width : {7, 14, 16}) {
+    const Kernel kernel = window_kernel(ReduceOp::max, 448, width, 3, 1, 1);
+    const std::string code = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v4")));
+    const auto times = [&](std::string_view text) {
+      int found = 0;
+      for (size_t at = code.find(text); at != std::string::npos; at = code.find(text, at + 1)) ++found;
+      return found;
+    };
+    EXPECT_EQ(times("vgather"), 0) << width;
+    EXPECT_LE(times("vmaxps"), 9) << width;
+    EXPECT_GT(times("vmaxps"), 0) << width;
   }
 }
 

@@ -49,6 +49,37 @@ TEST(Programs, TopKOfFewAndOfAll) {
   }
 }
 
+TEST(Programs, TopKOfAFewOfAShortLine) {
+  for (int64_t largest : {0, 1}) {
+    for (const DType t : {DType::f32, DType::f64, DType::i32, DType::u8, DType::f16}) {
+      check_top_k(unordered(t, {9, 64}, 20), 2, 1, largest);  // by passes, with equals among them
+      check_top_k(unordered(t, {8, 5}, 3), 8, 0, largest);    // all of a line
+      check_top_k(unordered(t, {3, 256}, 1 << 20), 9, 1, largest);
+    }
+    check_top_k(unordered(DType::f32, {2, 3}, 9), 0, 1, largest);
+    Tensor x = f32({4}, {std::nan(""), -HUGE_VAL, std::nan(""), -0.0});
+    for (int64_t k : {1, 4}) check_top_k(x, k, 0, largest);
+  }
+}
+
+TEST(Programs, ExtremesOfAllElements) {
+  const auto row = [](const char* what, Tensor x) {
+    OpCase found = {what, "Extremes", {data(std::move(x))}};
+    found.outputs = 2;
+    found.domain = "gart";
+    return found;
+  };
+  for (const DType t : {DType::f32, DType::f64, DType::f16, DType::bf16})
+    check_op(row("few", unordered(t, {3, 7}, 300)));
+  check_op(row("more than a block", unordered(DType::f32, {3, 5000}, 1 << 20)));
+  OpCase literal = row("nothing", Tensor(DType::f32, {0}));
+  literal.expected = {f32({}, {HUGE_VAL}), f32({}, {-HUGE_VAL})};
+  check_op(literal);
+  literal = row("no number", f32({3}, {1, std::nan(""), 2}));
+  literal.expected = {f32({}, {std::nan("")}), f32({}, {std::nan("")})};
+  check_op(literal);
+}
+
 TEST(Programs, TopKOrdersInfinityAndNanAmongMany) {
   Tensor x = unordered(DType::f32, {600}, 1000);
   for (int64_t i = 7; i < 600; i += 50) x.set_double(i, std::nan(""));

@@ -4,6 +4,7 @@
 #include "codegen/cpu/contractions/matmul_plan.h"
 #include "codegen/cpu/contractions/matmul_rows.h"
 #include "codegen/cpu/contractions/matmul_tile.h"
+#include "codegen/cpu/llvm/coordinates.h"
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/llvm/function_builder.h"
 #include "compiler/kernel/machine.h"
@@ -37,14 +38,20 @@ class MatMulEmitter {
       k_ = f_.dim(plan_.steps);
       tiles_ = f_.dim(plan_.tiles);
       // Heights differ by one at most: the first `taller_` tiles have height_ + 1 rows.
-      height_ = ir_.CreateSDiv(m_, tiles_);
-      taller_ = ir_.CreateSRem(m_, tiles_);
+      height_ = f_.dim(floor_div(matmul_.m.extent, max(plan_.tiles, 1)));
+      taller_ = f_.dim(mod(matmul_.m.extent, max(plan_.tiles, 1)));
       block_tiles_ = f_.dim(plan_.block_tiles);
       prepare_prefetch();
       begin_tiles();
+      llvm::Value* first = ir_.CreateSDiv(begin_, block_tiles_);
       llvm::Value* last = ir_.CreateSDiv(ir_.CreateSub(end_, f_.i64(1)), block_tiles_);
-      f_.for_loop(ir_.CreateSDiv(begin_, block_tiles_), ir_.CreateAdd(last, f_.i64(1)), f_.i64(1),
-                  [&](llvm::Value* group) { panel(group); });
+      const std::vector<Axis> walk = axes_of_groups();
+      f_.for_loop(first, ir_.CreateAdd(last, f_.i64(1)), f_.i64(1), coordinates(f_, walk, first),
+                  [&](llvm::Value* group, const Values& at) {
+                    Values next = next_coordinates(f_, walk, at);
+                    panel(group, at, next);
+                    return next;
+                  });
       if (plan_.tiled) state_.release();
     });
     return {plan_.tasks(), plan_.scratch_bytes(), plan_.note()};
@@ -66,27 +73,15 @@ class MatMulEmitter {
   llvm::Value* smin(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
   llvm::Value* smax(llvm::Value* a, llvm::Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b); }
 
-  /// Constant panels are outermost, so that each is streamed from memory once; a strided B belongs to its batch entry.
-  PanelTask locate(llvm::Value* group) {
-    PanelTask result;
-    llvm::Value* per_block = f_.dim(plan_.entries * plan_.panels);
-    llvm::Value* row_block = ir_.CreateSDiv(group, per_block);
-    result.tile = ir_.CreateMul(row_block, block_tiles_);
-    group = ir_.CreateSRem(group, per_block);
-    llvm::Value* inner = f_.dim(packed() ? plan_.entries : plan_.panels);
-    llvm::Value* outer_index = ir_.CreateSDiv(group, inner);
-    llvm::Value* inner_index = ir_.CreateSRem(group, inner);
-    result.panel = packed() ? outer_index : inner_index;
-    llvm::Value* entry = packed() ? inner_index : outer_index;
-    result.rows = ir_.CreateAdd(ir_.CreateMul(row_block, f_.dim(plan_.entries)), entry);
-    result.batch.resize(matmul_.batch.size());
-    for (size_t i = matmul_.batch.size(); i-- > 0;) {
-      llvm::Value* extent = f_.dim(matmul_.batch[i].extent);
-      result.batch[i] = i == 0 ? entry : ir_.CreateSRem(entry, extent);
-      entry = ir_.CreateSDiv(entry, extent);
-    }
-    return result;
+  /// Row blocks, then panels and batch entries. Constant panels are outermost, so that each is streamed from memory
+  /// once; a strided B belongs to its batch entry.
+  std::vector<Axis> axes_of_groups() const {
+    std::vector<Axis> axes = matmul_.batch;
+    axes.insert(packed() ? axes.begin() : axes.end(), Axis{-1, plan_.panels});
+    axes.insert(axes.begin(), Axis{-1, plan_.row_blocks});
+    return axes;
   }
+  llvm::Value* panel_at(const Values& at) const { return packed() ? at[1] : at.back(); }
 
   llvm::Value* address(const MatrixView& view, const PanelTask& group) {
     llvm::Value* offset = f_.dim(view.offset);
@@ -113,8 +108,12 @@ class MatMulEmitter {
     return ir_.CreateMul(f_.dim(matmul_.a.column_stride), f_.i64(DotProduct::elements(plan_.multiply)));
   }
 
-  void panel(llvm::Value* group) {
-    PanelTask g = locate(group);
+  /// The group at coordinates `at`, before the one at `after`.
+  void panel(llvm::Value* group, const Values& at, const Values& after) {
+    PanelTask g;
+    g.tile = ir_.CreateMul(at[0], block_tiles_);
+    g.panel = panel_at(at);
+    g.batch.assign(at.begin() + (packed() ? 2 : 1), at.end() - (packed() ? 0 : 1));
     g.a = address(matmul_.a, g);
     g.column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
     g.columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), g.column), f_.i64(plan_.panel_columns));
@@ -131,15 +130,18 @@ class MatMulEmitter {
     llvm::Value* first_task = ir_.CreateMul(group, block_tiles_);
     llvm::Value* first = ir_.CreateAdd(g.tile, smax(ir_.CreateSub(begin_, first_task), f_.i64(0)));
     llvm::Value* end = smin(ir_.CreateAdd(g.tile, smin(ir_.CreateSub(end_, first_task), block_tiles_)), tiles_);
-    llvm::Value* following = following_panel(group, ir_.CreateAdd(first_task, block_tiles_), tile.b);
+    llvm::Value* following = following_panel(after, ir_.CreateAdd(first_task, block_tiles_), tile.b);
     fetched_from_ = plan_.chunk() == 1 ? first : nullptr;
     f_.for_loop(first, end, f_.i64(plan_.chunk()), [&](llvm::Value* from) {
       llvm::Value* to = smin(ir_.CreateAdd(from, f_.i64(plan_.chunk())), end);
       llvm::Value* next = ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following);
-      if (!plan_.strips() || plan_.tiles.is_constant()) return chunk(g, tile, from, to, next, plan_.strips());
+      const bool is_split = (plan_.strips() || plan_.near) && !plan_.tiles.is_constant();
+      if (!is_split) return chunk(g, tile, from, to, next, plan_.strips());
+      RowTile only = tile;
+      only.fetches = !plan_.near;
       f_.if_else(
-          several_, [&] { return chunk(g, tile, from, to, next, true), Values{}; },
-          [&] { return chunk(g, tile, from, to, next, false), Values{}; });
+          several_, [&] { return chunk(g, tile, from, to, next, plan_.strips()), Values{}; },
+          [&] { return chunk(g, only, from, to, next, false), Values{}; });
     });
   }
 
@@ -323,12 +325,9 @@ class MatMulEmitter {
   }
 
   /// The panel this thread reads after the current group, whose last task is before `next_task`; `current` at its end.
-  llvm::Value* following_panel(llvm::Value* group, llvm::Value* next_task, llvm::Value* current) {
+  llvm::Value* following_panel(const Values& after, llvm::Value* next_task, llvm::Value* current) {
     if (!packed()) return current;
-    llvm::Value* next_group = ir_.CreateAdd(group, f_.i64(1));
-    llvm::Value* next =
-        packed_panel(ir_.CreateSRem(ir_.CreateSDiv(next_group, f_.dim(plan_.entries)), f_.dim(plan_.panels)));
-    return ir_.CreateSelect(ir_.CreateICmpSLT(next_task, end_), next, current);
+    return ir_.CreateSelect(ir_.CreateICmpSLT(next_task, end_), packed_panel(panel_at(after)), current);
   }
 
   llvm::Value* prefetch_start(llvm::Value* current, llvm::Value* next) {

@@ -64,7 +64,7 @@ class RowTileEmitter {
     shape.a_column_stride = constant_of(tile_.a_column_stride);
     shape.b_row_stride = constant_of(tile_.b_row_stride);
     shape.c_row_stride = plan_.panel_columns;
-    shape.prefetch_lines = plan_.prefetch_lines;
+    shape.prefetch_lines = tile_.fetches ? plan_.prefetch_lines : 0;
     shape.accumulate = tile_.accumulate;
     shape.masked = masked;
     llvm::Value* column = ir.CreateMul(v, f_.i64(plan_.lanes));

@@ -16,6 +16,7 @@ struct RowTile {
   llvm::Value* sums = nullptr;  // [rows][panel_columns], aligned to a vector
   llvm::Value* k = nullptr;
   llvm::Value* prefetch = nullptr;
+  bool fetches = true;                    // anything: else without the test for it
   llvm::Value* prefetch_lines = nullptr;  // every prefetch period, in each pass over the panel
   llvm::Value* prefetch_mask = nullptr;   // see micro_kernel
   llvm::Value* prefetch_step = nullptr;   // bytes from one pass to the next

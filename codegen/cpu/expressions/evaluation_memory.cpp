@@ -1,4 +1,6 @@
 // Loads and stores of an Evaluation: addresses, range checks of data-dependent indices, masks.
+#include <optional>
+
 #include "codegen/cpu/expressions/arithmetic.h"
 #include "codegen/cpu/expressions/evaluation.h"
 #include "compiler/support/error.h"
@@ -189,6 +191,25 @@ Value* Evaluation::gradual_load(const ExprNode& e) {
   return f_.permute(elements, ir_.CreateTrunc(places, f_.type(DType::i32, point_.lanes)));
 }
 
+namespace {
+
+/// Steps for all lanes that read what those of a mask known now read, so that it need not be asked: the others read
+/// what a lane before them does. Nothing where the mask is not known, or forbids all.
+std::optional<std::vector<int64_t>> steps_under(std::vector<int64_t> steps, Value* mask) {
+  const auto* known = mask == nullptr ? nullptr : llvm::dyn_cast<llvm::Constant>(mask);
+  if (known == nullptr || steps.empty() || !FunctionBuilder::is_vector(mask)) return std::nullopt;
+  const auto is_active = [&](size_t lane) {
+    const llvm::Constant* element = known->getAggregateElement(static_cast<unsigned>(lane));
+    return element != nullptr && element->isOneValue();
+  };
+  if (!is_active(0)) return std::nullopt;
+  for (size_t j = 1; j < steps.size(); ++j)
+    if (!is_active(j)) steps[j] = steps[j - 1];
+  return steps;
+}
+
+}  // namespace
+
 Value* Evaluation::load(const ExprNode& e) {
   if (Value* near = gradual_load(e)) return near;
   if (Value* entries = looked_up(e)) return entries;
@@ -196,6 +217,7 @@ Value* Evaluation::load(const ExprNode& e) {
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));
   Value* mask = both(active, a.in_range);
+  if (const auto steps = steps_under(a.steps, mask)) return f_.load_pattern(base, e.dtype, a.offset, *steps, nullptr);
   if (!a.steps.empty()) return f_.load_pattern(base, e.dtype, a.offset, a.steps, mask);
   if (a.uniform != nullptr) base = f_.element_address(base, e.dtype, a.uniform);
   if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.gather(base, e.dtype, each, mask);

@@ -66,8 +66,10 @@ llvm::Value* FunctionBuilder::iota(int lanes) {
 
 llvm::Value* FunctionBuilder::first_lanes(llvm::Value* count, int lanes) {
   if (lanes == 1) return ir_.CreateICmpSGT(count, i64(0));
-  // 32-bit lanes: half the registers of i64, and `count` beyond `lanes` is clamped.
-  llvm::Value* clamped = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, i64(lanes));
+  // 32-bit lanes: half the registers of i64, and `count` beyond `lanes` is clamped. Builders fold no intrinsic.
+  const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
+  llvm::Value* clamped = known != nullptr ? i64(std::min<int64_t>(known->getSExtValue(), lanes))
+                                          : ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, i64(lanes));
   std::vector<uint32_t> values;
   for (int j = 0; j < lanes; ++j) values.push_back(static_cast<uint32_t>(j));
   llvm::Value* narrow = ir_.CreateTrunc(clamped, ir_.getInt32Ty());

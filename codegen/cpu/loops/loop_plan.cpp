@@ -126,7 +126,7 @@ bool is_wide(const RowInterior& interior, int lanes) {
 
 /// Is what lies beside an interior surely within a register at each end?
 bool has_narrow_ends(const RowInterior& interior, int lanes) {
-  const auto fits = [&](const Dim& d) { return d.upper_bound().value_or(lanes + 1) <= lanes; };
+  const auto fits = [&](const Dim& d) { return is_below(d, lanes + 1); };
   return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
          std::all_of(interior.after.begin(), interior.after.end(),
                      [&](const Dim& d) { return fits(interior.axis.extent - d); });
@@ -172,6 +172,13 @@ bool is_short(const StagePlan& plan) {
   return extent < plan.native && (!plan.maskable || extent == plan.native / 2);
 }
 
+/// Lanes of a masked register that a row fits into, so that where each of them reads is known; 0: it does not fit.
+int register_of_row(const CpuTarget& target, const Stage& stage, const Axis& lane, const std::vector<Operand>& all) {
+  const int lanes = native_lanes(target, stage);
+  if (!lane.extent.is_constant() || lane.extent.constant() > lanes) return 0;
+  return is_maskable(target, stage, all) && !has_masked_load(stage.value, lane) ? lanes : 0;
+}
+
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
                      const std::vector<Operand>& operands) {
@@ -203,6 +210,8 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     plan.values = std::move(rows[*best].values);
     const Stage middle = std::move(rows[*best].middle);
     plan.lane = candidates[*best];
+    const int whole = plan.interior ? register_of_row(target, plan.stage, plan.lane, operands) : 0;
+    if (whole > 0) plan.interior.reset(), plan.native = whole;
     std::erase_if(axes, [&](const Axis& a) { return a.id == plan.lane.id; });
     plan.maskable = is_maskable(target, plan.stage, operands);
     while (plan.native > 1 && is_short(plan)) plan.native /= 2;

@@ -1,45 +1,12 @@
 #include "codegen/cpu/loops/vector_row.h"
 
+#include "codegen/cpu/llvm/coordinates.h"
 #include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cpu {
 
 using llvm::Value;
 using Values = FunctionBuilder::Values;
-
-namespace {
-
-/// The axes' values at point `p`.
-Values coordinates(FunctionBuilder& f, const std::vector<Axis>& axes, Value* p) {
-  llvm::IRBuilder<>& ir = f.ir();
-  Values at(axes.size());
-  for (size_t k = at.size(); k-- > 0;) {
-    // A zero extent means no points, but this runs before that is known.
-    Value* extent = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, f.dim(axes[k].extent), f.i64(1));
-    at[k] = k == 0 ? p : ir.CreateURem(p, extent);
-    p = ir.CreateUDiv(p, extent);
-  }
-  return at;
-}
-
-/// The next point in row-major order.
-Values advance(FunctionBuilder& f, const std::vector<Axis>& axes, const Values& at) {
-  llvm::IRBuilder<>& ir = f.ir();
-  Values next(at.size());
-  Value* carry = ir.getTrue();
-  for (size_t k = at.size(); k-- > 0;) {
-    Value* stepped = ir.CreateAdd(at[k], ir.CreateZExt(carry, ir.getInt64Ty()));
-    if (k == 0) {
-      next[k] = stepped;
-      break;
-    }
-    carry = ir.CreateICmpEQ(stepped, f.dim(axes[k].extent));
-    next[k] = ir.CreateSelect(carry, f.i64(0), stepped);
-  }
-  return next;
-}
-
-}  // namespace
 
 void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                     const std::function<void()>& body) {
@@ -52,7 +19,7 @@ void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Di
   f.for_loop(begin, end, f.i64(1), coordinates(f, outer, begin), [&](Value*, const Values& at) {
     for (size_t k = 0; k < at.size(); ++k) point.axes[outer[k].id] = at[k];
     body();
-    return advance(f, outer, at);
+    return next_coordinates(f, outer, at);
   });
 }
 
@@ -84,6 +51,9 @@ Values run_piece(FunctionBuilder& f, const RowPiece& s, const Values& initial,
     if (llvm::isa<llvm::Constant>(s.begin) && llvm::isa<llvm::Constant>(s.end)) return rest();
     return f.if_else(ir.CreateICmpSLT(s.begin, s.end), rest, [&] { return initial; });
   }
+  const auto *first = llvm::dyn_cast<llvm::ConstantInt>(s.begin), *end = llvm::dyn_cast<llvm::ConstantInt>(s.end);
+  const bool is_one_turn = first != nullptr && end != nullptr && end->getSExtValue() - first->getSExtValue() == s.lanes;
+  if (is_one_turn) return body(s.begin, nullptr, initial);
   return f.for_loop(s.begin, s.end, f.i64(s.lanes), initial,
                     [&](Value* i, const Values& carried) { return body(i, nullptr, carried); });
 }

@@ -1,0 +1,18 @@
+// Points of axes in row-major order.
+#pragma once
+
+#include <vector>
+
+#include "codegen/cpu/llvm/function_builder.h"
+
+namespace gcg::cpu {
+
+/// The coordinates of point number `p`.
+FunctionBuilder::Values coordinates(FunctionBuilder& f, const std::vector<Axis>& axes, llvm::Value* p);
+
+/// Those of the point after `at`, without divisions: what a loop carries on. After the last point the first axis is at
+/// its extent.
+FunctionBuilder::Values next_coordinates(FunctionBuilder& f, const std::vector<Axis>& axes,
+                                         const FunctionBuilder::Values& at);
+
+}  // namespace gcg::cpu
