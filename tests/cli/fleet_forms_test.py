@@ -95,12 +95,6 @@ class FleetFormsTest(CliCase):
         report = json.loads(self.accepted("bench", "m.gart", "--random", "1", "--seconds", "0.01", "--fleet", "fleet.json", "--json"))
         self.assertEqual(report["devices"]["near"].split(",")[0], f"cpu:{CORES[-1]}")
 
-    def test_ordinal(self):
-        devices = [pool("cpu"), {"name": "second", "kind": "cuda", "ordinal": 1}]
-        self.write("gpu.json", json.dumps({"devices": devices}).encode())
-        self.compile("layers.onnx", [pool("cpu"), pool("second")])
-        self.refused("run", "m.gart", "--random", "1", "--fleet", "gpu.json", "--devices", "second", says=["cuda:1"])
-
     def test_rates_and_memory_decide_where_groups_go(self):
         on = lambda groups: {g["device"] for g in groups}
         for fast in "ab":
@@ -155,6 +149,9 @@ class FleetFormsTest(CliCase):
                 self.assertLessEqual({"group", "device", "operation_us", "idle_us", "runs"}, set(g))
                 self.assertGreater(g["runs"], 0)
             self.accepted("place", "m.gart", "--profile", "times.json", "-o", "placed.gart")
+        self.compile("layers.onnx", [pool("acc", denies=["Softplus"]), pool("cpu")], "--keep", "m0")
+        for command in ("run", "bench"):
+            self.refused(command, "m.gart", "--random", "1", "--fetch", "m0", "--monitor", "part.json", says=["--monitor part.json", "no run took all groups"])
 
     def test_without_a_fleet_it_is_this_machine(self):
         here = [d["name"] for d in json.loads(self.accepted("devices", "--json"))["devices"]]
@@ -169,10 +166,10 @@ class FleetFormsTest(CliCase):
             onnx.save(layers(count), self.path("deep.onnx"))
             groups = self.compile("deep.onnx", [pool("acc", denies=["Softplus"]), pool("cpu")], "--target", "x86-64-v3")
             self.assertEqual(len(groups), 2 * count + 1)
-            sizes[count] = len({part for g in groups for part in g["parts"]})
             report = json.loads(self.accepted("inspect", "m.gart", "--json"))
             self.assertEqual(report["stored_twice"]["bytes"], 0)
-            sizes[count] = (len({part for g in groups for part in g["parts"]}), report["weight_bytes"], report["code_bytes"])
+            sizes[count] = (len({part for g in groups for part in g["parts"]}), report["weight_bytes"],
+                            report["targets"][0]["code_bytes"])
         self.assertEqual(sizes[LAYERS], sizes[3 * LAYERS], "parts, weights and code of equal layers")
 
 
