@@ -76,7 +76,8 @@ class Portfolio {
     try_rules(free, ranks_, " with free links");
   }
 
-  /// A search from each of the best few candidates.
+  /// A search from each of the best few candidates. Few groups share the budget. For some, each search has all of it:
+  /// which rule comes first there is a matter of ties. Many groups need one long walk.
   void improve() {
     sort();
     const int64_t size = size_of(problem_);  // beyond the processor's caches each element takes longer
@@ -84,10 +85,11 @@ class Portfolio {
     const int64_t evaluations =
         std::min({options_.effort / size * kCached / (kCached + size) * kCached / (kCached + size), kMostEvaluations,
                   kEvaluationsPerChoice * choices});
-    const bool small = problem_.groups.size() <= kSmall && evaluations >= kFewEvaluations;
-    const size_t starts = small ? std::min(candidates_.size(), kStarts) : 1;  // many groups need one long walk
+    const size_t groups = problem_.groups.size();
+    const size_t starts = groups <= kSome && evaluations >= kFewEvaluations ? std::min(candidates_.size(), kStarts) : 1;
+    const int64_t each = groups <= kFew ? evaluations / static_cast<int64_t>(starts) : evaluations;
     for (size_t i = 0; i < starts; ++i) {
-      const SearchOptions search_options{evaluations / static_cast<int64_t>(starts), options_.seed + i};
+      const SearchOptions search_options{each, options_.seed + i};
       SearchResult found = search(problem_, ranks_, candidates_[i].found, search_options);
       if (found.cost < candidates_[i].found.cost) candidates_.push_back({std::move(found), "search"});
     }
@@ -103,7 +105,7 @@ class Portfolio {
   static constexpr int64_t kScheduledAgain = 10'000;  // size of problems that rules see in other ways, too
   static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
   static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
-  static constexpr size_t kStarts = 3, kSmall = 40;
+  static constexpr size_t kStarts = 3, kFew = 40, kSome = 400;
 
   struct Candidate {
     SearchResult found;

@@ -239,6 +239,29 @@ TEST(Fleet, RequestsFlowLikeThroughAPipeline) {
   EXPECT_GE(best, 0.9);
 }
 
+/// Whoever waits for one finds those that began before it ended, and their results where they belong.
+TEST(Fleet, RequestsEndInTheOrderInWhichTheyBegan) {
+  constexpr int kRequests = 16;
+  FakeModel model(1, 3);
+  model.output(model.call({model.call({model.call({0}, 2)}, 0)}, 1));
+  const auto world = std::make_shared<FakeWorld>(3);
+  world->sleep_ns[0] = 300'000, world->sleep_ns[1] = 100'000, world->sleep_ns[2] = 200'000;
+  const auto fleet = open_fake(model.assembly, world, {}, kRequests);
+  for (int waited = kRequests - 1; waited >= 0; waited -= 3) {
+    std::vector<std::unique_ptr<FakeRequest>> requests;
+    for (int64_t i = 0; i < kRequests; ++i) {
+      requests.push_back(std::make_unique<FakeRequest>(fleet));
+      ASSERT_TRUE(requests.back()->start({i}).ok());
+    }
+    ASSERT_TRUE(requests[size_t(waited)]->wait().ok());
+    for (int i = 0; i < waited; ++i) EXPECT_TRUE(requests[size_t(i)]->request.ready()) << i << " before " << waited;
+    for (auto& request : requests) {
+      ASSERT_TRUE(request->wait().ok());
+      EXPECT_EQ(request->output(0), evaluated(model.assembly, request->values).back());
+    }
+  }
+}
+
 TEST(Fleet, NoMoreAreUnderWayThanMayBe) {
   FakeModel model(1, 1);
   model.output(model.call({0}));

@@ -8,6 +8,7 @@
 #include "compiler/gir/gir.h"
 #include "compiler/partition/by_chains.h"
 #include "compiler/partition/by_support.h"
+#include "compiler/partition/runs_on.h"
 #include "compiler/support/error.h"
 #include "tests/partition/cpu_time.h"
 #include "tests/partition/cut_text.h"
@@ -141,6 +142,18 @@ TEST(CutRandom, ChainsAreTheFewest) {
   std::printf("2,000 graphs: %zu chains divided because they waited for each other\n", divided);
 }
 
+/// In the order of the graph, one after the other with the same devices: a group for each would be the plainest cut.
+size_t runs_of(const Graph& graph, const Fleet& fleet) {
+  size_t runs = 0;
+  std::vector<int> before;
+  for (NodeId id : graph.order()) {
+    const std::vector<int> devices = support_of(fleet, graph, graph.node(id));
+    runs += devices != before;
+    before = devices;
+  }
+  return runs;
+}
+
 TEST(CutRandom, PartsOfRandomGraphsGiveTheSameBits) {
   const Fleet fleet =
       parse_test_fleet("a -Tanh -If -Sub; b -Softmax -MatMul -Loop; c -Add -Max -NonZero -Reshape; cpu");
@@ -158,6 +171,7 @@ TEST(CutRandom, PartsOfRandomGraphsGiveTheSameBits) {
     const Cut cut = cut_graph(graph, fleet, options);
     groups += cut.groups.size();
     for (const Group& g : cut.groups) EXPECT_FALSE(g.support.empty());
+    if (seed % 6 < 2) EXPECT_LE(cut.groups.size(), runs_of(graph, fleet));
     const Assembly assembly = split(graph, cut, kept);
     parts += assembly.parts.size();
     calls += assembly.calls.size();

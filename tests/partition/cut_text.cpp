@@ -46,6 +46,13 @@ void write_node(const std::map<std::string, TestNode>& nodes, const std::string&
   text += "\"\n";
 }
 
+/// The lines up to the brace that closes the graph.
+Graph read_gir(std::istream& in, int& number) {
+  std::string text;
+  for (std::string line; text.find("\n}") == std::string::npos && std::getline(in, line); ++number) text += line + "\n";
+  return parse_graph(text);
+}
+
 void read_line(CutCase& c, const std::string& key, const std::string& rest) {
   if (key == "FLEET") c.fleet = parse_test_fleet(rest);
   if (key == "GRAPH") c.graph = parse_test_graph(rest);
@@ -150,6 +157,8 @@ std::vector<CutCase> read_cut_cases(const std::string& folder) {
         cases.back().name = rest;
         cases.back().line = number;
         cases.back().fleet = parse_test_fleet("acc -Min; cpu");
+      } else if (key == "GIR") {
+        cases.back().graph = read_gir(in, number);
       } else {
         read_line(cases.back(), key, rest);
       }

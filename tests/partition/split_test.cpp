@@ -141,6 +141,23 @@ TEST(Split, AKeptValueRunsWhatItNeedsAlone) {
   }
 }
 
+/// 308 and 310 read what 306 makes, in its part and at its place.
+TEST(Split, ReadersThatStayTogetherReadOneAddress) {
+  const Graph graph = parse_test_graph(
+      "302/1 -> 304, 302/2 -> 306, 304 -> 316, 306 -> 308, 306 -> 310, 308 -> 312, 310 -> 312, 312 -> 314");
+  CutOptions options;
+  options.rules = parse_cut_rules("chains,shared");
+  const Assembly assembly = split(graph, cut_graph(graph, parse_test_fleet("cpu:0; cpu:1"), options), {});
+  const auto call = std::find_if(assembly.calls.begin(), assembly.calls.end(), [](const PartCall& c) {
+    return c.nodes == std::vector<std::string>{"306", "308", "310"};
+  });
+  ASSERT_NE(call, assembly.calls.end());
+  const Graph& part = assembly.parts[static_cast<size_t>(call->part)].graph;
+  const ValueId read = part.node(node_named(part, "308")).inputs.at(0);
+  EXPECT_EQ(part.node(node_named(part, "310")).inputs.at(0), read);
+  EXPECT_EQ(part.value(read).producer, node_named(part, "306"));
+}
+
 TEST(Split, WhatACutCosts) {
   const Graph graph = parse_test_graph("a -> b:Softmax -> c:Softmax -> d, a -> d");
   Cut cut = cut_every(graph, 1);

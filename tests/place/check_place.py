@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Placing against oracles that others wrote: OR-tools' CP-SAT (optima that it proves) and SAGA's schedulers.
 
-  check_place.py [--short] [--small N] [--memory N] [--medium N] [--pisa STEPS] [--seconds S] [--environments FOLDER]
+  check_place.py [--short] [--small N] [--memory N] [--medium N] [--first SEED] [--pisa STEPS] [--seconds S] [--environments FOLDER]
 
 small: problems of 4 to 14 groups on 2 to 4 unequal devices, half of them with limited memory, compared with the proven optimum: on average at
 most 1 % above it, never more than 5 %. memory: at the least memory that CP-SAT proves to be enough, at 5 % and at 10 % more, a placement must be found.
 medium: 50 to 300 groups in SAGA's model, never worse than the best of its schedulers on the same simulator, nor in SAGA's own model. pisa:
 a problem changed step by step so that placing looks as bad as possible against the optimum. Problems that CP-SAT does not prove within
---seconds are counted and left out. --short never installs anything and is skipped without OR-tools. $PLACE_DRIVER: the built place_driver."""
+--seconds are counted and left out. --first: the first problem's seed, for runs in pieces. --short never installs anything and is skipped without OR-tools. $PLACE_DRIVER: the built place_driver."""
 import argparse
 import json
 import math
@@ -64,9 +64,9 @@ class Ratios:
         return mean <= self.most_mean and max(self.all) <= self.most
 
 
-def check_small(place, exact, instances, count, most_groups, seconds):
+def check_small(place, exact, instances, seeds, most_groups, seconds):
     ratios = Ratios("small, above the proven optimum", 1.01, 1.05)
-    for seed in range(count):
+    for seed in seeds:
         rng = random.Random(seed)
         limited = seed % 2 == 1
         problem = instances.problem(rng, rng.randint(4, min(most_groups, 10) if limited else most_groups), rng.randint(2, 4), memory=limited)
@@ -87,15 +87,15 @@ def check_small(place, exact, instances, count, most_groups, seconds):
         ratios.add(found["us"] / best)
         if found["us"] > 1.01 * best:
             print(f"seed {seed}: {found['us']} us by {found['by']}, {best} are possible")
-        if (seed + 1) % 50 == 0 and seed + 1 < count:
-            print(f"{seed + 1} of {count}: ", end="")
+        if (seed + 1) % 50 == 0 and seed != seeds[-1]:
+            print(f"to seed {seed}: ", end="")
             ratios.report()
     return ratios.report()
 
 
-def check_memory(place, exact, instances, count, most_groups, seconds):
+def check_memory(place, exact, instances, seeds, most_groups, seconds):
     found, proven, good = {100: 0, 105: 0, 110: 0}, 0, True
-    for seed in range(count):
+    for seed in seeds:
         rng = random.Random(seed)
         problem = instances.problem(rng, rng.randint(4, most_groups), rng.randint(2, 3), memory=True)
         shares = [rng.choice([1, 1, 2, 3]) for _ in problem["devices"]]
@@ -112,7 +112,7 @@ def check_memory(place, exact, instances, count, most_groups, seconds):
                 print(f"memory, seed {seed} at {percent} % of the least: {answer['misfit']}")
                 good = False
     print(f"memory: of {proven} problems found at 100 % of the least {found[100]}, at 105 % {found[105]}, at 110 % {found[110]}; "
-          f"{count - proven} not proven in time", flush=True)
+          f"{len(seeds) - proven} not proven in time", flush=True)
     return good
 
 
@@ -136,10 +136,10 @@ def related(rng):
     return instance, problem
 
 
-def check_medium(place, saga, count):
+def check_medium(place, saga, seeds):
     queued, free = Ratios("medium, to SAGA's best on our simulator", 1, 1 + 1e-9), Ratios("medium, to SAGA's best in its own model", 1, 1 + 1e-9)
     seconds, theirs = 0, 0
-    for seed in range(count):
+    for seed in seeds:
         instance, problem = related(random.Random(seed))
         begin = time.time()
         others = saga.ask(instance)
@@ -188,6 +188,7 @@ def main():
     parser = argparse.ArgumentParser()
     for name, count in (("small", 500), ("memory", 100), ("medium", 100), ("pisa", 0)):
         parser.add_argument("--" + name, type=int, default=count)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--groups", type=int, default=14)
@@ -204,13 +205,14 @@ def main():
     import instances
     place = Lines(os.environ["PLACE_DRIVER"])
     if a.short:
-        good = [check_small(place, exact, instances, 40, 8, 10), check_memory(place, exact, instances, 10, 6, 10)]
+        good = [check_small(place, exact, instances, range(40), 8, 10), check_memory(place, exact, instances, range(10), 6, 10)]
         return 0 if all(good) else 1
-    good = [check_small(place, exact, instances, a.small, a.groups, a.seconds) if a.small else True,
-            check_memory(place, exact, instances, a.memory, 7, a.seconds) if a.memory else True]
+    seeds = lambda count: range(a.first, a.first + count)
+    good = [check_small(place, exact, instances, seeds(a.small), a.groups, a.seconds) if a.small else True,
+            check_memory(place, exact, instances, seeds(a.memory), 7, a.seconds) if a.memory else True]
     if a.medium:
         saga = environment(a.environments, "saga", (SAGA, "saga"), True)
-        good.append(check_medium(place, Lines(saga, os.path.join(HERE, "saga_schedules.py")), a.medium))
+        good.append(check_medium(place, Lines(saga, os.path.join(HERE, "saga_schedules.py")), seeds(a.medium)))
     if a.pisa:
         good.append(check_pisa(place, exact, instances, a.pisa, a.seconds))
     return 0 if all(good) else 1

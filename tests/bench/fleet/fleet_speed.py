@@ -42,7 +42,8 @@ def compile_for_pools(source, cache, cut):
     with open(fleet, "w") as f:
         json.dump({"devices": [{"name": f"pool:{i}", "kind": "cpu", "cores": [cores[i]]} for i in range(2)]}, f)
     feeds, dims = make_inputs(source, SYMBOLS)
-    if not os.path.exists(artifact):
+    made_of = max(map(os.path.getmtime, (source, os.environ["GCC_GRAPH"])))
+    if not os.path.exists(artifact) or os.path.getmtime(artifact) < made_of:
         compile_model(source, artifact, "--fleet", fleet, "--cut", cut, *dims)
     return artifact, feeds
 

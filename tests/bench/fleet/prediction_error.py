@@ -2,20 +2,22 @@
 """The simulator against real runs: random placements on two pools, a core each, predicted from what was measured of groups with all of them
 on one pool, then run: ninja check_prediction_error
 
-  prediction_error.py [--models DIR] [--placements 10] [--seconds 4] [MODEL.onnx...]
+  prediction_error.py [--models DIR] [--placements 10] [--seconds 4] [--budget S] [--json F] [MODEL.onnx...]
 
 Bars: the median of the errors is at most 5 %, 19 of 20 are at most 10 %. Needs both cores, and quiet ones. Placements leave small graphs
-with hand-overs alone: models that take less than 100 us are left out."""
+with hand-overs alone: models that take less than 100 us are left out. With --json a run that ended, by --budget or otherwise, goes on where
+it was, and the bars are of all models that the file has."""
 import argparse
 import glob
 import json
 import os
 import subprocess
 import sys
+import time
 
 from fleet_speed import ROOT, SYMBOLS, compile_for_pools
 
-MOST = 20
+MOST, LEAST_US = 20, 100
 
 
 def measured(artifact, source, feeds, a):
@@ -31,37 +33,48 @@ def measured(artifact, source, feeds, a):
     return [(p["predicted_us"], p["measured_us"]) for p in report["placements"]], report["groups"]
 
 
+def rows_of(name, source, a):
+    """What was measured of the model; empty: it is left out."""
+    try:
+        artifact, feeds = compile_for_pools(source, a.cache, "support,chains,stages")
+        rows, groups = measured(artifact, source, feeds, a)
+    except Exception as error:  # a model that takes other inputs
+        print(f"{name}: left out, {str(error).splitlines()[0][:400]}")
+        return []
+    if groups < 2 or min(us for _, us in rows) < LEAST_US:
+        return []
+    print(f"{name:36} {groups:3} groups, {min(us for _, us in rows):9.0f} us: "
+          + " ".join(f"{100 * (predicted - us) / us:+.1f}" for predicted, us in rows), flush=True)
+    return rows
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     p.add_argument("--models", default=os.path.join(ROOT, "build", "zoo"))
     p.add_argument("--cache", default=os.path.join(ROOT, "build", "bench"))
     p.add_argument("--placements", type=int, default=10)
     p.add_argument("--seconds", type=float, default=4)
+    p.add_argument("--budget", type=float, default=float("inf"), help="seconds after which no further model is measured")
+    p.add_argument("--json", help="results are added to this file, and models that it has are not measured again")
     p.add_argument("sources", nargs="*")
     a = p.parse_args()
-    errors, models = [], 0
+    results = json.load(open(a.json)) if a.json and os.path.exists(a.json) else {}
+    end = time.monotonic() + a.budget
     for source in a.sources or sorted(glob.glob(os.path.join(a.models, "*.ts.onnx")), key=os.path.getsize):
-        if models == MOST:
+        name = os.path.basename(source)
+        if name in results:
+            continue
+        if sum(map(bool, results.values())) == MOST or time.monotonic() > end:
             break
-        try:
-            artifact, feeds = compile_for_pools(source, a.cache, "support,chains,stages")
-            rows, groups = measured(artifact, source, feeds, a)
-        except Exception as error:  # a model that takes other inputs
-            print(f"{os.path.basename(source)}: left out, {str(error).splitlines()[0][:400]}")
-            continue
-        if groups < 2 or min(us for _, us in rows) < 100:
-            continue
-        models += 1
-        own = [abs(predicted - us) / us for predicted, us in rows]
-        errors += own
-        print(f"{os.path.basename(source):36} {groups:3} groups, {min(us for _, us in rows):9.0f} us: "
-              + " ".join(f"{100 * (predicted - us) / us:+.1f}" for predicted, us in rows), flush=True)
+        results[name] = rows_of(name, source, a)
+        if a.json:
+            json.dump(results, open(a.json, "w"), indent=0)
+    errors = sorted(abs(predicted - us) / us for rows in results.values() for predicted, us in rows)
     if not errors:
         print(f"SKIP: there are no models in {a.models}")
         return 77
-    errors.sort()
     median, most = errors[len(errors) // 2], errors[int(0.95 * len(errors))]
-    print(f"{models} models, {len(errors)} placements: median error {100 * median:.1f} %, 95 % are within {100 * most:.1f} %")
+    print(f"{sum(map(bool, results.values()))} models, {len(errors)} placements: median error {100 * median:.1f} %, 95 % are within {100 * most:.1f} %")
     return 0 if median <= 0.05 and most <= 0.10 else 1
 
 

@@ -167,7 +167,12 @@ gcc_graph::FleetProfile profile_of(const std::string& identity, const gart::flee
 }
 
 void RunOnFleet::write_monitor(const std::string& artifact, const gart::fleet::Program& program) const {
-  if (!monitor_.empty()) write_profile(profile_of(artifact_identity(MappedArtifact(artifact).view()), program.times()));
+  if (!is_monitored()) return;
+  const gart::fleet::Times times = program.times();
+  if (times.groups.empty())
+    fail("--monitor ", monitor_,
+         ": no run took all groups, which is what is measured; --fetch ran what its values need");
+  write_profile(profile_of(artifact_identity(MappedArtifact(artifact).view()), times));
 }
 
 void RunOnFleet::write_profile(const gcc_graph::FleetProfile& profile) const {

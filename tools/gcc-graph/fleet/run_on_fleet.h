@@ -23,7 +23,8 @@ class RunOnFleet {
                             const std::vector<gart::fleet::GroupPlace>& placement = {}) const;
   /// With the inputs set, and what is fetched.
   gart::fleet::Request request(const gart::fleet::Program& program, const NamedTensors& inputs) const;
-  /// Writes the times so far, if that was asked for.
+  bool is_monitored() const { return !monitor_.empty(); }
+  /// Writes the times so far, if that was asked for. Throws Error where no run took all groups.
   void write_monitor(const std::string& artifact, const gart::fleet::Program& program) const;
 
   void write_profile(const gcc_graph::FleetProfile& profile) const;

@@ -87,6 +87,17 @@ class Fleets(ToolCase):
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"device 'cuda:1', group '[^']+': the device is lost: cuMemcpyPeerAsync failed on cuda:1")
 
+    def test_a_gpu_of_any_name_is_its_ordinal(self):
+        fleet = {"devices": [{**FLEET["devices"][0], "name": name, "ordinal": ordinal} for name, ordinal in (("one", 1), ("two", 0))]}
+        with open(self.path("named.json"), "w") as f:
+            json.dump(fleet, f)
+        wishes = ("--assign", "*=one", "--assign", "y=two")
+        done = self.tool("compile", self.path("m.onnx"), "-o", self.path("named.gart"), "--fleet", self.path("named.json"), *wishes)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.tool("bench", self.path("named.gart"), "--random", "1", "--seconds", "0.01", "--fleet", self.path("named.json"), "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["devices"], {"one": "cuda:1, sm_80", "two": "cuda:0, sm_80"})
+
     def test_many_requests(self):
         self.place(a="cuda:0", b="cuda:0", c="cuda:1", d="cuda:1", e="cuda:1", f="cuda:0", y="cuda:0")
         done = self.tool("bench", self.path("m.gart"), "--random", "1", "--seconds", "0.05", "--json", GART_SIM_ORDER="mixed")
