@@ -233,6 +233,7 @@ Settings ProgramCache::settings() const {
 void ProgramCache::set(const Settings& settings) {
   const std::lock_guard lock(mutex_);
   settings_ = settings;
+  is_deterministic_ = settings.deterministic;
 }
 
 void ProgramCache::fill(Stats& stats) const {

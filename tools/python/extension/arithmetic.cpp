@@ -19,6 +19,7 @@ Operator slot_operators[10];
 bool is_plain_float(DType t) { return t == DType::f32 || t == DType::f64; }
 bool is_float(DType t) { return is_plain_float(t) || t == DType::f16 || t == DType::bf16; }
 bool is_number(DType t) { return t != DType::boolean; }
+bool is_unsigned(DType t) { return t >= DType::u8 && t <= DType::u64; }
 bool is_fast(int slot, DType t) {
   if (slot > kEqual || !is_number(t)) return false;
   return slot != kDiv || is_float(t);
@@ -110,10 +111,26 @@ constexpr Unary kUnary[] = {
 constexpr int kUnaryCount = sizeof kUnary / sizeof *kUnary;
 Operator unary_operators[kUnaryCount];
 
+int index_of_unary(const char* name) {
+  for (int i = 0; i < kUnaryCount; ++i)
+    if (std::strcmp(kUnary[i].name, name) == 0) return i;
+  return 0;
+}
+
+/// Of unsigned numbers the standard has none; NumPy's wraps around.
+PyObject* unsigned_negative(const Array& x) {
+  constexpr int64_t zero = 0;
+  return guarded([&] {
+    return wrap(gcc_graph::lazy::record(slot_operators[kSub], Array::scalar(x.dtype(), &zero), x, here()));
+  });
+}
+
 PyObject* unary(int which, PyObject* x) {
+  static const int negative = index_of_unary("negative");
   const Unary& u = kUnary[which];
   if (is_array(x)) {
     const DType t = array_of(x).dtype();
+    if (which == negative && is_unsigned(t)) return unsigned_negative(array_of(x));
     if (u.floats_only ? is_float(t) : is_number(t))
       return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], array_of(x), here())); });
   }
@@ -129,12 +146,6 @@ PyObject* unary(int which, PyObject* x) {
 template <int which>
 PyObject* unary_function(PyObject*, PyObject* x) {
   return unary(which, x);
-}
-
-int index_of_unary(const char* name) {
-  for (int i = 0; i < kUnaryCount; ++i)
-    if (std::strcmp(kUnary[i].name, name) == 0) return i;
-  return 0;
 }
 
 template <int... which>

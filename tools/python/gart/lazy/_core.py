@@ -1,5 +1,6 @@
 """Arrays, types, and how an operator is recorded."""
 import atexit
+import functools
 import importlib.machinery
 import importlib.util
 import os
@@ -202,6 +203,16 @@ FORMS = {}
 def form(function):
     FORMS[function.__name__] = function
     return getattr(core, function.__name__)
+
+
+def without_out(function):
+    """Takes NumPy's out=None, too, which its own functions hand on to methods."""
+    @functools.wraps(function)
+    def call(*arguments, out=None, **named):
+        if out is not None:
+            raise TypeError(f"{function.__name__}: arrays of gart.lazy do not change, so there is no out=")
+        return function(*arguments, **named)
+    return call
 
 
 def is_operand(x):
