@@ -66,7 +66,8 @@ const std::map<std::string, std::set<std::string>> kFloors = {
       "compiler/partition", "compiler/place",   "compiler/artifact", "codegen/cpu",
       "codegen/cuda",       "codegen/library",  "artifact_schema",   "runtime"}},  // tools/api/tune measures on a GPU
     {"tools/python", {}},                                                          // public headers alone
-    {"tools", {"artifact_schema", "runtime", "runtime/fleet"}},  // the compiler by libgcc_graph's installed headers alone
+    {"tools",
+     {"artifact_schema", "runtime", "runtime/fleet"}},  // the compiler by libgcc_graph's installed headers alone
 };
 
 std::string folder_of(const std::string& path) {

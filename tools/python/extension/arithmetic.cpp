@@ -92,11 +92,12 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
 
 namespace {
 
-// Functions of one array. Of integers most are of their floats.
+// Functions of one array. Of integers most are of their floats; what rounds leaves them as they are.
 struct Unary {
   const char* name;
   const char* op;
   bool floats_only;
+  bool rounds = false;
 };
 constexpr Unary kUnary[] = {
     {"exp", "Exp", true},           {"log", "Log", true},         {"tanh", "Tanh", true},
@@ -106,8 +107,8 @@ constexpr Unary kUnary[] = {
     {"arcsinh", "Asinh", true},     {"arccosh", "Acosh", true},   {"arctanh", "Atanh", true},
     {"erf", "Erf", true},           {"sigmoid", "Sigmoid", true}, {"reciprocal", "Reciprocal", true},
     {"softplus", "Softplus", true}, {"abs", "Abs", false},        {"negative", "Neg", false},
-    {"sign", "Sign", false},        {"relu", "Relu", false},      {"floor", "Floor", true},
-    {"ceil", "Ceil", true},         {"rint", "Round", true}};
+    {"sign", "Sign", false},        {"relu", "Relu", false},      {"floor", "Floor", true, true},
+    {"ceil", "Ceil", true, true},   {"rint", "Round", true}};
 constexpr int kUnaryCount = sizeof kUnary / sizeof *kUnary;
 Operator unary_operators[kUnaryCount];
 
@@ -120,27 +121,39 @@ int index_of_unary(const char* name) {
 /// Of unsigned numbers the standard has none; NumPy's wraps around.
 PyObject* unsigned_negative(const Array& x) {
   constexpr int64_t zero = 0;
-  return guarded([&] {
-    return wrap(gcc_graph::lazy::record(slot_operators[kSub], Array::scalar(x.dtype(), &zero), x, here()));
-  });
+  return guarded(
+      [&] { return wrap(gcc_graph::lazy::record(slot_operators[kSub], Array::scalar(x.dtype(), &zero), x, here())); });
+}
+
+/// Of an array whose type the operator takes.
+PyObject* record_unary(int which, const Array& x) {
+  return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], x, here())); });
+}
+
+/// What Python makes an array of: of the type of functions' values, or of the given one.
+PyObject* converted(PyObject* x, bool to_floats) {
+  return PyObject_CallFunction(package.convert, "Oi", x, to_floats ? 1 : 0);
 }
 
 PyObject* unary(int which, PyObject* x) {
-  static const int negative = index_of_unary("negative");
+  static const int negative = index_of_unary("negative"), absolute = index_of_unary("abs");
   const Unary& u = kUnary[which];
-  if (is_array(x)) {
-    const DType t = array_of(x).dtype();
-    if (which == negative && is_unsigned(t)) return unsigned_negative(array_of(x));
-    if (u.floats_only ? is_float(t) : is_number(t))
-      return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], array_of(x), here())); });
+  const DType t = is_array(x) ? array_of(x).dtype() : DType::undefined;
+  const bool is_taken = u.floats_only ? is_float(t) : is_number(t) && t != DType::undefined;
+  if (is_taken)
+    return which == negative && is_unsigned(t) ? unsigned_negative(array_of(x)) : record_unary(which, array_of(x));
+  if (t == DType::undefined || (u.floats_only && !u.rounds)) {
+    PyObject* taken = converted(x, t != DType::undefined);
+    PyObject* result = taken != nullptr && is_array(taken) ? unary(which, taken) : nullptr;
+    Py_XDECREF(taken);
+    return result;
   }
-  PyObject* floats = PyObject_CallFunction(package.convert, "Oi", x, u.floats_only ? 1 : 0);
-  if (floats == nullptr) return nullptr;
-  PyObject* result = nullptr;
-  if (is_array(floats))
-    result = guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], array_of(floats), here())); });
-  Py_DECREF(floats);
-  return result;
+  if (u.rounds || which == absolute) {  // whole numbers, and booleans
+    Py_INCREF(x);
+    return x;
+  }
+  PyErr_Format(package.error, "%s: booleans are no numbers; ~ turns them", u.name);
+  return nullptr;
 }
 
 template <int which>

@@ -25,8 +25,8 @@ GCC_GRAPH_API std::set<std::string> symbols_of_extent(const std::string& extent)
 /// Its value. Throws Error for a symbol without one.
 GCC_GRAPH_API int64_t extent_value(const std::string& extent, const std::map<std::string, int64_t>& symbols);
 
-/// The names in lists like "a,b". Names may have commas, too: at each place the longest piece of the list counts that is
-/// known, and what begins no known name ends at the next comma.
+/// The names in lists like "a,b". Names may have commas, too: at each place the longest piece of the list counts that
+/// is known, and what begins no known name ends at the next comma.
 GCC_GRAPH_API std::vector<std::string> split_names(const std::vector<std::string>& lists,
                                                    const std::function<bool(const std::string&)>& is_known);
 

@@ -5,17 +5,20 @@ import os
 import numpy as np
 
 from . import _elementwise, _indices, _places, _products, _reductions, _shapes
-from ._core import FORMS, Array, Error, array, bool_, cast, core, dtype_of, float32, is_float
+from ._core import FORMS, Array, Error, array, cast, core, dtype_of, floats_of
+
+
+def _view(x):
+    """The elements, for NumPy to read; a copy where buffers have no word for their type."""
+    dtype = dtype_of(x)
+    if not x.size:
+        return np.empty(x.shape, dtype)
+    return np.frombuffer(x if dtype.isbuiltin == 1 else b"".join([x]), dtype).reshape(x.shape)
 
 
 def _numpy(x):
     """A copy of the elements, for NumPy."""
-    return np.frombuffer(x, dtype_of(x)).reshape(x.shape).copy() if x.size else np.empty(x.shape, dtype_of(x))
-
-
-def _view(x):
-    view = np.frombuffer(x, dtype_of(x)).reshape(x.shape)
-    return view
+    return _view(x).copy()
 
 
 def _item(x):
@@ -67,9 +70,7 @@ def _iterate(x):
 
 def _convert(value, floats):
     x = array(value)
-    if floats and not is_float(dtype_of(x)):
-        return cast(x, float32)
-    return cast(x, np.int8) if dtype_of(x) == bool_ else x
+    return cast(x, floats_of(dtype_of(x))) if floats else x
 
 
 def _contains(x, value):

@@ -45,6 +45,7 @@ uint8, uint16, uint32, uint64 = (np.dtype(t) for t in (np.uint8, np.uint16, np.u
 bool_ = np.dtype(np.bool_)
 bfloat16 = np.dtype(_DTYPES[4]) if 4 in _DTYPES else None
 DTYPES = {code: np.dtype(t) for code, t in _DTYPES.items()}
+_NARROW_INTEGERS = {np.dtype(_DTYPES[code]) for code in range(19, 23) if code in _DTYPES}
 _FLOATS = {float32, float64, float16} | ({bfloat16} if bfloat16 is not None else set())
 
 
@@ -73,7 +74,10 @@ def array(value, dtype=None):
     if dtype is None:
         dtype = float32 if data.dtype == float64 and not is_typed else data.dtype
     data = np.asarray(data, np.dtype(dtype), order="C")
-    return core.from_bytes(code_of(data.dtype), data.shape, data.reshape(-1).view(np.uint8) if data.size else b"")
+    code = code_of(data.dtype)
+    if data.dtype in _NARROW_INTEGERS:  # a byte for each, of its value
+        data = data.astype(np.int8)
+    return core.from_bytes(code, data.shape, data.reshape(-1).view(np.uint8) if data.size else b"")
 
 
 def asarray(value, dtype=None):
@@ -122,6 +126,11 @@ def result_type(*operands):
         return bfloat16 if not others else (float64 if float64 in others else float32)
     made = np.result_type(*kinds)
     return float32 if made == float64 and float64 not in typed else made
+
+
+def floats_of(dtype):
+    """The type of a function's values of numbers of this type: NumPy's, but float32 for its float64."""
+    return dtype if is_float(dtype) else float16 if dtype.itemsize == 1 else float32
 
 
 def operand(value):
