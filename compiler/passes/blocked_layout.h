@@ -41,6 +41,8 @@ class BlockedLayout {
   /// Can the value, which broadcasts (numpy) against an activation of this rank and channel count, be made to broadcast
   /// against its blocked form?
   bool fits(ValueId id, int64_t rank, int64_t channel_count) const;
+  /// A number for each channel, and nothing else?
+  bool is_vector(ValueId id, int64_t channel_count) const;
   /// Requires fits. An omitted input stays omitted.
   ValueId operand(ValueId id, int64_t rank, int64_t channel_count);
   /// A vector of one element per channel such that it broadcasts against the blocked form of an activation of this

@@ -110,8 +110,8 @@ def cast(x, dtype):
 
 _ONNX_TYPES = {float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, bool_: 9, float16: 10, float64: 11,
                uint32: 12, uint64: 13}
-if bfloat16 is not None:
-    _ONNX_TYPES[bfloat16] = 16
+# bfloat16, floats of 8 and 4 bits, integers of 4 and 2, by their codes here.
+_ONNX_TYPES.update({DTYPES[code]: onnx for code, onnx in {4: 16, 14: 17, 15: 18, 16: 19, 17: 20, 18: 23, 19: 22, 20: 21, 21: 26, 22: 25}.items() if code in DTYPES})
 
 
 def result_type(*operands):

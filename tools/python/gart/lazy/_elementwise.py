@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-from ._core import FORMS, Array, Error, array, bool_, cast, core, dtype_of, float32, floats_of, form, int32, is_float, is_operand, record, together
+from ._core import FORMS, Array, Error, array, bool_, cast, core, dtype_of, float32, floats_of, form, int32, is_float, is_operand, operand, record, result_type, together
 
 _UNARY = ("exp", "log", "tanh", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
           "erf", "sigmoid", "reciprocal", "softplus", "abs", "negative", "sign", "relu", "floor", "ceil", "rint")
@@ -45,11 +45,10 @@ def _divide(name, a, b):
 def _float_divide(name, x, y):
     """Of C's remainder, which is exact; a quotient that was rounded may be of the next whole number."""
     rest = record("Mod", (x, y), {"fmod": 1})
-    rest = where(rest == 0, where(y < 0, -0.0, 0.0), where((rest < 0) != (y < 0), rest + y, rest))
+    is_turned = (rest != 0) & ((rest < 0) != (y < 0))
     if name == "remainder":
-        return rest
-    quotient = (x - rest) / y
-    return where(y == 0, x / y, core.rint(quotient))
+        return where(rest == 0, cast(where(y < 0, -0.0, 0.0), dtype_of(y)), where(is_turned, rest + y, rest))
+    return where(y == 0, x / y, core.rint((x - rest) / y) - cast(is_turned, dtype_of(x)))
 
 
 def binary(name, a, b):
@@ -132,8 +131,10 @@ def positive(x):
 
 
 def _floats(*values):
-    values = together(*values)
-    return [cast(v, floats_of(dtype_of(v))) for v in values]
+    """As arrays of one type: NumPy's of what functions give."""
+    values = [operand(v) for v in values]
+    dtype = floats_of(result_type(*(floats_of(dtype_of(v)) if isinstance(v, Array) else v for v in values)))
+    return [cast(v, dtype) if isinstance(v, Array) else array(v, dtype) for v in values]
 
 
 def log1p(x):

@@ -4,6 +4,8 @@ Operands are arrays, or numbers and lists of them; None leaves one out. Lists of
 of the program; so are lists of floats given as onnx.constant([...]). Attributes are keywords; `outputs` says how many results are wanted.
 `gl.onnx.operators()` lists the names; those of another domain are gl.onnx.operator("com.microsoft::Gelu")(x).
 """
+import math
+
 import numpy as np
 
 from ._core import Array, Error, array, core, record
@@ -39,6 +41,8 @@ def operators():
 
 
 def _integers(value):
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "f" and (value == np.trunc(value)).all():
+        value = value.astype(np.int64)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return [int(value)]
     values = value.reshape(-1).tolist() if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iu" else value
@@ -98,3 +102,13 @@ def ConstantOfShape(shape, *, value=None):
     """`value`: an array of one element; zeros of float32 without it."""
     zeros = operator("ConstantOfShape")(shape)
     return zeros if value is None else operator("Expand")(array(value).reshape(()), shape)
+
+
+def Range(start, limit, delta):
+    """Of numbers it is an array of their type, known now."""
+    numbers = [start, limit, delta]
+    if any(isinstance(n, Array) for n in numbers):
+        return operator("Range")(start, limit, delta)
+    dtype = array(start).dtype
+    start, limit, delta = (float(n) if dtype.kind != "i" else int(n) for n in numbers)
+    return array((start + np.arange(max(0, math.ceil((limit - start) / delta))) * delta).astype(dtype))
