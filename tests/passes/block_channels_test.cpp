@@ -304,7 +304,8 @@ TEST(BlockChannels, PlainWorkBeforeTheRegionStaysPlain) {
 
 // c[16,1,1] is no activation of one channel.
 TEST(BlockChannels, ChannelsMayComeAtRunTime) {
-  const Graph after = check(R"(graph g(%x: f32[2,4,9,11], %w: f32[16,4,3,3], %c: f32[16,1,1], %d: f32[1,16,1,1]) -> (%y) {
+  const Graph after =
+      check(R"(graph g(%x: f32[2,4,9,11], %w: f32[16,4,3,3], %c: f32[16,1,1], %d: f32[1,16,1,1]) -> (%y) {
     %p = Conv(%x, %w)
     %s = Mul(%p, %c)
     %t = Add(%s, %d)
