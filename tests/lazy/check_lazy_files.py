@@ -85,8 +85,9 @@ def main():
                 print(f"function {seed} of {x.shape}: {np.mean(here != there):.0%} of {here.shape} differ, by {np.max(np.abs(here - there)):.1e}", flush=True)
             if seed % 25 == 24:
                 gl.clear()
-    print(f"{different} of {count} functions differ between file and value")
-    return different != 0
+    interpreted = [line for line in gl.explain() if "not compiled" in line]
+    print(f"{different} of {count} functions differ between file and value", *interpreted, sep="\n")
+    return different != 0 or len(interpreted) > 0
 
 
 if __name__ == "__main__":
