@@ -218,7 +218,8 @@ class Compilation {
     Graph specialised = specialise(graph, fixed);
     if (!run_passes(specialised, shape_passes(), &device, options_.passes)) return false;
     bind_parameters(specialised, options_.parameters);
-    if (!run_passes(specialised, device_passes(device.device), &device, options_.passes)) return false;
+    if (!run_passes(specialised, device_passes(device.device, !options_.parameters.empty()), &device, options_.passes))
+      return false;
     Plan shared = make_plan(specialised, device.device);
     shared.entry_point = static_cast<int>(entries_.size()) - 1;
     shared.fixed = fixed;

@@ -134,14 +134,16 @@ bool Fuser::in_epilogues(DType dtype) const {
   return dtype == DType::f32 || (quantized && traits_.multiplies_integers);
 }
 
+bool Fuser::fits_epilogues(const Node& n) const {
+  return n.op->kind == OpKind::pointwise && n.outputs.size() == 1 && in_epilogues(value(n.outputs[0]).dtype) &&
+         std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
+           return !in.valid() || in_epilogues(value(in).dtype) || value(in).dtype == DType::boolean;
+         });
+}
+
 bool Fuser::may_follow(NodeId id, ValueId v) const {
   const Node& n = node(id);
-  if (n.op->kind != OpKind::pointwise || n.outputs.size() != 1 || node_group_[static_cast<size_t>(id.index)] >= 0)
-    return false;
-  if (!same_extents(n.outputs[0], v) || !in_epilogues(value(n.outputs[0]).dtype)) return false;
-  return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
-    return !in.valid() || in_epilogues(value(in).dtype) || value(in).dtype == DType::boolean;
-  });
+  return fits_epilogues(n) && node_group_[static_cast<size_t>(id.index)] < 0 && same_extents(n.outputs[0], v);
 }
 
 void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {

@@ -15,12 +15,16 @@ bool Fuser::inlines(const Node& n, ValueId v, const Use& u) {
   if (is_concat(n)) return u.groups.size() == 1 && u.contexts.size() == 1 && !u.broadcast && !u.in_epilogue;
   const bool cheap = is_cheap(n);
   const bool scalar = product(*value(v).shape).is(1) && n.op->kind != OpKind::reduction;
-  if (u.in_epilogue && !cheap && !(scalar && cost(n) <= 1)) return false;
+  if (u.in_epilogue && !cheap && !(scalar && cost(n) <= 1) && !is_own_arithmetic(n, u)) return false;
   if (u.groups.size() > 1) return cheap;
   const FusionGroup& group = out_.groups[static_cast<size_t>(*u.groups.begin())];
   if (n.op->kind == OpKind::reduction) return reduction_fits(v, group, *u.groups.begin());
   if (u.broadcast && !cheap && !scalar && !row_value_.count(v) && !depends_on_row(n, *u.groups.begin())) return false;
   return cost(n) * static_cast<double>(u.contexts.size()) <= cost(n) + 6;
+}
+
+bool Fuser::is_own_arithmetic(const Node& n, const Use& u) const {
+  return fits_epilogues(n) && cost(n) <= 1 && u.groups.size() == 1 && !u.broadcast;
 }
 
 bool Fuser::has_room(const Node& n, const Use& u) const {

@@ -63,6 +63,8 @@ class Fuser {
   /// Is this a type that values in the epilogue of a contraction may have? Integers are what quantised models compute
   /// with.
   bool in_epilogues(DType dtype) const;
+  /// A pointwise node of such values and booleans.
+  bool fits_epilogues(const Node& n) const;
   /// May the epilogue that has `v` take in its reader?
   bool may_follow(NodeId reader, ValueId v) const;
   void decide_contraction(NodeId id, const FusionGroup& group);
@@ -98,6 +100,8 @@ class Fuser {
   // ---- fuse_inlining.cpp --------------------------------------------------------------------------------------------
 
   bool inlines(const Node& n, ValueId v, const Use& u);
+  /// Arithmetic of one epilogue, once for each of its elements: no more work there, and no storage on the way.
+  bool is_own_arithmetic(const Node& n, const Use& u) const;
   /// May the kernels of all groups that use `v` grow by its node, too?
   bool has_room(const Node& n, const Use& u) const;
   /// Does some input of `n` come from a reduction that may join this group, so that `n` is a per-row scalar?

@@ -8,11 +8,11 @@ namespace {
 
 /// Regions grow forwards from convolutions: a node joins when what it reads is blocked already. What is computed from
 /// plain values only stays plain up to the convolution that reads it.
-bool block(Graph& graph, Graph& outermost, bool narrows_weights) {
+bool block(Graph& graph, Graph& outermost, bool transforms_weights) {
   bool changed = false;
-  BlockedLayout layout(graph, outermost, narrows_weights);
+  BlockedLayout layout(graph, outermost, transforms_weights);
   for (NodeId id : graph.order()) {
-    for (const auto& body : graph.node(id).bodies) changed |= block(*body, outermost, narrows_weights);
+    for (const auto& body : graph.node(id).bodies) changed |= block(*body, outermost, transforms_weights);
     block_node(layout, id);
   }
   return layout.finish() || changed;
@@ -20,9 +20,9 @@ bool block(Graph& graph, Graph& outermost, bool narrows_weights) {
 
 }  // namespace
 
-bool block_channels(Graph& graph, const Target& target) {
+bool block_channels(Graph& graph, const Target& target, bool keeps_weights) {
   const bool narrows_weights = target.precision == Precision::fp16 || target.precision == Precision::bf16;
-  return block(graph, graph, narrows_weights);
+  return block(graph, graph, !narrows_weights && !keeps_weights);
 }
 
 }  // namespace gcg

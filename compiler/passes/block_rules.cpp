@@ -104,7 +104,7 @@ bool block_conv(BlockedLayout& layout, const Node& node) {
   const ValueId x = from.inputs[0];
   const bool bytes = layout.value(x).dtype == DType::u8;
   const bool plain = !bytes && conv->group == 1 && conv->inputs < kChannelBlock && !layout.has_form(x);
-  const int64_t tile = plain || layout.narrows_weights() ? 0 : winograd_tile(layout, from, *conv);
+  const int64_t tile = !plain && layout.transforms_weights() ? winograd_tile(layout, from, *conv) : 0;
   ValueId y = tile > 0 ? add_winograd(layout, from, *conv, tile) : add_blocked(layout, from, *conv, plain);
   if (from.inputs.size() > 2 && from.inputs[2].valid()) {
     const auto rank = static_cast<int64_t>(layout.value(from.output).shape->size());

@@ -159,12 +159,19 @@ ValueId BlockedLayout::channel_vector(ValueId id, int64_t rank) {
   return operands_[key] = blocked(image);
 }
 
+bool BlockedLayout::is_vector(ValueId id, int64_t channel_count) const {
+  const Value& v = value(id);
+  return v.dtype == DType::f32 && product(*v.shape).is(channel_count);
+}
+
 bool BlockedLayout::fits(ValueId id, int64_t rank, int64_t channel_count) const {
   if (!id.valid()) return true;
   const Value& v = value(id);
   if (!v.shape || static_cast<int64_t>(v.shape->size()) > rank) return false;
   const Dim own = aligned(*v.shape, rank)[1];
-  return own.is(1) || (own.is(channel_count) && (v.is_constant() || is_activation(id)));
+  if (own.is(1) || v.is_constant()) return own.is(1) || own.is(channel_count);
+  const bool is_whole = static_cast<int64_t>(v.shape->size()) == rank && is_activation(id);
+  return own.is(channel_count) && (is_whole || is_vector(id, channel_count));
 }
 
 ValueId BlockedLayout::operand(ValueId id, int64_t rank, int64_t channel_count) {
@@ -173,7 +180,10 @@ ValueId BlockedLayout::operand(ValueId id, int64_t rank, int64_t channel_count) 
   const auto own_rank = static_cast<int64_t>(v.shape->size());
   if (own_rank <= 1 && all_ones(*v.shape)) return id;
   const bool has_channels = aligned(*v.shape, rank)[1].is(channel_count);
-  if (has_channels && !v.is_constant() && is_activation(id)) return blocked(id);
+  if (has_channels && !v.is_constant()) {
+    if (own_rank == rank && is_activation(id)) return blocked(id);
+    if (is_vector(id, channel_count)) return channel_vector(id, rank);
+  }
   const auto key = std::make_pair(id, rank);
   const auto found = operands_.find(key);
   if (found != operands_.end()) return found->second;

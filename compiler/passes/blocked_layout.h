@@ -15,12 +15,12 @@ namespace gcg {
 /// [N, ceil(C/16), (D,) H, W, 16].
 class BlockedLayout {
  public:
-  /// `narrows_weights`: they are to be stored in 16 bits.
-  BlockedLayout(Graph& graph, Graph& outermost, bool narrows_weights)
-      : graph_(graph), outermost_(outermost), narrows_weights_(narrows_weights) {}
+  /// `transforms_weights`: may convolutions by Winograd's form read weights that were transformed ahead of time?
+  BlockedLayout(Graph& graph, Graph& outermost, bool transforms_weights)
+      : graph_(graph), outermost_(outermost), transforms_weights_(transforms_weights) {}
 
   Graph& graph() { return graph_; }
-  bool narrows_weights() const { return narrows_weights_; }
+  bool transforms_weights() const { return transforms_weights_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
 
   /// A value of rank 3 to 5 whose channel count is known, of a type that regions hold: f32, bytes, and their sums.
@@ -41,6 +41,8 @@ class BlockedLayout {
   /// Can the value, which broadcasts (numpy) against an activation of this rank and channel count, be made to broadcast
   /// against its blocked form?
   bool fits(ValueId id, int64_t rank, int64_t channel_count) const;
+  /// A number for each channel, and nothing else?
+  bool is_vector(ValueId id, int64_t channel_count) const;
   /// Requires fits. An omitted input stays omitted.
   ValueId operand(ValueId id, int64_t rank, int64_t channel_count);
   /// A vector of one element per channel such that it broadcasts against the blocked form of an activation of this
@@ -67,7 +69,7 @@ class BlockedLayout {
 
   Graph& graph_;
   Graph& outermost_;
-  const bool narrows_weights_;
+  const bool transforms_weights_;
   std::map<ValueId, ValueId> forms_;  // plain value -> blocked form, computed or converted
   std::set<ValueId> computed_;        // plain values whose form replaces their producer
   std::vector<NodeId> replaced_;

@@ -40,8 +40,9 @@ struct PassGroup {
 const std::vector<PassGroup>& model_passes();
 /// The passes of one shape set, for every device.
 const std::vector<PassGroup>& shape_passes();
-/// The passes of a device class, on the graph of one shape set.
-const std::vector<PassGroup>& device_passes(DeviceClass device);
+/// The passes of a device class, on the graph of one shape set. `keeps_weights`: sums are those of weights that only a
+/// run knows; no form of them that transforms constant weights first.
+const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weights = false);
 /// Every pass once.
 std::vector<Pass> all_passes();
 

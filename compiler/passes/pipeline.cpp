@@ -124,14 +124,16 @@ const std::vector<PassGroup>& shape_passes() {
   return groups;
 }
 
-const std::vector<PassGroup>& device_passes(DeviceClass device) {
-  static const std::vector<PassGroup> cpu = {
+namespace {
+
+std::vector<PassGroup> cpu_passes(const Pass& block) {
+  return {
       {{
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
           kFoldConstants,  // what becomes of zero points, for block-channels
           kMergeProducts,
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
-          {"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t); }},
+          block,
           {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},
           {"split-last-block", [](Graph& g, const Target*) { return split_last_block(g); }},
           {"tabulate-bytes", [](Graph& g, const Target*) { return tabulate_bytes(g); }},
@@ -141,6 +143,15 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"narrow-weights", [](Graph& g, const Target* t) { return narrow_weights(g, *t); }},
       }},
   };
+}
+
+}  // namespace
+
+const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weights) {
+  static const std::vector<PassGroup> cpu =
+      cpu_passes({"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t, false); }});
+  static const std::vector<PassGroup> keeping =
+      cpu_passes({"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t, true); }});
   static const std::vector<PassGroup> cuda = {
       {{
           {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
@@ -157,7 +168,8 @@ const std::vector<PassGroup>& device_passes(DeviceClass device) {
           {"fuse-attention", [](Graph& g, const Target*) { return fuse_attention(g); }},
       }},
   };
-  return device == DeviceClass::cpu ? cpu : cuda;
+  if (device != DeviceClass::cpu) return cuda;
+  return keeps_weights ? keeping : cpu;
 }
 
 }  // namespace gcg

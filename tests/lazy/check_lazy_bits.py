@@ -55,6 +55,23 @@ class Bits(unittest.TestCase):
                 np.testing.assert_array_equal(value(40).view(np.uint32), fixed.view(np.uint32))
                 self.assertIn("open now", gl.explain()[-1])
 
+    def test_open_sides_of_images_do_not_change_them(self):
+        numbers = np.random.default_rng(4)
+        for channels, wide, shape, options in ((64, 64, (3, 3), {"padding": 1}), (8, 24, (3, 3), {"padding": 1}), (32, 32, (5, 5), {"padding": 2, "strides": 2}),
+                                               (96, 48, (1, 1), {}), (16, 16, (3, 3), {"padding": 1, "groups": 2})):
+            w = gl.array((numbers.standard_normal((wide, channels // options.get("groups", 1), *shape)) * 0.1).astype(np.float32))
+
+            def value(side, w=w, channels=channels, options=options):
+                return gl.relu(gl.nn.conv(gl.array(np.random.default_rng(side).standard_normal((1, channels, side, 21)).astype(np.float32)), w, **options)).numpy()
+            with self.subTest(channels=channels, shape=shape), gl.deterministic():
+                gl.clear()
+                fixed = value(30)
+                gl.clear()
+                value(17)
+                np.testing.assert_array_equal(value(30).view(np.uint32), fixed.view(np.uint32))
+                self.assertIn("open now", gl.explain()[-1])
+            self.assertFalse([line for line in gl.explain() if "not compiled" in line])
+
     def test_the_interpreter_s_are_the_same_where_operators_round_once(self):
         x, y = operand(0), operand(1)
         h, k = x.astype(np.float16), (x * 50).astype(np.int32)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files that gl.save makes of random functions, with matrices and numbers of their own, give the bits that compiled code gives here:
-check_lazy_files.py [FUNCTIONS [FIRST]], 24 unless told."""
+"""Files that gl.save makes of random functions, with matrices, filters and numbers of their own, give the bits that compiled code gives here:
+check_lazy_files.py [FUNCTIONS [FIRST]], 24 unless told; every third is of convolutions."""
 import os
 import random
 import sys
@@ -30,15 +30,47 @@ def steps_of(chosen, numbers, width):
         yield step
 
 
+def convolutions_of(chosen, numbers, channels):
+    """Functions of [batch, channels, rows, columns]: filters of all kinds, strides, groups, and what stands around them."""
+    def array(*shape):
+        return gl.array((numbers.standard_normal(shape) * (np.prod(shape[1:]) ** -0.5 if len(shape) > 1 else 1)).astype(np.float32))
+    for _ in range(chosen.randrange(1, 4)):
+        wide, rows, columns = chosen.choice([8, 16, 24, 64]), *chosen.choice([(1, 1), (3, 3), (3, 3), (5, 5), (1, 3)])
+        w, deep, b = array(wide, channels, rows, columns), array(channels, 1, 3, 3), array(wide)
+        halves = array(wide, channels // 2, rows, columns)
+        c, d = array(channels, 1, 1), array(channels)
+        new, step = chosen.choice([
+            (wide, lambda x, w=w, b=b: gl.nn.conv(x, w, b, padding="same")), (wide, lambda x, w=w, b=b: gl.relu(gl.nn.conv(x, w, b, padding="same"))),
+            (wide, lambda x, w=w: gl.nn.conv(x, w, strides=2, padding=2)), (channels, lambda x, w=deep, d=d: gl.nn.conv(x, w, d, padding=1, groups=channels_of(x))),
+            (wide, lambda x, w=halves: gl.nn.conv(x, w, padding="same", groups=2)), (wide, lambda x, w=w: gl.nn.conv(x, w, padding=2, dilations=2)),
+            (channels, lambda x: gl.nn.max_pool(x, 3, 1, 1)), (channels, lambda x, c=c: x * c + gl.tanh(c)), (channels, lambda x, d=d: gl.nn.group_norm(x, d, d, 2))])
+        channels = new
+        yield step
+
+
+def channels_of(x):
+    return x.shape[1]
+
+
+def function_of(seed):
+    """Its input, and its steps."""
+    chosen, numbers = random.Random(seed), np.random.default_rng(seed)
+    if seed % 3 == 2:
+        shape = chosen.choice([(1, 4, 9, 11), (2, 16, 14, 14), (1, 24, 28, 20), (3, 64, 8, 8), (1, 64, 30, 30)])
+        steps = list(convolutions_of(chosen, numbers, shape[1]))
+    else:
+        shape = chosen.choice([(1, 40), (2, 600), (3, 64), (4, 1100), (7, 700), (10, 96), (24, 80), (50, 9), (64, 128)])
+        steps = list(steps_of(chosen, numbers, shape[1]))
+    return numbers.standard_normal(shape).astype(np.float32), steps, chosen.random() < 0.5
+
+
 def main():
     count, first = (int(a) for a in (sys.argv[1:] + ["24", "0"][len(sys.argv) - 1:])[:2])
     different = 0
     with tempfile.TemporaryDirectory() as folder, gl.deterministic():
         for seed in range(first, first + count):
-            chosen, numbers = random.Random(seed), np.random.default_rng(seed)
-            shape = chosen.choice([(1, 40), (2, 600), (3, 64), (4, 1100), (7, 700), (10, 96), (24, 80), (50, 9), (64, 128)])
-            steps = list(steps_of(chosen, numbers, shape[1]))
-            x = gl.array(numbers.standard_normal(shape).astype(np.float32))
+            numbers, steps, open_batch = function_of(seed)
+            x = gl.array(numbers)
 
             def f(x):
                 for step in steps:
@@ -46,15 +78,16 @@ def main():
                 return x
             here = f(x).numpy()
             path = os.path.join(folder, "f.gart")
-            gl.save(f, {"x": x}, path, open_batch=chosen.random() < 0.5)
+            gl.save(f, {"x": x}, path, open_batch=open_batch)
             there = gart.load(path, threads=1).run({"x": x.numpy()})["out0"]
             if there.tobytes() != here.tobytes():
                 different += 1
-                print(f"function {seed} of {shape}: {np.mean(here != there):.0%} of {here.shape} differ, by {np.max(np.abs(here - there)):.1e}", flush=True)
+                print(f"function {seed} of {x.shape}: {np.mean(here != there):.0%} of {here.shape} differ, by {np.max(np.abs(here - there)):.1e}", flush=True)
             if seed % 25 == 24:
                 gl.clear()
-    print(f"{different} of {count} functions differ between file and value")
-    return different != 0
+    interpreted = [line for line in gl.explain() if "not compiled" in line]
+    print(f"{different} of {count} functions differ between file and value", *interpreted, sep="\n")
+    return different != 0 or len(interpreted) > 0
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ gl.onnx.Softplus(X); gl.onnx.CumSum(X, 1, exclusive=1); gl.onnx.CumSum(X, 1, rev
 WITHOUT = set("""all allclose any arange argmax argmin argsort argpartition argwhere array_equal array_equiv around astype ascontiguousarray bincount bitwise_and bitwise_invert
 bitwise_not bitwise_or bitwise_xor broadcast_shapes compress count_nonzero diag_indices digitize empty empty_like equal extract eye fix flatnonzero full full_like geomspace greater
 greater_equal histogram identity indices intersect1d invert isclose isfinite isin isinf isnan isneginf isposinf left_shift less less_equal logical_and logical_not logical_or
-logical_xor logspace nanargmax nanargmin ndim nonzero not_equal ones ones_like ravel_multi_index right_shift searchsorted setdiff1d setxor1d shape signbit size tri tril_indices
+logical_xor logspace lexsort frombuffer fromfunction fromiter nanargmax nanargmin ndim nonzero not_equal ones ones_like ravel_multi_index right_shift searchsorted setdiff1d setxor1d shape signbit size tri tril_indices
 triu_indices union1d unique unravel_index zeros zeros_like""".split())
 ALSO_CALLED = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "pow": "power",
                "cumulative_prod": "cumprod", "cumulative_sum": "cumsum", "trapz": "trapezoid", "row_stack": "vstack"}

@@ -320,6 +320,22 @@ TEST_F(Lazy, FailuresNameTheirSource) {
   }
 }
 
+// Asked for again and again while the compiler takes it up, a graph is compiled once all the same.
+TEST_F(Lazy, NoGraphIsCompiledTwice) {
+  constexpr int kGraphs = 60;
+  const Array x = numbers({0.5F, 1});
+  const int64_t before = stats().compiles;
+  for (int depth = 1; depth <= kGraphs; ++depth)
+    for (int turn = 0; turn < 400; ++turn) {
+      Array y = x;
+      for (int i = 0; i < depth; ++i)
+        y = record(i % 7 == 0 ? tanh_op() : add(), i % 7 == 0 ? std::vector{y} : std::vector{y, x})[0];
+      EXPECT_GT(first(y), 0);
+    }
+  wait_for_compiler();
+  EXPECT_EQ(stats().compiles - before, kGraphs);
+}
+
 TEST_F(Lazy, ThreadsShareValues) {
   const Array x = numbers(std::vector<float>(100, 0.5F));
   std::vector<std::thread> threads;

@@ -302,6 +302,31 @@ TEST(BlockChannels, PlainWorkBeforeTheRegionStaysPlain) {
   EXPECT_EQ(counts.at("Reshape"), 2);
 }
 
+// c[16,1,1] is no activation of one channel.
+TEST(BlockChannels, ChannelsMayComeAtRunTime) {
+  const Graph after =
+      check(R"(graph g(%x: f32[2,4,9,11], %w: f32[16,4,3,3], %c: f32[16,1,1], %d: f32[1,16,1,1]) -> (%y) {
+    %p = Conv(%x, %w)
+    %s = Mul(%p, %c)
+    %t = Add(%s, %d)
+    %y = MaxPool(%t) {kernel_shape = [3,3]}
+  })");
+  EXPECT_EQ(op_counts(after).at("gart.BlockedMaxPool"), 1) << "the region goes on";
+}
+
+TEST(BlockChannels, WeightsThatAreKeptHaveNoFormOfTheirOwn) {
+  constexpr const char* kText = R"(graph g(%x: f32[1,64,30,30]) -> (%y) {
+    constant %w: f32[64,64,3,3] = random(1)
+    %y = Conv(%x, %w)
+  })";
+  for (const bool keeps_weights : {false, true}) {
+    Graph graph = parse_graph(kText);
+    infer_graph(graph);
+    EXPECT_TRUE(block_channels(graph, *find_target("x86-64-v4"), keeps_weights));
+    EXPECT_EQ(op_counts(graph).count("gart.WinogradConv"), keeps_weights ? 0U : 1U);
+  }
+}
+
 TEST(DevicePasses, AreThoseOfTheirClass) {
   const auto runs = [](DeviceClass device, const std::string& name) {
     for (const PassGroup& group : device_passes(device))

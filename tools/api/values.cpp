@@ -5,6 +5,7 @@
 
 #include "compiler/ir/dim.h"
 #include "compiler/ir/tensor.h"
+#include "compiler/support/name_list.h"
 #include "tools/api/graph_state.h"
 
 namespace gcc_graph {
@@ -66,6 +67,11 @@ std::set<std::string> symbols_of_extent(const std::string& extent) {
 
 int64_t extent_value(const std::string& extent, const std::map<std::string, int64_t>& symbols) {
   return detail::guarded([&] { return dim_of(extent).evaluate(symbols); });
+}
+
+std::vector<std::string> split_names(const std::vector<std::string>& lists,
+                                     const std::function<bool(const std::string&)>& is_known) {
+  return gcg::split_names(lists, is_known);
 }
 
 }  // namespace gcc_graph

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/partition/needed.h"
+
 namespace gcc_graph::lazy {
 namespace {
 
@@ -9,14 +11,19 @@ uint64_t walks = 0;  // under cut_mutex()
 
 constexpr uint32_t kGiven = 0x80000000, kResult = 0x40000000;
 
-/// Gives the node its position in this walk.
-uint32_t visit(Node* node, uint64_t walk, std::vector<Node*>& nodes) {
-  if (node->walk != walk) {
-    node->walk = walk;
-    node->position = static_cast<uint32_t>(nodes.size());
-    nodes.push_back(node);
-  }
-  return node->position;
+void add_given(Cut& cut, const Node& node, uint32_t at) {
+  cut.given.push_back(at);
+  cut.form.push_back(kGiven | static_cast<uint32_t>(node.type->dtype));
+  cut.form.push_back(node.type->extents->form);
+  cut.extents.push_back(node.type->extents);
+}
+
+void add_run(Cut& cut, const Node& node, bool is_result) {
+  ++cut.runs;
+  cut.form.push_back(node.op->id | (is_result ? kResult : 0));
+  if (node.ints == nullptr) return;
+  cut.form.push_back(node.ints->form);
+  cut.extents.push_back(node.ints);
 }
 
 }  // namespace
@@ -49,36 +56,40 @@ uint64_t Cut::hash() const {
 void make_cut(std::span<Node* const> wanted, Cut& cut, bool through, std::span<Node* const> ends) {
   cut.clear();
   const uint64_t walk = ++walks;
-  for (Node* node : wanted) visit(node, walk, cut.nodes);
+  uint32_t met = 0, at = 0;
+  const auto claim = [&](Node* node) {
+    if (node->walk == walk) return false;
+    node->walk = walk;
+    node->position = met++;
+    return true;
+  };
+  for (Node* node : wanted)
+    if (claim(node)) cut.nodes.push_back(node);
   const size_t first_wanted = cut.nodes.size();
   const auto ends_here = [&](const Node* node) {
     if (node->op == nullptr) return true;  // given, or a placeholder
     if (!through) return node->ready.load(std::memory_order_acquire);
     return std::find(ends.begin(), ends.end(), node) != ends.end();
   };
-  for (uint32_t at = 0; at < cut.nodes.size(); ++at) {
-    Node* node = cut.nodes[at];
+  gcg::walk_backwards(cut.nodes, claim, [&](Node* node, const auto& see) {
+    const bool is_wanted = at < first_wanted;
     if (ends_here(node)) {
       if (!through && !node->ready.load(std::memory_order_relaxed))
         throw Error(
             "a value is wanted that an argument of a recorded function decides: it is recorded once, for all values");
-      cut.given.push_back(at);
-      cut.form.push_back(kGiven | static_cast<uint32_t>(node->type->dtype));
-      cut.form.push_back(node->type->extents->form);
-      cut.extents.push_back(node->type->extents);
-      if (through && at < first_wanted) cut.results.push_back(at);
-      continue;
+      if (through && is_wanted) cut.results.push_back(at);
+      add_given(cut, *node, at++);
+      return;
     }
-    ++cut.runs;
-    const bool is_result = node->type != nullptr && (at < first_wanted || (!through && node->is_held()));
+    const bool is_result = node->type != nullptr && (is_wanted || (!through && node->is_held()));
     if (is_result) cut.results.push_back(at);
-    cut.form.push_back(node->op->id | (is_result ? kResult : 0));
-    if (node->ints != nullptr) {
-      cut.form.push_back(node->ints->form);
-      cut.extents.push_back(node->ints);
+    add_run(cut, *node, is_result);
+    for (Node* input : node->inputs()) {
+      see(input);
+      cut.form.push_back(input->position);
     }
-    for (Node* input : node->inputs()) cut.form.push_back(visit(input, walk, cut.nodes));
-  }
+    ++at;
+  });
 }
 
 std::vector<uint32_t> running_order(const Cut& cut) {

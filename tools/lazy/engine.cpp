@@ -56,9 +56,8 @@ class Engine {
     ProgramCache& programs = ProgramCache::instance();
     KnownCut& found = programs.find(cut);
     const std::shared_ptr<Program> program = found.program;
-    const bool is_deterministic = programs.settings().deterministic;
     if (program->state < Program::State::ready) {
-      if (is_deterministic || program->work < 0 || program->work > kInterpreterWork)
+      if (programs.is_deterministic() || program->work < 0 || program->work > kInterpreterWork)
         programs.wait_for(program);
       else if (program->state == Program::State::wanted)
         programs.request(program);

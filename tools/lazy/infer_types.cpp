@@ -39,13 +39,7 @@ std::string operands_text(const Question& q) {
 Inferred ask(const Question& q) {
   gcg::Graph graph;
   std::vector<gcg::ValueId> inputs;
-  for (const Type* t : q.types) {
-    gcg::Value value;
-    value.name = "operand " + std::to_string(inputs.size());
-    value.dtype = t->dtype;
-    value.shape = gcg::to_shape(t->extents->values);
-    inputs.push_back(graph.add_value(std::move(value)));
-  }
+  for (const Type* t : q.types) inputs.push_back(add_operand(graph, *t));
   graph.inputs = inputs;
   ConstantOperands constants(graph);
   try {
@@ -113,8 +107,16 @@ gcg::ValueId ConstantOperands::integers(size_t, std::span<const int64_t> values,
   return graph_.add_constant(graph_.unique_name("ints"), std::move(tensor));
 }
 
-gcg::NodeId add_operator(gcg::Graph& graph, const Op& op, const std::string& name, std::span<const gcg::ValueId> inputs,
-                         const Extents* ints, OperandSource& source) {
+gcg::ValueId add_operand(gcg::Graph& graph, const Type& type) {
+  gcg::Value value;
+  value.name = graph.unique_name("operand");
+  value.dtype = type.dtype;
+  value.shape = gcg::to_shape(type.extents->values);
+  return graph.add_value(std::move(value));
+}
+
+std::vector<gcg::ValueId> operands_of(gcg::Graph& graph, const Op& op, std::span<const gcg::ValueId> inputs,
+                                      const Extents* ints, OperandSource& source) {
   std::vector<gcg::ValueId> operands;
   size_t array = 0, list = 0, first = 0, constant = 0;
   for (const char kind : op.operands) {
@@ -131,7 +133,12 @@ gcg::NodeId add_operator(gcg::Graph& graph, const Op& op, const std::string& nam
     }
   }
   while (!operands.empty() && !operands.back().valid()) operands.pop_back();
-  return graph.add_node(*op.def, name, std::move(operands), op.outputs, op.attributes);
+  return operands;
+}
+
+gcg::NodeId add_operator(gcg::Graph& graph, const Op& op, const std::string& name, std::span<const gcg::ValueId> inputs,
+                         const Extents* ints, OperandSource& source) {
+  return graph.add_node(*op.def, name, operands_of(graph, op, inputs, ints, source), op.outputs, op.attributes);
 }
 
 }  // namespace gcc_graph::lazy

@@ -17,14 +17,20 @@ struct Inferred {
 /// By the operator's own inference, which is asked once for each operator and types of operands. Throws Error.
 const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const Extents* ints);
 
-/// The node of `op` in `graph`, its operands being `inputs` (one per x) and `ints`.
+/// Where an operator's static operands come from when its node is made.
 struct OperandSource {
   virtual ~OperandSource() = default;
   /// Integers `values` of static operand `k`, which start at `first` among all of the node's.
   virtual gcg::ValueId integers(size_t first, std::span<const int64_t> values, bool is_scalar) = 0;
 };
+/// All operands of `op`, of `inputs` (one per x) and `ints`, to be read by its node in `graph`.
+std::vector<gcg::ValueId> operands_of(gcg::Graph& graph, const Op& op, std::span<const gcg::ValueId> inputs,
+                                      const Extents* ints, OperandSource& source);
+/// That node.
 gcg::NodeId add_operator(gcg::Graph& graph, const Op& op, const std::string& name, std::span<const gcg::ValueId> inputs,
                          const Extents* ints, OperandSource& source);
+/// A value of the type that nothing makes.
+gcg::ValueId add_operand(gcg::Graph& graph, const Type& type);
 
 /// Static operands as constants.
 class ConstantOperands final : public OperandSource {

@@ -124,7 +124,10 @@ void begin_serials() {
   last_serial = next_serial + kAtATime;
 }
 
-Node* new_node() {
+namespace {
+
+/// Not counted among the live ones yet.
+Node* blank_node() {
   if (next_serial == last_serial) begin_serials();
   Node* node = pool.take();
   node->refs.store(Node::kHandle, std::memory_order_relaxed);
@@ -139,42 +142,63 @@ Node* new_node() {
   node->serial = next_serial++;
   node->source = {};
   node->ready.store(false, std::memory_order_relaxed);
-  counters().live.fetch_add(1, std::memory_order_relaxed);
   return node;
+}
+
+/// Drops a reference; true for the last one, which nobody else can see.
+bool drop_last(Node* node, int64_t references) {
+  return node->refs.load(std::memory_order_acquire) == references ||
+         node->refs.fetch_sub(references, std::memory_order_acq_rel) == references;
+}
+
+}  // namespace
+
+Node* new_node() {
+  counters().live.fetch_add(1, std::memory_order_relaxed);
+  return blank_node();
 }
 
 Node* new_node(const Op* op, const Type* type, const Extents* ints, std::span<Node* const> inputs, Source source) {
   Node* node = new_node();
-  node->op = op;
-  node->type = type;
-  node->ints = ints;
-  node->source = source;
-  node->count = static_cast<uint32_t>(inputs.size());
-  Node** place = inputs.size() <= 2 ? node->near : node->far = new Node*[inputs.size()];
-  for (Node* input : inputs) {
-    retain(input, 1);
-    *place++ = input;
-  }
+  for (Node* input : inputs) retain(input, 1);
+  fill_node(*node, op, type, ints, inputs, source);
   return node;
 }
 
+void new_nodes(std::span<Node*> nodes) {
+  for (Node*& node : nodes) node = blank_node();
+  counters().live.fetch_add(static_cast<int64_t>(nodes.size()), std::memory_order_relaxed);
+}
+
+void fill_node(Node& node, const Op* op, const Type* type, const Extents* ints, std::span<Node* const> inputs,
+               Source source) {
+  node.op = op;
+  node.type = type;
+  node.ints = ints;
+  node.source = source;
+  node.count = static_cast<uint32_t>(inputs.size());
+  std::copy(inputs.begin(), inputs.end(), inputs.size() <= 2 ? node.near : node.far = new Node*[inputs.size()]);
+}
+
 void drop(Node* node, int64_t references) {
-  if (node->refs.fetch_sub(references, std::memory_order_acq_rel) != references) return;
+  if (!drop_last(node, references)) return;
+  int64_t freed = 0;
   Node* dead = node;
   dead->next = nullptr;
   while (dead != nullptr) {
     Node* gone = dead;
     dead = gone->next;
     for (Node* input : gone->inputs())
-      if (input->refs.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      if (drop_last(input, 1)) {
         input->next = dead;
         dead = input;
       }
     if (gone->count > 2) delete[] gone->far;
     if (gone->value != nullptr) gone->value->release();
-    counters().live.fetch_sub(1, std::memory_order_relaxed);
     pool.give(gone);
+    ++freed;
   }
+  counters().live.fetch_sub(freed, std::memory_order_relaxed);
 }
 
 namespace {

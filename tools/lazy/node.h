@@ -63,6 +63,11 @@ struct Node {
 Node* new_node();
 /// Of an operator; what it reads is held by it.
 Node* new_node(const Op* op, const Type* type, const Extents* ints, std::span<Node* const> inputs, Source source);
+/// Blank ones, one handle to each.
+void new_nodes(std::span<Node*> nodes);
+/// Says what a blank node is; its references to what it reads are the caller's to count.
+void fill_node(Node& node, const Op* op, const Type* type, const Extents* ints, std::span<Node* const> inputs,
+               Source source);
 /// What this thread makes from now on has larger serial numbers than whatever is there.
 void begin_serials();
 /// Drops `references` (kHandle, or 1 for a node's); frees what nobody reaches then, without recursion.

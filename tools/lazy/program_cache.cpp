@@ -128,6 +128,7 @@ std::shared_ptr<Program> ProgramCache::program_for(Family& family, const Cut& cu
 void ProgramCache::request(const std::shared_ptr<Program>& program) {
   ends_first.touch();
   const std::lock_guard lock(mutex_);
+  if (program->state != Program::State::wanted) return;  // somebody began since the caller looked
   if (std::find(queue_.begin(), queue_.end(), program) != queue_.end()) return;
   queue_.push_back(program);
   if (queue_.size() > kMostWaiting) queue_.pop_front();
@@ -233,6 +234,7 @@ Settings ProgramCache::settings() const {
 void ProgramCache::set(const Settings& settings) {
   const std::lock_guard lock(mutex_);
   settings_ = settings;
+  is_deterministic_ = settings.deterministic;
 }
 
 void ProgramCache::fill(Stats& stats) const {

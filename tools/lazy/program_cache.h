@@ -39,6 +39,7 @@ class ProgramCache {
   void clear();
 
   Settings settings() const;
+  bool is_deterministic() const { return is_deterministic_.load(std::memory_order_relaxed); }  // as the settings say
   void set(const Settings& settings);
   void fill(Stats& stats) const;
   std::vector<std::string> explain() const;
@@ -77,6 +78,7 @@ class ProgramCache {
   bool stop_ = false, has_thread_ = false, is_forking_ = false;
   std::thread* thread_ = nullptr;
   std::atomic<int> thread_id_{0};
+  std::atomic<bool> is_deterministic_{false};
   Settings settings_;
   int64_t compiles_ = 0, disk_hits_ = 0;
   std::deque<std::string> lines_;

@@ -6,6 +6,7 @@
 #include "compiler/support/error.h"
 #include "tools/lazy/infer_types.h"
 #include "tools/lazy/node.h"
+#include "tools/lazy/record_graph.h"
 
 namespace gcc_graph::lazy {
 namespace {
@@ -25,6 +26,7 @@ Array record_one(const Operator& what, std::span<Node* const> inputs, const Exte
       std::count_if(op->operands.begin(), op->operands.end(), is_list) != static_cast<std::ptrdiff_t>(lists))
     throw Error(gcg::concat(op == nullptr ? "no operator" : op->name, " is not recorded with ", inputs.size(),
                             " arrays and ", lists, " lists"));
+  if (expands(*op)) return record_expanded(*op, inputs, ints, source)[0];
   const Inferred& types = infer_types(*op, inputs, ints);
   if (!types.is_closed) refuse_open(*op);
   counters().recorded.fetch_add(1, std::memory_order_relaxed);
@@ -192,6 +194,7 @@ std::vector<Array> record(const Operator& what, std::span<const Array> arrays,
     }
     ints = intern_extents(values, lengths);
   }
+  if (expands(*op)) return record_expanded(*op, inputs, ints, source);
   const Inferred& types = infer_types(*op, inputs, ints);
   if (!types.is_closed) refuse_open(*op);
   counters().recorded.fetch_add(1, std::memory_order_relaxed);

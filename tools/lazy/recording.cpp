@@ -17,12 +17,24 @@ struct Recording::Body {
     const Extents* ints;
     Source source;
     std::vector<uint32_t> inputs;
+    int64_t refs = 0;  // of those that read it, and of handles that the caller gets
   };
   std::vector<const Type*> types;  // of the inputs
   std::vector<Array> constants;
   std::vector<Step> steps;
   std::vector<uint32_t> outputs;
   int64_t operators = 0;
+
+  size_t first_step() const { return types.size() + constants.size(); }
+
+  void count_references() {
+    const auto add = [&](uint32_t value, int64_t references) {
+      if (value >= first_step()) steps[value - first_step()].refs += references;
+    };
+    for (const Step& step : steps)
+      for (const uint32_t k : step.inputs) add(k, 1);
+    for (const uint32_t k : outputs) add(k, Node::kHandle);
+  }
 };
 
 namespace {
@@ -71,13 +83,14 @@ Recording::Recording(std::span<const Array> placeholders, std::span<const Array>
   }
   for (const uint32_t at : running_order(cut)) {
     const Node& node = *cut.nodes[at];
-    Body::Step step{node.op, node.type, node.ints, node.source, {}};
+    Body::Step step{node.op, node.type, node.ints, node.source, {}, 0};
     for (const Node* input : node.inputs()) step.inputs.push_back(numbers[input->position]);
     numbers[at] = static_cast<uint32_t>(ends.size() + body->constants.size() + body->steps.size());
     body->steps.push_back(std::move(step));
     body->operators += node.op->def != nullptr ? 1 : 0;
   }
   for (const Node* node : wanted) body->outputs.push_back(numbers[node->position]);
+  body->count_references();
   body_ = std::move(body);
 }
 
@@ -85,25 +98,35 @@ std::vector<Array> Recording::record(std::span<const Array> inputs) const {
   const Body& body = *body_;
   if (inputs.size() != body.types.size())
     throw Error(gcg::concat("a graph of ", body.types.size(), " inputs is not recorded with ", inputs.size()));
-  std::vector<Array> values;
-  values.reserve(inputs.size() + body.constants.size() + body.steps.size());
+  std::vector<Node*> values(body.first_step() + body.steps.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i].node()->type != body.types[i])
       throw Error(gcg::concat("input ", i, " is ", text_of(*inputs[i].node()->type),
                               ", but the graph was recorded for ", text_of(*body.types[i])));
-    values.push_back(inputs[i]);
+    values[i] = inputs[i].node();
   }
-  values.insert(values.end(), body.constants.begin(), body.constants.end());
+  for (size_t i = 0; i < body.constants.size(); ++i) values[inputs.size() + i] = body.constants[i].node();
+  const std::span<Node*> made = std::span(values).subspan(body.first_step());
+  new_nodes(made);
+  // Nobody else knows them yet: their references are set, not counted up.
   std::vector<Node*> operands;
-  for (const Body::Step& step : body.steps) {
+  for (size_t i = 0; i < made.size(); ++i) {
+    const Body::Step& step = body.steps[i];
     operands.clear();
-    for (const uint32_t k : step.inputs) operands.push_back(values[k].node());
-    values.emplace_back(new_node(step.op, step.type, step.ints, operands, step.source));
+    for (const uint32_t k : step.inputs) {
+      operands.push_back(values[k]);
+      if (k < body.first_step()) retain(values[k], 1);
+    }
+    made[i]->refs.store(step.refs, std::memory_order_relaxed);
+    fill_node(*made[i], step.op, step.type, step.ints, operands, step.source);
   }
   counters().recorded.fetch_add(body.operators, std::memory_order_relaxed);
   std::vector<Array> outputs;
   outputs.reserve(body.outputs.size());
-  for (const uint32_t k : body.outputs) outputs.push_back(values[k]);
+  for (const uint32_t k : body.outputs) {
+    if (k < body.first_step()) retain(values[k], Node::kHandle);
+    outputs.emplace_back(values[k]);
+  }
   return outputs;
 }
 

@@ -6,11 +6,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <optional>
 #include <vector>
 
-#include "codegen/cuda/assembler/assemble.h"
-#include "compiler/kernel/target.h"
+#include "gcc_graph/tune.h"
 #include "runtime/cuda/driver/device.h"
 #include "runtime/errors.h"
 
@@ -101,10 +99,8 @@ class Rate {
 }  // namespace
 
 double gpu_rate(int ordinal, const std::string& target, const Driver& driver) {
-  const std::optional<Target> known = find_target(target);
-  if (!known) return 0;
-  const cuda::ProgramCache none({});
-  return Rate(driver, ordinal, cuda::Assembler(*known, none).assemble(kText).code).measure();
+  const std::vector<uint8_t> code = gcc_graph::assemble_cuda(kText, target);
+  return code.empty() ? 0 : Rate(driver, ordinal, code).measure();
 }
 
 }  // namespace gcg::tools

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "artifact_schema/spans.h"
-#include "compiler/support/name_list.h"
 #include "gcc_graph/fleet.h"
 #include "gcc_graph/place.h"
+#include "gcc_graph/values.h"
 #include "tools/gcc-graph/devices/inventory.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
@@ -146,7 +146,7 @@ gart::fleet::Request RunOnFleet::request(const gart::fleet::Program& program, co
 }
 
 std::vector<std::string> RunOnFleet::fetched_from(const gart::fleet::Program& program) const {
-  return split_names(fetch_, [&](const std::string& name) {
+  return gcc_graph::split_names(fetch_, [&](const std::string& name) {
     return std::any_of(program.values().begin(), program.values().end(),
                        [&](const gart::TensorInfo& value) { return value.name == name; });
   });

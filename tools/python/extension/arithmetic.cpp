@@ -19,6 +19,7 @@ Operator slot_operators[10];
 bool is_plain_float(DType t) { return t == DType::f32 || t == DType::f64; }
 bool is_float(DType t) { return is_plain_float(t) || t == DType::f16 || t == DType::bf16; }
 bool is_number(DType t) { return t != DType::boolean; }
+bool is_unsigned(DType t) { return t >= DType::u8 && t <= DType::u64; }
 bool is_fast(int slot, DType t) {
   if (slot > kEqual || !is_number(t)) return false;
   return slot != kDiv || is_float(t);
@@ -91,11 +92,12 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
 
 namespace {
 
-// Functions of one array. Of integers most are of their floats.
+// Functions of one array. Of integers most are of their floats; what rounds leaves them as they are.
 struct Unary {
   const char* name;
   const char* op;
   bool floats_only;
+  bool rounds = false;
 };
 constexpr Unary kUnary[] = {
     {"exp", "Exp", true},           {"log", "Log", true},         {"tanh", "Tanh", true},
@@ -105,36 +107,58 @@ constexpr Unary kUnary[] = {
     {"arcsinh", "Asinh", true},     {"arccosh", "Acosh", true},   {"arctanh", "Atanh", true},
     {"erf", "Erf", true},           {"sigmoid", "Sigmoid", true}, {"reciprocal", "Reciprocal", true},
     {"softplus", "Softplus", true}, {"abs", "Abs", false},        {"negative", "Neg", false},
-    {"sign", "Sign", false},        {"relu", "Relu", false},      {"floor", "Floor", true},
-    {"ceil", "Ceil", true},         {"rint", "Round", true}};
+    {"sign", "Sign", false},        {"relu", "Relu", false},      {"floor", "Floor", true, true},
+    {"ceil", "Ceil", true, true},   {"rint", "Round", true}};
 constexpr int kUnaryCount = sizeof kUnary / sizeof *kUnary;
 Operator unary_operators[kUnaryCount];
-
-PyObject* unary(int which, PyObject* x) {
-  const Unary& u = kUnary[which];
-  if (is_array(x)) {
-    const DType t = array_of(x).dtype();
-    if (u.floats_only ? is_float(t) : is_number(t))
-      return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], array_of(x), here())); });
-  }
-  PyObject* floats = PyObject_CallFunction(package.convert, "Oi", x, u.floats_only ? 1 : 0);
-  if (floats == nullptr) return nullptr;
-  PyObject* result = nullptr;
-  if (is_array(floats))
-    result = guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], array_of(floats), here())); });
-  Py_DECREF(floats);
-  return result;
-}
-
-template <int which>
-PyObject* unary_function(PyObject*, PyObject* x) {
-  return unary(which, x);
-}
 
 int index_of_unary(const char* name) {
   for (int i = 0; i < kUnaryCount; ++i)
     if (std::strcmp(kUnary[i].name, name) == 0) return i;
   return 0;
+}
+
+/// Of unsigned numbers the standard has none; NumPy's wraps around.
+PyObject* unsigned_negative(const Array& x) {
+  constexpr int64_t zero = 0;
+  return guarded(
+      [&] { return wrap(gcc_graph::lazy::record(slot_operators[kSub], Array::scalar(x.dtype(), &zero), x, here())); });
+}
+
+/// Of an array whose type the operator takes.
+PyObject* record_unary(int which, const Array& x) {
+  return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], x, here())); });
+}
+
+/// What Python makes an array of: of the type of functions' values, or of the given one.
+PyObject* converted(PyObject* x, bool to_floats) {
+  return PyObject_CallFunction(package.convert, "Oi", x, to_floats ? 1 : 0);
+}
+
+PyObject* unary(int which, PyObject* x) {
+  static const int negative = index_of_unary("negative"), absolute = index_of_unary("abs");
+  const Unary& u = kUnary[which];
+  const DType t = is_array(x) ? array_of(x).dtype() : DType::undefined;
+  const bool is_taken = u.floats_only ? is_float(t) : is_number(t) && t != DType::undefined;
+  if (is_taken)
+    return which == negative && is_unsigned(t) ? unsigned_negative(array_of(x)) : record_unary(which, array_of(x));
+  if (t == DType::undefined || (u.floats_only && !u.rounds)) {
+    PyObject* taken = converted(x, t != DType::undefined);
+    PyObject* result = taken != nullptr && is_array(taken) ? unary(which, taken) : nullptr;
+    Py_XDECREF(taken);
+    return result;
+  }
+  if (u.rounds || which == absolute) {  // whole numbers, and booleans
+    Py_INCREF(x);
+    return x;
+  }
+  PyErr_Format(package.error, "%s: booleans are no numbers; ~ turns them", u.name);
+  return nullptr;
+}
+
+template <int which>
+PyObject* unary_function(PyObject*, PyObject* x) {
+  return unary(which, x);
 }
 
 template <int... which>

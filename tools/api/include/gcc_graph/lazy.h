@@ -199,8 +199,8 @@ GCC_GRAPH_API void clear_programs();
 struct SaveOptions {
   std::vector<std::string> input_names, output_names, targets;
   bool open_batch = false;  ///< the first extent of every input stays open
-  /// May factors and offsets be multiplied into weights ahead of time, as `gcc-graph compile` does? Faster behind
-  /// convolutions, but last bits differ from those of values computed here.
+  /// May factors and offsets be multiplied into weights, and filters be transformed, ahead of time, as `gcc-graph
+  /// compile` does? Faster for networks of convolutions, but last bits differ from those of values computed here.
   bool folds = false;
 };
 GCC_GRAPH_API std::vector<uint8_t> compile(std::span<const Array> inputs, std::span<const Array> outputs,

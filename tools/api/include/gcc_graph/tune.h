@@ -36,4 +36,8 @@ struct Tuned {
 GCC_GRAPH_API Tuned tune(const std::string& model, const TuneOptions& options,
                          const std::optional<NamedText>& known = {});
 
+/// Machine code of a CUDA text for a GPU's target, for programs that measure; empty for a target that is not known.
+/// Throws Error where NVRTC is missing, or with what it says of the text.
+GCC_GRAPH_API std::vector<uint8_t> assemble_cuda(const std::string& text, const std::string& target);
+
 }  // namespace gcc_graph

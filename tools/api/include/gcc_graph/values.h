@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "gcc_graph/types.h"
 
@@ -22,5 +24,10 @@ GCC_GRAPH_API DType dtype_from_onnx(int32_t onnx_type);
 GCC_GRAPH_API std::set<std::string> symbols_of_extent(const std::string& extent);
 /// Its value. Throws Error for a symbol without one.
 GCC_GRAPH_API int64_t extent_value(const std::string& extent, const std::map<std::string, int64_t>& symbols);
+
+/// The names in lists like "a,b". Names may have commas, too: at each place the longest piece of the list counts that
+/// is known, and what begins no known name ends at the next comma.
+GCC_GRAPH_API std::vector<std::string> split_names(const std::vector<std::string>& lists,
+                                                   const std::function<bool(const std::string&)>& is_known);
 
 }  // namespace gcc_graph

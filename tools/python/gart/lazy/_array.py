@@ -4,18 +4,21 @@ import os
 
 import numpy as np
 
-from . import _elementwise, _indices, _products, _reductions, _shapes
-from ._core import FORMS, Array, Error, array, bool_, cast, core, dtype_of, float32, is_float
+from . import _elementwise, _indices, _places, _products, _reductions, _shapes
+from ._core import FORMS, Array, Error, array, cast, core, dtype_of, floats_of
+
+
+def _view(x):
+    """The elements, for NumPy to read; a copy where buffers have no word for their type."""
+    dtype = dtype_of(x)
+    if not x.size:
+        return np.empty(x.shape, dtype)
+    return np.frombuffer(x if dtype.isbuiltin == 1 else b"".join([x]), dtype).reshape(x.shape)
 
 
 def _numpy(x):
     """A copy of the elements, for NumPy."""
-    return np.frombuffer(x, dtype_of(x)).reshape(x.shape).copy() if x.size else np.empty(x.shape, dtype_of(x))
-
-
-def _view(x):
-    view = np.frombuffer(x, dtype_of(x)).reshape(x.shape)
-    return view
+    return _view(x).copy()
 
 
 def _item(x):
@@ -58,7 +61,7 @@ def _repr(x):
 
 
 def _no_assignment(x, *_):
-    raise TypeError("arrays of gart.lazy do not change; gl.where and gl.concatenate make new ones")
+    raise TypeError("arrays of gart.lazy do not change: x = x.at[index].set(values) makes another one")
 
 
 def _iterate(x):
@@ -67,9 +70,7 @@ def _iterate(x):
 
 def _convert(value, floats):
     x = array(value)
-    if floats and not is_float(dtype_of(x)):
-        return cast(x, float32)
-    return cast(x, np.int8) if dtype_of(x) == bool_ else x
+    return cast(x, floats_of(dtype_of(x))) if floats else x
 
 
 def _contains(x, value):
@@ -77,7 +78,7 @@ def _contains(x, value):
 
 
 _METHODS = {"numpy": _numpy, "item": _item, "tolist": lambda x: _numpy(x).tolist(), "tobytes": lambda x: _numpy(x).tobytes(), "copy": lambda x: x,
-            "__bool__": _as_bool, "__len__": _length, "__iter__": _iterate, "__contains__": _contains, "__float__": lambda x: float(_item(x)),
+            "__bool__": _as_bool, "__len__": _length, "__iter__": _iterate, "__reversed__": lambda x: (x[i] for i in reversed(range(_length(x)))), "__contains__": _contains, "__float__": lambda x: float(_item(x)),
             "__int__": lambda x: int(_item(x)), "__index__": lambda x: _op.index(_item(x)), "__complex__": lambda x: complex(_item(x)),
             "__array__": _array_protocol, "__array_ufunc__": None, "__dlpack__": _dlpack, "__dlpack_device__": lambda x: (1, 0),
             "__setitem__": _no_assignment, "__str__": _text, "__repr__": _repr, "__hash__": None, "__pos__": lambda x: x,
@@ -86,7 +87,7 @@ _METHODS = {"numpy": _numpy, "item": _item, "tolist": lambda x: _numpy(x).tolist
             "__rlshift__": lambda x, y: _elementwise.left_shift(y, x), "__rrshift__": lambda x, y: _elementwise.right_shift(y, x),
             "__rdivmod__": lambda x, y: _elementwise.divmod(y, x), "__round__": lambda x, n=0: _elementwise.round(x, n or 0),
             "__deepcopy__": lambda x, _: x, "__copy__": lambda x: x, "__reduce__": lambda x: (array, (_numpy(x),)),
-            "dtype": property(dtype_of), "mT": property(_shapes.matrix_transpose), "nbytes": property(lambda x: x.size * dtype_of(x).itemsize),
+            "dtype": property(dtype_of), "at": property(_places.At), "mT": property(_shapes.matrix_transpose), "nbytes": property(lambda x: x.size * dtype_of(x).itemsize),
             "itemsize": property(lambda x: dtype_of(x).itemsize), "flatten": _shapes.ravel, "dot": _products.dot}
 for _name in ("ravel", "squeeze", "repeat", "diagonal", "trace"):
     _METHODS[_name] = getattr(_shapes, _name)

@@ -1,5 +1,6 @@
 """Arrays, types, and how an operator is recorded."""
 import atexit
+import functools
 import importlib.machinery
 import importlib.util
 import os
@@ -44,6 +45,7 @@ uint8, uint16, uint32, uint64 = (np.dtype(t) for t in (np.uint8, np.uint16, np.u
 bool_ = np.dtype(np.bool_)
 bfloat16 = np.dtype(_DTYPES[4]) if 4 in _DTYPES else None
 DTYPES = {code: np.dtype(t) for code, t in _DTYPES.items()}
+_NARROW_INTEGERS = {np.dtype(_DTYPES[code]) for code in range(19, 23) if code in _DTYPES}
 _FLOATS = {float32, float64, float16} | ({bfloat16} if bfloat16 is not None else set())
 
 
@@ -72,7 +74,10 @@ def array(value, dtype=None):
     if dtype is None:
         dtype = float32 if data.dtype == float64 and not is_typed else data.dtype
     data = np.asarray(data, np.dtype(dtype), order="C")
-    return core.from_bytes(code_of(data.dtype), data.shape, data.reshape(-1).view(np.uint8) if data.size else b"")
+    code = code_of(data.dtype)
+    if data.dtype in _NARROW_INTEGERS:  # a byte for each, of its value
+        data = data.astype(np.int8)
+    return core.from_bytes(code, data.shape, data.reshape(-1).view(np.uint8) if data.size else b"")
 
 
 def asarray(value, dtype=None):
@@ -105,8 +110,8 @@ def cast(x, dtype):
 
 _ONNX_TYPES = {float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, bool_: 9, float16: 10, float64: 11,
                uint32: 12, uint64: 13}
-if bfloat16 is not None:
-    _ONNX_TYPES[bfloat16] = 16
+# bfloat16, floats of 8 and 4 bits, integers of 4 and 2, by their codes here.
+_ONNX_TYPES.update({DTYPES[code]: onnx for code, onnx in {4: 16, 14: 17, 15: 18, 16: 19, 17: 20, 18: 23, 19: 22, 20: 21, 21: 26, 22: 25}.items() if code in DTYPES})
 
 
 def result_type(*operands):
@@ -121,6 +126,11 @@ def result_type(*operands):
         return bfloat16 if not others else (float64 if float64 in others else float32)
     made = np.result_type(*kinds)
     return float32 if made == float64 and float64 not in typed else made
+
+
+def floats_of(dtype):
+    """The type of a function's values of numbers of this type: NumPy's, but float32 for its float64."""
+    return dtype if is_float(dtype) else float16 if dtype.itemsize == 1 else float32
 
 
 def operand(value):
@@ -202,6 +212,16 @@ FORMS = {}
 def form(function):
     FORMS[function.__name__] = function
     return getattr(core, function.__name__)
+
+
+def without_out(function):
+    """Takes NumPy's out=None, too, which its own functions hand on to methods."""
+    @functools.wraps(function)
+    def call(*arguments, out=None, **named):
+        if out is not None:
+            raise TypeError(f"{function.__name__}: arrays of gart.lazy do not change, so there is no out=")
+        return function(*arguments, **named)
+    return call
 
 
 def is_operand(x):

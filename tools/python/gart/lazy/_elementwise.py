@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-from ._core import FORMS, Array, Error, array, bool_, cast, core, dtype_of, float32, form, int32, is_float, is_operand, record, together
+from ._core import FORMS, Array, Error, array, bool_, cast, core, dtype_of, float32, floats_of, form, int32, is_float, is_operand, operand, record, result_type, together
 
 _UNARY = ("exp", "log", "tanh", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
           "erf", "sigmoid", "reciprocal", "softplus", "abs", "negative", "sign", "relu", "floor", "ceil", "rint")
@@ -37,10 +37,18 @@ def _divide(name, a, b):
     if dtype_of(x) == bool_:
         x, y = cast(x, np.int8), cast(y, np.int8)
     if is_float(dtype_of(x)):
-        quotient = core.floor(x / y)
-        return quotient if name == "floor_divide" else x - quotient * y
+        return _float_divide(name, x, y)
     remainder = record("Mod", (x, y))  # of the divisor's sign, as Python's
     return remainder if name == "remainder" else record("Div", (x - remainder, y))
+
+
+def _float_divide(name, x, y):
+    """Of C's remainder, which is exact; a quotient that was rounded may be of the next whole number."""
+    rest = record("Mod", (x, y), {"fmod": 1})
+    is_turned = (rest != 0) & ((rest < 0) != (y < 0))
+    if name == "remainder":
+        return where(rest == 0, cast(where(y < 0, -0.0, 0.0), dtype_of(y)), where(is_turned, rest + y, rest))
+    return where(y == 0, x / y, core.rint((x - rest) / y) - cast(is_turned, dtype_of(x)))
 
 
 def binary(name, a, b):
@@ -123,7 +131,10 @@ def positive(x):
 
 
 def _floats(*values):
-    return together(*values, floats=True)
+    """As arrays of one type: NumPy's of what functions give."""
+    values = [operand(v) for v in values]
+    dtype = floats_of(result_type(*(floats_of(dtype_of(v)) if isinstance(v, Array) else v for v in values)))
+    return [cast(v, dtype) if isinstance(v, Array) else array(v, dtype) for v in values]
 
 
 def log1p(x):
@@ -172,7 +183,7 @@ def hypot(a, b):
     a, b = (core.abs(v) for v in _floats(a, b))
     large, small = maximum(a, b), minimum(a, b)
     ratio = small / where(large == 0, 1, large)
-    return where(large == np.inf, large, large * core.sqrt(1 + ratio * ratio))
+    return where((a == np.inf) | (b == np.inf), np.inf, large * core.sqrt(1 + ratio * ratio))
 
 
 def arctan2(y, x):
@@ -270,7 +281,8 @@ def divmod(a, b):
 
 
 def float_power(a, b):
-    return power(*_floats(a, b))  # noqa: F821
+    a, b = _floats(a, b)
+    return power(*(cast(v, float32) if dtype_of(v).itemsize < 4 else v for v in (a, b)))  # noqa: F821
 
 
 def fmax(a, b):

@@ -6,6 +6,7 @@ import numpy as np
 
 from ._core import FORMS, Array, Error, IndexFault, array, axis_of, bool_, cast, dtype_of, int64, record, together
 from ._elementwise import where
+from ._reductions import argsort as _argsort
 from ._shapes import broadcast_arrays, broadcast_to, expand_dims, ravel, reshape, stack, transpose
 
 def getitem(x, index):
@@ -114,6 +115,15 @@ def take_along_axis(x, indices, axis=-1):
     whole = np.broadcast_shapes(*(v.shape[:axis] + (1,) + v.shape[axis + 1:] for v in (x, indices)))
     fit = lambda v: broadcast_to(v, whole[:axis] + (v.shape[axis],) + whole[axis + 1:])  # noqa: E731
     return record("GatherElements", (fit(x), fit(cast(indices, int64))), {"axis": axis})
+
+
+def lexsort(keys, axis=-1):
+    """The order by the last key; where it is the same, by the one before it, and so on."""
+    keys = [array(k) for k in keys]
+    order = _argsort(keys[0], axis)
+    for key in keys[1:]:
+        order = take_along_axis(order, _argsort(take_along_axis(key, order, axis), axis), axis)
+    return order
 
 
 def searchsorted(a, v, side="left"):

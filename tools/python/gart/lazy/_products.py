@@ -1,6 +1,7 @@
 """Products of vectors, matrices and more."""
 import builtins
 import math
+import string
 import types
 
 import numpy as np
@@ -57,8 +58,11 @@ def tensordot(a, b, axes=2):
 
 
 def einsum(equation, *operands):
-    if not isinstance(equation, str):
-        raise Error("einsum takes its indices as a text: 'ij,jk->ik'")
+    if not isinstance(equation, str):  # NumPy's other form: each operand with a list of numbers
+        given = (equation, *operands)
+        letters = ["".join("..." if i is Ellipsis else string.ascii_letters[i] for i in axes) for axes in given[1::2]]
+        result = "->" + "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in given[-1]) if len(given) % 2 else ""
+        equation, operands = ",".join(letters) + result, given[:len(given) - len(given) % 2:2]
     equation = equation.replace(" ", "")
     if "->" not in equation:
         letters = [c for c in equation if c.isalpha()]

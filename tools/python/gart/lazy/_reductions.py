@@ -4,13 +4,15 @@ import math
 
 import numpy as np
 
-from ._core import Array, Error, array, axes_of, axis_of, bool_, cast, core, dtype_of, float32, form, int32, int64, is_float, record, together
+from ._core import Array, Error, array, axes_of, axis_of, bool_, cast, core, dtype_of, float32, form, int32, int64, is_float, record, together, without_out
 from ._elementwise import isnan, maximum, minimum, where
 from ._shapes import arange, broadcast_to, concatenate, expand_dims, full_like, moveaxis, ravel, reshape
 
 
 def _reduce(op, x, axis, keepdims, dtype=None, where=None, neutral=None, initial=None, joined=None):
     x = array(x)
+    if not isinstance(keepdims, (builtins.bool, int, np.bool_)):
+        raise TypeError(f"keepdims is True or False, not {keepdims!r}; an element type is given as dtype=")
     x = x if dtype is None else cast(x, dtype)
     if where is not None:
         if neutral is None and initial is None:
@@ -42,11 +44,13 @@ def _mean_type(x, dtype=None):
 
 
 @form
+@without_out
 def sum(x, axis=None, keepdims=False, dtype=None, initial=None, where=None):
     return _reduce("ReduceSum", x, axis, keepdims, _sum_type(x, dtype), where, 0, initial, lambda a, b: a + b)
 
 
 @form
+@without_out
 def mean(x, axis=None, keepdims=False, dtype=None, where=None):
     if where is None:
         return _reduce("ReduceMean", x, axis, keepdims, _mean_type(x, dtype), neutral=0)
@@ -54,11 +58,13 @@ def mean(x, axis=None, keepdims=False, dtype=None, where=None):
     return sum(cast(x, _mean_type(x, dtype) or dtype_of(x)), axis, keepdims, where=where) / sum(broadcast_to(where, x.shape), axis, keepdims)
 
 
+@without_out
 def prod(x, axis=None, keepdims=False, dtype=None, initial=None, where=None):
     return _reduce("ReduceProd", x, axis, keepdims, _sum_type(x, dtype), where, 1, initial, lambda a, b: a * b)
 
 
 @form
+@without_out
 def max(x, axis=None, keepdims=False, initial=None, where=None):
     x = array(x)
     if dtype_of(x) == bool_:
@@ -67,6 +73,7 @@ def max(x, axis=None, keepdims=False, initial=None, where=None):
 
 
 @form
+@without_out
 def min(x, axis=None, keepdims=False, initial=None, where=None):
     x = array(x)
     if dtype_of(x) == bool_:
@@ -77,11 +84,13 @@ def min(x, axis=None, keepdims=False, initial=None, where=None):
 amax, amin = max, min
 
 
+@without_out
 def all(x, axis=None, keepdims=False, where=None):
     x = cast(array(x), bool_)
     return cast(_reduce("ReduceMin", cast(x if where is None else x | ~cast(array(where), bool_), int32), axis, keepdims, neutral=1), bool_)
 
 
+@without_out
 def any(x, axis=None, keepdims=False, where=None):
     x = cast(array(x), bool_)
     return cast(_reduce("ReduceMax", cast(x if where is None else x & cast(array(where), bool_), int32), axis, keepdims, neutral=0), bool_)
@@ -91,6 +100,7 @@ def count_nonzero(x, axis=None, keepdims=False):
     return sum(cast(array(x), bool_), axis, keepdims)
 
 
+@without_out
 def ptp(x, axis=None, keepdims=False):
     return max(x, axis=axis, keepdims=keepdims) - min(x, axis=axis, keepdims=keepdims)
 
@@ -99,6 +109,7 @@ def _count(x, axis):
     return math.prod(x.shape[a] for a in axes_of(axis, x.ndim))
 
 
+@without_out
 def var(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where=None):
     x = array(x)
     x = cast(x, _mean_type(x, dtype) or dtype_of(x))
@@ -110,6 +121,7 @@ def var(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where
     return mean(squares, axis=axis, keepdims=keepdims) if ddof == 0 else sum(squares, axis=axis, keepdims=keepdims) / float(_count(x, axis) - ddof)
 
 
+@without_out
 def std(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where=None):
     return core.sqrt(var(x, axis, keepdims, ddof, dtype, correction, where))
 
@@ -192,17 +204,20 @@ def _arg(op, x, axis, keepdims):
 
 
 @form
+@without_out
 def argmax(x, axis=None, keepdims=False):
     return _arg("ArgMax", x, axis, keepdims)
 
 
 @form
+@without_out
 def argmin(x, axis=None, keepdims=False):
     return _arg("ArgMin", x, axis, keepdims)
 
 
 # ---- sums and products so far, differences
 
+@without_out
 def cumsum(x, axis=None, dtype=None):
     x = array(x)
     if axis is None:
@@ -227,6 +242,7 @@ def accumulate(function, x, axis=0):
     return x
 
 
+@without_out
 def cumprod(x, axis=None, dtype=None):
     from ._elementwise import multiply
     x = array(x)

@@ -41,8 +41,8 @@ def save(function, examples, path, targets=(), open_batch=False, folds=False):
 
     `examples`: a list of arrays, or a dict that also names the inputs. Other arrays that the function uses become its weights. `targets`: as of
     gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent of each input stays open. The file's results are those
-    that compiled code gives here, to the last bit (docs/lazy.md); with `folds` factors and offsets are multiplied into weights ahead of time, which is
-    faster behind convolutions and rounds otherwise.
+    that compiled code gives here, to the last bit (docs/lazy.md); with `folds` factors and offsets are multiplied into weights, and filters transformed,
+    ahead of time, which is faster for networks of convolutions and rounds otherwise.
     """
     _write(path, _bytes(function, examples, list(targets), open_batch, folds))
 

@@ -102,6 +102,32 @@ def indices(dimensions, dtype=None):
     return stack(meshgrid(*[arange(n, dtype=dtype) for n in dimensions], indexing="ij"))
 
 
+class _Grid:
+    """gl.mgrid[0:3, 0:4], gl.ogrid[0:3, 0:4]."""
+
+    def __init__(self, theirs):
+        self._theirs = theirs
+
+    def __getitem__(self, slices):
+        made = self._theirs[slices]
+        return tuple(array(g) for g in made) if isinstance(made, (tuple, list)) else array(made)
+
+
+mgrid, ogrid = _Grid(np.mgrid), _Grid(np.ogrid)
+
+
+def fromfunction(function, shape, dtype=float32):
+    return function(*[indices(shape, dtype)[axis] for axis in range(len(shape))])
+
+
+def frombuffer(buffer, dtype=float32, count=-1, offset=0):
+    return array(np.frombuffer(buffer, dtype, count, offset))
+
+
+def fromiter(values, dtype, count=-1):
+    return array(np.fromiter(values, dtype, count))
+
+
 def vander(x, n=None, increasing=False):
     x = array(x)
     powers = np.arange(x.shape[0] if n is None else n)
@@ -121,8 +147,8 @@ ascontiguousarray = copy
 @form
 def reshape(x, *shape, order="C"):
     x = array(x)
-    if order not in ("C", "A"):
-        raise Error(f"elements are in C's order here, not in {order!r}")
+    if order not in ("C", "A", "F"):
+        raise Error(f"there is no order {order!r} of elements; known are C, F, A")
     shape = list(extents_of(shape[0])) if len(shape) == 1 else [operator_index(n) for n in shape]
     if -1 in shape:
         rest = -math.prod(shape)
@@ -131,6 +157,8 @@ def reshape(x, *shape, order="C"):
         shape[shape.index(-1)] = x.size // rest
     if math.prod(shape) != x.size or builtins.any(n < 0 for n in shape):
         raise Error(f"{x.shape} has {x.size} elements, {tuple(shape)} has not")
+    if order == "F":
+        return transpose(reshape(transpose(x), shape[::-1]))
     return record("Reshape", (x,), {"allowzero": 1} if 0 in shape else None, 1, "xi", [shape]) if tuple(shape) != x.shape else x
 
 
@@ -192,8 +220,8 @@ def squeeze(x, axis=None):
     return record("Squeeze", (x,), None, 1, "xi", [axes]) if axes else x
 
 
-def ravel(x):
-    return reshape(array(x), (-1,)) if array(x).size else reshape(x, (0,))
+def ravel(x, order="C"):
+    return reshape(array(x), (-1,), order=order) if array(x).size else reshape(x, (0,))
 
 
 def atleast_1d(*arrays):

@@ -4,6 +4,8 @@ Operands are arrays, or numbers and lists of them; None leaves one out. Lists of
 of the program; so are lists of floats given as onnx.constant([...]). Attributes are keywords; `outputs` says how many results are wanted.
 `gl.onnx.operators()` lists the names; those of another domain are gl.onnx.operator("com.microsoft::Gelu")(x).
 """
+import math
+
 import numpy as np
 
 from ._core import Array, Error, array, core, record
@@ -16,11 +18,14 @@ for _line in core.operators():
 # Operands that say how: their lists of integers are part of the program, by operator and place.
 _STATIC = {"Reshape": "1", "Expand": "1", "Tile": "1", "Slice": "1234", "Pad": "13", "Squeeze": "1", "Unsqueeze": "1", "Split": "1",
            "Resize": "3", "TopK": "1", "ConstantOfShape": "0", "OneHot": "1", "CumSum": "1", "Range": "012", "CenterCropPad": "1",
-           "Col2Im": "12", "AffineGrid": "1", "Trilu": "1", "Upsample": "", "MaxUnpool": "2", "DFT": "12", "BlackmanWindow": "0",
+           "Col2Im": "12", "AffineGrid": "1", "Trilu": "1", "Upsample": "", "MaxUnpool": "2", "DFT": "12", "BlackmanWindow": "0", "MelWeightMatrix": "012", "STFT": "13",
            "HannWindow": "0", "HammingWindow": "0", "ReduceSum": "1", "ReduceMean": "1", "ReduceMax": "1", "ReduceMin": "1",
            "ReduceProd": "1", "ReduceL1": "1", "ReduceL2": "1", "ReduceLogSum": "1", "ReduceLogSumExp": "1", "ReduceSumSquare": "1"}
 _SCALAR = {("CumSum", 1), ("Range", 0), ("Range", 1), ("Range", 2), ("Trilu", 1), ("OneHot", 1), ("DFT", 1), ("DFT", 2),
-           ("BlackmanWindow", 0), ("HannWindow", 0), ("HammingWindow", 0)}
+           ("BlackmanWindow", 0), ("HannWindow", 0), ("HammingWindow", 0), ("MelWeightMatrix", 0), ("MelWeightMatrix", 1), ("MelWeightMatrix", 2),
+           ("STFT", 1), ("STFT", 3)}
+# Operands whose numbers are part of the program, too.
+_NUMBERS = {"Resize": "12", "MelWeightMatrix": "34"}
 
 
 class constant:
@@ -36,9 +41,11 @@ def operators():
 
 
 def _integers(value):
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind == "f" and (value == np.trunc(value)).all():
+        value = value.astype(np.int64)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return [int(value)]
-    values = value.tolist() if isinstance(value, np.ndarray) and value.dtype.kind in "iu" else value
+    values = value.reshape(-1).tolist() if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "iu" else value
     if isinstance(values, (list, tuple)) and all(isinstance(v, (int, np.integer)) for v in values):
         return [int(v) for v in values]
     return None
@@ -56,6 +63,8 @@ def operator(name):
             raise Error(f"{name} takes {least} to {most} operands, not {len(operands)}")
         kinds, arrays, ints, given = "", [], [], dict(attributes)
         for k, value in enumerate(operands):
+            if value is not None and str(k) in _NUMBERS.get(name, "") and not isinstance(value, (Array, constant)):
+                value = constant(value)
             if value is None:
                 kinds += "_"
             elif isinstance(value, constant):
@@ -75,3 +84,31 @@ def operator(name):
 for _name in _ARITIES:
     if "::" not in _name:
         globals()[_name] = operator(_name)
+
+
+# ---- those whose attribute is an array
+
+_KINDS = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
+
+
+def Constant(*, value=None, **numbers):
+    """The array `value`, or one of value_int, value_ints, value_float, value_floats."""
+    if (value is None) != (len(numbers) == 1) or not numbers.keys() <= _KINDS.keys():
+        raise Error(f"Constant takes one of value, {', '.join(_KINDS)}")
+    return array(value) if value is not None else next(array(v, _KINDS[k]) for k, v in numbers.items())
+
+
+def ConstantOfShape(shape, *, value=None):
+    """`value`: an array of one element; zeros of float32 without it."""
+    zeros = operator("ConstantOfShape")(shape)
+    return zeros if value is None else operator("Expand")(array(value).reshape(()), shape)
+
+
+def Range(start, limit, delta):
+    """Of numbers it is an array of their type, known now."""
+    numbers = [start, limit, delta]
+    if any(isinstance(n, Array) for n in numbers):
+        return operator("Range")(start, limit, delta)
+    dtype = array(start).dtype
+    start, limit, delta = (float(n) if dtype.kind != "i" else int(n) for n in numbers)
+    return array((start + np.arange(max(0, math.ceil((limit - start) / delta))) * delta).astype(dtype))
