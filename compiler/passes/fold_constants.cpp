@@ -1,6 +1,7 @@
 #include "compiler/passes/fold_constants.h"
 
 #include <algorithm>
+#include <set>
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
@@ -42,8 +43,24 @@ class ConstantContext final : public ReferenceContext {
 bool packs(const Node& node) { return node.op == &op("PackMatMul", "gart") || node.op == &op("PackConv", "gart"); }
 bool transforms_weights(const Node& node) { return node.op == &op("WinogradWeights", "gart"); }
 
+/// Values of which rows are read that a run chooses.
+std::set<ValueId> chosen_from(const Graph& graph) {
+  std::set<ValueId> tables;
+  for (NodeId id : graph.order())
+    if (graph.node(id).op == &op("Gather")) tables.insert(graph.node(id).inputs[0]);
+  return tables;
+}
+
+/// Which results may be larger than what they are made of. Weights of bytes that are read as floats would be converted,
+/// and packed, by every run; of a table a run converts what it reads.
+bool may_grow(const Graph& graph, const Node& node, const std::set<ValueId>& tables) {
+  if (packs(node) || transforms_weights(node)) return true;
+  return node.op == &op("DequantizeLinear") && size_of(graph.value(node.inputs[0]).dtype) == 1 &&
+         !tables.contains(node.outputs[0]);
+}
+
 /// True if all outputs have known sizes and none is much larger than the inputs together.
-bool worth_storing(const Graph& graph, const Node& node) {
+bool worth_storing(const Graph& graph, const Node& node, const std::set<ValueId>& tables) {
   int64_t in = 0;
   for (ValueId v : node.inputs)
     if (v.valid()) in += graph.value(v).constant->bytes();
@@ -52,24 +69,24 @@ bool worth_storing(const Graph& graph, const Node& node) {
     const Value& value = graph.value(v);
     if (!value.shape || !is_static(*value.shape) || value.dtype == DType::undefined) return false;
     const int64_t bytes = product(*value.shape).constant() * size_of(value.dtype);
-    if (!packs(node) && !transforms_weights(node) && bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
+    if (!may_grow(graph, node, tables) && bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
   }
   return true;
 }
 
-bool foldable(const Graph& graph, const Node& node) {
+bool foldable(const Graph& graph, const Node& node, const std::set<ValueId>& tables) {
   if (!node.op->reference || !node.bodies.empty() || std::string_view(node.op->name) == "Fail") return false;
   const bool constant = std::all_of(node.inputs.begin(), node.inputs.end(),
                                     [&](ValueId v) { return !v.valid() || graph.value(v).is_constant(); });
-  return constant && worth_storing(graph, node);
+  return constant && worth_storing(graph, node, tables);
 }
 
 /// Ops that put the elements of their one input in another order, padding at most.
 bool rearranges(const Node& node) { return node.op == &op("Transpose") || packs(node); }
 
-bool fold_node(Rewriter& r, NodeId id) {
+bool fold_node(Rewriter& r, NodeId id, const std::set<ValueId>& tables) {
   const Node& node = r.graph.node(id);
-  if (!foldable(r.graph, node)) return false;
+  if (!foldable(r.graph, node, tables)) return false;
   ConstantContext context(r.graph, node);
   std::vector<Tensor> results = node.op->reference(context);
   const std::vector<ValueId> outputs = node.outputs;
@@ -105,12 +122,13 @@ bool fold_contents(Rewriter& r, ValueId id) {
 
 bool fold(Rewriter& r, bool keep_quantized) {
   bool changed = false;
+  const std::set<ValueId> tables = chosen_from(r.graph);
   for (NodeId id : r.graph.order()) {
     const std::vector<ValueId> outputs = r.graph.node(id).outputs;
     for (ValueId v : outputs)
       if (v.valid()) changed |= fold_contents(r, v);
     const Node& node = r.graph.node(id);
-    if (!node.erased && !(keep_quantized && node.op == &op("DequantizeLinear"))) changed |= fold_node(r, id);
+    if (!node.erased && !(keep_quantized && node.op == &op("DequantizeLinear"))) changed |= fold_node(r, id, tables);
   }
   return changed;
 }

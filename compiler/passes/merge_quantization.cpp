@@ -17,7 +17,8 @@ bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 bool chooses(const Node& n) {
   if (n.outputs.size() != 1 || n.op == &op_BitCast) return false;
   return n.op->kind == OpKind::view || n.op == &op_Transpose || n.op == &op_Slice || n.op == &op_MaxPool ||
-         n.op == &op_Concat;
+         n.op == &op_Concat || n.op == &op_Gather || n.op == &op_GatherElements || n.op == &op_GatherND ||
+         n.op == &op_Expand || n.op == &op_Tile;
 }
 
 class Merging {

@@ -3,6 +3,7 @@
 
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/eliminate_dead_code.h"
+#include "compiler/passes/fold_constants.h"
 #include "compiler/passes/integer_contractions.h"
 #include "compiler/passes/lower_integers.h"
 #include "compiler/passes/merge_quantization.h"
@@ -168,6 +169,38 @@ TEST(LowerIntegers, WeightsOfFloatsAreConstantsWhateverTheirSize) {
     %y = ConvInteger(%x, %w, %z, %v)
   })";
   EXPECT_EQ(count(check_rewrite(conv, lower_for_cpu, true), "Cast"), 3) << "of the image, its zero point, and the sums";
+}
+
+TEST(MergeQuantization, ChosenRowsStayBytes) {
+  for (const char* chosen : {"Gather(%d, %i)", "GatherND(%d, %i)", "Tile(%d, %i)"}) {
+    const Graph after = check_rewrite(std::string(R"(graph g(%q: i8[3,8]) -> (%y) {
+      constant %s: f32[] = {0.03125}
+      constant %z: i8[] = {3}
+      constant %i: i64[2] = {2, 1}
+      %d = DequantizeLinear(%q, %s, %z)
+      %m = )") + chosen + R"(
+      %y = QuantizeLinear(%m, %s, %z)
+    })",
+                                      merge_quantization, true);
+    EXPECT_EQ(count(after, "DequantizeLinear") + count(after, "QuantizeLinear"), 0) << chosen;
+  }
+}
+
+TEST(FoldConstants, WidensWeightsOfBytesButNotTablesOfThem) {
+  const auto fold = [](Graph& g) { return fold_constants(g); };
+  const std::string weights = R"(
+    constant %s: f32[] = {0.5}
+    constant %w: i8[200,200] = fill(3)
+    %d = DequantizeLinear(%w, %s)
+  )";
+  EXPECT_EQ(count(check_rewrite("graph g(%x: f32[2,200]) -> (%y) {" + weights + "%y = MatMul(%x, %d) }", fold, true),
+                  "DequantizeLinear"),
+            0);
+  EXPECT_EQ(count(check_rewrite("graph g(%x: f32[2,200]) -> (%y) {" + weights +
+                                    "constant %i: i64[2] = {1, 0} %g = Gather(%d, %i) %y = Add(%x, %g) }",
+                                fold, false),
+                  "DequantizeLinear"),
+            1);
 }
 
 TEST(LowerIntegers, SignedActivationsBecomeUnsignedUpToWhereTheyAreQuantized) {
