@@ -103,7 +103,7 @@ class Rate {
 double gpu_rate(int ordinal, const std::string& target, const Driver& driver) {
   const std::optional<Target> known = find_target(target);
   if (!known) return 0;
-  const cuda::ProgramCache none({});
+  const cuda::CubinCache none({});
   return Rate(driver, ordinal, cuda::Assembler(*known, none).assemble(kText).code).measure();
 }
 
