@@ -71,6 +71,7 @@ class CpuBackend final : public Backend {
     blob.imports.assign(names.begin(), names.end());
     std::vector<KernelObject> objects = compile_all(kernels, cpu_target(target), blob.imports, threads);
     std::vector<std::span<const char>> bytes;
+    bytes.reserve(objects.size());
     for (const KernelObject& object : objects) bytes.emplace_back(object.object.data(), object.object.size());
     LinkedBlob linked = link_blob(bytes, kEntryName);
     blob.code = std::move(linked.bytes);

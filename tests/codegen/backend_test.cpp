@@ -143,15 +143,20 @@ TEST(CpuBackend, VectorCodeHasNoScalarLoop) {
   EXPECT_EQ(v4.find("call"), std::string::npos);
 }
 
+/// Kernels after one that cannot be compiled do not wait for it.
 TEST(CpuBackend, ErrorsNameTheNode) {
   Kernel kernel = map_kernel("bad", {{DType::f16, {8}}, {DType::f16, {8}}},
                              [](const auto& i) { return unary(UnaryOp::exp, load(0, DType::f16, i)); });
   kernel.sources = {"encoder/exp_3"};
-  try {
-    cpu::make_cpu_backend()->compile({&kernel}, *find_target("x86-64-v3"), 1);
-    FAIL() << "f16 arithmetic was accepted";
-  } catch (const CompileError& error) {
-    EXPECT_NE(std::string(error.what()).find("encoder/exp_3"), std::string::npos) << error.what();
+  const Kernel good = unary_kernel(UnaryOp::exp, DType::f32, 1000);
+  for (int threads : {1, 4}) {
+    try {
+      cpu::make_cpu_backend()->compile({&good, &kernel, &good, &good, &good, &good}, *find_target("x86-64-v3"),
+                                       threads);
+      FAIL() << "f16 arithmetic was accepted";
+    } catch (const CompileError& error) {
+      EXPECT_NE(std::string(error.what()).find("encoder/exp_3"), std::string::npos) << error.what();
+    }
   }
 }
 

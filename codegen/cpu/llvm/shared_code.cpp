@@ -47,6 +47,7 @@ void SharedCodeTurn::end() {
 void SharedCodeTurn::claim_functions(llvm::Module& module) {
   const std::vector<llvm::Function*> functions = shared_functions(module);
   std::vector<uint64_t> hashes;
+  hashes.reserve(functions.size());
   for (const llvm::Function* function : functions)
     hashes.push_back(llvm::StructuralHash(*function, /*DetailedHash=*/true));
   {

@@ -11,7 +11,7 @@ std::vector<uint8_t> assemble_cuda(const std::string& text, const std::string& t
   return detail::guarded([&]() -> std::vector<uint8_t> {
     const std::optional<gcg::Target> known = gcg::find_target(target);
     if (!known) return {};
-    const gcg::cuda::ProgramCache none({});
+    const gcg::cuda::CubinCache none({});
     return gcg::cuda::Assembler(*known, none).assemble(text).code;
   });
 }
