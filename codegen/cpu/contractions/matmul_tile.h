@@ -37,8 +37,4 @@ void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llv
 void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
                     const RowTile& tile);
 
-/// Emits body(key) for the one of `keys` that `value` equals.
-void emit_cases(FunctionBuilder& f, llvm::Value* value, const std::vector<int>& keys,
-                const std::function<void(int)>& body);
-
 }  // namespace gcg::cpu

@@ -2,7 +2,8 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include "codegen/cpu/contractions/matmul_tile.h"
+#include "codegen/cpu/contractions/emit_cases.h"
+#include "codegen/cpu/contractions/microkernel.h"
 #include "compiler/kernel/machine.h"
 
 namespace gcg::cpu {
