@@ -83,8 +83,8 @@ Value* Evaluation::compute(const Expr& e) {
       GCG_CHECK(point_.accumulator != nullptr, "an accumulator outside an epilogue");
       return point_.accumulator;
     case ExprKind::unary:
-      if (const ExprNode* quotient = quotient_before_rounding(e))
-        if (Value* q = emit_rounded_quotient(f_, value(quotient->args[0]), value(quotient->args[1]))) return q;
+      if (const auto divisor = divisor_before_rounding(e))
+        return emit_rounded_quotient(f_, value(e->args[0]->args[0]), *divisor);
       return emit_unary(f_, e->unary, e->args[0]->dtype, value(e->args[0]));
     case ExprKind::binary:
       return binary(e);
