@@ -34,6 +34,7 @@ class Recorder {
   std::vector<Array> run() {
     for (const gcg::NodeId id : graph_.order()) add(graph_.node(id));
     std::vector<Array> outputs;
+    outputs.reserve(graph_.outputs.size());
     for (const gcg::ValueId out : graph_.outputs) outputs.push_back(value(out));
     return outputs;
   }
@@ -126,6 +127,7 @@ bool expands(const Op& op) { return op.def != nullptr && op.def->infer == nullpt
 std::vector<Array> record_expanded(const Op& op, std::span<Node* const> inputs, const Extents* ints, Source source) {
   gcg::Graph graph;
   std::vector<Array> arrays;
+  arrays.reserve(inputs.size());
   for (Node* input : inputs) {
     retain(input, Node::kHandle);
     arrays.emplace_back(input);
