@@ -1,7 +1,6 @@
 #include "compiler/place/assembly_problem.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
@@ -46,10 +45,8 @@ void check_numbers(const fb::AssemblyT& a) {
 /// Of links that nobody described.
 place::Link common_link(const fb::FleetDeviceT& from, const fb::FleetDeviceT& to) {
   constexpr double kNetworkBytes = 1e3, kNetwork = 50;  // bytes per us, us
-  constexpr double kPoolWakes = 25;  // us that a pool's thread needs which waits for longer than it spins (measured)
   if (from.host != to.host) return {kNetworkBytes, kNetwork};
-  if (from.kind == fb::TargetKind::cpu && to.kind == fb::TargetKind::cpu)
-    return {std::numeric_limits<double>::infinity(), kPoolWakes};  // they share their memory
+  if (from.kind == fb::TargetKind::cpu && to.kind == fb::TargetKind::cpu) return {};  // pools share their memory
   return {kHostBytes, kHostCopy};
 }
 
