@@ -42,6 +42,8 @@ void check_numbers(const fb::AssemblyT& a) {
     if (a.values[v]->info == nullptr) fail("assembly: value ", v, " has no type");
 }
 
+constexpr double kPoolWakes = 25;  // us: a sleeping thread of a pool (measured on virtual machines)
+
 /// Of links that nobody described.
 place::Link common_link(const fb::FleetDeviceT& from, const fb::FleetDeviceT& to) {
   constexpr double kNetworkBytes = 1e3, kNetwork = 50;  // bytes per us, us
@@ -169,7 +171,8 @@ place::Problem problem_of(const fb::AssemblyT& a, const GroupWeights& weights) {
   check_numbers(a);
   place::Problem p;
   for (const auto& d : a.devices)
-    p.devices.push_back({d->name, d->memory == 0 ? place::kEnough : static_cast<int64_t>(d->memory)});
+    p.devices.push_back({d->name, d->memory == 0 ? place::kEnough : static_cast<int64_t>(d->memory),
+                         d->kind == fb::TargetKind::cpu ? kPoolWakes : 0});
   p.links = links_of(a);
   for (const auto& g : a.groups) {
     place::Group group;

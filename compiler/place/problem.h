@@ -17,7 +17,10 @@ inline constexpr int kAnywhere = -1;  // given on every device that reads it, wa
 struct Device {
   std::string name;
   int64_t memory_bytes = kEnough;
+  double wakes_us = 0;  // what a group takes longer for which the device has waited for more than kSpins
 };
+inline constexpr double kSpins =
+    30;  // us that a pool's thread looks for more before it sleeps (runtime/fleet/lane.cpp)
 
 /// From one device to another: transfers one after the other, in the order in which they are ready.
 struct Link {

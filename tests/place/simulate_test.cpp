@@ -23,6 +23,19 @@ TEST(Simulate, AGroupWaitsForTransferOfItsInput) {
   EXPECT_EQ(t.busy_us, (std::vector<double>{10, 20}));
 }
 
+/// 0 on a, 1 on b, 2 on a: each device has waited, b since the beginning, for longer than its thread spins, or not.
+TEST(Simulate, ADeviceThatHasWaitedForLongIsWoken) {
+  Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,0],[0,0]],
+    "groups": [{"us": [40, 40]}, {"us": [20, 20]}, {"us": [5, 5]}],
+    "values": [{"bytes": 0, "producer": 0, "readers": [1]}, {"bytes": 0, "producer": 1, "readers": [2]}]})");
+  EXPECT_EQ(simulate(p, {{0, 1, 0}, {0, 1, 2}}).us, 65);
+  for (Device& d : p.devices) d.wakes_us = 25;
+  EXPECT_EQ(simulate(p, {{0, 0, 0}, {0, 1, 2}}).us, 65) << "it always has something to do";
+  EXPECT_EQ(simulate(p, {{0, 1, 0}, {0, 1, 2}}).us, 40 + 25 + 20 + 25 + 5) << "a has waited for 45 us";
+  p.groups[0].us = {10, 10};
+  EXPECT_EQ(simulate(p, {{0, 1, 0}, {0, 1, 2}}).us, 10 + 20 + 5) << "both still spin";
+}
+
 TEST(Simulate, OneTensorForTwoReadersOfADeviceIsSentOnce) {
   const Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,0],[0,0]],
     "groups": [{"us": [10, 10]}, {"us": [1, 1]}, {"us": [1, 1]}],
