@@ -96,12 +96,12 @@ Expr build_gelu(const Node& n, const Expr& x) {
 }
 
 void infer_relu(InferContext& ctx) {
-  infer_like_input<is_signed_number>(ctx);
+  infer_like_input(ctx);
   map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return max(d, 0); });
 }
 
 void infer_gelu(InferContext& ctx) {
-  infer_like_input<is_float>(ctx);
+  infer_like_input(ctx);
   const std::string approximate = ctx.node().string_attribute("approximate", "none");
   if (approximate != "none" && approximate != "tanh")
     ctx.fail(concat("approximate is '", approximate, "', it must be 'none' or 'tanh'"));
@@ -131,7 +131,7 @@ void upgrade_prelu(UpgradeContext& ctx) {
 }
 
 void infer_prelu(InferContext& ctx) {
-  infer_like_input<is_number>(ctx);
+  infer_like_input(ctx);
   if (ctx.rank(1) > ctx.rank(0)) ctx.fail("the slope has a higher rank than the input it broadcasts to");
   const size_t skipped = static_cast<size_t>(ctx.rank(0) - ctx.rank(1));
   for (size_t d = 0; d < ctx.shape(1).size(); ++d)
@@ -171,7 +171,7 @@ void upgrade_clip(UpgradeContext& ctx) {
 }
 
 void infer_clip(InferContext& ctx) {
-  infer_like_input<is_number>(ctx);
+  infer_like_input(ctx);
   for (int i = 1; i <= 2; ++i)
     if (ctx.has_input(i) && !product(ctx.shape(i)).is(1))
       ctx.fail(concat("the bound at input ", i, " is not a scalar"));
@@ -211,6 +211,7 @@ constinit const OpDef op_Relu{.name = "Relu",
                               .since = 1,
                               .min_inputs = 1,
                               .max_inputs = 1,
+                              .types = {Types::numbers},
                               .kind = OpKind::pointwise,
                               .infer = infer_relu,
                               .lower = lower_unary<build_relu>,
@@ -237,6 +238,7 @@ constinit const OpDef op_Gelu{.name = "Gelu",
                               .since = 20,
                               .min_inputs = 1,
                               .max_inputs = 1,
+                              .types = {Types::floats},
                               .kind = OpKind::pointwise,
                               .traits = {.cost = Cost::expensive},
                               .infer = infer_gelu,
@@ -246,14 +248,16 @@ constinit const OpDef op_Shrink{.name = "Shrink",
                                 .since = 9,
                                 .min_inputs = 1,
                                 .max_inputs = 1,
+                                .types = {Types::numbers},
                                 .kind = OpKind::pointwise,
-                                .infer = infer_like_input<is_number>,
+                                .infer = infer_like_input,
                                 .lower = lower_shrink,
                                 .reference = reference_float<kShrink>};
 constinit const OpDef op_PRelu{.name = "PRelu",
                                .since = 1,
                                .min_inputs = 2,
                                .max_inputs = 2,
+                               .types = {Types::numbers, Types::as_first},
                                .kind = OpKind::pointwise,
                                .upgrade = upgrade_prelu,
                                .infer = infer_prelu,
@@ -263,6 +267,7 @@ constinit const OpDef op_Clip{.name = "Clip",
                               .since = 1,
                               .min_inputs = 1,
                               .max_inputs = 3,
+                              .types = {Types::numbers, Types::as_first},
                               .kind = OpKind::pointwise,
                               .traits = {.data_inputs = 1},
                               .upgrade = upgrade_clip,

@@ -16,7 +16,6 @@ bool selects_last(const Node& node) { return node.int_attribute("select_last_ind
 void infer_arg_reduce(InferContext& ctx) {
   if (ctx.rank(0) == 0) ctx.fail("the input must have at least one dimension");
   const auto axis = static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", 0), ctx.rank(0)));
-  if (ctx.dtype(0) == DType::boolean) ctx.fail("bool elements have no order");
   if (ctx.shape(0)[axis].is(0)) ctx.fail(concat("dimension ", axis, " is empty and has no extreme element"));
   Shape shape = ctx.shape(0);
   ctx.require_equal(max(shape[axis], 1), shape[axis], concat("dimension ", axis, " must not be empty"));
@@ -90,6 +89,7 @@ constexpr OpDef arg_reduce_op(const char* name) {
           .since = 1,
           .min_inputs = 1,
           .max_inputs = 1,
+          .types = {Types::numbers},
           .kind = OpKind::reduction,
           .infer = infer_arg_reduce,
           .lower = lower_arg_reduce<largest>,

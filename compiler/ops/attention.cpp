@@ -16,7 +16,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // ---- RotaryEmbedding
 
 void infer_rotary_embedding(InferContext& ctx) {
-  require_dtype(ctx, 0, is_float, "a float type");
   if (ctx.rank(0) != 3 && ctx.rank(0) != 4) ctx.fail(concat("the input has ", ctx.rank(0), " dimensions, not 3 or 4"));
   const int64_t heads = ctx.node().int_attribute("num_heads", 0);
   if (ctx.rank(0) == 3 && heads < 1) ctx.fail(concat("a 3-D input needs num_heads to be at least 1, it is ", heads));
@@ -75,7 +74,6 @@ std::vector<Tensor> reference_rotary_embedding(ReferenceContext& ctx) {
 // ---- Attention
 
 void infer_attention(InferContext& ctx) {
-  require_dtype(ctx, 0, is_float, "a float type");
   if (ctx.has_input(kAttentionPastKey) != ctx.has_input(kAttentionPastValue))
     ctx.fail("past_key and past_value must be given together");
   const bool has_past = ctx.has_input(kAttentionPastKey);
@@ -85,7 +83,7 @@ void infer_attention(InferContext& ctx) {
   ctx.require_equal(ctx.shape(kAttentionK)[0], form.batch, "the batch of K");
   ctx.require_equal(ctx.shape(kAttentionV)[0], form.batch, "the batch of V");
   if (ctx.has_input(kAttentionMask) && ctx.dtype(kAttentionMask) != DType::boolean)
-    require_dtype(ctx, kAttentionMask, is_float, "bool or a float type");
+    require_dtype(ctx, kAttentionMask, Types::floats);
   const Dim hidden = form.query_heads * form.value_head;
   ctx.set_output(0, ctx.dtype(0),
                  form.packed_heads ? Shape{form.batch, form.queries, hidden}
@@ -222,6 +220,8 @@ constinit const OpDef op_Attention{.name = "Attention",
                                    .min_inputs = 3,
                                    .max_inputs = 7,
                                    .max_outputs = 4,
+                                   .types = {Types::floats, Types::as_first, Types::as_first, Types::any,
+                                             Types::as_first, Types::as_first, Types::integers},
                                    .kind = OpKind::opaque,
                                    .infer = infer_attention,
                                    .reference = reference_attention};
@@ -229,6 +229,7 @@ constinit const OpDef op_RotaryEmbedding{.name = "RotaryEmbedding",
                                          .since = 23,
                                          .min_inputs = 3,
                                          .max_inputs = 4,
+                                         .types = {Types::floats, Types::as_first, Types::as_first, Types::integers},
                                          .kind = OpKind::opaque,
                                          .infer = infer_rotary_embedding,
                                          .reference = reference_rotary_embedding};

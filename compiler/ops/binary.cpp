@@ -9,22 +9,15 @@ namespace {
 
 using Contents = std::optional<Dim> (*)(const std::vector<Dim>&);
 
-/// Output 0 is the broadcast of all inputs, which share one dtype that kAllowed accepts.
-template <auto kAllowed, Contents kContents>
+/// Output 0 is the broadcast of all inputs.
+template <Contents kContents>
 void infer_arithmetic(InferContext& ctx) {
-  require_dtype(ctx, 0, kAllowed,
-                kAllowed == is_boolean ? "bool"
-                : kAllowed == is_float ? "a float type"
-                : kAllowed == is_int   ? "an integer type"
-                                       : "a numeric type");
-  require_same_dtype(ctx);
   ctx.set_output(0, ctx.dtype(0), broadcast_inputs(ctx));
   if (kContents != nullptr) combine_contents(ctx, kContents);
 }
 
 template <Contents kContents>
 void infer_comparison(InferContext& ctx) {
-  require_same_dtype(ctx);
   ctx.set_output(0, DType::boolean, broadcast_inputs(ctx));
   combine_contents(ctx, kContents);
 }
@@ -125,33 +118,35 @@ std::optional<Dim> both_true(const Operands& v) { return v[0] * v[1]; }
 std::optional<Dim> either_true(const Operands& v) { return v[0] + v[1] - v[0] * v[1]; }
 std::optional<Dim> one_true(const Operands& v) { return v[0] + v[1] - Dim(2) * v[0] * v[1]; }
 
-template <auto kAllowed, BinaryOp kOp, auto kFunction, Contents kContents>
-constexpr OpDef arithmetic(const char* name, int since) {
+template <BinaryOp kOp, auto kFunction, Contents kContents>
+constexpr OpDef arithmetic(const char* name, int since, Types types) {
   return {.name = name,
           .since = since,
           .min_inputs = 2,
           .max_inputs = 2,
+          .types = {types, Types::as_first},
           .kind = OpKind::pointwise,
           .upgrade = upgrade_broadcast,
-          .infer = infer_arithmetic<kAllowed, kContents>,
+          .infer = infer_arithmetic<kContents>,
           .lower = lower_fold<kOp>,
           .reference = reference_fold<kFunction>};
 }
 
 template <BinaryOp kOp, auto kFunction, Contents kContents>
 constexpr OpDef variadic(const char* name, int since) {
-  OpDef def = arithmetic<is_number, kOp, kFunction, kContents>(name, since);
+  OpDef def = arithmetic<kOp, kFunction, kContents>(name, since, Types::numbers);
   def.min_inputs = 1;
   def.max_inputs = -1;
   return def;
 }
 
 template <BinaryOp kOp, auto kFunction, Contents kContents>
-constexpr OpDef comparison(const char* name, int since) {
+constexpr OpDef comparison(const char* name, int since, Types types) {
   return {.name = name,
           .since = since,
           .min_inputs = 2,
           .max_inputs = 2,
+          .types = {types, Types::as_first},
           .kind = OpKind::pointwise,
           .traits = {.narrow = Narrow::no},
           .upgrade = upgrade_broadcast,
@@ -183,8 +178,6 @@ std::vector<Tensor> reference_mean(ReferenceContext& ctx) {
 // ---- Where
 
 void infer_where(InferContext& ctx) {
-  require_dtype(ctx, 0, is_boolean, "bool");
-  require_same_dtype(ctx, 1);
   ctx.set_output(0, ctx.dtype(1), broadcast_inputs(ctx));
   combine_contents(ctx, [](const Operands& v) -> std::optional<Dim> {
     if (v[1] == v[2]) return v[1];
@@ -215,16 +208,18 @@ std::vector<Tensor> reference_where(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_Add = arithmetic<is_number, BinaryOp::add, kAdd, fold_dims<add>>("Add", 1);
-constinit const OpDef op_Sub = arithmetic<is_number, BinaryOp::sub, kSub, fold_dims<sub>>("Sub", 1);
-constinit const OpDef op_Mul = arithmetic<is_number, BinaryOp::mul, kMul, fold_dims<mul>>("Mul", 1);
-constinit const OpDef op_Div = arithmetic<is_number, BinaryOp::div, kDiv, quotient>("Div", 1);
-constinit const OpDef op_And = arithmetic<is_boolean, BinaryOp::logical_and, kAnd, both_true>("And", 1);
-constinit const OpDef op_Or = arithmetic<is_boolean, BinaryOp::logical_or, kOr, either_true>("Or", 1);
-constinit const OpDef op_Xor = arithmetic<is_boolean, BinaryOp::logical_xor, kXor, one_true>("Xor", 1);
-constinit const OpDef op_BitwiseAnd = arithmetic<is_int, BinaryOp::bit_and, kBitAnd, nullptr>("BitwiseAnd", 18);
-constinit const OpDef op_BitwiseOr = arithmetic<is_int, BinaryOp::bit_or, kBitOr, nullptr>("BitwiseOr", 18);
-constinit const OpDef op_BitwiseXor = arithmetic<is_int, BinaryOp::bit_xor, kBitXor, nullptr>("BitwiseXor", 18);
+constinit const OpDef op_Add = arithmetic<BinaryOp::add, kAdd, fold_dims<add>>("Add", 1, Types::numbers);
+constinit const OpDef op_Sub = arithmetic<BinaryOp::sub, kSub, fold_dims<sub>>("Sub", 1, Types::numbers);
+constinit const OpDef op_Mul = arithmetic<BinaryOp::mul, kMul, fold_dims<mul>>("Mul", 1, Types::numbers);
+constinit const OpDef op_Div = arithmetic<BinaryOp::div, kDiv, quotient>("Div", 1, Types::numbers);
+constinit const OpDef op_And = arithmetic<BinaryOp::logical_and, kAnd, both_true>("And", 1, Types::booleans);
+constinit const OpDef op_Or = arithmetic<BinaryOp::logical_or, kOr, either_true>("Or", 1, Types::booleans);
+constinit const OpDef op_Xor = arithmetic<BinaryOp::logical_xor, kXor, one_true>("Xor", 1, Types::booleans);
+constinit const OpDef op_BitwiseAnd =
+    arithmetic<BinaryOp::bit_and, kBitAnd, nullptr>("BitwiseAnd", 18, Types::integers);
+constinit const OpDef op_BitwiseOr = arithmetic<BinaryOp::bit_or, kBitOr, nullptr>("BitwiseOr", 18, Types::integers);
+constinit const OpDef op_BitwiseXor =
+    arithmetic<BinaryOp::bit_xor, kBitXor, nullptr>("BitwiseXor", 18, Types::integers);
 
 constinit const OpDef op_Max = variadic<BinaryOp::max, kMax, fold_dims<max>>("Max", 1);
 constinit const OpDef op_Min = variadic<BinaryOp::min, kMin, fold_dims<min>>("Min", 1);
@@ -233,22 +228,25 @@ constinit const OpDef op_Mean{.name = "Mean",
                               .since = 1,
                               .min_inputs = 1,
                               .max_inputs = -1,
+                              .types = {Types::floats, Types::as_first},
                               .kind = OpKind::pointwise,
-                              .infer = infer_arithmetic<is_float, nullptr>,
+                              .infer = infer_arithmetic<nullptr>,
                               .lower = lower_mean,
                               .reference = reference_mean};
 
-constinit const OpDef op_Equal = comparison<BinaryOp::equal, kEqual, equal>("Equal", 1);
-constinit const OpDef op_Less = comparison<BinaryOp::less, kLess, less>("Less", 1);
-constinit const OpDef op_Greater = comparison<BinaryOp::greater, kGreater, greater>("Greater", 1);
-constinit const OpDef op_LessOrEqual = comparison<BinaryOp::less_equal, kLessOrEqual, less_or_equal>("LessOrEqual", 12);
+constinit const OpDef op_Equal = comparison<BinaryOp::equal, kEqual, equal>("Equal", 1, Types::numbers_and_bool);
+constinit const OpDef op_Less = comparison<BinaryOp::less, kLess, less>("Less", 1, Types::numbers);
+constinit const OpDef op_Greater = comparison<BinaryOp::greater, kGreater, greater>("Greater", 1, Types::numbers);
+constinit const OpDef op_LessOrEqual =
+    comparison<BinaryOp::less_equal, kLessOrEqual, less_or_equal>("LessOrEqual", 12, Types::numbers);
 constinit const OpDef op_GreaterOrEqual =
-    comparison<BinaryOp::greater_equal, kGreaterOrEqual, greater_or_equal>("GreaterOrEqual", 12);
+    comparison<BinaryOp::greater_equal, kGreaterOrEqual, greater_or_equal>("GreaterOrEqual", 12, Types::numbers);
 
 constinit const OpDef op_Where{.name = "Where",
                                .since = 9,
                                .min_inputs = 3,
                                .max_inputs = 3,
+                               .types = {Types::booleans, Types::numbers_and_bool, Types::as_second},
                                .kind = OpKind::pointwise,
                                .infer = infer_where,
                                .lower = lower_where,

@@ -13,13 +13,6 @@ Shape broadcast_inputs(InferContext& ctx, int first) {
   return shape;
 }
 
-void require_same_dtype(const InferContext& ctx, int first) {
-  for (int i = first + 1; i < ctx.input_count(); ++i)
-    if (ctx.has_input(i) && ctx.dtype(i) != ctx.dtype(first))
-      ctx.fail(
-          concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input ", first, " is ", name_of(ctx.dtype(first))));
-}
-
 namespace {
 
 /// Is a number an element of this type as it is, so that Dims compute with it as the machine does?

@@ -11,8 +11,6 @@ namespace gcg {
 
 /// The extents that broadcasting all present inputs from `first` on gives.
 Shape broadcast_inputs(InferContext& ctx, int first = 0);
-/// Inputs from `first` on must have the same dtype; fails naming the one that differs.
-void require_same_dtype(const InferContext& ctx, int first = 0);
 /// Contents of the output from those of all inputs, element by element; needs contents of rank 0 or 1 everywhere.
 void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f);
 

@@ -15,7 +15,6 @@ enum : int { kX, kWeight, kBias, kPast };
 bool is_gated(const Node& node) { return node.string_attribute("activation", "none") != "none"; }
 
 void infer_causal_conv(InferContext& ctx) {
-  require_dtype(ctx, kX, is_float, "a float type");
   const std::string activation = ctx.node().string_attribute("activation", "none");
   if (activation != "none" && activation != "silu" && activation != "swish")
     ctx.fail(concat("attribute activation is '", activation, "', it must be 'none', 'silu' or 'swish'"));
@@ -84,6 +83,7 @@ constinit const OpDef op_CausalConvWithState{.name = "CausalConvWithState",
                                              .min_inputs = 2,
                                              .max_inputs = 4,
                                              .max_outputs = 2,
+                                             .types = {Types::floats, Types::as_first},
                                              .kind = OpKind::reduction,
                                              .infer = infer_causal_conv,
                                              .lower = lower_causal_conv,

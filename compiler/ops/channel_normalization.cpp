@@ -113,9 +113,10 @@ Expr lower_grouped(LowerContext& ctx, const Dim& group_size, const std::vector<E
   body = member(variance_axes) - mean;
   const Expr variance = mean_over(variance_axes, body * body);
   const Expr inverse = unary(UnaryOp::rsqrt, variance + epsilon_of(ctx.node(), variance->dtype));
-  const std::vector<Expr> weight = {scale_per_group(ctx.node()) ? group : at[1]};
-  const Expr y = (arithmetic_input(ctx, 0, at) - mean) * inverse * arithmetic_input(ctx, 1, weight);
-  return as_output(ctx, 0, y + arithmetic_input(ctx, 2, weight));
+  const Expr x = arithmetic_input(ctx, 0, at), channel = scale_per_group(ctx.node()) ? group : at[1];
+  const Expr scale = cast(x->dtype, arithmetic_input(ctx, 1, {channel})),
+             bias = cast(x->dtype, arithmetic_input(ctx, 2, {channel}));
+  return as_output(ctx, 0, (x - mean) * inverse * scale + bias);
 }
 
 Expr lower_instance_norm(LowerContext& ctx, int, const std::vector<Expr>& at) { return lower_grouped(ctx, 1, at); }
@@ -207,6 +208,7 @@ const OpDef op_BatchNormalization = {.name = "BatchNormalization",
                                      .min_inputs = 5,
                                      .max_inputs = 5,
                                      .max_outputs = 3,
+                                     .types = {Types::floats},
                                      .kind = OpKind::reduction,
                                      .traits = {.narrow = Narrow::links, .keeps_channels = true},
                                      .upgrade = upgrade_batch_norm,
@@ -218,6 +220,7 @@ const OpDef op_InstanceNormalization = {
     .since = 6,
     .min_inputs = 3,
     .max_inputs = 3,
+    .types = {Types::floats, Types::as_first},
     .kind = OpKind::reduction,
     .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
     .infer = infer_instance_norm,
@@ -228,6 +231,7 @@ const OpDef op_GroupNormalization = {
     .since = 18,
     .min_inputs = 3,
     .max_inputs = 3,
+    .types = {Types::floats},
     .kind = OpKind::reduction,
     .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
     .upgrade = upgrade_group_norm,
@@ -238,6 +242,7 @@ const OpDef op_LRN = {.name = "LRN",
                       .since = 1,
                       .min_inputs = 1,
                       .max_inputs = 1,
+                      .types = {Types::floats},
                       .kind = OpKind::reduction,
                       .traits = {.reads = Reads::window, .narrow = Narrow::links, .keeps_channels = true},
                       .infer = infer_lrn,

@@ -36,7 +36,6 @@ Dim blocks_along(const Windows& w, size_t d, const Dim& image, const Dim& block)
 
 /// Symbols for the image's extents and, where the block depends on data, for the block's after them.
 void infer_col2im(InferContext& ctx) {
-  require_dtype(ctx, kX, is_number, "a numeric type");
   if (ctx.rank(kX) != 3) ctx.fail("the input must be [N, C * block, L]");
   if (ctx.rank(kImage) != 1 || ctx.rank(kBlock) != 1 || !ctx.shape(kImage)[0].is_constant())
     ctx.fail("the shapes of image and block must be vectors of known length");
@@ -130,6 +129,7 @@ constinit const OpDef op_Col2Im{.name = "Col2Im",
                                 .since = 18,
                                 .min_inputs = 3,
                                 .max_inputs = 3,
+                                .types = {Types::numbers, Types::integers},
                                 .kind = OpKind::reduction,
                                 .infer = infer_col2im,
                                 .lower = lower_col2im,

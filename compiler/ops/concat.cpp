@@ -14,8 +14,6 @@ void infer_concat(InferContext& ctx) {
   const auto axis = static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", 0), rank));
   Shape shape = ctx.shape(0);
   for (int i = 1; i < ctx.input_count(); ++i) {
-    if (ctx.dtype(i) != ctx.dtype(0))
-      ctx.fail(concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input 0 is ", name_of(ctx.dtype(0))));
     if (ctx.rank(i) != rank) ctx.fail(concat("input ", i, " has rank ", ctx.rank(i), ", input 0 has ", rank));
     for (size_t d = 0; d < shape.size(); ++d)
       shape[d] = d == axis ? shape[d] + ctx.shape(i)[d]
@@ -182,6 +180,7 @@ constinit const OpDef op_Concat{.name = "Concat",
                                 .since = 4,
                                 .min_inputs = 1,
                                 .max_inputs = -1,
+                                .types = {Types::any, Types::as_first},
                                 .kind = OpKind::movement,
                                 .traits = {.keeps_channels = true},
                                 .infer = infer_concat,
@@ -193,6 +192,7 @@ constinit const OpDef op_Split{
     .min_inputs = 1,
     .max_inputs = 2,
     .max_outputs = -1,
+    .types = {Types::any, Types::integers},
     .kind = OpKind::movement,
     .traits = {.cost = Cost::cheap, .keeps_channels = true, .is_strided = true, .data_inputs = 1},
     .upgrade = upgrade_split,

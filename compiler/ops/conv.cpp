@@ -14,7 +14,6 @@ void infer_conv(InferContext& ctx) {
   const Shape &x = ctx.shape(0), &w = ctx.shape(1);
   if (x.size() < 3) ctx.fail("the input must have at least one spatial dimension");
   if (w.size() != x.size()) ctx.fail("the weights must have the rank of the input");
-  if (ctx.dtype(0) != ctx.dtype(1)) ctx.fail("input and weights differ in element type");
   const int64_t group = ctx.node().int_attribute("group", 1);
   if (group < 1) ctx.fail(concat("group is ", group, ", it must be at least 1"));
   ctx.require_equal(x[1], w[1] * group, "the channels of input and weights");
@@ -93,6 +92,7 @@ const OpDef op_Conv = {.name = "Conv",
                        .since = 1,
                        .min_inputs = 2,
                        .max_inputs = 3,
+                       .types = {Types::numbers, Types::as_first},
                        .kind = OpKind::contraction,
                        .traits = {.keeps_channels = true},
                        .infer = infer_conv,

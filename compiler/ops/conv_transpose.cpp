@@ -59,7 +59,6 @@ namespace {
 void infer_conv_transpose(InferContext& ctx) {
   const Shape &x = ctx.shape(0), &w = ctx.shape(1);
   if (x.size() < 3 || w.size() != x.size()) ctx.fail("input and weights must have the same rank, 3 or more");
-  if (ctx.dtype(0) != ctx.dtype(1)) ctx.fail("input and weights differ in element type");
   const int64_t group = ctx.node().int_attribute("group", 1);
   ctx.require_equal(x[1], w[0], "the channels of input and weights");
   if (group < 1 || (x[1].is_constant() && x[1].constant() % group != 0)) {
@@ -157,6 +156,7 @@ const OpDef op_ConvTranspose = {.name = "ConvTranspose",
                                 .since = 1,
                                 .min_inputs = 2,
                                 .max_inputs = 3,
+                                .types = {Types::numbers, Types::as_first},
                                 .kind = OpKind::contraction,
                                 .traits = {.keeps_channels = true},
                                 .infer = infer_conv_transpose,

@@ -21,7 +21,6 @@ int64_t classes_of(const Node& node) { return node.int_attribute("classes", 0); 
 
 /// Input: [N, k (k - 1) / 2], r[i][j] for i < j, row by row. Output: [N, k].
 void infer_coupled(InferContext& ctx) {
-  require_dtype(ctx, 0, is_float, "a float type");
   const int64_t k = classes_of(ctx.node());
   ctx.require_equal(ctx.shape(0).at(1), Dim(k * (k - 1) / 2), "pairs of classes");
   ctx.set_output(0, ctx.dtype(0), {ctx.shape(0)[0], Dim(k)});
@@ -170,6 +169,7 @@ constinit const OpDef op_gart_CoupledProbabilities{.name = "CoupledProbabilities
                                                    .domain = "gart",
                                                    .min_inputs = 1,
                                                    .max_inputs = 1,
+                                                   .types = {Types::floats},
                                                    .kind = OpKind::program,
                                                    .infer = infer_coupled,
                                                    .program = program_coupled,

@@ -159,6 +159,7 @@ constexpr OpDef cumulative(const char* name, int since) {
           .since = since,
           .min_inputs = 2,
           .max_inputs = 2,
+          .types = {Types::numbers, Types::integers},
           .kind = OpKind::reduction,
           .traits = {.magnitude = Magnitude::exact},
           .infer = infer_cumulative,

@@ -31,7 +31,6 @@ Tensor flattened(const Tensor& x) { return x.reshaped({x.elements()}); }
 // ---- Compress: the slices (or elements, without axis) whose condition is true
 
 void infer_compress(InferContext& ctx) {
-  require_dtype(ctx, 1, is_boolean, "bool");
   if (ctx.rank(1) != 1) ctx.fail("the condition (input 1) must be a vector");
   Dim kept;
   if (const auto condition = ctx.int_contents(1))
@@ -161,6 +160,7 @@ constinit const OpDef op_Compress{.name = "Compress",
                                   .since = 9,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
+                                  .types = {Types::any, Types::booleans},
                                   .infer = infer_compress,
                                   .reference = reference_compress};
 constinit const OpDef op_NonZero{.name = "NonZero",
@@ -174,6 +174,7 @@ constinit const OpDef op_Unique{.name = "Unique",
                                 .min_inputs = 1,
                                 .max_inputs = 1,
                                 .max_outputs = 4,
+                                .types = {Types::numbers},
                                 .infer = infer_unique,
                                 .reference = reference_unique};
 

@@ -25,7 +25,6 @@ Shape check_offsets(InferContext& ctx, int offset, int mask, const Dim& batch, c
   for (const WindowDim& w : window) taps = taps * w.kernel;
   for (int i : {offset, mask}) {
     if (!ctx.has_input(i)) continue;
-    require_dtype(ctx, i, is_float, "a float type");
     if (ctx.rank(i) != dims + 2)
       ctx.fail(concat("input ", i, " has ", ctx.rank(i), " dimensions, it must have ", dims + 2));
     ctx.require_equal(ctx.shape(i)[0], batch, "the batches of the inputs");
@@ -38,7 +37,6 @@ Shape check_offsets(InferContext& ctx, int offset, int mask, const Dim& batch, c
 }
 
 void infer_deform_conv(InferContext& ctx) {
-  require_dtype(ctx, kDeformX, is_float, "a float type");
   const Shape &x = ctx.shape(kDeformX), &w = ctx.shape(kDeformW);
   if (x.size() < 3 || w.size() != x.size()) ctx.fail("X must be [N, C, D1, ..] and W [M, C / group, k1, ..]");
   const int64_t group = ctx.node().int_attribute("group", 1);
@@ -234,6 +232,7 @@ constinit const OpDef op_DeformConv{.name = "DeformConv",
                                     .since = 19,
                                     .min_inputs = 3,
                                     .max_inputs = 5,
+                                    .types = {Types::floats, Types::as_first},
                                     .kind = OpKind::contraction,
                                     .infer = infer_deform_conv,
                                     .reference = reference_deform_conv};
@@ -241,6 +240,7 @@ constinit const OpDef op_gart_DeformColumns{.name = "DeformColumns",
                                             .domain = "gart",
                                             .min_inputs = 2,
                                             .max_inputs = 3,
+                                            .types = {Types::floats},
                                             .kind = OpKind::reduction,
                                             .infer = infer_columns,
                                             .lower = lower_columns,

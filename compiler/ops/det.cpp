@@ -10,7 +10,6 @@ namespace gcg {
 namespace {
 
 void infer_det(InferContext& ctx) {
-  require_dtype(ctx, 0, is_float, "a float type");
   const Shape& x = ctx.shape(0);
   if (x.size() < 2) ctx.fail("the input must have at least 2 dimensions");
   ctx.require_equal(x[x.size() - 2], x.back(), "rows and columns");
@@ -124,6 +123,7 @@ constinit const OpDef op_Det{.name = "Det",
                              .since = 11,
                              .min_inputs = 1,
                              .max_inputs = 1,
+                             .types = {Types::floats},
                              .kind = OpKind::program,
                              .infer = infer_det,
                              .program = program_det,

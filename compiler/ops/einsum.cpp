@@ -97,7 +97,6 @@ void infer_einsum(InferContext& ctx) {
   const Equation equation = read_equation(ctx.node(), ranks);
   std::map<int, Dim> extents;
   for (int i = 0; i < ctx.input_count(); ++i) {
-    if (ctx.dtype(i) != ctx.dtype(0)) ctx.fail("the operands differ in element type");
     const Labels& labels = equation.operands[static_cast<size_t>(i)];
     for (size_t d = 0; d < labels.size(); ++d) {
       const Dim& own = ctx.shape(i)[d];
@@ -200,6 +199,7 @@ const OpDef op_Einsum = {.name = "Einsum",
                          .since = 12,
                          .min_inputs = 1,
                          .max_inputs = -1,
+                         .types = {Types::numbers, Types::as_first},
                          .kind = OpKind::contraction,
                          .infer = infer_einsum,
                          .lower = lower_einsum,

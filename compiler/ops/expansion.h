@@ -56,13 +56,15 @@ struct ExpandedOp {
 void infer_expansion(InferContext& ctx);
 
 constexpr ExpandedOp expanded(const char* name, const char* domain, int since, int min_inputs, int max_inputs,
-                              Expand expand, int max_outputs = 1, void (*infer)(InferContext&) = infer_expansion) {
+                              InputTypes types, Expand expand, int max_outputs = 1,
+                              void (*infer)(InferContext&) = infer_expansion) {
   return {{.name = name,
            .domain = domain,
            .since = since,
            .min_inputs = min_inputs,
            .max_inputs = max_inputs,
            .max_outputs = max_outputs,
+           .types = types,
            .kind = OpKind::opaque,
            .infer = infer},
           expand};

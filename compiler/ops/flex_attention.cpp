@@ -16,7 +16,6 @@ enum : int { kQ, kK, kV };
 void infer_flex_attention(InferContext& ctx) {
   for (int i : {kQ, kK, kV}) {
     if (!ctx.input(i).shape) return;
-    require_dtype(ctx, i, is_float, "a float type");
     if (ctx.rank(i) != 4) ctx.fail(concat("input ", i, " has ", ctx.rank(i), " dimensions, it must have 4"));
     ctx.require_equal(ctx.shape(i)[0], ctx.shape(kQ)[0], "the batches of Q, K and V");
   }
@@ -112,6 +111,7 @@ const OpDef op_FlexAttention{.name = "FlexAttention",
                              .since = 1,
                              .min_inputs = 3,
                              .max_inputs = 3,
+                             .types = {Types::floats},
                              .kind = OpKind::control,
                              .allows_unknown_rank = true,
                              .infer = infer_flex_attention,

@@ -72,7 +72,6 @@ Expr lower_stft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 const Value* optional_input(const InferContext& ctx, int i) { return ctx.has_input(i) ? &ctx.input(i) : nullptr; }
 
 void infer_dft(InferContext& ctx) {
-  require_dtype(ctx, 0, is_float, "a float type");
   const auto form = dft_form(ctx.node(), ctx.shape(0), optional_input(ctx, 1), optional_input(ctx, 2));
   if (!form) ctx.fail("the axis must be known at compile time, and the length must not depend on data");
   Shape y = ctx.shape(0);
@@ -82,7 +81,6 @@ void infer_dft(InferContext& ctx) {
 }
 
 void infer_stft(InferContext& ctx) {
-  require_dtype(ctx, 0, is_float, "a float type");
   if (ctx.has_input(2) && ctx.rank(2) != 1) ctx.fail("the window (input 2) must be a vector");
   const auto form = stft_form(ctx.node(), ctx.shape(0), ctx.input(1), optional_input(ctx, 2), optional_input(ctx, 3));
   if (!form) ctx.fail("frame_step and frame_length must not depend on data");
@@ -182,6 +180,7 @@ constinit const OpDef op_DFT{.name = "DFT",
                              .since = 17,
                              .min_inputs = 1,
                              .max_inputs = 3,
+                             .types = {Types::floats, Types::integers},
                              .kind = OpKind::reduction,
                              .traits = {.reads = Reads::window},
                              .upgrade = upgrade_dft,
@@ -192,6 +191,7 @@ constinit const OpDef op_STFT{.name = "STFT",
                               .since = 17,
                               .min_inputs = 2,
                               .max_inputs = 4,
+                              .types = {Types::floats, Types::integers, Types::as_first, Types::integers},
                               .kind = OpKind::reduction,
                               .traits = {.reads = Reads::window},
                               .infer = infer_stft,

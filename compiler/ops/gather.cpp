@@ -45,7 +45,6 @@ void gather_contents(InferContext& ctx) {
 }
 
 void infer_gather(InferContext& ctx) {
-  require_dtype(ctx, 1, is_int, "an integer type");
   const int64_t axis = ctx.axis(ctx.node().int_attribute("axis", 0), ctx.rank(0));
   Shape shape = ctx.shape(0);
   shape.erase(shape.begin() + axis);
@@ -85,7 +84,6 @@ std::vector<Tensor> reference_gather(ReferenceContext& ctx) {
 // ---- GatherElements: out[..., i, ...] = data[..., indices[..., i, ...], ...]
 
 void infer_gather_elements(InferContext& ctx) {
-  require_dtype(ctx, 1, is_int, "an integer type");
   ctx.axis(ctx.node().int_attribute("axis", 0), ctx.rank(0));
   if (ctx.rank(1) != ctx.rank(0)) ctx.fail(concat("the indices have rank ", ctx.rank(1), ", the data ", ctx.rank(0)));
   ctx.set_output(0, ctx.dtype(0), ctx.shape(1));
@@ -163,6 +161,7 @@ constinit const OpDef op_Gather{.name = "Gather",
                                 .since = 1,
                                 .min_inputs = 2,
                                 .max_inputs = 2,
+                                .types = {Types::any, Types::integers},
                                 .kind = OpKind::movement,
                                 .traits = {.data_inputs = 1},
                                 .infer = infer_gather,
@@ -172,6 +171,7 @@ constinit const OpDef op_GatherElements{.name = "GatherElements",
                                         .since = 11,
                                         .min_inputs = 2,
                                         .max_inputs = 2,
+                                        .types = {Types::any, Types::integers},
                                         .kind = OpKind::movement,
                                         .infer = infer_gather_elements,
                                         .lower = lower_gather_elements,
@@ -180,6 +180,7 @@ constinit const OpDef op_GatherND{.name = "GatherND",
                                   .since = 11,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
+                                  .types = {Types::any, Types::integers},
                                   .kind = OpKind::movement,
                                   .infer = infer_gather_nd,
                                   .lower = lower_gather_nd,

@@ -71,8 +71,6 @@ std::optional<Dim> known_length(const InferContext& ctx) {
 }
 
 void infer_range(InferContext& ctx) {
-  require_dtype(ctx, 0, is_number, "a numeric type");
-  require_same_dtype(ctx);
   for (int i = 0; i < 3; ++i)
     if (!product(ctx.shape(i)).is(1)) ctx.fail(concat("input ", i, " is not a scalar"));
   const TensorRef delta = ctx.constant(2);
@@ -166,7 +164,6 @@ Dim one_hot_depth(InferContext& ctx) {
 }
 
 void infer_one_hot(InferContext& ctx) {
-  require_dtype(ctx, 0, is_number, "a numeric type");
   if (!product(ctx.shape(1)).is(1)) ctx.fail("depth (input 1) is not a scalar");
   if (ctx.rank(2) != 1) ctx.fail("values (input 2) must be a vector of two");
   ctx.require_equal(ctx.shape(2)[0], 2, "values (input 2)");
@@ -213,6 +210,7 @@ constinit const OpDef op_ConstantOfShape{.name = "ConstantOfShape",
                                          .since = 9,
                                          .min_inputs = 1,
                                          .max_inputs = 1,
+                                         .types = {Types::integers},
                                          .kind = OpKind::generator,
                                          .infer = infer_constant_of_shape,
                                          .lower = lower_constant_of_shape,
@@ -222,6 +220,7 @@ constinit const OpDef op_Range{.name = "Range",
                                .since = 11,
                                .min_inputs = 3,
                                .max_inputs = 3,
+                               .types = {Types::numbers, Types::as_first},
                                .kind = OpKind::generator,
                                .traits = {.magnitude = Magnitude::exact},
                                .infer = infer_range,
@@ -232,6 +231,7 @@ constinit const OpDef op_EyeLike{.name = "EyeLike",
                                  .since = 9,
                                  .min_inputs = 1,
                                  .max_inputs = 1,
+                                 .types = {Types::numbers_and_bool},
                                  .kind = OpKind::generator,
                                  .infer = infer_eye_like,
                                  .lower = lower_eye_like,
@@ -240,6 +240,7 @@ constinit const OpDef op_OneHot{.name = "OneHot",
                                 .since = 9,
                                 .min_inputs = 3,
                                 .max_inputs = 3,
+                                .types = {Types::numbers, Types::numbers, Types::any},
                                 .kind = OpKind::movement,
                                 .infer = infer_one_hot,
                                 .lower = lower_one_hot,

@@ -91,6 +91,7 @@ constexpr OpDef global_pool_op(const char* name, Narrow narrow, Lower lower, Ref
           .since = 1,
           .min_inputs = 1,
           .max_inputs = 1,
+          .types = {Types::floats},
           .kind = OpKind::reduction,
           .traits = {.narrow = narrow},
           .infer = infer_global_pool,

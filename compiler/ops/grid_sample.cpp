@@ -13,6 +13,10 @@ namespace {
 struct GridForm {
   std::string mode, padding;
   bool align_corners;
+
+  /// Positions outside move to the border. Cubic ones stay where they are, as PyTorch and onnxruntime have it: what
+  /// they read is moved, tap by tap.
+  bool moves_to_border() const { return padding == "border" && mode != "cubic"; }
 };
 
 GridForm grid_form(const Node& node) {
@@ -29,8 +33,7 @@ void infer_grid_sample(InferContext& ctx) {
     ctx.fail(concat("attribute mode is '", form.mode, "', it must be 'linear', 'nearest' or 'cubic'"));
   if (form.padding != "zeros" && form.padding != "border" && form.padding != "reflection")
     ctx.fail(concat("attribute padding_mode is '", form.padding, "', it must be 'zeros', 'border' or 'reflection'"));
-  if (form.mode != "nearest") require_dtype(ctx, 0, is_float, "a float type");
-  require_dtype(ctx, 1, is_float, "a float type");
+  if (form.mode != "nearest") require_dtype(ctx, 0, Types::floats);
   const Shape &x = ctx.shape(0), &grid = ctx.shape(1);
   if (x.size() < 3 || grid.size() != x.size()) ctx.fail("X must be [N, C, D1, ..] and the grid [N, o1, .., k]");
   ctx.require_equal(grid[0], x[0], "the batches of X and the grid");
@@ -59,6 +62,9 @@ Expr reflected(const Expr& x, const Borders& b) {
   return b.low + select(binary(BinaryOp::greater, b.range, f32(0)), folded, f32(0));
 }
 
+/// Beyond all elements, which is where NaN is, too.
+constexpr double kFar = 0x1p30;
+
 /// One dimension's position in elements.
 Expr position_of(const GridForm& form, const Expr& n, const Dim& size) {
   const Expr length = cast(DType::f32, extent(size));
@@ -69,9 +75,10 @@ Expr position_of(const GridForm& form, const Expr& n, const Dim& size) {
   const Expr outside =
       binary(BinaryOp::logical_or, binary(BinaryOp::less, x, b.low), binary(BinaryOp::greater, x, b.low + b.range));
   const Expr clamped = binary(BinaryOp::max, binary(BinaryOp::min, x, length - f32(1)), f32(0));
-  if (form.padding == "border") return select(outside, clamped, x);
+  if (form.moves_to_border()) return select(outside, clamped, x);
   if (form.padding == "reflection") return select(outside, reflected(x, b), x);
-  return binary(BinaryOp::max, binary(BinaryOp::min, x, f32(0x1p30)), f32(-0x1p30));
+  const Expr bounded = binary(BinaryOp::max, binary(BinaryOp::min, x, f32(kFar)), f32(-kFar));
+  return select(unary(UnaryOp::is_nan, x), f32(-kFar), bounded);
 }
 
 /// An element along one dimension: where, whether it is inside (null: always), and its weight.
@@ -151,8 +158,9 @@ std::vector<ReferenceTap> reference_taps(const GridForm& form, double n, int64_t
   const double low = form.align_corners ? 0 : -0.5,
                high = form.align_corners ? static_cast<double>(size - 1) : static_cast<double>(size) - 0.5;
   double x = low + (n + 1) / 2 * (high - low);
+  if (std::isnan(x)) x = -kFar;
   if (form.mode == "nearest") x = std::nearbyint(x);
-  if ((x < low || x > high) && form.padding == "border") x = std::min(std::max(x, 0.0), static_cast<double>(size - 1));
+  if ((x < low || x > high) && form.moves_to_border()) x = std::min(std::max(x, 0.0), static_cast<double>(size - 1));
   if ((x < low || x > high) && form.padding == "reflection") x = reflect(x, low, high);
   const double floor = std::floor(x), t = x - floor;
   const auto tap = [&](int64_t shift, double weight) -> ReferenceTap {
@@ -213,7 +221,6 @@ std::vector<Tensor> reference_grid_sample(ReferenceContext& ctx) {
 // ---- AffineGrid: theta[N, k, k + 1] times the homogeneous coordinates of an even grid; size is [N, C, (D,) H, W]
 
 void infer_affine_grid(InferContext& ctx) {
-  require_dtype(ctx, 0, is_float, "a float type");
   if (ctx.rank(0) != 3 || ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant())
     ctx.fail("theta must be [N, k, k+1] and size a vector of known length");
   const int64_t dims = ctx.shape(1)[0].constant() - 2;
@@ -277,6 +284,7 @@ constinit const OpDef op_GridSample{.name = "GridSample",
                                     .since = 16,
                                     .min_inputs = 2,
                                     .max_inputs = 2,
+                                    .types = {Types::any, Types::floats},
                                     .kind = OpKind::reduction,
                                     .traits = {.data_inputs = 1},
                                     .infer = infer_grid_sample,
@@ -286,6 +294,7 @@ constinit const OpDef op_AffineGrid{.name = "AffineGrid",
                                     .since = 20,
                                     .min_inputs = 2,
                                     .max_inputs = 2,
+                                    .types = {Types::floats, Types::integers},
                                     .kind = OpKind::movement,
                                     .infer = infer_affine_grid,
                                     .lower = lower_affine_grid,

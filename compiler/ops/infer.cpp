@@ -101,6 +101,22 @@ void check_arity(const Graph& graph, const Node& node) {
                                           : concat(" to ", o.max_outputs));
 }
 
+void check_types(const InferContext& ctx) {
+  const InputTypes& types = ctx.node().op->types;
+  for (int i = 0; i < ctx.input_count() - ctx.node().captures; ++i) {
+    if (!ctx.has_input(i) || (ctx.dtype(i) == DType::undefined && ctx.node().op->allows_unknown_rank)) continue;
+    const Types of = types.of(i);
+    const int model = of == Types::as_first ? 0 : 1;  // whose type it must be, if another input's
+    if (of != Types::as_first && of != Types::as_second) {
+      if (!is_one_of(ctx.dtype(i), of))
+        ctx.fail(concat("input ", i, " is ", name_of(ctx.dtype(i)), ", it must be ", phrase_of(of)));
+    } else if (i != model && ctx.dtype(i) != ctx.dtype(model)) {
+      ctx.fail(
+          concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input ", model, " is ", name_of(ctx.dtype(model))));
+    }
+  }
+}
+
 void collect_fresh_symbols(const Graph& graph, std::set<std::string>& out) {
   for (int64_t i = 0; i < graph.node_count(); ++i) {
     const Node& n = graph.node(NodeId(i));
@@ -129,6 +145,7 @@ void infer_node(Graph& graph, NodeId id, Graph& outermost) {
   if (!node.op->infer || !(node.op->allows_unknown_rank || ranks_known(graph, node))) return;
   const FactKeeper keeper(graph, outermost);
   NodeInference context(graph, node, outermost);
+  check_types(context);
   node.op->infer(context);
   context.finish();
   infer_contents(graph, node);

@@ -23,7 +23,6 @@ Dim head_size(InferContext& ctx, int i, int64_t heads) {
 
 void infer_linear_attention(InferContext& ctx) {
   const Form form(ctx.node());
-  require_dtype(ctx, Form::kQuery, is_float, "a float type");
   const Dim key = head_size(ctx, Form::kQuery, form.query_heads), value = head_size(ctx, Form::kValue, form.heads);
   ctx.require_equal(key, head_size(ctx, Form::kKey, form.heads), "sizes of the heads of query and key");
   const Shape &query = ctx.shape(Form::kQuery), state = {query[0], form.heads, key, value};
@@ -122,6 +121,7 @@ constinit const OpDef op_LinearAttention{.name = "LinearAttention",
                                          .max_inputs = 6,
                                          .min_outputs = 1,
                                          .max_outputs = 2,
+                                         .types = {Types::floats},
                                          .kind = OpKind::opaque,
                                          .infer = infer_linear_attention,
                                          .reference = reference_linear_attention};

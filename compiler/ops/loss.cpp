@@ -11,8 +11,6 @@ enum : int { kLogProbability, kTarget, kWeight };
 std::string reduction_of(const Node& node) { return node.string_attribute("reduction", "mean"); }
 
 void infer_nll_loss(InferContext& ctx) {
-  require_dtype(ctx, kLogProbability, is_float, "a float type");
-  require_dtype(ctx, kTarget, is_int, "an integer type");
   const std::string reduction = reduction_of(ctx.node());
   if (reduction != "none" && reduction != "sum" && reduction != "mean")
     ctx.fail(concat("attribute reduction is '", reduction, "', it must be 'none', 'sum' or 'mean'"));
@@ -109,6 +107,7 @@ constinit const OpDef op_NegativeLogLikelihoodLoss{.name = "NegativeLogLikelihoo
                                                    .since = 12,
                                                    .min_inputs = 2,
                                                    .max_inputs = 3,
+                                                   .types = {Types::floats, Types::integers, Types::as_first},
                                                    .kind = OpKind::reduction,
                                                    .infer = infer_nll_loss,
                                                    .lower = lower_nll_loss,
@@ -119,6 +118,7 @@ constinit const OpDef op_SoftmaxCrossEntropyLoss{.name = "SoftmaxCrossEntropyLos
                                                  .min_inputs = 2,
                                                  .max_inputs = 3,
                                                  .max_outputs = 2,
+                                                 .types = {Types::floats, Types::integers, Types::as_first},
                                                  .kind = OpKind::opaque,
                                                  .upgrade = upgrade_cross_entropy};
 

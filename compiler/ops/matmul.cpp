@@ -11,8 +11,6 @@ namespace {
 void infer_matmul(InferContext& ctx) {
   Shape a = ctx.shape(0), b = ctx.shape(1);
   if (a.empty() || b.empty()) ctx.fail("the operands must have at least one dimension");
-  if (ctx.dtype(0) != ctx.dtype(1)) ctx.fail("the operands differ in element type");
-  if (ctx.dtype(0) == DType::boolean) ctx.fail("bool elements cannot be multiplied");
   const bool row = a.size() == 1, column = b.size() == 1;
   if (row) a.insert(a.begin(), 1);
   if (column) b.push_back(1);
@@ -93,9 +91,6 @@ GemmForm gemm_form(const Node& node) {
 /// y[m, n] = alpha * op(a) op(b) + beta * c, c broadcast to [m, n].
 void infer_gemm(InferContext& ctx) {
   if (ctx.rank(0) != 2 || ctx.rank(1) != 2) ctx.fail("A and B must be matrices");
-  if (ctx.dtype(0) != ctx.dtype(1) || (ctx.has_input(2) && ctx.dtype(2) != ctx.dtype(0))) {
-    ctx.fail("the operands differ in element type");
-  }
   const GemmForm form = gemm_form(ctx.node());
   const Shape &a = ctx.shape(0), &b = ctx.shape(1);
   ctx.require_equal(a[form.transpose_a ? 0 : 1], b[form.transpose_b ? 1 : 0], "the inner extents");
@@ -165,6 +160,7 @@ const OpDef op_MatMul = {.name = "MatMul",
                          .since = 1,
                          .min_inputs = 2,
                          .max_inputs = 2,
+                         .types = {Types::numbers, Types::as_first},
                          .kind = OpKind::contraction,
                          .infer = infer_matmul,
                          .lower = lower_matmul,
@@ -173,6 +169,7 @@ const OpDef op_Gemm = {.name = "Gemm",
                        .since = 1,
                        .min_inputs = 2,
                        .max_inputs = 3,
+                       .types = {Types::numbers, Types::as_first},
                        .kind = OpKind::contraction,
                        .infer = infer_gemm,
                        .lower = lower_gemm,

@@ -6,17 +6,13 @@
 namespace gcg {
 namespace {
 
-bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
-
 void infer_matmul_integer(InferContext& ctx) {
-  if (!is_byte(ctx.dtype(0)) || !is_byte(ctx.dtype(1))) ctx.fail("the operands must be i8 or u8");
   if (ctx.rank(0) < 2 || ctx.rank(1) < 2) ctx.fail("the operands must be matrices or batches of them");
   const Shape &a = ctx.shape(0), &b = ctx.shape(1);
   ctx.require_equal(a.back(), b[b.size() - 2], "the inner extents");
   for (int i : {2, 3}) {
     if (!ctx.has_input(i)) continue;
     const Dim& extent = i == 2 ? a[a.size() - 2] : b.back();
-    if (ctx.dtype(i) != ctx.dtype(i - 2)) ctx.fail("a zero point must have the type of its operand");
     if (ctx.rank(i) > 1) ctx.fail("a zero point must have at most one dimension");
     if (ctx.rank(i) == 1 && !ctx.shape(i)[0].is(1)) ctx.require_equal(ctx.shape(i)[0], extent, "zero points");
   }
@@ -87,6 +83,7 @@ const OpDef op_MatMulInteger = {.name = "MatMulInteger",
                                 .since = 10,
                                 .min_inputs = 2,
                                 .max_inputs = 4,
+                                .types = {Types::bytes, Types::bytes, Types::as_first, Types::as_second},
                                 .kind = OpKind::contraction,
                                 .infer = infer_matmul_integer,
                                 .lower = lower_matmul_integer,

@@ -20,7 +20,6 @@ std::vector<int64_t> pooled_shape(const Node& node) {
 
 void infer_max_roi_pool(InferContext& ctx) {
   const std::vector<int64_t> out = pooled_shape(ctx.node());
-  require_dtype(ctx, kX, is_float, "a float type");
   if (ctx.rank(kX) != 4 || ctx.rank(kRois) != 2) ctx.fail("the inputs must be X [N, C, H, W] and rois [R, 5]");
   ctx.require_equal(ctx.shape(kRois)[1], 5, "columns of rois");
   for (const char* side : {"cell_height", "cell_width"}) ctx.fresh_symbol(side);
@@ -112,6 +111,7 @@ constinit const OpDef op_MaxRoiPool{.name = "MaxRoiPool",
                                     .since = 1,
                                     .min_inputs = 2,
                                     .max_inputs = 2,
+                                    .types = {Types::floats, Types::as_first},
                                     .kind = OpKind::reduction,
                                     .infer = infer_max_roi_pool,
                                     .lower = lower_max_roi_pool,

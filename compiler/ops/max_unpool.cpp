@@ -13,8 +13,6 @@ enum : int { kX, kIndices, kOutputShape };
 
 void infer_max_unpool(InferContext& ctx) {
   const Shape& x = ctx.shape(kX);
-  require_dtype(ctx, kX, is_float, "a float type");
-  require_dtype(ctx, kIndices, is_int, "an integer type");
   const UnpoolForm form(ctx.node(), x.size());
   if (ctx.shape(kIndices).size() != x.size()) ctx.fail("X and the indices must have the same shape");
   for (size_t d = 0; d < x.size(); ++d) ctx.require_equal(ctx.shape(kIndices)[d], x[d], "extents of X and the indices");
@@ -74,6 +72,7 @@ constinit const OpDef op_MaxUnpool{.name = "MaxUnpool",
                                    .since = 9,
                                    .min_inputs = 2,
                                    .max_inputs = 3,
+                                   .types = {Types::floats, Types::integers},
                                    .kind = OpKind::opaque,
                                    .infer = infer_max_unpool,
                                    .reference = reference_max_unpool};

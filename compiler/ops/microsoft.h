@@ -7,8 +7,9 @@
 namespace gcg {
 
 /// From version 1 of the domain on.
-constexpr ExpandedOp microsoft(const char* name, int min_inputs, int max_inputs, Expand expand, int max_outputs = 1) {
-  return expanded(name, "com.microsoft", 1, min_inputs, max_inputs, expand, max_outputs);
+constexpr ExpandedOp microsoft(const char* name, int min_inputs, int max_inputs, InputTypes types, Expand expand,
+                               int max_outputs = 1) {
+  return expanded(name, "com.microsoft", 1, min_inputs, max_inputs, types, expand, max_outputs);
 }
 
 /// What Attention, QAttention and MultiHeadAttention share once queries, keys and values are 4-D: [B, heads, sequence,

@@ -185,9 +185,20 @@ Results expand_multi_head_attention(Expansion& x) {
 
 }  // namespace
 
-constinit const ExpandedOp op_microsoft_Attention = microsoft("Attention", 2, 7, expand_attention, 2);
-constinit const ExpandedOp op_microsoft_QAttention = microsoft("QAttention", 5, 9, expand_quantized_attention, 2);
+constinit const ExpandedOp op_microsoft_Attention =
+    microsoft("Attention", 2, 7,
+              {Types::floats, Types::as_first, Types::as_first, Types::integers, Types::as_first, Types::as_first,
+               Types::integers},
+              expand_attention, 2);
+constinit const ExpandedOp op_microsoft_QAttention =
+    microsoft("QAttention", 5, 9,
+              {Types::bytes, Types::bytes, Types::floats, Types::floats, Types::floats, Types::integers, Types::bytes,
+               Types::bytes, Types::floats},
+              expand_quantized_attention, 2);
 constinit const ExpandedOp op_microsoft_MultiHeadAttention =
-    microsoft("MultiHeadAttention", 1, 10, expand_multi_head_attention, 4);
+    microsoft("MultiHeadAttention", 1, 10,
+              {Types::floats, Types::as_first, Types::as_first, Types::as_first, Types::integers, Types::as_first,
+               Types::as_first, Types::as_first, Types::integers},
+              expand_multi_head_attention, 4);
 
 }  // namespace gcg

@@ -120,8 +120,11 @@ Results expand_gather_block_quantized(Expansion& x) {
 }  // namespace
 
 constinit const ExpandedOp op_microsoft_MatMulNBits =
-    expanded("MatMulNBits", "com.microsoft", 1, 3, 6, expand_matmul_nbits, 1, infer_matmul_nbits);
+    expanded("MatMulNBits", "com.microsoft", 1, 3, 6,
+             {Types::floats, Types::bytes, Types::floats, Types::any, Types::integers, Types::floats},
+             expand_matmul_nbits, 1, infer_matmul_nbits);
 constinit const ExpandedOp op_microsoft_GatherBlockQuantized =
-    microsoft("GatherBlockQuantized", 3, 4, expand_gather_block_quantized);
+    microsoft("GatherBlockQuantized", 3, 4, {Types::quantized, Types::integers, Types::floats, Types::quantized},
+              expand_gather_block_quantized);
 
 }  // namespace gcg

@@ -145,8 +145,12 @@ Results expand_group_query_attention(Expansion& x) { return GroupQueryAttention(
 
 }  // namespace
 
-constinit const ExpandedOp op_microsoft_RotaryEmbedding = microsoft("RotaryEmbedding", 4, 4, expand_rotary_embedding);
+constinit const ExpandedOp op_microsoft_RotaryEmbedding =
+    microsoft("RotaryEmbedding", 4, 4, {Types::floats, Types::integers, Types::floats}, expand_rotary_embedding);
 constinit const ExpandedOp op_microsoft_GroupQueryAttention =
-    microsoft("GroupQueryAttention", 7, 14, expand_group_query_attention, 4);
+    microsoft("GroupQueryAttention", 7, 14,
+              {Types::floats, Types::as_first, Types::as_first, Types::as_first, Types::as_first, Types::integers,
+               Types::integers, Types::floats, Types::floats, Types::integers, Types::floats},
+              expand_group_query_attention, 4);
 
 }  // namespace gcg

@@ -54,12 +54,15 @@ Results expand_embed_layer_norm(Expansion& x) {
 }  // namespace
 
 constinit const ExpandedOp op_microsoft_SkipLayerNormalization =
-    microsoft("SkipLayerNormalization", 3, 5, expand_skip_layer_norm, 4);
+    microsoft("SkipLayerNormalization", 3, 5, {Types::floats, Types::as_first}, expand_skip_layer_norm, 4);
 constinit const ExpandedOp op_microsoft_SkipSimplifiedLayerNormalization =
-    microsoft("SkipSimplifiedLayerNormalization", 3, 4, expand_skip_simplified, 4);
+    microsoft("SkipSimplifiedLayerNormalization", 3, 4, {Types::floats, Types::as_first}, expand_skip_simplified, 4);
 constinit const ExpandedOp op_microsoft_EmbedLayerNormalization =
-    microsoft("EmbedLayerNormalization", 7, 9, expand_embed_layer_norm, 3);
+    microsoft("EmbedLayerNormalization", 7, 9,
+              {Types::integers, Types::integers, Types::floats, Types::floats, Types::floats, Types::floats,
+               Types::floats, Types::integers},
+              expand_embed_layer_norm, 3);
 constinit const ExpandedOp op_SimplifiedLayerNormalization =
-    expanded("SimplifiedLayerNormalization", "", 1, 2, 2, expand_simplified, 2);
+    expanded("SimplifiedLayerNormalization", "", 1, 2, 2, {Types::floats}, expand_simplified, 2);
 
 }  // namespace gcg

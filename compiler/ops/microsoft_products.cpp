@@ -112,15 +112,23 @@ Results expand_nhwc_max_pool(Expansion& x) {
 
 }  // namespace
 
-constinit const ExpandedOp op_microsoft_Gelu = microsoft("Gelu", 1, 1, expand_gelu);
-constinit const ExpandedOp op_microsoft_BiasGelu = microsoft("BiasGelu", 2, 2, expand_gelu);
-constinit const ExpandedOp op_microsoft_FastGelu = microsoft("FastGelu", 1, 2, expand_fast_gelu);
-constinit const ExpandedOp op_microsoft_QuickGelu = microsoft("QuickGelu", 1, 1, expand_quick_gelu);
-constinit const ExpandedOp op_microsoft_FusedMatMul = microsoft("FusedMatMul", 2, 2, expand_fused_matmul);
-constinit const ExpandedOp op_microsoft_FusedGemm = microsoft("FusedGemm", 2, 3, expand_fused_gemm);
-constinit const ExpandedOp op_microsoft_FusedConv = microsoft("FusedConv", 2, 4, expand_fused_conv);
-constinit const ExpandedOp op_microsoft_NhwcConv = microsoft("NhwcConv", 2, 3, expand_nhwc_conv);
-constinit const ExpandedOp op_microsoft_NhwcFusedConv = microsoft("NhwcFusedConv", 2, 4, expand_nhwc_conv);
-constinit const ExpandedOp op_microsoft_NhwcMaxPool = microsoft("NhwcMaxPool", 1, 1, expand_nhwc_max_pool);
+constinit const ExpandedOp op_microsoft_Gelu = microsoft("Gelu", 1, 1, {Types::floats}, expand_gelu);
+constinit const ExpandedOp op_microsoft_BiasGelu =
+    microsoft("BiasGelu", 2, 2, {Types::floats, Types::as_first}, expand_gelu);
+constinit const ExpandedOp op_microsoft_FastGelu =
+    microsoft("FastGelu", 1, 2, {Types::floats, Types::as_first}, expand_fast_gelu);
+constinit const ExpandedOp op_microsoft_QuickGelu = microsoft("QuickGelu", 1, 1, {Types::floats}, expand_quick_gelu);
+constinit const ExpandedOp op_microsoft_FusedMatMul =
+    microsoft("FusedMatMul", 2, 2, {Types::floats, Types::as_first}, expand_fused_matmul);
+constinit const ExpandedOp op_microsoft_FusedGemm =
+    microsoft("FusedGemm", 2, 3, {Types::floats, Types::as_first}, expand_fused_gemm);
+constinit const ExpandedOp op_microsoft_FusedConv =
+    microsoft("FusedConv", 2, 4, {Types::floats, Types::as_first}, expand_fused_conv);
+constinit const ExpandedOp op_microsoft_NhwcConv =
+    microsoft("NhwcConv", 2, 3, {Types::floats, Types::as_first}, expand_nhwc_conv);
+constinit const ExpandedOp op_microsoft_NhwcFusedConv =
+    microsoft("NhwcFusedConv", 2, 4, {Types::floats, Types::as_first}, expand_nhwc_conv);
+constinit const ExpandedOp op_microsoft_NhwcMaxPool =
+    microsoft("NhwcMaxPool", 1, 1, {Types::numbers}, expand_nhwc_max_pool);
 
 }  // namespace gcg

@@ -9,9 +9,9 @@
 
 namespace gcg {
 
-constexpr ExpandedOp ml(const char* name, int since, int min_inputs, int max_inputs, Expand expand,
+constexpr ExpandedOp ml(const char* name, int since, int min_inputs, int max_inputs, InputTypes types, Expand expand,
                         int max_outputs = 1) {
-  return expanded(name, "ai.onnx.ml", since, min_inputs, max_inputs, expand, max_outputs);
+  return expanded(name, "ai.onnx.ml", since, min_inputs, max_inputs, types, expand, max_outputs);
 }
 
 /// Input i as rows of features [N, F]: a vector is one row.

@@ -40,7 +40,9 @@ Results expand_linear_classifier(Expansion& x) {
 
 }  // namespace
 
-constinit const ExpandedOp op_ml_LinearRegressor = ml("LinearRegressor", 1, 1, 1, expand_linear_regressor);
-constinit const ExpandedOp op_ml_LinearClassifier = ml("LinearClassifier", 1, 1, 1, expand_linear_classifier, 2);
+constinit const ExpandedOp op_ml_LinearRegressor =
+    ml("LinearRegressor", 1, 1, 1, {Types::numbers}, expand_linear_regressor);
+constinit const ExpandedOp op_ml_LinearClassifier =
+    ml("LinearClassifier", 1, 1, 1, {Types::numbers}, expand_linear_classifier, 2);
 
 }  // namespace gcg

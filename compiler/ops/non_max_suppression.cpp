@@ -14,8 +14,6 @@ namespace gcg {
 namespace {
 
 void infer_nms(InferContext& ctx) {
-  require_dtype(ctx, kNmsBoxes, is_float, "a float type");
-  require_dtype(ctx, kNmsScores, is_float, "a float type");
   if (ctx.rank(kNmsBoxes) != 3 || ctx.rank(kNmsScores) != 3)
     ctx.fail("the inputs must be boxes [B, N, 4] and scores [B, C, N]");
   const Shape &boxes = ctx.shape(kNmsBoxes), &scores = ctx.shape(kNmsScores);
@@ -81,12 +79,14 @@ std::vector<Tensor> reference_nms(ReferenceContext& ctx) {
 
 }  // namespace
 
-constinit const OpDef op_NonMaxSuppression{.name = "NonMaxSuppression",
-                                           .since = 10,
-                                           .min_inputs = 2,
-                                           .max_inputs = 5,
-                                           .kind = OpKind::opaque,
-                                           .infer = infer_nms,
-                                           .reference = reference_nms};
+constinit const OpDef op_NonMaxSuppression{
+    .name = "NonMaxSuppression",
+    .since = 10,
+    .min_inputs = 2,
+    .max_inputs = 5,
+    .types = {Types::floats, Types::as_first, Types::integers, Types::floats, Types::floats},
+    .kind = OpKind::opaque,
+    .infer = infer_nms,
+    .reference = reference_nms};
 
 }  // namespace gcg

@@ -17,7 +17,6 @@ DType statistics_dtype(const Node& node) {
 }
 
 void infer_row_norm(InferContext& ctx) {
-  if (!is_float(ctx.dtype(0))) ctx.fail("the elements must be floating point");
   const int64_t axis = ctx.axis(ctx.node().int_attribute("axis", -1), ctx.rank(0));
   for (int i = 1; i < ctx.input_count(); ++i) {
     if (!ctx.has_input(i)) continue;
@@ -51,8 +50,10 @@ Expr inverse_deviation(const Node& node, const Expr& variance) {
   return unary(UnaryOp::rsqrt, variance + number(variance->dtype, node.float_attribute("epsilon", 1e-5)));
 }
 
+/// In the type that x is computed in, whatever its own.
 Expr broadcast_weight(LowerContext& ctx, int i, const std::vector<Expr>& at) {
-  return arithmetic_input(ctx, i, broadcast_index(ctx.input_shape(i), at));
+  return cast(arithmetic_dtype(ctx.input_value(0).dtype),
+              arithmetic_input(ctx, i, broadcast_index(ctx.input_shape(i), at)));
 }
 
 Expr lower_layer_norm(LowerContext& ctx, int output, const std::vector<Expr>& at) {
@@ -203,6 +204,7 @@ const OpDef op_LayerNormalization = {
     .min_inputs = 2,
     .max_inputs = 3,
     .max_outputs = 3,
+    .types = {Types::floats},
     .kind = OpKind::reduction,
     .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
     .infer = infer_row_norm,
@@ -213,6 +215,7 @@ const OpDef op_RMSNormalization = {
     .since = 23,
     .min_inputs = 2,
     .max_inputs = 2,
+    .types = {Types::floats},
     .kind = OpKind::reduction,
     .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
     .infer = infer_row_norm,
@@ -223,6 +226,7 @@ const OpDef op_LpNormalization = {
     .since = 1,
     .min_inputs = 1,
     .max_inputs = 1,
+    .types = {Types::floats},
     .kind = OpKind::reduction,
     .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
     .infer = infer_lp_norm,
@@ -233,6 +237,7 @@ const OpDef op_MeanVarianceNormalization = {
     .since = 9,
     .min_inputs = 1,
     .max_inputs = 1,
+    .types = {Types::floats},
     .kind = OpKind::reduction,
     .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
     .infer = infer_mvn,

@@ -23,7 +23,6 @@ void infer_optimizer(InferContext& ctx) {
   for (int k = 0; k < count; ++k)
     for (int list = 0, out = 0; list < kLists; ++list) {
       const int i = 2 + list * count + k;
-      require_dtype(ctx, i, is_float, "a float type");
       if (ctx.shape(i).size() != ctx.shape(2 + k).size()) ctx.fail("the tensors of an optimizer differ in rank");
       for (size_t d = 0; d < ctx.shape(i).size(); ++d)
         ctx.require_equal(ctx.shape(i)[d], ctx.shape(2 + k)[d], "extents of values, gradients and state");
@@ -87,6 +86,7 @@ constexpr OpDef optimizer(const char* name) {
           .max_inputs = -1,
           .min_outputs = 1,
           .max_outputs = -1,
+          .types = {Types::floats, Types::integers, Types::floats},
           .kind = OpKind::opaque,
           .infer = infer_optimizer<kLists>,
           .reference = reference_optimizer<kLists, kUpdate>};

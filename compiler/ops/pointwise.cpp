@@ -2,8 +2,9 @@
 
 namespace gcg {
 
-void require_dtype(const InferContext& ctx, int i, bool (*allowed)(DType), const char* what) {
-  if (!allowed(ctx.dtype(i))) ctx.fail(concat("input ", i, " is ", name_of(ctx.dtype(i)), ", it must be ", what));
+void require_dtype(const InferContext& ctx, int i, Types types) {
+  if (!is_one_of(ctx.dtype(i), types))
+    ctx.fail(concat("input ", i, " is ", name_of(ctx.dtype(i)), ", it must be ", phrase_of(types)));
 }
 
 Expr scalar_input(LowerContext& ctx, int i, DType dtype) {

@@ -10,21 +10,10 @@
 
 namespace gcg {
 
-/// Fails unless input `i` has a dtype that `allowed` accepts; `what` names the accepted ones ("a float type").
-void require_dtype(const InferContext& ctx, int i, bool (*allowed)(DType), const char* what);
-inline bool is_number(DType t) { return is_float(t) || is_int(t); }
-inline bool is_signed_number(DType t) { return is_float(t) || is_signed_int(t); }
-inline bool is_boolean(DType t) { return t == DType::boolean; }
-
-/// Output 0 is typed like input 0, whose dtype must satisfy `kAllowed`.
-template <auto kAllowed>
-void infer_like_input(InferContext& ctx) {
-  require_dtype(ctx, 0, kAllowed,
-                kAllowed == is_float     ? "a float type"
-                : kAllowed == is_boolean ? "bool"
-                                         : "a numeric type");
-  ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
-}
+/// Output 0 is typed like input 0.
+inline void infer_like_input(InferContext& ctx) { ctx.set_output(0, ctx.dtype(0), ctx.shape(0)); }
+/// Fails unless input `i` has one of these types: for what an operator's declaration, InputTypes, cannot say.
+void require_dtype(const InferContext& ctx, int i, Types types);
 
 /// The contents of input `i` through `f`, on output 0; none when `f` gives none for some element.
 template <class F>
@@ -81,9 +70,10 @@ constexpr OpDef float_unary(const char* name, int since, Traits traits = {}) {
           .since = since,
           .min_inputs = 1,
           .max_inputs = 1,
+          .types = {Types::floats},
           .kind = OpKind::pointwise,
           .traits = traits,
-          .infer = infer_like_input<is_float>,
+          .infer = infer_like_input,
           .lower = lower_unary<build_unary<kOp>>,
           .reference = reference_float<kFunction>};
 }
@@ -95,9 +85,10 @@ constexpr OpDef float_function(const char* name, int since, Traits traits = {}) 
           .since = since,
           .min_inputs = 1,
           .max_inputs = 1,
+          .types = {Types::floats},
           .kind = OpKind::pointwise,
           .traits = traits,
-          .infer = infer_like_input<is_float>,
+          .infer = infer_like_input,
           .lower = lower_unary<kBuild>,
           .reference = reference_float<kFunction>};
 }

@@ -291,14 +291,15 @@ std::vector<Tensor> reference_lp_pool(ReferenceContext& ctx) {
 using Lower = Expr (*)(LowerContext&, int, const std::vector<Expr>&);
 using Reference = std::vector<Tensor> (*)(ReferenceContext&);
 
-constexpr OpDef pool_op(const char* name, const char* domain, int max_outputs, Lower lower, Reference reference,
-                        Narrow narrow = Narrow::links) {
+constexpr OpDef pool_op(const char* name, const char* domain, int max_outputs, Types types, Lower lower,
+                        Reference reference, Narrow narrow = Narrow::links) {
   return {.name = name,
           .domain = domain,
           .since = 1,
           .min_inputs = 1,
           .max_inputs = 1,
           .max_outputs = max_outputs,
+          .types = {types},
           .kind = OpKind::reduction,
           .traits = {.reads = Reads::window, .narrow = narrow, .keeps_channels = true},
           .infer = infer_pool,
@@ -308,11 +309,12 @@ constexpr OpDef pool_op(const char* name, const char* domain, int max_outputs, L
 
 }  // namespace
 
-const OpDef op_MaxPool = pool_op("MaxPool", "", 2, lower_max_pool, reference_max_pool);
-const OpDef op_AveragePool = pool_op("AveragePool", "", 1, lower_average_pool, reference_average_pool);
-const OpDef op_LpPool = pool_op("LpPool", "", 1, lower_lp_pool, reference_lp_pool, Narrow::no);
-const OpDef op_gart_BlockedMaxPool = pool_op("BlockedMaxPool", "gart", 1, lower_max_pool, reference_max_pool);
+const OpDef op_MaxPool = pool_op("MaxPool", "", 2, Types::numbers, lower_max_pool, reference_max_pool);
+const OpDef op_AveragePool = pool_op("AveragePool", "", 1, Types::floats, lower_average_pool, reference_average_pool);
+const OpDef op_LpPool = pool_op("LpPool", "", 1, Types::floats, lower_lp_pool, reference_lp_pool, Narrow::no);
+const OpDef op_gart_BlockedMaxPool =
+    pool_op("BlockedMaxPool", "gart", 1, Types::numbers, lower_max_pool, reference_max_pool);
 const OpDef op_gart_BlockedAveragePool =
-    pool_op("BlockedAveragePool", "gart", 1, lower_average_pool, reference_average_pool);
+    pool_op("BlockedAveragePool", "gart", 1, Types::floats, lower_average_pool, reference_average_pool);
 
 }  // namespace gcg

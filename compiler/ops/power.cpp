@@ -9,11 +9,7 @@ namespace {
 
 // ---- Pow: the result has the dtype of the base
 
-void infer_pow(InferContext& ctx) {
-  require_dtype(ctx, 0, is_number, "a numeric type");
-  require_dtype(ctx, 1, is_number, "a numeric type");
-  ctx.set_output(0, ctx.dtype(0), broadcast_inputs(ctx));
-}
+void infer_pow(InferContext& ctx) { ctx.set_output(0, ctx.dtype(0), broadcast_inputs(ctx)); }
 
 /// Powers are computed in f32, or in f64 where f32 cannot hold the operands.
 DType power_dtype(DType base, DType exponent) {
@@ -67,8 +63,6 @@ std::vector<Tensor> reference_pow(ReferenceContext& ctx) {
 // ---- Mod: the sign of the divisor, or with fmod=1 that of the dividend
 
 void infer_mod(InferContext& ctx) {
-  require_dtype(ctx, 0, is_number, "a numeric type");
-  require_same_dtype(ctx);
   const bool fmod = ctx.node().int_attribute("fmod", 0) != 0;
   if (is_float(ctx.dtype(0)) && !fmod) ctx.fail("attribute fmod must be 1 for floats");
   ctx.set_output(0, ctx.dtype(0), broadcast_inputs(ctx));
@@ -119,8 +113,6 @@ std::vector<Tensor> reference_mod(ReferenceContext& ctx) {
 bool shifts_left(const Node& node) { return node.string_attribute("direction", "") == "LEFT"; }
 
 void infer_bit_shift(InferContext& ctx) {
-  require_dtype(ctx, 0, is_unsigned_int, "an unsigned integer type");
-  require_same_dtype(ctx);
   const std::string direction = ctx.node().string_attribute("direction", "");
   if (direction != "LEFT" && direction != "RIGHT")
     ctx.fail(concat("direction is '", direction, "', it must be 'LEFT' or 'RIGHT'"));
@@ -154,6 +146,7 @@ constinit const OpDef op_Pow{.name = "Pow",
                              .since = 1,
                              .min_inputs = 2,
                              .max_inputs = 2,
+                             .types = {Types::numbers, Types::numbers},
                              .kind = OpKind::pointwise,
                              .traits = {.cost = Cost::expensive, .narrow = Narrow::reads, .data_inputs = 1},
                              .upgrade = upgrade_broadcast,
@@ -164,6 +157,7 @@ constinit const OpDef op_Mod{.name = "Mod",
                              .since = 10,
                              .min_inputs = 2,
                              .max_inputs = 2,
+                             .types = {Types::numbers, Types::as_first},
                              .kind = OpKind::pointwise,
                              .traits = {.narrow = Narrow::no},
                              .infer = infer_mod,
@@ -173,6 +167,7 @@ constinit const OpDef op_BitShift{.name = "BitShift",
                                   .since = 11,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
+                                  .types = {Types::unsigned_integers, Types::as_first},
                                   .kind = OpKind::pointwise,
                                   .infer = infer_bit_shift,
                                   .lower = lower_bit_shift,

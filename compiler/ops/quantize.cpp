@@ -161,10 +161,7 @@ void infer_dequantize(InferContext& ctx) {
   check_scale(ctx, kScale);
   if (!is_int(ctx.dtype(kX)) && storage_dtype(ctx.dtype(kX)) == ctx.dtype(kX))
     ctx.fail(concat("dequantizing ", name_of(ctx.dtype(kX)), " is not supported"));
-  if (ctx.has_input(kZero)) {
-    check_scale(ctx, kZero);
-    if (ctx.dtype(kZero) != ctx.dtype(kX)) ctx.fail("the zero point must have the type of the input");
-  }
+  if (ctx.has_input(kZero)) check_scale(ctx, kZero);
   const DType to = dtype_attribute(ctx, "output_dtype").value_or(ctx.dtype(kScale));
   if (!is_float(to)) ctx.fail(concat("the result cannot be ", name_of(to)));
   ctx.set_output(0, to, ctx.shape(kX));
@@ -255,12 +252,14 @@ void upgrade_qlinear_conv(UpgradeContext& ctx) {
 }
 
 /// An operator that is only ever met in a model.
-constexpr OpDef written(const char* name, int since, int min_inputs, int max_inputs, void (*upgrade)(UpgradeContext&)) {
+constexpr OpDef written(const char* name, int since, int min_inputs, int max_inputs, InputTypes types,
+                        void (*upgrade)(UpgradeContext&)) {
   return {.name = name,
           .since = since,
           .min_inputs = min_inputs,
           .max_inputs = max_inputs,
           .max_outputs = 3,
+          .types = types,
           .kind = OpKind::opaque,
           .upgrade = upgrade};
 }
@@ -283,6 +282,7 @@ constinit const OpDef op_QuantizeLinear{.name = "QuantizeLinear",
                                         .since = 10,
                                         .min_inputs = 2,
                                         .max_inputs = 3,
+                                        .types = {Types::to_quantize, Types::to_quantize, Types::quantized},
                                         .kind = OpKind::pointwise,
                                         .traits = {.narrow = Narrow::no},
                                         .infer = infer_quantize,
@@ -292,13 +292,21 @@ constinit const OpDef op_DequantizeLinear{.name = "DequantizeLinear",
                                           .since = 10,
                                           .min_inputs = 2,
                                           .max_inputs = 3,
+                                          .types = {Types::quantized, Types::floats, Types::as_first},
                                           .kind = OpKind::pointwise,
                                           .traits = {.cost = Cost::cheap, .narrow = Narrow::no},
                                           .infer = infer_dequantize,
                                           .lower = lower_dequantize,
                                           .reference = reference_dequantize};
-constinit const OpDef op_DynamicQuantizeLinear = written("DynamicQuantizeLinear", 11, 1, 1, upgrade_dynamic_quantize);
-constinit const OpDef op_QLinearMatMul = written("QLinearMatMul", 10, 8, 8, upgrade_qlinear_matmul);
-constinit const OpDef op_QLinearConv = written("QLinearConv", 10, 8, 9, upgrade_qlinear_conv);
+constinit const OpDef op_DynamicQuantizeLinear =
+    written("DynamicQuantizeLinear", 11, 1, 1, {Types::floats}, upgrade_dynamic_quantize);
+constinit const OpDef op_QLinearMatMul = written(
+    "QLinearMatMul", 10, 8, 8,
+    {Types::bytes, Types::floats, Types::bytes, Types::bytes, Types::floats, Types::bytes, Types::floats, Types::bytes},
+    upgrade_qlinear_matmul);
+constinit const OpDef op_QLinearConv = written("QLinearConv", 10, 8, 9,
+                                               {Types::bytes, Types::floats, Types::bytes, Types::bytes, Types::floats,
+                                                Types::bytes, Types::floats, Types::bytes, Types::integers},
+                                               upgrade_qlinear_conv);
 
 }  // namespace gcg

@@ -192,34 +192,40 @@ std::vector<Tensor> reference_recurrent(ReferenceContext& c) {
 
 }  // namespace
 
-const OpDef op_GRU{.name = "GRU",
-                   .since = 7,
-                   .min_inputs = 3,
-                   .max_inputs = 6,
-                   .min_outputs = 0,
-                   .max_outputs = 2,
-                   .kind = OpKind::opaque,
-                   .infer = infer_recurrent,
-                   .reference = reference_recurrent};
+const OpDef op_GRU{
+    .name = "GRU",
+    .since = 7,
+    .min_inputs = 3,
+    .max_inputs = 6,
+    .min_outputs = 0,
+    .max_outputs = 2,
+    .types = {Types::floats, Types::as_first, Types::as_first, Types::as_first, Types::integers, Types::as_first},
+    .kind = OpKind::opaque,
+    .infer = infer_recurrent,
+    .reference = reference_recurrent};
 
-const OpDef op_LSTM{.name = "LSTM",
-                    .since = 7,
-                    .min_inputs = 3,
-                    .max_inputs = 8,
-                    .min_outputs = 0,
-                    .max_outputs = 3,
-                    .kind = OpKind::opaque,
-                    .infer = infer_recurrent,
-                    .reference = reference_recurrent};
+const OpDef op_LSTM{
+    .name = "LSTM",
+    .since = 7,
+    .min_inputs = 3,
+    .max_inputs = 8,
+    .min_outputs = 0,
+    .max_outputs = 3,
+    .types = {Types::floats, Types::as_first, Types::as_first, Types::as_first, Types::integers, Types::as_first},
+    .kind = OpKind::opaque,
+    .infer = infer_recurrent,
+    .reference = reference_recurrent};
 
-const OpDef op_RNN{.name = "RNN",
-                   .since = 7,
-                   .min_inputs = 3,
-                   .max_inputs = 6,
-                   .min_outputs = 0,
-                   .max_outputs = 2,
-                   .kind = OpKind::opaque,
-                   .infer = infer_recurrent,
-                   .reference = reference_recurrent};
+const OpDef op_RNN{
+    .name = "RNN",
+    .since = 7,
+    .min_inputs = 3,
+    .max_inputs = 6,
+    .min_outputs = 0,
+    .max_outputs = 2,
+    .types = {Types::floats, Types::as_first, Types::as_first, Types::as_first, Types::integers, Types::as_first},
+    .kind = OpKind::opaque,
+    .infer = infer_recurrent,
+    .reference = reference_recurrent};
 
 }  // namespace gcg

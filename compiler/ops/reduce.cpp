@@ -268,11 +268,12 @@ std::vector<Tensor> reference_reduce(ReferenceContext& ctx) {
 }
 
 template <Form form>
-constexpr OpDef reduce_op(const char* name, Narrow narrow = Narrow::no) {
+constexpr OpDef reduce_op(const char* name, Narrow narrow = Narrow::no, Types types = Types::numbers) {
   return {.name = name,
           .since = 1,
           .min_inputs = 1,
           .max_inputs = 2,
+          .types = {types, Types::integers},
           .kind = OpKind::reduction,
           .traits = {.narrow = narrow},
           .upgrade = upgrade_reduce,
@@ -286,8 +287,8 @@ constexpr OpDef reduce_op(const char* name, Narrow narrow = Narrow::no) {
 
 const OpDef op_ReduceSum = reduce_op<Form::sum>("ReduceSum", Narrow::reads);
 const OpDef op_ReduceMean = reduce_op<Form::mean>("ReduceMean", Narrow::reads);
-const OpDef op_ReduceMax = reduce_op<Form::max>("ReduceMax", Narrow::reads);
-const OpDef op_ReduceMin = reduce_op<Form::min>("ReduceMin", Narrow::reads);
+const OpDef op_ReduceMax = reduce_op<Form::max>("ReduceMax", Narrow::reads, Types::numbers_and_bool);
+const OpDef op_ReduceMin = reduce_op<Form::min>("ReduceMin", Narrow::reads, Types::numbers_and_bool);
 const OpDef op_ReduceProd = reduce_op<Form::prod>("ReduceProd");
 const OpDef op_ReduceL1 = reduce_op<Form::l1>("ReduceL1", Narrow::reads);
 const OpDef op_ReduceL2 = reduce_op<Form::l2>("ReduceL2", Narrow::reads);

@@ -54,7 +54,7 @@ const Value* given(const Value& value) { return value.shape && product(*value.sh
 void infer_resize(InferContext& ctx) {
   const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input(i)) : nullptr; };
   const ResizeForm form = resize_form(ctx.node(), ctx.shape(kX), nullptr, value(kScales), value(kSizes));
-  if (form.mode != "nearest") require_dtype(ctx, kX, is_number, "a numeric type");
+  if (form.mode != "nearest") require_dtype(ctx, kX, Types::numbers);
   const auto count = static_cast<int64_t>(form.dims.size());
   ctx.require_equal(product(ctx.shape(value(kScales) ? kScales : kSizes)), count, "scales or sizes");
   if (form.crops()) {
@@ -358,6 +358,7 @@ constinit const OpDef op_Resize{
     .since = 10,
     .min_inputs = 1,
     .max_inputs = 4,
+    .types = {Types::any, Types::floats, Types::floats, Types::integers},
     .kind = OpKind::reduction,
     .traits = {.reads = Reads::window, .narrow = Narrow::links, .keeps_channels = true, .data_inputs = 1},
     .upgrade = upgrade_resize,
@@ -371,6 +372,7 @@ constinit const OpDef op_Upsample{.name = "Upsample",
                                   .since = 7,
                                   .min_inputs = 1,
                                   .max_inputs = 2,
+                                  .types = {Types::any, Types::floats},
                                   .kind = OpKind::reduction,
                                   .upgrade = upgrade_upsample,
                                   .infer = infer_resize,

@@ -45,9 +45,6 @@ void upgrade_roi_align(UpgradeContext& ctx) {
 
 void infer_roi_align(InferContext& ctx) {
   const RoiForm form(ctx.node());
-  require_dtype(ctx, kX, is_float, "a float type");
-  require_dtype(ctx, kRois, is_float, "a float type");
-  require_dtype(ctx, kBatchIndices, is_int, "an integer type");
   if (ctx.rank(kX) != 4 || ctx.rank(kRois) != 2 || ctx.rank(kBatchIndices) != 1)
     ctx.fail("the inputs must be X [N, C, H, W], rois [R, 4] and batch_indices [R]");
   ctx.require_equal(ctx.shape(kRois)[1], 4, "columns of rois");
@@ -198,6 +195,7 @@ constinit const OpDef op_RoiAlign{.name = "RoiAlign",
                                   .since = 10,
                                   .min_inputs = 3,
                                   .max_inputs = 3,
+                                  .types = {Types::floats, Types::as_first, Types::integers},
                                   .kind = OpKind::reduction,
                                   .upgrade = upgrade_roi_align,
                                   .infer = infer_roi_align,

@@ -15,9 +15,6 @@ namespace {
 std::string reduction_of(const Node& node) { return node.string_attribute("reduction", "none"); }
 
 void check_common(const InferContext& ctx) {
-  require_dtype(ctx, 1, is_int, "an integer type");
-  if (ctx.dtype(2) != ctx.dtype(0))
-    ctx.fail(concat("the updates are ", name_of(ctx.dtype(2)), ", the data ", name_of(ctx.dtype(0))));
   const std::string reduction = reduction_of(ctx.node());
   for (const char* known : {"none", "add", "mul", "max", "min"})
     if (reduction == known) return;
@@ -289,6 +286,7 @@ constexpr OpDef scatter(const char* name, int since, void (*infer)(InferContext&
           .since = since,
           .min_inputs = 3,
           .max_inputs = 3,
+          .types = {Types::numbers_and_bool, Types::integers, Types::as_first},
           .kind = OpKind::reduction,
           .infer = infer,
           .lower = lower,

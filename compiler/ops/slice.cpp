@@ -218,6 +218,7 @@ constinit const OpDef op_Slice{
     .since = 1,
     .min_inputs = 3,
     .max_inputs = 5,
+    .types = {Types::any, Types::integers},
     .kind = OpKind::movement,
     .traits = {.cost = Cost::cheap, .keeps_channels = true, .is_strided = true, .data_inputs = 1},
     .upgrade = upgrade_slice,

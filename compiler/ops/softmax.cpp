@@ -31,7 +31,6 @@ std::vector<bool> normalised_axes(const Node& node, int64_t rank) {
 }
 
 void infer_softmax(InferContext& ctx) {
-  if (!is_float(ctx.dtype(0))) ctx.fail("the elements must be floating point");
   const int64_t axis = ctx.node().int_attribute("axis", -1);
   // Flattening at axis == rank leaves rows of one element; a scalar has no axis to check.
   const bool past_end = ctx.node().int_attribute("flatten", 0) != 0 && axis == ctx.rank(0);
@@ -148,6 +147,7 @@ constexpr OpDef softmax_op(const char* name, Traits traits, Lower lower, Referen
           .since = 1,
           .min_inputs = 1,
           .max_inputs = 1,
+          .types = {Types::floats},
           .kind = OpKind::reduction,
           .traits = traits,
           .upgrade = upgrade_softmax,

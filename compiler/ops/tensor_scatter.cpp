@@ -16,7 +16,6 @@ void infer_tensor_scatter(InferContext& ctx) {
   const std::string mode = ctx.node().string_attribute("mode", "linear");
   if (mode != "linear" && mode != "circular")
     ctx.fail(concat("attribute mode is '", mode, "', it must be 'linear' or 'circular'"));
-  if (ctx.dtype(kUpdate) != ctx.dtype(kCache)) ctx.fail("cache and update must have the same type");
   if (ctx.rank(kCache) != ctx.rank(kUpdate)) ctx.fail("cache and update must have the same number of dimensions");
   const auto axis = static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", -2), ctx.rank(kCache)));
   if (axis == 0) ctx.fail("axis 0 is the batch");
@@ -57,6 +56,7 @@ constinit const OpDef op_TensorScatter{.name = "TensorScatter",
                                        .since = 24,
                                        .min_inputs = 2,
                                        .max_inputs = 3,
+                                       .types = {Types::any, Types::as_first, Types::integers},
                                        .kind = OpKind::movement,
                                        .infer = infer_tensor_scatter,
                                        .lower = lower_tensor_scatter,

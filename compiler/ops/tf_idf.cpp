@@ -12,7 +12,6 @@ namespace {
 
 void infer_tf_idf(InferContext& ctx) {
   const TfIdfForm form(ctx.node());
-  require_dtype(ctx, 0, is_int, "an integer type");
   if (ctx.rank(0) != 1 && ctx.rank(0) != 2)
     ctx.fail(concat("the input has ", ctx.rank(0), " dimensions, it must have 1 or 2"));
   Shape y = ctx.shape(0);
@@ -88,6 +87,7 @@ constinit const OpDef op_TfIdfVectorizer{.name = "TfIdfVectorizer",
                                          .since = 9,
                                          .min_inputs = 1,
                                          .max_inputs = 1,
+                                         .types = {Types::integers},
                                          .kind = OpKind::opaque,
                                          .infer = infer_tf_idf,
                                          .reference = reference_tf_idf};

@@ -44,7 +44,6 @@ Shape infer_chosen(InferContext& ctx) {
 Expr chosen_extent(LowerContext& ctx, int) { return integer_input(ctx, 1, Index(ctx.input_shape(1).size(), index(0))); }
 
 void infer_top_k(InferContext& ctx) {
-  require_dtype(ctx, 0, is_number, "a numeric type");
   const Shape shape = infer_chosen(ctx);
   ctx.set_output(0, ctx.dtype(0), shape);
   ctx.set_output(1, DType::i64, shape);
@@ -200,6 +199,7 @@ constinit const OpDef op_TopK{.name = "TopK",
                               .min_inputs = 2,
                               .max_inputs = 2,
                               .max_outputs = 2,
+                              .types = {Types::numbers, Types::integers},
                               .kind = OpKind::program,
                               .upgrade = upgrade_top_k,
                               .infer = infer_top_k,

@@ -33,12 +33,13 @@ constexpr auto kSign = [](const Node&, auto x) -> decltype(x) {
   return static_cast<decltype(x)>((x > 0) - (x < 0));
 };
 
-template <auto kAllowed, UnaryOp kOp, auto kFunction>
+template <Types kTypes, UnaryOp kOp, auto kFunction>
 constexpr OpDef number_unary(const char* name, int since, void (*infer)(InferContext&), Traits traits = {}) {
   return {.name = name,
           .since = since,
           .min_inputs = 1,
           .max_inputs = 1,
+          .types = {kTypes},
           .kind = OpKind::pointwise,
           .traits = traits,
           .infer = infer,
@@ -47,22 +48,19 @@ constexpr OpDef number_unary(const char* name, int since, void (*infer)(InferCon
 }
 
 void infer_abs(InferContext& ctx) {
-  infer_like_input<is_number>(ctx);
+  infer_like_input(ctx);
   map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return max(d, Dim(0) - d); });
 }
 
 void infer_neg(InferContext& ctx) {
-  infer_like_input<is_signed_number>(ctx);
+  infer_like_input(ctx);
   map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return Dim(0) - d; });
 }
 
-void infer_predicate(InferContext& ctx) {
-  require_dtype(ctx, 0, is_float, "a float type");
-  ctx.set_output(0, DType::boolean, ctx.shape(0));
-}
+void infer_predicate(InferContext& ctx) { ctx.set_output(0, DType::boolean, ctx.shape(0)); }
 
 void infer_not(InferContext& ctx) {
-  infer_like_input<is_boolean>(ctx);
+  infer_like_input(ctx);
   map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return Dim(1) - d; });
 }
 
@@ -94,14 +92,14 @@ constexpr auto kBitNot = [](const Node&, auto x) {
 
 }  // namespace
 
-constinit const OpDef op_Abs = number_unary<is_number, UnaryOp::abs, kAbs>("Abs", 1, infer_abs);
-constinit const OpDef op_Neg = number_unary<is_signed_number, UnaryOp::neg, kNeg>("Neg", 1, infer_neg);
-constinit const OpDef op_Sign = number_unary<is_number, UnaryOp::sign, kSign>("Sign", 9, infer_like_input<is_number>,
-                                                                              {.magnitude = Magnitude::bounded});
+constinit const OpDef op_Abs = number_unary<Types::numbers, UnaryOp::abs, kAbs>("Abs", 1, infer_abs);
+constinit const OpDef op_Neg = number_unary<Types::signed_numbers, UnaryOp::neg, kNeg>("Neg", 1, infer_neg);
+constinit const OpDef op_Sign =
+    number_unary<Types::numbers, UnaryOp::sign, kSign>("Sign", 9, infer_like_input, {.magnitude = Magnitude::bounded});
 constinit const OpDef op_Not =
-    number_unary<is_boolean, UnaryOp::logical_not, kNot>("Not", 1, infer_not, {.cost = Cost::cheap});
+    number_unary<Types::booleans, UnaryOp::logical_not, kNot>("Not", 1, infer_not, {.cost = Cost::cheap});
 constinit const OpDef op_BitwiseNot =
-    number_unary<is_int, UnaryOp::bit_not, kBitNot>("BitwiseNot", 18, infer_like_input<is_int>);
+    number_unary<Types::integers, UnaryOp::bit_not, kBitNot>("BitwiseNot", 18, infer_like_input);
 
 constinit const OpDef op_Sqrt = float_unary<UnaryOp::sqrt, apply<std::sqrt>>("Sqrt", 1, {.narrow = Narrow::reads});
 constinit const OpDef op_Exp =
@@ -139,6 +137,7 @@ constinit const OpDef op_IsNaN{.name = "IsNaN",
                                .since = 9,
                                .min_inputs = 1,
                                .max_inputs = 1,
+                               .types = {Types::floats},
                                .kind = OpKind::pointwise,
                                .traits = {.narrow = Narrow::no},
                                .infer = infer_predicate,
@@ -148,6 +147,7 @@ constinit const OpDef op_IsInf{.name = "IsInf",
                                .since = 10,
                                .min_inputs = 1,
                                .max_inputs = 1,
+                               .types = {Types::floats},
                                .kind = OpKind::pointwise,
                                .traits = {.narrow = Narrow::no},
                                .infer = infer_predicate,

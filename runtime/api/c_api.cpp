@@ -63,6 +63,7 @@ gart::LoadOptions options_of(const gart_load_options* options, std::vector<std::
     entry_points.assign(options->entry_points, options->entry_points + options->entry_point_count);
     out.entry_points = entry_points;
   }
+  if (options->size >= offsetof(gart_load_options, no_spin) + sizeof(int)) out.spin = options->no_spin == 0;
   return out;
 }
 

@@ -15,35 +15,38 @@ namespace {
 struct Known {
   Cores cores;
   int replicas, threads;
+  int64_t spin_us;
   std::weak_ptr<ThreadPool> pool;
 };
 
 /// That of a device that lives, or a new one.
-std::shared_ptr<ThreadPool> find_pool(const std::optional<Cores>& own, const Cores& cores, int replicas, int threads) {
+std::shared_ptr<ThreadPool> find_pool(const std::optional<Cores>& own, const Cores& cores, int replicas, int threads,
+                                      bool spin) {
+  const int64_t spin_us = !spin ? 0 : replicas * threads > cores.count() ? kShortSpin : kLongSpin;
   static std::mutex mutex;
   static std::vector<Known> all;
   const std::lock_guard lock(mutex);
   auto known = std::find_if(all.begin(), all.end(), [&](const Known& k) {
-    return k.cores == cores && k.replicas == replicas && k.threads == threads;
+    return k.cores == cores && k.replicas == replicas && k.threads == threads && k.spin_us == spin_us;
   });
-  if (known == all.end()) known = all.insert(known, {cores, replicas, threads, {}});
+  if (known == all.end()) known = all.insert(known, {cores, replicas, threads, spin_us, {}});
   std::shared_ptr<ThreadPool> pool = known->pool.lock();
   if (pool != nullptr && pool->here()) return pool;
-  pool = std::make_shared<ThreadPool>(replicas, threads, cores.count(), own);
+  pool = std::make_shared<ThreadPool>(replicas, threads, spin_us, own);
   known->pool = pool;
   return pool;
 }
 
 }  // namespace
 
-Device::Device(const std::string& cores_name, int threads, const Parallel& parallel)
+Device::Device(const std::string& cores_name, int threads, const Parallel& parallel, bool spin)
     : gart::Device(cores_name, "cpu", host_memory(), host_memory()), parallel_(parallel) {
   if (cores_name != "cpu") cores_ = Cores::of_device(cores_name);
   const Cores cores = cores_ ? *cores_ : Cores::allowed();
   const int replicas = std::max(1, parallel.replicas), wanted = std::max(parallel.intra, parallel.inter);
   threads_ = std::max(1, (threads == 0 ? within_quota(cores.count()) : threads) / replicas);
   threads_ = parallel.intra > 0 && parallel.inter > 0 ? wanted : std::max(threads_, wanted);
-  if (threads_ > 1) pool_ = find_pool(cores_, cores, replicas, threads_);
+  if (threads_ > 1) pool_ = find_pool(cores_, cores, replicas, threads_, spin);
 }
 
 void Device::check_streams() const {

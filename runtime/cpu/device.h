@@ -13,15 +13,16 @@ namespace gart::cpu {
 
 class Device final : public gart::Device {
  public:
-  /// `name`: "cpu", or with the cores that its threads stay on "cpu:0-3". `threads`: 0 for one per core. Throws
-  /// Failure, or std::system_error where the system refuses a thread.
-  Device(const std::string& name, int threads, const Parallel& parallel = {});
+  /// `name`: "cpu", or with the cores that its threads stay on "cpu:0-3". `threads`: 0 for one per core. `spin`: may
+  /// threads that wait keep their core for a while? Throws Failure, or std::system_error where the system refuses a
+  /// thread.
+  Device(const std::string& name, int threads, const Parallel& parallel = {}, bool spin = true);
   int threads() const override { return threads_; }
   void check_streams() const override;
 
   const Parallel& parallel() const { return parallel_; }
-  /// Null where callers work alone. Pools of the same cores and counts have the same threads: those of a process that
-  /// wait, spinning, must not take cores from others that work.
+  /// Null where callers work alone. Pools of the same cores, counts and ways to wait have the same threads: those of a
+  /// process that wait, spinning, must not take cores from others that work.
   ThreadPool* pool() { return pool_.get(); }
   const Cores* cores() const { return cores_ ? &*cores_ : nullptr; }  ///< null: any
 

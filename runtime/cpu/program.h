@@ -16,7 +16,7 @@ class Program final : public DeviceProgram {
   /// `file`: that the artifact is mapped from, or -1. `options` last until it is loaded.
   Program(const std::string& name, const LoadOptions& options, uint32_t target, int file)
       : DeviceProgram(target),
-        pool_(name, options.threads, options.parallel),
+        pool_(name, options.threads, options.parallel, options.spin),
         file_(file),
         given_(options.custom_ops) {}
 

@@ -11,12 +11,12 @@ constexpr std::chrono::milliseconds kRemembered(10);
 
 }  // namespace
 
-ThreadPool::ThreadPool(int replicas, int threads, int count, const std::optional<Cores>& cores)
-    : all_(replicas * threads), most_(threads), crowded_(all_ > count), useful_(replicas * (threads - 1)) {
+ThreadPool::ThreadPool(int replicas, int threads, int64_t spin_us, const std::optional<Cores>& cores)
+    : all_(replicas * threads), most_(threads), spin_us_(spin_us), useful_(replicas * (threads - 1)) {
   [[maybe_unused]] static const int watched = pthread_atfork(nullptr, nullptr, [] { ++forks_; });
   try {
     for (int i = 0; i < useful_; ++i) {
-      Helper& helper = helpers_.emplace_back(threads, crowded_);
+      Helper& helper = helpers_.emplace_back(threads, spin_us);
       helper.thread = std::thread(&ThreadPool::work, this, std::ref(helper), i, cores);
     }
   } catch (...) {
@@ -43,7 +43,7 @@ void ThreadPool::stop() {
 void ThreadPool::work(Helper& helper, int index, std::optional<Cores> cores) {
   if (cores) cores->bind();
   for (uint32_t seen = 0;; ++seen) {
-    helper.call.wait(seen, crowded_ ? kShortSpin : kLongSpin, &useful_, index);
+    helper.call.wait(seen, spin_us_, &useful_, index);
     if (stop_) return;
     helper.team->work(helper.place);
   }

@@ -20,9 +20,10 @@ namespace gart::cpu {
 
 class ThreadPool {
  public:
-  /// For `replicas` runs of `threads` threads beside each other. Starts what callers do not bring, on these cores
-  /// (nullopt: on those of this thread), which are `count`. Throws std::system_error if the system refuses one.
-  ThreadPool(int replicas, int threads, int count, const std::optional<Cores>& cores);
+  /// For `replicas` runs of `threads` threads beside each other, which wait spinning for at most `spin_us`. Starts what
+  /// callers do not bring, on these cores (nullopt: on those of this thread). Throws std::system_error if the system
+  /// refuses one.
+  ThreadPool(int replicas, int threads, int64_t spin_us, const std::optional<Cores>& cores);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -36,10 +37,10 @@ class ThreadPool {
   void leave(ThreadTeam* team);
 
  private:
-  /// Between jobs it waits, spinning for 2 ms: that covers the gaps within a run and between runs that follow one
-  /// another. It does not spin where callers need its core.
+  /// Between jobs it waits, spinning (kLongSpin covers the gaps within a run and between runs that follow one another),
+  /// but not where callers need its core.
   struct Helper {
-    Helper(int most, bool crowded) : own(most, crowded) {}
+    Helper(int most, int64_t spin_us) : own(most, spin_us) {}
     Signal call;
     ThreadTeam own;              // of the caller whose first helper it is
     ThreadTeam* team = nullptr;  // null: it is free
@@ -54,7 +55,7 @@ class ThreadPool {
   static inline int forks_ = 0;  // between the first process of the program and this one, since there are pools
   const int born_ = forks_;
   const int all_, most_;  // threads: callers and helpers, in one team
-  const bool crowded_;
+  const int64_t spin_us_;
   std::atomic<bool> stop_{false};
   std::atomic<int> useful_;  // helpers that callers leave cores for; the first ones are taken first
   std::list<Helper> helpers_;

@@ -37,10 +37,10 @@ void Signal::set(uint32_t value) {
 
 /// After a wait at a barrier. Races between threads lose an adjustment, no more.
 void ThreadTeam::learn(Signal::Wait wait) {
-  if (wait == Signal::Wait::instant || crowded_) return;
+  if (wait == Signal::Wait::instant) return;
   const int64_t spin = barrier_spin_us_.load(std::memory_order_relaxed);
-  const int64_t next =
-      wait == Signal::Wait::slept ? std::max(spin / 4, kShortSpin) : std::min(spin + spin / 8, kLongSpin);
+  const int64_t next = wait == Signal::Wait::slept ? std::max(spin / 4, std::min(kShortSpin, most_spin_us_))
+                                                   : std::min(spin + spin / 8, most_spin_us_);
   if (next != spin) barrier_spin_us_.store(next, std::memory_order_relaxed);
 }
 

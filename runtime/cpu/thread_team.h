@@ -2,7 +2,7 @@
 //
 // Waiting: spinning, then sleeping in the kernel; neither side makes a system call while nobody sleeps. At a barrier
 // the patience is learned: where waits end in sleep (the machine is busy, and whoever spins keeps from running whom it
-// waits for) it shrinks.
+// waits for) it shrinks. How long threads spin at most, 0 included, is the pool's to say.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 namespace gart::cpu {
 
 inline constexpr int64_t kLongSpin = 2000;  // microseconds
-inline constexpr int64_t kShortSpin = 50;
+inline constexpr int64_t kShortSpin = 50;   // where threads are more than cores
 
 /// A number that one thread changes and others wait for. On a cache line of its own: it changes hands at every step.
 class alignas(64) Signal {
@@ -33,9 +33,9 @@ class alignas(64) Signal {
 
 class ThreadTeam {
  public:
-  /// Of at most `most` threads. `crowded`: they are more than there are cores, so there is no point in spinning.
-  ThreadTeam(int most, bool crowded)
-      : crowded_(crowded), progress_(static_cast<size_t>(most)), barrier_spin_us_(crowded ? kShortSpin : kLongSpin) {
+  /// Of at most `most` threads, that spin for at most so long.
+  ThreadTeam(int most, int64_t spin_us)
+      : most_spin_us_(spin_us), progress_(static_cast<size_t>(most)), barrier_spin_us_(spin_us) {
     calls_.reserve(static_cast<size_t>(most));
   }
 
@@ -61,7 +61,7 @@ class ThreadTeam {
  private:
   void learn(Signal::Wait wait);
 
-  const bool crowded_;
+  const int64_t most_spin_us_;
   std::vector<Signal> progress_;  // per thread: steps of the current job up to the last one signalled
   std::vector<Signal*> calls_;
   Job job_ = nullptr;

@@ -42,6 +42,7 @@ class ProgramEngines final : public Engines {
     gart::LoadOptions options;
     options.verify = false;  // read() has
     options.threads = options_.threads;
+    options.spin = options_.spin;
     options.blocking = options_.blocking;
     options.custom_ops = custom_ops_;
     for (const DeviceHere& here : options_.devices)

@@ -42,6 +42,10 @@ class Parallel(CliCase):
             self.accepted("run", "wide.gart", "--random", "1", "--threads", "4", "--parallel", text, "--expect", "one.npz",
                           "--rtol", "0", "--atol", "0")
 
+    def test_threads_may_sleep_at_once(self):
+        self.accepted("run", "wide.gart", "--random", "1", "--threads", "1", "--outputs", "one.npz")
+        self.accepted("run", "wide.gart", "--random", "1", "--threads", "4", "--no-spin", "--expect", "one.npz", "--rtol", "0", "--atol", "0")
+
     def test_throughput_of_callers(self):
         out = json.loads(self.accepted("bench", "wide.gart", "--seconds", "0.05", "--parallel", "replicas=2", "--threads", "2", "--json"))
         self.assertEqual(out["threads"], 1)

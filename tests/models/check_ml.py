@@ -65,8 +65,9 @@ def machines():
     yield Ml("no support vectors", "SVMRegressor", [x], coefficients=[0.5, -1.0, 0.25], rho=[0.1], kernel_type="LINEAR", kernel_params=[0.0, 0.0, 0.0])
 
 
-def trees(votes, targets, positive=False, modes=("BRANCH_LEQ",), many=4, one_target=None):
-    """Attributes of `many` trees of up to 15 nodes; `votes`: "class" or "target"."""
+def trees(votes, targets, positive=False, modes=("BRANCH_LEQ",), many=4, one_target=None, whole=False):
+    """Attributes of `many` trees of up to 15 nodes; `votes`: "class" or "target". `whole`: each leaf is for one of the targets, and all
+    weigh the same, as in a forest that is grown out."""
     a = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")}
     v = {k: [] for k in ("treeids", "nodeids", "ids", "weights")}
     for tree in range(many):
@@ -79,8 +80,9 @@ def trees(votes, targets, positive=False, modes=("BRANCH_LEQ",), many=4, one_tar
                        falsenodeids=0 if leaf else 2 * n + 2, missing_value_tracks_true=int(random.integers(2)))
             for k in a:
                 a[k].append(row[k])
-            for target in range(targets) if leaf and one_target is None else [one_target or 0] if leaf else []:
-                weight = float(random.random() / many) if positive else float(random.standard_normal())
+            chosen = [int(random.integers(targets))] if whole else range(targets) if one_target is None else [one_target]
+            for target in chosen if leaf else []:
+                weight = 1 / many if whole else float(random.random() / many) if positive else float(random.standard_normal())
                 for k, value in dict(treeids=tree, nodeids=n, ids=target, weights=weight).items():
                     v[k].append(value)
     return {**{f"nodes_{k}": x for k, x in a.items()}, **{f"{votes}_{k}": x for k, x in v.items()}}
@@ -104,6 +106,9 @@ def ensembles():
         for positive in (True, False):
             yield Ml(f"one vote for 2 classes, {transform}, {'positive' if positive else 'mixed'}", "TreeEnsembleClassifier", [x], outputs=2,
                      classlabels_int64s=[3, 5], post_transform=transform, **trees("class", 2, positive=positive, one_target=0))
+    few = ("x", np.round(f(400, 3), 1), ["n", 3])
+    yield Ml("as many votes for two of 3 classes", "TreeEnsembleClassifier", [few], outputs=2, classlabels_int64s=[0, 1, 2],
+             **trees("class", 3, many=50, whole=True))
     yield Ml("one vote for 2 classes, base value", "TreeEnsembleClassifier", [x], outputs=2, classlabels_int64s=[0, 1], base_values=[0.3],
              post_transform="LOGISTIC", **trees("class", 2, one_target=0))
 

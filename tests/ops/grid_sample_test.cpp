@@ -1,6 +1,8 @@
 // GridSample and AffineGrid; CenterCropPad, Col2Im and TensorScatter.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/ops/op_test.h"
 
 namespace gcg::test {
@@ -40,6 +42,18 @@ TEST(GridSample, GivesTheLiteral) {
             {x, data(f32({1, 1, 3, 2}, {-1, -1, 0, 0, 1, -1}))},
             {{"align_corners", int64_t{1}}},
             {f32({1, 1, 1, 3}, {1, 2.5, 2})}});
+  const double nan = std::nan("");
+  for (const char* mode : {"linear", "nearest", "cubic"})
+    check_op({concat("not a number is outside, ", mode),
+              "GridSample",
+              {x, data(f32({1, 1, 2, 2}, {nan, 0, 0.5, nan}))},
+              {{"mode", std::string(mode)}},
+              {f32({1, 1, 1, 2}, {0})}});
+  check_op({"cubic beyond the border, as PyTorch has it",
+            "GridSample",
+            {data(f32({1, 1, 1, 4}, {1, 2, 4, 8})), data(f32({1, 1, 3, 2}, {1.25, 0, -1.5, 0, 3, 0}))},
+            {{"mode", std::string("cubic")}, {"padding_mode", std::string("border")}, {"align_corners", int64_t{1}}},
+            {f32({1, 1, 1, 3}, {8.439453125, 0.96484375, 8})}});
 }
 
 TEST(AffineGrid, CoversTheImage) {

@@ -187,6 +187,87 @@ std::vector<Tensor> check_form(const OpCase& row, bool symbolic) {
   return want;
 }
 
+// ---- the same row with elements of other types
+
+constexpr int kRowsOfOtherTypes = 4;  // of each operator and program
+// An attribute or another input may forbid, in words, types that these declare.
+const std::set<std::string> kNarrowed = {"Attention", "GridSample", "Mod", "QuantizeLinear", "Resize", "Upsample"};
+
+/// Is this one of the numbers of a type?
+bool is_exact(DType type, double value) {
+  Tensor t(type, {});
+  if (is_unsigned_int(type) && value < 0) return false;
+  t.set_double(0, value);
+  return t.at_double(0) == value;
+}
+
+/// Its values in another type: nullopt where integers would be others, as they may say how or where; floats become
+/// positive integers.
+std::optional<Tensor> with_type(const Tensor& from, DType type) {
+  const bool exact = is_int(from.dtype()) && is_int(type);
+  Tensor to(type, from.shape());
+  for (int64_t i = 0; i < from.elements(); ++i) {
+    const double value = from.at_double(i);
+    if (exact && !is_exact(type, value)) return std::nullopt;
+    if (is_float(type) || is_small_float(type))
+      to.set_double(i, value);
+    else if (!std::isfinite(value))
+      return std::nullopt;
+    else if (type == DType::boolean)
+      to.set_int(i, value != 0);
+    else
+      to.set_int(i, exact ? from.at_int(i) : std::max<int64_t>(1, std::llround(std::fabs(value))));
+  }
+  return to;
+}
+
+/// The row with another type of input `i` and of the inputs that must have the same.
+std::optional<OpCase> with_type(const OpCase& row, const InputTypes& types, int i, DType type) {
+  const Types follows = i == 0 ? Types::as_first : Types::as_second;
+  OpCase other = row;
+  other.what += concat(", input ", i, " as ", name_of(type));
+  other.expected.clear();
+  if (type == DType::f16 || type == DType::bf16) other.tolerance = type == DType::f16 ? 4e-3 : 3e-2;
+  for (size_t k = 0; k < row.inputs.size(); ++k) {
+    const bool same = i < 2 && types.of(static_cast<int>(k)) == follows;
+    if (row.inputs[k].omitted || (static_cast<int>(k) != i && !same)) continue;
+    std::optional<Tensor> tensor = with_type(row.inputs[k].tensor, type);
+    if (!tensor) return std::nullopt;
+    const bool zero_point = is_small_float(type) && static_cast<int>(k) != i;  // must be 0 in these
+    other.inputs[k].tensor = zero_point ? Tensor(type, tensor->shape()) : std::move(*tensor);
+  }
+  return other;
+}
+
+/// Integers are not scaled by fractions.
+bool has_float_attribute(const OpCase& row) {
+  for (const auto& [name, value] : row.attributes)
+    if (std::holds_alternative<double>(value)) return true;
+  return false;
+}
+
+/// What an operator declares of its inputs' types, row by row: those are computed, all others refused.
+void check_declared_types(const OpCase& row) {
+  static std::map<std::string, int> rows;
+  if (++rows[row.domain + row.op] > kRowsOfOtherTypes) return;
+  const InputTypes& types = op(row.op, row.domain).types;
+  for (int i = 0; i < static_cast<int>(row.inputs.size()); ++i) {
+    const Types own = types.of(i);
+    if (row.inputs[static_cast<size_t>(i)].omitted || own == Types::as_first || own == Types::as_second) continue;
+    for (auto t = static_cast<int>(DType::f32); t <= static_cast<int>(DType::u2); ++t) {
+      const auto type = static_cast<DType>(t);
+      const std::optional<OpCase> other = with_type(row, types, i, type);
+      if (!other || (!is_float(type) && has_float_attribute(row))) continue;
+      SCOPED_TRACE(other->what);
+      if (is_one_of(type, own) && !(kNarrowed.count(row.op) > 0 && !refusal(*other).empty()))
+        check_form(*other, false);
+      else if (!is_one_of(type, own))
+        EXPECT_NE(refusal(*other).find(concat("is ", name_of(type), ", it must be ", phrase_of(own))),
+                  std::string::npos);
+    }
+  }
+}
+
 }  // namespace
 
 void (*check_form_further)(const RowForm& form) = nullptr;
@@ -201,6 +282,7 @@ std::vector<Tensor> check_op(const OpCase& row) {
     EXPECT_TRUE(row.expected.empty() || row.expected.size() == result.size());
     SCOPED_TRACE("symbolic extents");
     if (row.symbolic) check_form(row, true);
+    if (check_form_further == nullptr && row.domain.empty()) check_declared_types(row);
   } catch (const CompileError& e) {
     ADD_FAILURE() << e.what();
   }

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
@@ -115,6 +116,22 @@ class Binding(unittest.TestCase):
         for t in threads:
             t.join()
         self.assertEqual(wrong, [])
+
+    def test_threads_may_sleep_at_once(self):
+        def waiting(spin):
+            """Seconds of processor time that the other threads take over 20 runs with 3 ms between them."""
+            model, feeds = gart.load(self.artifact, threads=2, spin=spin), self.feeds(3)
+            model.run(feeds)
+            before = time.process_time() - time.thread_time()
+            for _ in range(20):
+                time.sleep(0.003)
+                model.run(feeds)
+            return time.process_time() - time.thread_time() - before
+
+        still = waiting(False)
+        self.assertLess(still, 0.010)
+        if len(os.sched_getaffinity(0)) > 1:
+            self.assertLess(still, waiting(True) / 2)
 
     def test_a_missing_input_is_no_earlier_one(self):
         model, feeds = gart.load(self.artifact, threads=1), self.feeds(1)

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -111,9 +113,38 @@ TEST(CpuPool, ThreadsAreSharedWithinTheProcess) {
   cpu::Device a("cpu", 3), b("cpu", 3), c("cpu", 2), d("cpu", 3, {.replicas = 3}), e("cpu", 6, {.replicas = 2});
   EXPECT_EQ(a.pool(), b.pool());
   EXPECT_NE(a.pool(), c.pool());
+  EXPECT_NE(a.pool(), cpu::Device("cpu", 3, {}, false).pool());
   EXPECT_EQ(d.threads(), 1);
   EXPECT_EQ(d.pool(), nullptr);
   EXPECT_EQ(e.threads(), 3);
+}
+
+/// Processor time, in microseconds, of a pool's second thread over 20 jobs with 3 ms between them, in each of which it
+/// waits 3 ms for the first.
+double waiting_us(bool spin) {
+  cpu::Device pool("cpu", 2, {}, spin);
+  const cpu::Shift shift(pool);
+  timespec now[2] = {};
+  const auto job = [](void* data, int thread) {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, static_cast<timespec*>(data) + thread);
+    if (thread == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  };
+  shift.team()->run(job, now);
+  const timespec begin = now[1];
+  for (int i = 0; i < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    shift.team()->run(job, now);
+  }
+  return static_cast<double>(now[1].tv_sec - begin.tv_sec) * 1e6 +
+         static_cast<double>(now[1].tv_nsec - begin.tv_nsec) / 1e3;
+}
+
+TEST(CpuPool, ThreadsThatMayNotSpinSleepAtOnce) { EXPECT_LT(waiting_us(false), 4000); }
+
+/// Who may spin does: the test above sees what it is about. Callers leave the second core only where there are two.
+TEST(CpuPool, ThreadsThatMaySpinDo) {
+  if (Cores::allowed().count() < 2) GTEST_SKIP() << "one core";
+  EXPECT_GT(waiting_us(true), 4000);
 }
 
 TEST(CpuPool, CountsOutOfRangeAreRefused) {

@@ -35,6 +35,13 @@ const char* way_of(const gcg::OpDef& op) {
   return "";
 }
 
+std::string types_of(const gcg::OpDef& op) {
+  if (op.max_inputs == 0) return "";
+  std::string text;
+  for (int i = 0; i < op.types.count(); ++i) text += (i > 0 ? ", " : "") + std::string(name_of(op.types.of(i)));
+  return text;
+}
+
 }  // namespace
 
 std::vector<OperatorInfo> known_operators() {
@@ -42,7 +49,7 @@ std::vector<OperatorInfo> known_operators() {
   for (const gcg::OpDef* op : gcg::all_ops())
     if (std::string_view(op->domain) != "gart")
       all.push_back({*op->domain != '\0' ? op->domain : "ai.onnx", op->name, static_cast<int>(op->since),
-                     op->min_inputs, op->max_inputs, op->min_outputs, op->max_outputs, way_of(*op)});
+                     op->min_inputs, op->max_inputs, op->min_outputs, op->max_outputs, types_of(*op), way_of(*op)});
   std::sort(all.begin(), all.end(), [](const OperatorInfo& a, const OperatorInfo& b) {
     return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);
   });

@@ -49,7 +49,8 @@ struct LoadOptions {
   /// Names in the file: groups that would run elsewhere run on the one of these that supports them and has the least to
   /// do. Empty: all.
   std::vector<std::string> only = {};
-  int threads = 0;  ///< of each CPU pool; 0: one per core
+  int threads = 0;    ///< of each CPU pool; 0: one per core
+  bool spin = true;   ///< as gart::LoadOptions.spin, within each CPU pool
   /// Requests that may be under way at once; a further one's start() waits. 0: two per device. At most 4096.
   int requests = 0;
   bool blocking = false;                            ///< as gart::LoadOptions.blocking

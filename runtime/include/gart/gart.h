@@ -84,6 +84,7 @@ typedef struct gart_load_options {
   int intra, inter, replicas;      /* gart.hpp, Parallel; 0: the file's choice */
   const char* const* entry_points; /* only these, in ascending order; a model's parts, too */
   size_t entry_point_count;        /* 0: all that are no parts */
+  int no_spin;                     /* nonzero: a CPU's threads that wait sleep at once; gart.hpp, spin */
 } gart_load_options;
 
 /* Bytes, of an invocation and its program. */

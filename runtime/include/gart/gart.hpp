@@ -57,6 +57,10 @@ struct LoadOptions {
   /// Each of `replicas` has threads / replicas threads, or as many as the larger of intra and inter where both are
   /// given.
   Parallel parallel = {};
+  /// May a CPU's threads that wait, for each other or for the next run, keep their cores for up to 2 ms before they
+  /// sleep? Without, each wait is a sleep: runs of several threads take longer, and cost no processor time while they
+  /// wait. Programs on the same cores, with the same counts and the same answer share threads.
+  bool spin = true;
   /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the best one that the device supports.
   std::string target = {};
   /// On a GPU: enqueue step by step and wait for each, so that an error names the very step. Slow; to find out what an

@@ -93,6 +93,7 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
   options.verify = inputs.verify;
   options.blocking = inputs.blocking;
   options.threads = inputs.threads;
+  options.spin = inputs.spin;
   options.requests = requests_;
   options.dynamic = dynamic_;
   options.placement = placement;

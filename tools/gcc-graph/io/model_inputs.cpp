@@ -27,6 +27,8 @@ void InputOptions::add_to(CLI::App& c) {
                "intra=N,inter=N,replicas=N: on a CPU N threads for a step's tasks, for steps beside each other, and N "
                "runs beside "
                "each other; default: as the file's mode for so many threads says (inspect)");
+  c.add_flag_callback(
+      "--no-spin", [this] { spin = false; }, "A CPU's threads that wait sleep at once instead of keeping their cores");
   c.add_option("--target", target, "Use the code for this target instead of the best one for this machine");
   c.add_option("--device", device,
                "cpu, cpu:0-3 (these cores), cuda or cuda:1; default: the first GPU that the file has code for, "
@@ -40,6 +42,7 @@ gart::Program load_program(const std::string& path, const InputOptions& options)
   gart::LoadOptions load;
   load.threads = options.threads;
   load.parallel = parse_parallel(options.parallel);
+  load.spin = options.spin;
   load.target = options.target;
   load.device = options.device;
   load.verify = options.verify;

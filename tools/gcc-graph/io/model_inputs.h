@@ -22,6 +22,7 @@ struct InputOptions {
   std::string target;
   int threads = 0;
   std::string parallel;  // --parallel intra=2,inter=1,replicas=1
+  bool spin = true;
   bool verify = true;
   bool blocking = false;
 

@@ -45,7 +45,8 @@ class _Tensor(ctypes.Structure):
 class _LoadOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("skip_verify", ctypes.c_int), ("threads", ctypes.c_int), ("device", ctypes.c_char_p),
                 ("target", ctypes.c_char_p), ("blocking", ctypes.c_int), ("custom_ops", ctypes.c_void_p),
-                ("custom_op_count", ctypes.c_size_t), ("intra", ctypes.c_int), ("inter", ctypes.c_int), ("replicas", ctypes.c_int)]
+                ("custom_op_count", ctypes.c_size_t), ("intra", ctypes.c_int), ("inter", ctypes.c_int), ("replicas", ctypes.c_int),
+                ("entry_points", ctypes.c_void_p), ("entry_point_count", ctypes.c_size_t), ("no_spin", ctypes.c_int)]
 
 
 class _OpTensor(ctypes.Structure):
@@ -382,14 +383,15 @@ class Model(Invocation):
     """A loaded model and an invocation of it. run() is for any number of threads at once: a call that finds the model's own invocation
     busy borrows another. Everything else is the own invocation's, for one thread at a time."""
 
-    def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None):
+    def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):
         _use_library()
         device, target = device and device.encode(), target and target.encode()
         parallel = parallel or {}
         if not parallel.keys() <= {"intra", "inter", "replicas"}:
             raise ValueError(f"parallel takes 'intra', 'inter' and 'replicas', not {sorted(parallel)}")
         self._own, self._spare = threading.Lock(), []
-        options = _LoadOptions(ctypes.sizeof(_LoadOptions), int(not verify), threads, device, target, int(blocking), **parallel)
+        options = _LoadOptions(ctypes.sizeof(_LoadOptions), int(not verify), threads, device, target, int(blocking), no_spin=int(not spin),
+                               **parallel)
         super().__init__(_Program(path, options, custom_ops or {}))
 
     def run(self, feeds):
@@ -408,13 +410,15 @@ class Model(Invocation):
             self._spare.append(other)
 
 
-def load(path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None):
+def load(path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):
     """Loads a model: on `device` ("cpu", "cuda", "cuda:0"; None: the first GPU that it has code for, otherwise the CPU), of its code that
     for `target` ("sm_90a"; None: the best).
 
     `parallel`: how threads share the work on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, as gart.hpp says.
 
+    `spin`: False makes a CPU's threads that wait sleep at once instead of keeping their cores for up to 2 ms.
+
     `custom_ops`: functions for the operators that were declared by `gcc-graph compile --custom-op`, by name ("acme::Blend"). Each is called
     as function(inputs, outputs, attributes): arrays to read, arrays to write whole, which are the model's own memory for the length of the
     call (None: left out, or not read by anything), and a dict. What it raises ends the run, as the cause of the GartError."""
-    return Model(path, device, target, threads, verify, blocking, custom_ops, parallel)
+    return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin)

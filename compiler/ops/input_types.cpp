@@ -1,0 +1,51 @@
+#include "compiler/ops/input_types.h"
+
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+struct Row {
+  const char *name, *phrase;
+  bool (*has)(DType);  // null: that of another input
+};
+
+bool is_number(DType t) { return is_float(t) || is_int(t); }
+bool is_signed_number(DType t) { return is_float(t) || is_signed_int(t); }
+bool is_boolean(DType t) { return t == DType::boolean; }
+bool is_byte(DType t) { return is_int(t) && size_of(t) == 1; }
+bool is_quantized(DType t) {
+  return is_small_float(t) || small_int_bits(t) > 0 || (is_int(t) && size_of(t) <= 2) || t == DType::i32;
+}
+bool is_to_quantize(DType t) { return is_float(t) || t == DType::i32; }
+
+// In the order of Types.
+constexpr Row kRows[] = {
+    {"any", "any type", [](DType) { return true; }},
+    {"floats", "a float type", is_float},
+    {"numbers", "a numeric type", is_number},
+    {"numbers and bool", "a numeric type or bool", [](DType t) { return is_number(t) || is_boolean(t); }},
+    {"signed numbers", "a float or signed integer type", is_signed_number},
+    {"integers", "an integer type", is_int},
+    {"unsigned integers", "an unsigned integer type", is_unsigned_int},
+    {"bool", "bool", is_boolean},
+    {"bytes", "i8 or u8", is_byte},
+    {"quantized", "an integer type of up to 32 bits, or a float type of up to 8", is_quantized},
+    {"to quantize", "a float type or i32", is_to_quantize},
+    {"as the first", "that of input 0", nullptr},
+    {"as the second", "that of input 1", nullptr},
+};
+
+const Row& row(Types types) { return kRows[static_cast<size_t>(types)]; }
+
+}  // namespace
+
+bool is_one_of(DType t, Types types) {
+  GCG_CHECK(row(types).has != nullptr, name_of(types), " is no set of types");
+  return row(types).has(t);
+}
+
+const char* phrase_of(Types types) { return row(types).phrase; }
+const char* name_of(Types types) { return row(types).name; }
+
+}  // namespace gcg

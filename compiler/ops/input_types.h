@@ -1,0 +1,52 @@
+// Which element types the inputs of an operator may have.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+
+#include "compiler/ir/dtype.h"
+
+namespace gcg {
+
+/// A set of element types, or what another input has.
+enum class Types : uint8_t {
+  any,
+  floats,
+  numbers,  // floats and integers of 8 bits and more
+  numbers_and_bool,
+  signed_numbers,
+  integers,  // of 8 bits and more
+  unsigned_integers,
+  booleans,
+  bytes,        // i8, u8
+  quantized,    // what stands for a number with a scale: integers of up to 32 bits, and floats of up to 8
+  to_quantize,  // floats and i32
+  as_first,     // that of input 0
+  as_second,    // that of input 1
+};
+
+/// Of each input, from the first to the last one that is named, whose are those of all further inputs, too.
+class InputTypes {
+ public:
+  constexpr InputTypes() = default;  // any
+  constexpr InputTypes(std::initializer_list<Types> types) {
+    count_ = 0;
+    for (const Types t : types) types_.at(static_cast<size_t>(count_++)) = t;
+  }
+  constexpr int count() const { return count_; }
+  constexpr Types of(int input) const { return types_[static_cast<size_t>(input < count_ ? input : count_ - 1)]; }
+
+ private:
+  std::array<Types, 12> types_{};
+  int count_ = 1;
+};
+
+/// Not for as_first and as_second.
+bool is_one_of(DType type, Types types);
+/// "a float type", "bool"; of as_first and as_second "that of input 0".
+const char* phrase_of(Types types);
+/// For a table: "floats", "as the first".
+const char* name_of(Types types);
+
+}  // namespace gcg
