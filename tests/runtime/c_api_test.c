@@ -1,5 +1,7 @@
 /* The C API, compiled as C11: loads the model whose path is the argument (2 (x + y) for f32[n]) and uses every
  * function. */
+#define _POSIX_C_SOURCE 200809L /* clocks of processor time */
+
 #include <math.h>
 #include <string.h>
 #include <time.h>
