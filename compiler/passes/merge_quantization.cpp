@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
@@ -22,6 +23,8 @@ bool chooses(const Node& n) {
 }
 
 class Merging {
+  static constexpr int kMostBetween = 16;  // a chain of nodes that choose
+
  public:
   explicit Merging(Rewriter& r) : r_(r) {}
 
@@ -56,21 +59,31 @@ class Merging {
   }
   int64_t zero_number(const Node& n) const { return has_zero(n) ? zero_of(n)->at_int(0) : 0; }
 
-  /// The quantised elements that `q` gives back, or nothing.
-  ValueId undone(const Node& q) {
-    const ValueId x = q.inputs[0];
-    if (!r_.value(x).producer.valid()) return ValueId();
-    if (const ValueId same = quantized(x, q); same.valid()) return same;
-    const Node n = copy_of(r_.graph.node(r_.value(x).producer));
-    if (!chooses(n) || r_.uses(x) != 1) return ValueId();
+  /// Does `v` consist of elements that were dequantised as `q` quantises, and does nothing else read what is between?
+  bool is_undone(ValueId v, const Node& q, int nodes = kMostBetween) const {
+    if (quantized(v, q).valid()) return true;
+    const NodeId producer = r_.value(v).producer;
+    if (nodes == 0 || !producer.valid() || r_.uses(v) != 1) return false;
+    const Node& n = r_.graph.node(producer);
+    const auto data = chosen_from(n);
+    return chooses(n) && std::all_of(data.begin(), data.end(), [&](ValueId in) { return is_undone(in, q, nodes - 1); });
+  }
+  /// The operands whose elements the node chooses.
+  static std::span<const ValueId> chosen_from(const Node& n) {
+    return std::span(n.inputs).first(n.op == &op_Concat ? n.inputs.size() : std::min<size_t>(n.inputs.size(), 1));
+  }
+
+  /// The quantised elements of a value that is_undone.
+  ValueId undo(ValueId v, const Node& q) {
+    if (const ValueId same = quantized(v, q); same.valid()) return same;
+    const Node n = copy_of(r_.graph.node(r_.value(v).producer));
     std::vector<ValueId> inputs = n.inputs;
-    const size_t data = n.op == &op_Concat ? inputs.size() : 1;
-    for (size_t i = 0; i < data; ++i) inputs[i] = quantized(inputs[i], q);
-    if (std::any_of(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(data),
-                    [](ValueId v) { return !v.valid(); }))
-      return ValueId();
+    for (size_t i = 0; i < chosen_from(n).size(); ++i) inputs[i] = undo(inputs[i], q);
     return r_.add(*n.op, n.name, inputs, n.attributes);
   }
+
+  /// The quantised elements that `q` gives back, or nothing.
+  ValueId undone(const Node& q) { return is_undone(q.inputs[0], q) ? undo(q.inputs[0], q) : ValueId(); }
 
   /// What `v` dequantises as `q` quantises.
   ValueId quantized(ValueId v, const Node& q) const {

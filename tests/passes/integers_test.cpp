@@ -172,12 +172,14 @@ TEST(LowerIntegers, WeightsOfFloatsAreConstantsWhateverTheirSize) {
 }
 
 TEST(MergeQuantization, ChosenRowsStayBytes) {
-  for (const char* chosen : {"Gather(%d, %i)", "GatherND(%d, %i)", "Tile(%d, %i)"}) {
+  for (const char* chosen : {"Gather(%d, %i)", "GatherND(%d, %i)", "Tile(%d, %i)", "Transpose(%r)"}) {
     const Graph after = check_rewrite(std::string(R"(graph g(%q: i8[3,8]) -> (%y) {
       constant %s: f32[] = {0.03125}
       constant %z: i8[] = {3}
       constant %i: i64[2] = {2, 1}
+      constant %l: i64[2] = {8, 3}
       %d = DequantizeLinear(%q, %s, %z)
+      %r = Reshape(%d, %l)
       %m = )") + chosen + R"(
       %y = QuantizeLinear(%m, %s, %z)
     })",

@@ -170,7 +170,8 @@ int64_t lines_of_block(const ConvKernel& k, const ConvPlan& plan) {
 }
 
 /// The next panel, which comes from beyond L2 once, is brought by so many tiles. Maps of unknown size may be small: the
-/// first few tiles bring all of it, and what is there costs the others next to nothing.
+/// first few tiles bring all of it, and asking for what is there costs the others next to nothing; but the short tiles
+/// between the borders of open rows much (measured).
 void plan_prefetch(const ConvKernel& k, ConvPlan& plan, std::optional<int64_t> tiles) {
   if (k.packing().by_lane() || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
   const int64_t lines = lines_of_block(k, plan);
@@ -187,7 +188,7 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
   }
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
-  if (plan.symbolic_row()) plan_prefetch(k, plan, std::nullopt);
+  if (plan.symbolic_row() && plan.flat) plan_prefetch(k, plan, std::nullopt);
   if (weight_bytes(k, plan) <= kCommonL2 && !(small_map && pixels.constant() <= 14 * 14)) return;
   plan.places_together = std::nullopt;
   if (small_map) plan_prefetch(k, plan, std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles)));
