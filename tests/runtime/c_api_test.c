@@ -147,7 +147,7 @@ static int check_waiting(const char* path) {
     nanosleep(&pause, NULL);
   }
   working = processor_ms(CLOCK_PROCESS_CPUTIME_ID) - processor_ms(CLOCK_THREAD_CPUTIME_ID) - before;
-  CHECK(working < kRuns);
+  CHECK(working < kRuns / 2.0); /* spinning takes up to 2 ms of each pause */
   gart_invocation_free(invocation);
   gart_program_free(program);
   return 0;
