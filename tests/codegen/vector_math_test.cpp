@@ -2,10 +2,12 @@
 // GCC_GRAPH_MATH_STRIDE=1 tests every one of the 2^32 floats (minutes); the default takes a sample.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <tuple>
 
 #include "tests/codegen/loop_harness.h"
 #include "tests/codegen/loop_kernels.h"
@@ -154,6 +156,38 @@ TEST(RoundedQuotient, IsThatOfADivision) {
       }
     }
   }
+}
+
+/// Beside steps halfway, far beyond the ends, and of infinities and NaN.
+TEST(Quantized, IsWhatItsStepsGive) {
+  for (const std::string& target : runnable_targets())
+    for (const auto [type, low, high] : {std::tuple(DType::i8, -128.0F, 127.0F), std::tuple(DType::u8, 0.0F, 255.0F)})
+      for (const float zero : {0.0F, 3.0F, type == DType::i8 ? -128.0F : 255.0F})
+        for (const float c : {1.0F, 0.05F, 1.0F / 3, 0.045368254F, 3.7F, 1e-6F, 1.9999999F}) {
+          const Kernel kernel = map_kernel("quantized", {{DType::f32, {kBatch}}, {type, {kBatch}}}, [&](const auto& i) {
+            Expr y = unary(UnaryOp::round_even,
+                           binary(BinaryOp::div, load(0, DType::f32, i), constant_float(DType::f32, c)));
+            y = y + constant_float(DType::f32, zero);
+            const Expr least = constant_float(DType::f32, low);
+            return cast(type, select(binary(BinaryOp::greater, y, least), y, least));
+          });
+          const RunnableKernel code(kernel, target);
+          std::vector<float> x{INFINITY, -INFINITY, NAN, 0.0F, -0.0F};
+          for (int n = -600; n < 600; ++n) {
+            float at = (static_cast<float>(n) + 0.5F) * c;
+            for (int k = 0; k < 4; ++k) at = std::nextafter(at, -INFINITY);
+            for (int k = 0; k < 8; ++k) x.push_back(at = std::nextafter(at, INFINITY));
+          }
+          while (x.size() < kBatch) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(x.size() * 65537)));
+          std::vector<uint8_t> y(kBatch);
+          code.call({x.data(), y.data()}, {}, 0, code.tasks({}));
+          for (size_t i = 0; i < x.size(); ++i) {
+            const float step = std::nearbyint(x[i] / c) + zero, exact = std::min(step > low ? step : low, high);
+            const float got =
+                type == DType::i8 ? static_cast<float>(static_cast<int8_t>(y[i])) : static_cast<float>(y[i]);
+            ASSERT_EQ(got, exact) << target << ": " << x[i] << " / " << c << " + " << zero;
+          }
+        }
 }
 
 }  // namespace

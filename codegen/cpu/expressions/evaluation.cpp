@@ -91,6 +91,8 @@ Value* Evaluation::compute(const Expr& e) {
     case ExprKind::select:
       return select(e);
     case ExprKind::cast:
+      if (const auto quantization = quantization_of(e))
+        return emit_quantized(f_, value(quantization->x), *quantization);
       return emit_cast(f_, e->args[0]->dtype, e->dtype, value(e->args[0]));
     case ExprKind::reduce:
       return reduce(*e);

@@ -12,4 +12,18 @@ std::optional<float> divisor_before_rounding(const Expr& e);
 /// round_even(x / c), the same for every x, without a division, which takes as long as ten multiplications.
 llvm::Value* emit_rounded_quotient(FunctionBuilder& f, llvm::Value* x, float c);
 
+/// x / divisor, rounded to an even integer at ties, plus zero, kept between the ends of an 8-bit type; of NaN the
+/// lowest.
+struct Quantization {
+  Expr x;
+  float divisor = 1;
+  double zero = 0;
+  DType dtype = DType::undefined;  // i8 or u8
+};
+
+/// What QuantizeLinear by one constant scale is lowered to; nullopt: the expression is another one.
+std::optional<Quantization> quantization_of(const Expr& e);
+/// The same for every x; `x` is q.x.
+llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, const Quantization& q);
+
 }  // namespace gcg::cpu
