@@ -16,8 +16,9 @@ std::string counted(int least, int most) {
 }
 
 void print_domain(const std::string& domain, const std::vector<gcc_graph::OperatorInfo>& ops) {
-  std::cout << "\n## " << domain
-            << "\n\n| operator | from version | inputs | their types | outputs | becomes |\n|---|---|---|---|---|---|\n";
+  std::cout
+      << "\n## " << domain
+      << "\n\n| operator | from version | inputs | their types | outputs | becomes |\n|---|---|---|---|---|---|\n";
   for (const gcc_graph::OperatorInfo& op : ops)
     if (op.domain == domain)
       std::cout << "| " << op.name << " | " << op.since << " | " << counted(op.min_inputs, op.max_inputs) << " | "
@@ -27,21 +28,22 @@ void print_domain(const std::string& domain, const std::vector<gcc_graph::Operat
 /// What the compiler knows of operators, as docs/operators.md.
 void print_all() {
   const std::vector<gcc_graph::OperatorInfo> ops = gcc_graph::known_operators();
-  std::cout << "# Operators\n\nMade by `gcc-graph operators > docs/operators.md`; a test compares the two.\n\n"
-               "Every operator here compiles for CPUs and for GPUs. \"From version\" is the oldest opset of its domain "
-               "whose meaning is known;\n"
-               "newer ones, up to opset 27 of ai.onnx, mean what they say there. Where a node asks for more than the "
-               "compiler can do, it says\n"
-               "so by the node's name. \"Other operators\": the node is written as several others, which then fuse as "
-               "any do. Strings are\n"
-               "supported only as names of classes that a model gives out.\n\n"
-               "Types are those of the first input to the last one named, whose are those of all further ones, too; where "
-               "a node has others,\n"
-               "inference refuses it by its name. The words: *floats* are f32, f64, f16 and bf16; *integers* i8 to i64 and "
-               "u8 to u64;\n"
-               "*numbers* both; *bytes* i8 and u8; *quantized* i8 to i32, u8, u16, i4, u4, i2, u2, f8e4m3fn, f8e4m3fnuz, "
-               "f8e5m2, f8e5m2fnuz and\n"
-               "f4e2m1; *to quantize* floats and i32; *any* all of these and bool.\n";
+  std::cout
+      << "# Operators\n\nMade by `gcc-graph operators > docs/operators.md`; a test compares the two.\n\n"
+         "Every operator here compiles for CPUs and for GPUs. \"From version\" is the oldest opset of its domain "
+         "whose meaning is known;\n"
+         "newer ones, up to opset 27 of ai.onnx, mean what they say there. Where a node asks for more than the "
+         "compiler can do, it says\n"
+         "so by the node's name. \"Other operators\": the node is written as several others, which then fuse as "
+         "any do. Strings are\n"
+         "supported only as names of classes that a model gives out.\n\n"
+         "Types are those of the first input to the last one named, whose are those of all further ones, too; where "
+         "a node has others,\n"
+         "inference refuses it by its name. The words: *floats* are f32, f64, f16 and bf16; *integers* i8 to i64 and "
+         "u8 to u64;\n"
+         "*numbers* both; *bytes* i8 and u8; *quantized* i8 to i32, u8, u16, i4, u4, i2, u2, f8e4m3fn, f8e4m3fnuz, "
+         "f8e5m2, f8e5m2fnuz and\n"
+         "f4e2m1; *to quantize* floats and i32; *any* all of these and bool.\n";
   std::set<std::string> domains;
   for (const gcc_graph::OperatorInfo& op : ops) domains.insert(op.domain);
   for (const std::string& domain : domains) print_domain(domain, ops);

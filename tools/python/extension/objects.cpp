@@ -4,7 +4,7 @@
 
 namespace gart_lazy {
 
-Types types;
+PythonTypes types;
 Package package;
 
 PyObject* wrap(Array&& array) {

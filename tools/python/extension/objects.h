@@ -30,10 +30,10 @@ struct PyRecording {
   PyObject_HEAD Recording recording;
 };
 
-struct Types {
+struct PythonTypes {
   PyTypeObject *array = nullptr, *operator_ = nullptr, *recording = nullptr;
 };
-extern Types types;
+extern PythonTypes types;
 /// The package's: its error class; what does what operands that are not alike need: fallback(name, a, b); what makes an
 /// array of anything else; its functions by name, for forms that are not recorded here; its folder, whose frames are
 /// nobody's lines.
