@@ -74,14 +74,16 @@ std::vector<int64_t> target_of_trees(const TreeEnsembleForm& form) {
 }
 
 /// Of votes [N, T, ..] over the trees, in f64: classes that as many trees vote for have the same score then, whichever
-/// trees they are, and the first of them is chosen.
-ValueId sum_of_trees(Expansion& x, DType dtype, ValueId votes, std::map<std::string, Attribute> attributes) {
+/// trees they are, and the first of them is chosen. A vote alone is what it is.
+ValueId sum_of_trees(Expansion& x, DType dtype, size_t trees, ValueId votes,
+                     std::map<std::string, Attribute> attributes) {
+  if (trees == 1) return x.node("ReduceSum", {votes, x.ints({1})}, std::move(attributes));
   return x.cast(x.node("ReduceSum", {x.cast(votes, DType::f64), x.ints({1})}, std::move(attributes)), dtype);
 }
 
 /// Sums over trees that vote for one target each: their votes [N, T] by a matrix of ones.
 ValueId sum_by_target(Expansion& x, DType dtype, ValueId votes, const std::vector<int64_t>& targets, int64_t count) {
-  if (count == 1) return sum_of_trees(x, dtype, votes, {});
+  if (count == 1) return sum_of_trees(x, dtype, targets.size(), votes, {});
   std::vector<double> ones(targets.size() * static_cast<size_t>(count));
   for (size_t t = 0; t < targets.size(); ++t)
     ones[t * static_cast<size_t>(count) + static_cast<size_t>(targets[t])] = 1;
@@ -113,7 +115,7 @@ ValueId tree_scores(Expansion& x, const TreeEnsembleForm& form, const std::strin
   } else {
     const std::map<std::string, Attribute> flat = {{"keepdims", int64_t{0}}};
     const ValueId votes = x.node("Gather", {table(x, dtype, weights, {count, columns}), place});
-    y = sum ? sum_of_trees(x, dtype, votes, flat)
+    y = sum ? sum_of_trees(x, dtype, form.roots.size(), votes, flat)
             : x.node(aggregate == "MIN" ? "ReduceMin" : "ReduceMax", {votes, x.ints({1})}, flat);
   }
   return aggregate == "AVERAGE" ? x.multiply(y, x.scalar(dtype, 1.0 / static_cast<double>(trees))) : y;

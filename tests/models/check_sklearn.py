@@ -93,7 +93,7 @@ def models():
     yield "AdaBoostRegressor", e.AdaBoostRegressor(n_estimators=10, random_state=0), "diabetes", {}
     yield "MLPClassifier", neural_network.MLPClassifier(hidden_layer_sizes=(32, 16), max_iter=300, random_state=0), "digits", plain
     yield "MLPRegressor", neural_network.MLPRegressor(hidden_layer_sizes=(32,), max_iter=300, random_state=0), "diabetes", {}
-    for kernel in (kernels.RBF(), kernels.RationalQuadratic(), kernels.Matern(nu=1.5)):
+    for kernel in (kernels.RBF(), kernels.RationalQuadratic()):
         yield f"GaussianProcessRegressor {type(kernel).__name__}", \
             gaussian_process.GaussianProcessRegressor(kernel, alpha=0.1, optimizer=None), "iris", {}
     yield "KNeighborsClassifier", neighbors.KNeighborsClassifier(3), "iris", plain
@@ -201,9 +201,9 @@ def check(name, model, kind, options, folder, timed, bar):
                 if name == "OneClassSVM":  # support vectors lie on the border: their labels are the sign of rounding errors
                     del ours["label"], theirs["label"]
                 worst = max(worst, model_check.relative_error(ours, theirs))
-            if timed:
+            if timed and target == gart.load(artifact, threads=1).target:  # the code that this machine would choose
                 least, times = timing(loaded, reference, feed, x)
-                slow, note = slow or least < bar, f"{note} {target}:{times}"
+                slow, note = least < bar, f"{target}:{times}"
     except RuntimeError as error:
         worst, note = float("inf"), str(error).replace("\n", " ")
     failed = slow or not worst <= TOLERANCE
