@@ -114,6 +114,9 @@ class MatMulEmitter {
     g.tile = ir_.CreateMul(at[0], block_tiles_);
     g.panel = panel_at(at);
     g.batch.assign(at.begin() + (packed() ? 2 : 1), at.end() - (packed() ? 0 : 1));
+    g.rows = at[0];
+    for (size_t i = 0; i < g.batch.size(); ++i)
+      g.rows = ir_.CreateAdd(ir_.CreateMul(g.rows, f_.dim(matmul_.batch[i].extent)), g.batch[i]);
     g.a = address(matmul_.a, g);
     g.column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
     g.columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), g.column), f_.i64(plan_.panel_columns));
