@@ -81,9 +81,10 @@ class Selection {
       give(items_);
     };
     const auto by_heap_or_digits = [&] { choose(few, by_heap, [&] { give(sort_all()); }); };
-    if (form_ != Form::shared) return by_heap_or_digits();
+    const bool are_few = k_.is_constant() && k_.constant() <= kFewPasses;
+    if (form_ != Form::shared || !are_few) return by_heap_or_digits();
     const auto by_passes = [&] { select_by_passes([&](const Expr& r, const Item& best) { store(r, found(best)); }); };
-    choose(both(is_short, at_most(k_, kFewPasses)), by_passes, by_heap_or_digits);
+    choose(is_short, by_passes, by_heap_or_digits);
   }
 
  private:
