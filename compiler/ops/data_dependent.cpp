@@ -174,7 +174,7 @@ constinit const OpDef op_Unique{.name = "Unique",
                                 .min_inputs = 1,
                                 .max_inputs = 1,
                                 .max_outputs = 4,
-                                .types = {Types::numbers},
+                                .types = {Types::numbers_and_bool},
                                 .infer = infer_unique,
                                 .reference = reference_unique};
 
