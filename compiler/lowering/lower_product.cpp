@@ -45,7 +45,7 @@ void GroupLowering::matmul() {
   for (Expr& i : index) all.push_back(&i);
   merge_axes(rows, all, next_axis_);
   const Affine fa = *as_affine(a_index), fb = *as_affine(b_index);
-  put_rows_last(rows, fb);
+  put_rows_last(rows, fa, fb);
   kernel.m = rows.back();
   kernel.batch.assign(rows.begin(), rows.end() - 1);
   kernel.n = n;
@@ -61,10 +61,14 @@ void GroupLowering::matmul() {
   out_.kernel.body = std::move(kernel);
 }
 
-void GroupLowering::put_rows_last(std::vector<Axis>& axes, const Affine& b) {
+void GroupLowering::put_rows_last(std::vector<Axis>& axes, const Affine& a, const Affine& b) {
+  const auto preferred = [&](const Axis& axis, const Axis& to) {
+    const double extent = typical(axis.extent), other = typical(to.extent);
+    return extent != other ? extent > other : typical(stride(a, axis)) <= typical(stride(a, to));
+  };
   auto rows = axes.end();
   for (auto it = axes.begin(); it != axes.end(); ++it)
-    if (!b.strides.count(it->id) && (rows == axes.end() || typical(it->extent) >= typical(rows->extent))) rows = it;
+    if (!b.strides.count(it->id) && (rows == axes.end() || preferred(*it, *rows))) rows = it;
   if (rows == axes.end())
     axes.push_back(Axis{next_axis_++, Dim(1)});
   else
