@@ -137,7 +137,9 @@ class MatMulEmitter {
     fetched_from_ = plan_.chunk() == 1 ? first : nullptr;
     f_.for_loop(first, end, f_.i64(plan_.chunk()), [&](llvm::Value* from) {
       llvm::Value* to = smin(ir_.CreateAdd(from, f_.i64(plan_.chunk())), end);
-      llvm::Value* next = ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following);
+      // Of a panel that is not cut along k all of it is near: nothing but the following one is left to fetch.
+      llvm::Value* next =
+          plan_.k_blocks == 1 ? following : ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following);
       const bool is_split = (plan_.strips() || plan_.near) && !plan_.tiles.is_constant();
       if (!is_split) return chunk(g, tile, from, to, next, plan_.strips());
       RowTile only = tile;
