@@ -142,10 +142,11 @@ class MatMulEmitter {
           plan_.k_blocks == 1 ? following : ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following);
       const bool is_split = (plan_.strips() || plan_.near) && !plan_.tiles.is_constant();
       if (!is_split) return chunk(g, tile, from, to, next, plan_.strips());
-      RowTile only = tile;
+      RowTile only = tile, one_of_several = tile;
       only.fetches = !plan_.near;
+      one_of_several.least_rows = (plan_.tallest + 1) / 2;
       f_.if_else(
-          several_, [&] { return chunk(g, tile, from, to, next, plan_.strips()), Values{}; },
+          several_, [&] { return chunk(g, one_of_several, from, to, next, plan_.strips()), Values{}; },
           [&] { return chunk(g, only, from, to, next, false), Values{}; });
     });
   }

@@ -12,6 +12,14 @@ std::optional<int64_t> constant_of(llvm::Value* value) {
   return constant != nullptr ? std::optional<int64_t>(constant->getSExtValue()) : std::nullopt;
 }
 
+/// The heights that the tile can have.
+std::vector<int> heights_of(const MatMulPlan& plan, const RowTile& tile) {
+  std::vector<int> heights;
+  for (int rows : plan.heights)
+    if (rows >= tile.least_rows) heights.push_back(rows);
+  return heights;
+}
+
 /// All passes over one panel for one tile height.
 class RowTileEmitter {
  public:
@@ -106,7 +114,7 @@ class RowTileEmitter {
 
 void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llvm::Value* rows, llvm::Value* columns,
                    const RowTile& tile) {
-  emit_cases(f, rows, plan.heights, [&](int height) {
+  emit_cases(f, rows, heights_of(plan, tile), [&](int height) {
     RowTileEmitter emitter(f, plan, tile, rows, columns, height);
     const int64_t narrow = n.is_constant() ? n.constant() % plan.panel_columns : 0;
     if (n.is_constant() && narrow == 0) return emitter.whole_panel();
@@ -129,7 +137,7 @@ void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llv
 
 void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
                     const RowTile& tile) {
-  emit_cases(f, rows, plan.heights,
+  emit_cases(f, rows, heights_of(plan, tile),
              [&](int height) { RowTileEmitter(f, plan, tile, rows, f.i64(0), height).strip(vector); });
 }
 
