@@ -1,5 +1,5 @@
 // MatMulInteger: (a - a_zero_point) by (b - b_zero_point) of 8-bit integers, summed in i32. A zero point is one number,
-// or one per row of a, or one per column of b.
+// or one per row of a, or one per column of b. Operands of one dimension are as MatMul's.
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
@@ -7,8 +7,11 @@ namespace gcg {
 namespace {
 
 void infer_matmul_integer(InferContext& ctx) {
-  if (ctx.rank(0) < 2 || ctx.rank(1) < 2) ctx.fail("the operands must be matrices or batches of them");
-  const Shape &a = ctx.shape(0), &b = ctx.shape(1);
+  Shape a = ctx.shape(0), b = ctx.shape(1);
+  if (a.empty() || b.empty()) ctx.fail("the operands must have at least one dimension");
+  const bool row = a.size() == 1, column = b.size() == 1;
+  if (row) a.insert(a.begin(), 1);
+  if (column) b.push_back(1);
   ctx.require_equal(a.back(), b[b.size() - 2], "the inner extents");
   for (int i : {2, 3}) {
     if (!ctx.has_input(i)) continue;
@@ -17,8 +20,8 @@ void infer_matmul_integer(InferContext& ctx) {
     if (ctx.rank(i) == 1 && !ctx.shape(i)[0].is(1)) ctx.require_equal(ctx.shape(i)[0], extent, "zero points");
   }
   Shape shape = ctx.broadcast(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
-  shape.push_back(a[a.size() - 2]);
-  shape.push_back(b.back());
+  if (!row) shape.push_back(a[a.size() - 2]);
+  if (!column) shape.push_back(b.back());
   ctx.set_output(0, DType::i32, shape);
 }
 
@@ -33,13 +36,19 @@ Expr centred(LowerContext& ctx, int i, const std::vector<Expr>& at, const Expr& 
 
 Expr lower_matmul_integer(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Shape &a = ctx.input_shape(0), &b = ctx.input_shape(1);
-  const Expr row = at[at.size() - 2], column = at.back();
-  const std::span<const Expr> batch(at.data(), at.size() - 2);
+  const bool has_rows = a.size() > 1, has_columns = b.size() > 1;
+  const std::span<const Expr> batch(at.data(), at.size() - (has_rows ? 1 : 0) - (has_columns ? 1 : 0));
+  const Expr row = has_rows ? at[batch.size()] : index(0), column = has_columns ? at.back() : index(0);
   const Axis k = ctx.fresh_axis(a.back());
-  std::vector<Expr> a_index = broadcast_index(Shape(a.begin(), a.end() - 2), batch),
-                    b_index = broadcast_index(Shape(b.begin(), b.end() - 2), batch);
-  a_index.insert(a_index.end(), {row, axis_ref(k)});
-  b_index.insert(b_index.end(), {axis_ref(k), column});
+  std::vector<Expr> a_index, b_index;
+  if (has_rows) {
+    a_index = broadcast_index(Shape(a.begin(), a.end() - 2), batch);
+    a_index.push_back(row);
+  }
+  a_index.push_back(axis_ref(k));
+  if (has_columns) b_index = broadcast_index(Shape(b.begin(), b.end() - 2), batch);
+  b_index.push_back(axis_ref(k));
+  if (has_columns) b_index.push_back(column);
   return reduce(ReduceOp::sum, {k}, centred(ctx, 0, a_index, row) * centred(ctx, 1, b_index, column));
 }
 
@@ -52,9 +61,11 @@ std::vector<Tensor> reference_matmul_integer(ReferenceContext& ctx) {
   const Tensor &a = *ctx.input(0), &b = *ctx.input(1);
   const Tensor* a_zero = ctx.input_count() > 2 ? ctx.input(2) : nullptr;
   const Tensor* b_zero = ctx.input_count() > 3 ? ctx.input(3) : nullptr;
-  const std::vector<int64_t> a_batch(a.shape().begin(), a.shape().end() - 2),
-      b_batch(b.shape().begin(), b.shape().end() - 2);
-  const int64_t m = a.shape()[a.shape().size() - 2], k = a.shape().back(), n = b.shape().back();
+  std::vector<int64_t> a_shape = a.shape(), b_shape = b.shape();
+  if (a.rank() == 1) a_shape.insert(a_shape.begin(), 1);
+  if (b.rank() == 1) b_shape.push_back(1);
+  const std::vector<int64_t> a_batch(a_shape.begin(), a_shape.end() - 2), b_batch(b_shape.begin(), b_shape.end() - 2);
+  const int64_t m = a_shape[a_shape.size() - 2], k = a_shape.back(), n = b_shape.back();
   std::vector<int64_t> shape(std::max(a_batch.size(), b_batch.size()), 1);
   for (const auto& from : {a_batch, b_batch}) {
     for (size_t d = 0; d < from.size(); ++d) {
@@ -62,7 +73,8 @@ std::vector<Tensor> reference_matmul_integer(ReferenceContext& ctx) {
     }
   }
   const std::vector<int64_t> a_at = broadcast_offsets(a_batch, shape), b_at = broadcast_offsets(b_batch, shape);
-  shape.insert(shape.end(), {m, n});
+  if (a.rank() > 1) shape.push_back(m);
+  if (b.rank() > 1) shape.push_back(n);
   Tensor y(DType::i32, shape);
   for (int64_t o = 0; o < y.elements(); ++o) {
     const int64_t row = o / n % m, column = o % n;

@@ -53,7 +53,8 @@ class Lowering {
   Lowering(Rewriter& r, bool multiplies_integers) : r_(r), bytes_(r), multiplies_integers_(multiplies_integers) {}
 
   bool matmul(NodeId id) {
-    const Node n = copy_of(r_.graph.node(id));
+    const Node n = of_matrices(id);
+    id = r_.value(n.outputs[0]).producer;
     const Tensor* b = r_.constant(n.inputs[1]);
     const bool constant = b && b->rank() == 2 && is_constant_or_none(n, 3);
     if (!multiplies_integers_ || !constant) return float_matmul(n);
@@ -147,6 +148,30 @@ class Lowering {
     return r_.add(op_Pad, n.name, {x, r_.add_constant(n.name + ".pads", Tensor::vector_i64(pads)), zero});
   }
 
+  /// The product with a row and a column for operands of one dimension; what reads the node reads what is left of it.
+  Node of_matrices(NodeId id) {
+    Node n = copy_of(r_.graph.node(id));
+    std::vector<ValueId> inputs = n.inputs;
+    Ints added;  // dimensions of the product, from its end
+    for (const size_t i : {size_t{1}, size_t{0}}) {
+      if (r_.shape(n.inputs[i]).size() != 1) continue;
+      const int64_t axis = static_cast<int64_t>(i);
+      const Tensor* constant = r_.constant(n.inputs[i]);
+      const Ints shape = constant ? (i == 0 ? Ints{1, constant->elements()} : Ints{constant->elements(), 1}) : Ints{};
+      inputs[i] = constant ? r_.add_constant(n.name, constant->reshaped(shape))
+                           : r_.add(op_Unsqueeze, n.name, {inputs[i], axes(n.name, {axis})});
+      added.push_back(axis - 2);
+    }
+    if (added.empty()) return n;
+    const ValueId product = r_.add(op_MatMulInteger, n.name, inputs);
+    replace(n, id, r_.add(op_Squeeze, n.name, {product, axes(n.name, added)}));
+    return copy_of(r_.graph.node(r_.value(product).producer));
+  }
+
+  ValueId axes(const std::string& name, const Ints& axes) {
+    return r_.add_constant(name + ".axes", Tensor::vector_i64(axes));
+  }
+
   static bool has_input(const Node& n, size_t i) { return i < n.inputs.size() && n.inputs[i].valid(); }
   const Tensor* constant_input(const Node& n, size_t i) const {
     return has_input(n, i) ? r_.constant(n.inputs[i]) : nullptr;
@@ -181,7 +206,7 @@ class Lowering {
     if (!zero.valid()) return sum;
     ValueId factor = cast_to(zero, DType::i32, n.name);
     if (r_.shape(factor).size() == 1 && n.op == &op_MatMulInteger)
-      factor = r_.add(op_Unsqueeze, n.name, {factor, r_.add_constant(n.name + ".axes", Tensor::vector_i64({1}))});
+      factor = r_.add(op_Unsqueeze, n.name, {factor, axes(n.name, {1})});
     return r_.add(op_Sub, n.name, {sum, r_.add(op_Mul, n.name, {sums, factor})});
   }
 
@@ -194,10 +219,10 @@ class Lowering {
     if (!has_input(n, i + 2)) return x;
     ValueId zero = cast_to(n.inputs[i + 2], DType::f32, n.name);
     if (r_.shape(zero).size() == 1 && along_rows) {
-      Ints axes;
-      for (size_t d = 1; d < r_.shape(x).size(); ++d) axes.push_back(static_cast<int64_t>(d));
-      if (n.op == &op_MatMulInteger) axes = {1};
-      zero = r_.add(op_Unsqueeze, n.name, {zero, r_.add_constant(n.name + ".axes", Tensor::vector_i64(axes))});
+      Ints others;
+      for (size_t d = 1; d < r_.shape(x).size(); ++d) others.push_back(static_cast<int64_t>(d));
+      if (n.op == &op_MatMulInteger) others = {1};
+      zero = r_.add(op_Unsqueeze, n.name, {zero, axes(n.name, others)});
     }
     return r_.add(op_Sub, n.name, {x, zero});
   }

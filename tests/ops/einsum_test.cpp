@@ -65,6 +65,14 @@ TEST(MatMulInteger, SubtractsZeroPoints) {
             {a, b, data(tensor(DType::u8, {2}, {1, 2})), data(tensor(DType::i8, {2}, {3, 4}))}});
   check_op({"only b's", "MatMulInteger", {a, b, omitted(), data(tensor(DType::i8, {1}, {3}))}});
   check_op({"batches", "MatMulInteger", {data(pattern(DType::u8, {2, 1, 3, 4})), data(pattern(DType::u8, {3, 4, 2}))}});
+  const OpInput row = data(tensor(DType::u8, {2}, {1, 2})), column = data(tensor(DType::i8, {2}, {5, -6}));
+  check_op({"a matrix by a column", "MatMulInteger", {a, column}, {}, {tensor(DType::i32, {2}, {-7, -1515})}});
+  check_op({"a row by a matrix", "MatMulInteger", {row, b}, {}, {tensor(DType::i32, {2}, {19, -262})}});
+  check_op({"a row by a column", "MatMulInteger", {row, column}, {}, {tensor(DType::i32, {}, {-7})}});
+  check_op({"batches by a constant column",
+            "MatMulInteger",
+            {data(pattern(DType::u8, {2, 1, 3, 4})), known(pattern(DType::i8, {4})), data(tensor(DType::u8, {}, {3})),
+             known(tensor(DType::i8, {}, {1}))}});
   EXPECT_NE(refusal({"type", "MatMulInteger", {data(i64({1, 1}, {1})), b}}).find("i8 or u8"), std::string::npos);
 }
 
