@@ -20,6 +20,8 @@ using Attributes = std::map<std::string, Attribute>;
 
 constexpr int64_t kMostExact = (1 << 24) / (255 * 255);  // 8-bit products that f32 sums exactly
 
+constexpr int64_t kFewestChannels = 3;  // of a convolution by bytes
+
 /// A constant right operand without its zero point: w = the sum of `parts`, of which there are two where w needs nine
 /// bits.
 struct Weights {
@@ -120,8 +122,8 @@ class Lowering {
            r_.value(n.inputs[1]).dtype == DType::i8 && n.attributes.count("auto_pad") == 0 && conv_pads(n);
   }
 
-  /// The padding of a convolution that a kernel of bytes computes; nullopt for others. Blocks of channels that are
-  /// mostly empty (the first layer's) cost more than floats do.
+  /// The padding of a convolution that a kernel of bytes computes; nullopt for others. Quads and pairs that are mostly
+  /// empty cost what floats do.
   std::optional<ConvPads> conv_pads(const Node& n) const {
     const Tensor* w = r_.constant(n.inputs[1]);
     const Shape& x = r_.shape(n.inputs[0]);
@@ -130,7 +132,7 @@ class Lowering {
       return {};
     const ConvPacking packing{w->shape()[1], w->shape()[0], n.int_attribute("group", 1), false, true};
     const bool depthwise = packing.inputs == 1 && packing.group_outputs() == 1;
-    if (packing.by_lane() ? !depthwise : packing.inputs < kChannelBlock) return {};
+    if (packing.by_lane() ? !depthwise : packing.inputs < kFewestChannels) return {};
     ConvPads pads;
     for (const WindowDim& d : window_of(n, x, to_shape({w->shape().begin() + 2, w->shape().end()}))) {
       if (!d.pad_begin.is_constant() || !d.pad_end.is_constant()) return {};

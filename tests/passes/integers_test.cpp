@@ -143,9 +143,9 @@ TEST(LowerIntegers, ComputesInFloatsWhatNoKernelOfBytesTakes) {
   })";
   EXPECT_EQ(count(check_rewrite(grouped, lower_for_cpu, true), "Conv"), 1);
   EXPECT_EQ(count(check_rewrite(grouped, lower_for_gpu, true), "Conv"), 1);
-  const std::string few = R"(graph g(%x: u8[1,3,5,5]) -> (%y) {
+  const std::string few = R"(graph g(%x: u8[1,2,5,5]) -> (%y) {
     constant %z: u8[] = {100}
-    constant %w: i8[4,3,3,3] = random(1)
+    constant %w: i8[4,2,3,3] = random(1)
     %y = ConvInteger(%x, %w, %z) {pads = [1,1,1,1]}
   })";
   EXPECT_EQ(count(check_rewrite(few, lower_for_cpu, true), "Conv"), 1);
@@ -161,9 +161,20 @@ TEST(LowerIntegers, ComputesInFloatsWhatNoKernelOfBytesTakes) {
                 lower_for_cpu, false);  // f32 might not be exact
 }
 
+TEST(LowerIntegers, AnImageOfThreeChannelsStaysBytes) {
+  const std::string first = R"(graph g(%x: u8[1,3,9,9]) -> (%y) {
+    constant %z: u8[] = {100}
+    constant %w: i8[4,3,3,3] = random(1)
+    %y = ConvInteger(%x, %w, %z) {pads = [1,1,1,1], strides = [2,2]}
+  })";
+  const Graph after = check_rewrite(first, lower_for_cpu, true);
+  EXPECT_EQ(count(after, "ConvInteger"), 1);
+  EXPECT_EQ(count(after, "Conv"), 0);
+}
+
 TEST(LowerIntegers, WeightsOfFloatsAreConstantsWhateverTheirSize) {
-  const std::string conv = R"(graph g(%x: u8[1,3,9,9]) -> (%y) {
-    constant %w: i8[80,3,7,7] = random(1)
+  const std::string conv = R"(graph g(%x: u8[1,2,9,9]) -> (%y) {
+    constant %w: i8[80,2,7,7] = random(1)
     constant %z: u8[] = {100}
     constant %v: i8[80] = random(2)
     %y = ConvInteger(%x, %w, %z, %v)

@@ -98,9 +98,9 @@ ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPla
   if (!conv.bytes && !plan.widens()) layout.weights = f.kernel().operands[static_cast<size_t>(conv.weights)].dtype;
   layout.channels = conv.input_plain ? 1 : block / packing.quad();
   layout.depth = blocks_of(packing.inputs, packing.quad());
-  if (plan.widens()) {  // whole blocks: weights past the last channel are zero
+  if (plan.widens()) {
     layout.channels = block / 2;
-    layout.depth = packing.units() * layout.channels;
+    layout.depth = conv.bytes ? 2 * blocks_of(packing.inputs, kQuad) : blocks_of(packing.inputs, 2);
   }
   const int64_t blocks = conv.input_plain ? conv.in_channels : blocks_of(conv.in_channels, block);
   const Dim row = conv.in_width * Dim(layout.channels);

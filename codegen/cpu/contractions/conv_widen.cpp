@@ -80,7 +80,7 @@ void ConvWidening::widen_pixel(Value* from, Value* to, Value* pixel) {
   auto* words = llvm::FixedVectorType::get(ir.getInt32Ty(), quads);
   DotProduct dot(ir, Multiply::widened_quads);
   Value* bytes = ir.CreateAlignedLoad(words, word(from, ir.CreateMul(pixel, f_.i64(quads))), llvm::Align(1));
-  Value* wide = ir.CreateShuffleVector(dot.left(bytes, 0), dot.left(bytes, 1), {0, 1, 2, 3, 4, 5, 6, 7});
+  Value* wide = ir.CreateShuffleVector(dot.left(bytes, 0), dot.left(bytes, 1), {0, 4, 1, 5, 2, 6, 3, 7});
   ir.CreateAlignedStore(wide, word(to, ir.CreateMul(pixel, f_.i64(pairs))), llvm::Align(16));
 }
 
@@ -112,7 +112,7 @@ void ConvWidening::widen_step(Value* panel, Value* to, Value* step) {
     for (int64_t v = 0; v < plan_.vectors; ++v) {
       Value* w = f_.load(from, DType::i32, f_.i64(q * from_columns + v * plan_.lanes), static_cast<int>(plan_.lanes));
       for (int part = 0; part < 2; ++part)
-        f_.store(dot.right(w, part), to, DType::i32, f_.i64((part * quads + q) * columns + v * plan_.lanes));
+        f_.store(dot.right(w, part), to, DType::i32, f_.i64((2 * q + part) * columns + v * plan_.lanes));
     }
 }
 
