@@ -15,6 +15,8 @@ namespace gcg::cpu {
 
 namespace {
 
+constexpr double kFewLanes = 4;  // of an open extent, as a batch, a quarter of the lanes may be in use
+
 /// A number made of extents, as the count that a mean divides by: the same in all lanes, so computed once and not in a
 /// vector of the extents' width.
 bool is_number_of_extents(const Expr& e) {
@@ -94,6 +96,7 @@ bool reads_own_array(const std::vector<Operand>& operands, const std::vector<Exp
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store) {
   double cost = 0.5;
+  bool scatters = false;
   std::set<std::string> known;  // loads at affine places: rewriting indices copies those inside
   visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
     if (!store && index.size() == 1 && !is_data(index[0]) && !known.insert(concat(operand, " ", key(index[0]))).second)
@@ -108,9 +111,9 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
     else if (!store && !stride && reads_own_array(operands, index))
       cost += 5;
     else
-      cost += store ? 16 : 10;
+      scatters |= store, cost += store ? 16 : 10;
   });
-  if (!axis.extent.is_constant()) return cost;
+  if (!axis.extent.is_constant()) return scatters ? kFewLanes * cost : cost;
   const double extent = std::max<double>(1, static_cast<double>(axis.extent.constant()));
   return cost * std::ceil(extent / lanes) * lanes / extent;
 }
