@@ -10,11 +10,8 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kBlock = 4096;  // elements, which stay in L1 from the one fold to the other
-
 enum : int { kLeast, kLargest, kOutputs };
 constexpr ReduceOp kFolds[kOutputs] = {ReduceOp::min, ReduceOp::max};
-constexpr BinaryOp kPairs[kOutputs] = {BinaryOp::min, BinaryOp::max};
 
 void infer_extremes(InferContext& ctx) {
   if (!is_float(ctx.dtype(0))) ctx.fail("x must be of floats");
@@ -30,16 +27,10 @@ Expr lower_extremes(LowerContext& ctx, int output, const std::vector<Expr>&) {
 void program_extremes(ProgramBuilder& p) {
   const DType dtype = arithmetic_dtype(p.input_dtype(0));
   const Dim count = product(p.input_shape(0));
-  std::vector<Expr> found;
+  const auto element = [&](const Expr& i) { return cast(dtype, p.input(0, {i})); };
+  std::vector<Expr> found;  // in one sweep
   found.reserve(kOutputs);
-  for (const ReduceOp fold : kFolds) found.push_back(p.variable(reduce_identity(fold, dtype)));
-  p.loop(ceil_div(count, Dim(kBlock)), [&](const Expr& block) {
-    const Expr begin = p.let(block * index(kBlock));
-    const Expr end = p.let(binary(BinaryOp::min, begin + index(kBlock), extent(count)));
-    const auto element = [&](const Expr& i) { return cast(dtype, p.input(0, {i})); };
-    for (int i = 0; i < kOutputs; ++i)
-      p.set(found[i], binary(kPairs[i], found[i], p.fold(kFolds[i], Range(begin, end, count), element)));
-  });
+  for (const ReduceOp fold : kFolds) found.push_back(p.fold(fold, count, element));
   for (int i = 0; i < kOutputs; ++i) p.store(i, {}, found[i]);
 }
 

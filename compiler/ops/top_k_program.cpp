@@ -1,8 +1,10 @@
 // TopK as statements. An element becomes a key, an unsigned integer that is the smaller the better the element is; of
 // equal keys the lower position is the better one. A few of a short line: each by a pass, in vectors, over those that
 // are worse than the one before it. Few of many: a heap of the best so far, the worst of them on top, that blocks of
-// elements are compared with at once. Else all are sorted by the digits of their keys, least significant first. Where
-// nobody asks for positions, keys go without them: an element can be told from its key.
+// elements are compared with at once. Up to half of the line: the key of the worst is searched by halving the keys'
+// range, where each step counts elements in vectors, and those up to it are sorted. Else all are sorted by the digits
+// of their keys, least significant first. Where nobody asks for positions, keys go without them: an element can be told
+// from its key.
 #include "compiler/ops/top_k_program.h"
 
 #include "compiler/ops/op_support.h"
@@ -73,14 +75,17 @@ class Selection {
   /// `store` is given ranks, and places or elements.
   void run(const std::function<void(const Expr& rank, const Expr& found)>& store) {
     const Expr is_short = at_most(n_, kShortLine);
-    const Expr few = either(is_short, binary(BinaryOp::less_equal, extent(k_ * Dim(8)), extent(n_)));
+    const Expr few = either(is_short, up_to_one_in(8)), half = up_to_one_in(2);
     items_ = items(k_);
     const auto give = [&](const Items& from) { p_.loop(k_, [&](const Expr& r) { store(r, found(get(from, r))); }); };
     const auto by_heap = [&] {
       p_.branch(less(index(0), extent(k_)), [&] { select_few(); });
       give(items_);
     };
-    const auto by_heap_or_digits = [&] { choose(few, by_heap, [&] { give(sort_all()); }); };
+    const auto by_digits = [&] {
+      choose(half, [&] { give(sort_best()); }, [&] { give(sort_all()); });
+    };
+    const auto by_heap_or_digits = [&] { choose(few, by_heap, by_digits); };
     const bool are_few = k_.is_constant() && k_.constant() <= kFewPasses;
     if (form_ != Form::shared || !are_few) return by_heap_or_digits();
     const auto by_passes = [&] { select_by_passes([&](const Expr& r, const Item& best) { store(r, found(best)); }); };
@@ -94,6 +99,10 @@ class Selection {
 
   static Expr at_most(const Dim& count, int64_t limit) {
     return binary(BinaryOp::less_equal, extent(count), index(limit));
+  }
+  /// Is k at most that part of n?
+  Expr up_to_one_in(int64_t parts) const {
+    return binary(BinaryOp::less_equal, extent(k_ * Dim(parts)), extent(n_));
   }
   /// A branch, of which what is known now leaves one side.
   void choose(const Expr& condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
@@ -212,33 +221,77 @@ class Selection {
                                  : cast(DType::u32, binary(BinaryOp::shift_right, top, constant_int(DType::u64, 32)));
   }
 
-  /// All elements by their keys, in what is returned. Digits in which all keys agree are left out.
+  /// A key that at least k elements do not exceed, and less than k are below, or k. Requires: k > 0.
+  Expr find_worst(const ProgramBuilder::Array& keys) {
+    const Expr low = p_.variable(constant_int(key_dtype_, 0)), high = p_.variable(constant_int(key_dtype_, -1));
+    const Expr one = constant_int(key_dtype_, 1), k = p_.let(cast(DType::i32, extent(k_)));
+    p_.loop_while(less(low, high), [&] {
+      const Expr middle = p_.let(low + binary(BinaryOp::shift_right, high - low, one));
+      const Expr count = count_keys(keys, BinaryOp::less_equal, middle);
+      p_.set(low, select(less(count, k), middle + one, select(equal(count, k), middle, low)));
+      p_.set(high, select(less(count, k), high, middle));
+    });
+    return low;
+  }
+  Expr count_keys(const ProgramBuilder::Array& keys, BinaryOp compare, const Expr& limit) {
+    const Expr one = constant_int(DType::i32, 1), none = constant_int(DType::i32, 0);
+    return p_.fold(ReduceOp::sum, n_,
+                   [&](const Expr& i) { return select(binary(compare, p_.at(keys, i), limit), one, none); });
+  }
+
+  /// The best k by their keys, in what is returned. Requires: at least that many again.
+  Items sort_best() {
+    const ProgramBuilder::Array keys = p_.array(key_dtype_, n_);
+    // What is not among them is overwritten, or stands behind them.
+    const Items best = items(k_ + Dim(1)), other = items(k_);
+    p_.branch(less(index(0), extent(k_)), [&] {
+      p_.each(n_, [&](const Expr& i) { p_.put(keys, i, key(i)); });
+      const Expr worst = find_worst(keys), count = p_.variable(index(0));
+      const Expr ties = p_.variable(extent(k_) - cast(DType::i64, count_keys(keys, BinaryOp::less, worst)));
+      const auto number = [](const Expr& condition) { return select(condition, index(1), index(0)); };
+      p_.loop(n_, [&](const Expr& i) {
+        const Expr here = p_.let(p_.at(keys, i));
+        const Expr is_tie = p_.let(both(equal(here, worst), less(index(0), ties)));
+        put(best, count, item_of(here, i));
+        p_.set(count, count + number(either(less(here, worst), is_tie)));
+        p_.set(ties, ties - number(is_tie));
+      });
+    });
+    return sort(best, other, k_);
+  }
+
+  /// All elements by their keys, in what is returned.
   Items sort_all() {
-    const int digits = wide_ ? 8 : 4;
-    const Items from = items(n_), to = items(n_);
+    const Items all = items(n_), other = items(n_);
+    p_.loop(n_, [&](const Expr& i) { put(all, i, item_of(key(i), i)); });
+    return sort(all, other, n_);
+  }
+
+  /// `count` items in the order of their keys, in what is returned; `other`: memory for as many. Digits in which all
+  /// keys agree are left out.
+  Items sort(const Items& from, const Items& to, const Dim& count) {
+    const int digits = wide_ ? 8 : 4, skipped = form_ == Form::shared ? 4 : 0;
     const ProgramBuilder::Array counts = p_.array(DType::i64, Dim(kDigits * digits));
     p_.each(Dim(kDigits * digits), [&](const Expr& d) { p_.put(counts, d, index(0)); });
-    p_.loop(n_, [&](const Expr& i) {
-      const Expr k = p_.let(key(i));
-      put(from, i, item_of(k, i));
+    p_.loop(count, [&](const Expr& i) {
+      const Expr k = p_.let(p_.at(from.keys, i));
       for (int d = 0; d < digits; ++d) {
-        const Expr slot = p_.let(digit(k, d) + index(d * kDigits));
+        const Expr slot = p_.let(digit(k, d + skipped) + index(d * kDigits));
         p_.put(counts, slot, p_.at(counts, slot) + index(1));
       }
     });
     const Expr swapped = p_.variable(boolean(false));
     for (int d = 0; d < digits; ++d) {
-      const int shift = form_ == Form::shared ? d + 4 : d;
-      const Expr first = p_.let(digit(p_.at(from.keys, index(0)), shift) + index(d * kDigits));
-      p_.branch(binary(BinaryOp::not_equal, p_.at(counts, first), extent(n_)), [&] {
+      const Expr first = p_.let(digit(p_.at(from.keys, index(0)), d + skipped) + index(d * kDigits));
+      p_.branch(binary(BinaryOp::not_equal, p_.at(counts, first), extent(count)), [&] {
         const Expr sum = p_.variable(index(0));
         p_.loop(Dim(kDigits), [&](const Expr& i) {
-          const Expr count = p_.let(p_.at(counts, i + index(d * kDigits)));
+          const Expr here = p_.let(p_.at(counts, i + index(d * kDigits)));
           p_.put(counts, i + index(d * kDigits), sum);
-          p_.set(sum, sum + count);
+          p_.set(sum, sum + here);
         });
-        p_.branch(
-            swapped, [&] { distribute(to, from, counts, d, shift); }, [&] { distribute(from, to, counts, d, shift); });
+        const auto move = [&](const Items& a, const Items& b) { distribute(a, b, counts, count, d, d + skipped); };
+        p_.branch(swapped, [&] { move(to, from); }, [&] { move(from, to); });
         p_.set(swapped, unary(UnaryOp::logical_not, swapped));
       });
     }
@@ -250,8 +303,9 @@ class Selection {
     return cast(DType::i64, binary(BinaryOp::bit_and, shifted, constant_int(k->dtype, kDigits - 1)));
   }
   /// One pass: to the places that `counts` says for digit d.
-  void distribute(const Items& from, const Items& to, const ProgramBuilder::Array& counts, int d, int shift) {
-    p_.loop(n_, [&](const Expr& i) {
+  void distribute(const Items& from, const Items& to, const ProgramBuilder::Array& counts, const Dim& count, int d,
+                  int shift) {
+    p_.loop(count, [&](const Expr& i) {
       const Item item = let(get(from, i));
       const Expr slot = p_.let(digit(item.key, shift) + index(d * kDigits)), place = p_.let(p_.at(counts, slot));
       put(to, place, item);

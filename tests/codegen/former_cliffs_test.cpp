@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "tests/codegen/conv_harness.h"
 #include "tests/codegen/loop_harness.h"
 #include "tests/codegen/window_kernels.h"
 
@@ -181,6 +182,31 @@ TEST(FormerCliffs, PlacesOfAllPlanes) {
                    return x(first) * (f32(1) - t) + x(first + index(1)) * t;
                  }),
       16);
+}
+
+/// Rows of 6 outputs whose number only a run knows: one tile, not two of half the size.
+TEST(FormerCliffs, ConvolutionsOfNarrowOpenRows) {
+  constexpr double kSlowestOpen = 1.35;  // times the same of known extents
+  cpu::ConvCase c = cpu::conv_case(64, 12, 128, 3, 2, 1);
+  c.height = 16;
+  for (const std::string& target : runnable_targets()) {
+    if (target == "x86-64-v3") continue;  // a tile there has 6 pixels, which were one before
+    const cpu::CompiledConv fixed(c, target);
+    c.symbolic_height = c.symbolic_width = true;
+    const cpu::CompiledConv open(c, target);
+    const cpu::ConvData data(c);
+    double shortest[2] = {1e9, 1e9};
+    const auto near = [&] { return shortest[1] < kSlowestOpen * shortest[0]; };
+    for (int turn = 0; turn < 60 || (turn < 3000 && !near()); ++turn)
+      for (int i = 0; i < 2; ++i) {
+        const auto begin = std::chrono::steady_clock::now();
+        (i == 0 ? fixed : open).run(data);
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+        shortest[i] = std::min(shortest[i], taken.count());
+      }
+    EXPECT_TRUE(near()) << target << ": open " << shortest[1] * 1e6 << " us, known " << shortest[0] * 1e6 << " us";
+    c.symbolic_height = c.symbolic_width = false;
+  }
 }
 
 }  // namespace

@@ -158,6 +158,43 @@ TEST(RoundedQuotient, IsThatOfADivision) {
   }
 }
 
+/// The divisor and the zero are read in the run: also divisors that a product with the reciprocal is not exact for.
+TEST(Quantized, ByWhatARunReadsIsWhatItsStepsGive) {
+  for (const std::string& target : runnable_targets())
+    for (const auto [type, low, high] : {std::tuple(DType::i8, -128.0F, 127.0F), std::tuple(DType::u8, 0.0F, 255.0F)}) {
+      const Kernel kernel = map_kernel(
+          "quantized", {{DType::f32, {kBatch}}, {DType::f32, {}}, {type, {}}, {type, {kBatch}}}, [&](const auto& i) {
+            const Expr quotient = binary(BinaryOp::div, load(0, DType::f32, i), load(1, DType::f32, {}));
+            const Expr y = unary(UnaryOp::round_even, quotient) + cast(DType::f32, load(2, type, {}));
+            const Expr least = constant_float(DType::f32, low);
+            return cast(type, select(binary(BinaryOp::greater, y, least), y, least));
+          });
+      const RunnableKernel code(kernel, target);
+      for (const float c : {1.0F, 0.05F, 0.045368254F, 3.7F, 1.9999999F, 0.49999997F, 1e-30F, 1e30F, 1e-42F, -0.5F, 0.0F,
+                            INFINITY, NAN})
+        for (int zero : {0, 3, type == DType::i8 ? -128 : 255}) {
+          std::vector<float> x{INFINITY, -INFINITY, NAN, 0.0F, -0.0F};
+          for (int n = -600; n < 600; ++n) {
+            float at = (static_cast<float>(n) + 0.5F) * c;
+            for (int k = 0; k < 4; ++k) at = std::nextafter(at, -INFINITY);
+            for (int k = 0; k < 8; ++k) x.push_back(at = std::nextafter(at, INFINITY));
+          }
+          while (x.size() < kBatch) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(x.size() * 65537)));
+          std::vector<uint8_t> y(kBatch);
+          float divisor = c;
+          auto offset = static_cast<uint8_t>(zero);
+          code.call({x.data(), &divisor, &offset, y.data()}, {}, 0, code.tasks({}));
+          for (size_t i = 0; i < x.size(); ++i) {
+            const float step = std::nearbyint(x[i] / c) + static_cast<float>(zero);
+            const float exact = std::min(step > low ? step : low, high);
+            const float got =
+                type == DType::i8 ? static_cast<float>(static_cast<int8_t>(y[i])) : static_cast<float>(y[i]);
+            ASSERT_EQ(got, exact) << target << ": " << x[i] << " / " << c << " + " << zero;
+          }
+        }
+    }
+}
+
 /// Beside steps halfway, far beyond the ends, and of infinities and NaN.
 TEST(Quantized, IsWhatItsStepsGive) {
   for (const std::string& target : runnable_targets())

@@ -62,6 +62,20 @@ TEST(Programs, TopKOfAFewOfAShortLine) {
   }
 }
 
+/// Between few and most of a line: up to the key of the worst, of which there may be more than are asked for.
+TEST(Programs, TopKOfUpToHalfOfALine) {
+  for (int64_t largest : {0, 1}) {
+    for (const DType t : {DType::f32, DType::f64, DType::i64, DType::u64, DType::i32, DType::u8, DType::i8, DType::f16}) {
+      const Tensor x = unordered(t, {2, 700}, t == DType::u8 || t == DType::i8 ? 100 : 300);
+      for (int64_t k : {88, 200, 350}) check_top_k(x, k, 1, largest);
+    }
+    for (int64_t k : {100, 257}) {
+      check_top_k(unordered(DType::f32, {3, 515}, 1 << 20), k, 1, largest);  // hardly any equals
+      check_top_k(unordered(DType::f32, {2, 515}, 1), k, 1, largest);        // all equal
+    }
+  }
+}
+
 TEST(Programs, ExtremesOfAllElements) {
   const auto row = [](const char* what, Tensor x) {
     OpCase found = {what, "Extremes", {data(std::move(x))}};
@@ -86,7 +100,7 @@ TEST(Programs, TopKOrdersInfinityAndNanAmongMany) {
   for (int64_t i = 9; i < 600; i += 50) x.set_double(i, i % 100 < 50 ? HUGE_VAL : -HUGE_VAL);
   for (int64_t i = 11; i < 600; i += 50) x.set_double(i, i % 100 < 50 ? 0.0 : -0.0);
   for (int64_t largest : {0, 1})
-    for (int64_t k : {30, 600}) check_top_k(x, k, 0, largest);
+    for (int64_t k : {30, 200, 300, 600}) check_top_k(x, k, 0, largest);
 }
 
 TEST(Programs, RunningSumsAlongAnyAxis) {

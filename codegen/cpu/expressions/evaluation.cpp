@@ -93,6 +93,11 @@ Value* Evaluation::compute(const Expr& e) {
     case ExprKind::cast:
       if (const auto quantization = quantization_of(e))
         return emit_quantized(f_, value(quantization->x), *quantization);
+      if (const auto late = late_quantization_of(e)) {
+        Value *x = value(late->x), *divisor = value(late->divisor), *zero = value(late->zero);
+        const bool is_one = !FunctionBuilder::is_vector(divisor) && !FunctionBuilder::is_vector(zero);
+        if (is_one && FunctionBuilder::is_vector(x)) return emit_quantized(f_, x, divisor, zero, late->dtype);
+      }
       return emit_cast(f_, e->args[0]->dtype, e->dtype, value(e->args[0]));
     case ExprKind::reduce:
       return reduce(*e);

@@ -8,15 +8,17 @@
 namespace gcg::cpu {
 
 using llvm::Value;
+using Values = FunctionBuilder::Values;
 
 namespace {
 
 /// Markstein, "IA-64 and Elementary Functions" (2000): with r = 1 / c rounded and q = x * r rounded, q + (x - q *
 /// c) * r is x / c rounded, unless all bits of c's mantissa are 1. c of moderate size: where x - q * c is not exact,
 /// since it is below the normal numbers, the quotient is below a half.
+constexpr uint32_t kMantissa = 0x7fffff;
+constexpr float kLeast = 0x1p-60F, kMost = 0x1p60F;
 bool corrects(float c) {
-  constexpr uint32_t kMantissa = 0x7fffff;
-  return std::abs(c) > 0x1p-60F && std::abs(c) < 0x1p60F && (std::bit_cast<uint32_t>(c) & kMantissa) != kMantissa;
+  return std::abs(c) > kLeast && std::abs(c) < kMost && (std::bit_cast<uint32_t>(c) & kMantissa) != kMantissa;
 }
 
 struct Ends {
@@ -24,10 +26,39 @@ struct Ends {
 };
 Ends ends_of(DType byte) { return byte == DType::i8 ? Ends{-128, 127} : Ends{0, 255}; }
 
-/// x / c rounded, unless x is infinite.
+/// x / c rounded, unless x is infinite. `negated`: -c.
+Value* emit_quotient(FunctionBuilder& f, Value* x, Value* negated, Value* reciprocal) {
+  Value* near = f.ir().CreateFMul(x, reciprocal);
+  return emit_fma(f, emit_fma(f, near, negated, x), reciprocal, near);
+}
 Value* emit_quotient(FunctionBuilder& f, Value* x, float c) {
-  Value *reciprocal = f.constant_like(x, 1 / c), *near = f.ir().CreateFMul(x, reciprocal);
-  return emit_fma(f, emit_fma(f, near, f.constant_like(x, -c), x), reciprocal, near);
+  return emit_quotient(f, x, f.constant_like(x, -c), f.constant_like(x, 1 / c));
+}
+
+/// corrects(c) of a positive scalar; false: it may be of any kind.
+Value* emit_corrects(FunctionBuilder& f, Value* c) {
+  llvm::IRBuilder<>& ir = f.ir();
+  Value* bits = ir.CreateBitCast(c, ir.getInt32Ty());
+  Value* full = ir.CreateICmpEQ(ir.CreateAnd(bits, kMantissa), ir.getInt32(kMantissa));
+  Value* moderate = ir.CreateAnd(ir.CreateFCmpOGT(c, f.constant_like(c, kLeast)),
+                                 ir.CreateFCmpOLT(c, f.constant_like(c, kMost)));
+  return ir.CreateAnd(moderate, ir.CreateNot(full));
+}
+
+/// Brought to [low, high]; NaN to low.
+Value* emit_between(FunctionBuilder& f, Value* x, Value* low, Value* high) {
+  llvm::IRBuilder<>& ir = f.ir();
+  x = ir.CreateSelect(ir.CreateFCmpOGT(x, low), x, low);
+  return ir.CreateSelect(ir.CreateFCmpOLT(x, high), x, high);
+}
+
+/// The bytes of x rounded, plus `zero`, an i32 like x. The integer is what the last bits of a large float count.
+Value* emit_byte(FunctionBuilder& f, Value* x, Value* zero) {
+  constexpr double kCounts = 0x1.8p23;  // floats from here on are a whole number apart
+  llvm::IRBuilder<>& ir = f.ir();
+  Value* counted = ir.CreateFAdd(x, f.constant_like(x, kCounts));
+  Value* bits = ir.CreateBitCast(counted, zero->getType());
+  return ir.CreateTrunc(ir.CreateAdd(bits, zero), x->getType()->getWithNewType(ir.getInt8Ty()));
 }
 
 /// The operand that is no number of a sum with a number, which is put into `number`; the expression itself otherwise.
@@ -37,16 +68,23 @@ Expr without_addend(const Expr& e, double& number) {
   return e->args[0];
 }
 
-}  // namespace
-
-std::optional<Quantization> quantization_of(const Expr& e) {
-  if (e->kind != ExprKind::cast || (e->dtype != DType::i8 && e->dtype != DType::u8)) return std::nullopt;
+/// The sum that an expression keeps between the ends of its 8-bit type, of NaN the lowest; null: it is another one.
+Expr sum_in_ends(const Expr& e) {
+  if (e->kind != ExprKind::cast || (e->dtype != DType::i8 && e->dtype != DType::u8)) return nullptr;
   const Expr& chosen = e->args[0];
-  if (chosen->dtype != DType::f32 || chosen->kind != ExprKind::select) return std::nullopt;
+  if (chosen->dtype != DType::f32 || chosen->kind != ExprKind::select) return nullptr;
   const Expr &condition = chosen->args[0], &y = chosen->args[1], &low = chosen->args[2];
   if (condition->kind != ExprKind::binary || condition->binary != BinaryOp::greater || condition->args[0] != y ||
       condition->args[1] != low || low->kind != ExprKind::constant || low->number != ends_of(e->dtype).low)
-    return std::nullopt;
+    return nullptr;
+  return y;
+}
+
+}  // namespace
+
+std::optional<Quantization> quantization_of(const Expr& e) {
+  const Expr y = sum_in_ends(e);
+  if (y == nullptr) return std::nullopt;
   Quantization q{nullptr, 1, 0, e->dtype};
   const Expr rounded = without_addend(y, q.zero);
   if (q.zero != std::trunc(q.zero) || std::abs(q.zero) > 255) return std::nullopt;
@@ -60,21 +98,47 @@ std::optional<Quantization> quantization_of(const Expr& e) {
   return q;
 }
 
+std::optional<LateQuantization> late_quantization_of(const Expr& e) {
+  const Expr y = sum_in_ends(e);
+  if (y == nullptr || y->kind != ExprKind::binary || y->binary != BinaryOp::add) return std::nullopt;
+  const Expr &rounded = y->args[0], &zero = y->args[1];
+  if (rounded->kind != ExprKind::unary || rounded->unary != UnaryOp::round_even) return std::nullopt;
+  if (zero->kind != ExprKind::cast || size_of(zero->args[0]->dtype) != 1) return std::nullopt;
+  const Expr& quotient = rounded->args[0];
+  if (quotient->kind != ExprKind::binary || quotient->binary != BinaryOp::div) return std::nullopt;
+  const Expr &x = quotient->args[0], &divisor = quotient->args[1];
+  if (divisor->kind == ExprKind::constant) return std::nullopt;
+  return LateQuantization{x, divisor, zero, e->dtype};
+}
+
 /// What is beyond the ends is brought to them first: a product of an end and the divisor is less than a half from the
-/// end after division. The integer is what the last bits of a large float count.
+/// end after division.
 Value* emit_quantized(FunctionBuilder& f, Value* x, const Quantization& q) {
-  constexpr double kCounts = 0x1.8p23;  // floats from here on are a whole number apart
-  llvm::IRBuilder<>& ir = f.ir();
   const Ends ends = ends_of(q.dtype);
-  Value *low = f.constant_like(x, (ends.low - q.zero) * q.divisor),
-        *high = f.constant_like(x, (ends.high - q.zero) * q.divisor);
-  x = ir.CreateSelect(ir.CreateFCmpOGT(x, low), x, low);  // of NaN, too
-  x = ir.CreateSelect(ir.CreateFCmpOLT(x, high), x, high);
+  x = emit_between(f, x, f.constant_like(x, (ends.low - q.zero) * q.divisor),
+                   f.constant_like(x, (ends.high - q.zero) * q.divisor));
   if (q.divisor != 1) x = emit_quotient(f, x, q.divisor);
-  Value* counted = ir.CreateFAdd(x, f.constant_like(x, kCounts));
-  Value* bits = ir.CreateBitCast(counted, x->getType()->getWithNewType(ir.getInt32Ty()));
-  bits = ir.CreateAdd(bits, llvm::ConstantInt::getSigned(bits->getType(), static_cast<int64_t>(q.zero)));
-  return ir.CreateTrunc(bits, x->getType()->getWithNewType(ir.getInt8Ty()));
+  llvm::Type* ints = x->getType()->getWithNewType(f.ir().getInt32Ty());
+  return emit_byte(f, x, llvm::ConstantInt::getSigned(ints, static_cast<int64_t>(q.zero)));
+}
+
+Value* emit_quantized(FunctionBuilder& f, Value* x, Value* divisor, Value* zero, DType dtype) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const int lanes = FunctionBuilder::lanes_of(x);
+  const Ends ends = ends_of(dtype);
+  Value* low = ir.CreateFSub(f.constant_like(zero, ends.low), zero);
+  Value* high = ir.CreateFSub(f.constant_like(zero, ends.high), zero);
+  const auto all = [&](Value* scalar) { return f.splat(scalar, lanes); };
+  const auto by_product = [&] {
+    Value* reciprocal = ir.CreateFDiv(f.constant_like(divisor, 1), divisor);
+    Value* kept = emit_between(f, x, all(ir.CreateFMul(low, divisor)), all(ir.CreateFMul(high, divisor)));
+    return Values{emit_quotient(f, kept, all(ir.CreateFNeg(divisor)), all(reciprocal))};
+  };
+  const auto by_division = [&] {
+    return Values{emit_between(f, ir.CreateFDiv(x, all(divisor)), all(low), all(high))};
+  };
+  Value* quotient = f.if_else(emit_corrects(f, divisor), by_product, by_division)[0];
+  return emit_byte(f, quotient, all(ir.CreateFPToSI(zero, ir.getInt32Ty())));
 }
 
 std::optional<float> divisor_before_rounding(const Expr& e) {

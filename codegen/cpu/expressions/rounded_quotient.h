@@ -1,4 +1,4 @@
-// Division by a constant where the quotient is rounded to an integer, as elements are quantised.
+// Division by one number where the quotient is rounded to an integer, as elements are quantised.
 #pragma once
 
 #include <optional>
@@ -25,5 +25,16 @@ struct Quantization {
 std::optional<Quantization> quantization_of(const Expr& e);
 /// The same for every x; `x` is q.x.
 llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, const Quantization& q);
+
+/// The same by a divisor and a zero that a run knows.
+struct LateQuantization {
+  Expr x, divisor;
+  Expr zero;  // f32, of an 8-bit integer
+  DType dtype = DType::undefined;  // i8 or u8
+};
+std::optional<LateQuantization> late_quantization_of(const Expr& e);
+/// The same for every x and every divisor as a division gives, which is left out where the divisor allows it. `divisor`
+/// and `zero` are scalars.
+llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, llvm::Value* divisor, llvm::Value* zero, DType dtype);
 
 }  // namespace gcg::cpu

@@ -15,6 +15,8 @@ namespace gcg::cpu {
 
 namespace {
 
+constexpr double kFewLanes = 4;  // of an open extent, as a batch, a quarter of the lanes may be in use
+
 /// A number made of extents, as the count that a mean divides by: the same in all lanes, so computed once and not in a
 /// vector of the extents' width.
 bool is_number_of_extents(const Expr& e) {
@@ -93,16 +95,13 @@ bool reads_own_array(const std::vector<Operand>& operands, const std::vector<Exp
 
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store) {
-  /// Of an open extent, which may be 1, where no access runs along it.
-  constexpr double kOpenExtent = 4;
   double cost = 0.5;
-  bool runs = false;
+  bool scatters = false;
   std::set<std::string> known;  // loads at affine places: rewriting indices copies those inside
   visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
     if (!store && index.size() == 1 && !is_data(index[0]) && !known.insert(concat(operand, " ", key(index[0]))).second)
       return;
     const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
-    runs = runs || (stride && stride->is(1));
     if (stride && stride->is(0))
       cost += store ? HUGE_VAL : 0.1;  // 0: an axis beside it has no points
     else if ((stride && stride->is(1)) || (store && interleaved_store))
@@ -112,9 +111,9 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
     else if (!store && !stride && reads_own_array(operands, index))
       cost += 5;
     else
-      cost += store ? 16 : 10;
+      scatters |= store, cost += store ? 16 : 10;
   });
-  if (!axis.extent.is_constant()) return runs ? cost : kOpenExtent * cost;
+  if (!axis.extent.is_constant()) return scatters ? kFewLanes * cost : cost;
   const double extent = std::max<double>(1, static_cast<double>(axis.extent.constant()));
   return cost * std::ceil(extent / lanes) * lanes / extent;
 }

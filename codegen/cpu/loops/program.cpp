@@ -1,7 +1,7 @@
 // Programs: statements in order, each point of the outer axes one after the other. Variables are slots of the stack
 // frame, which LLVM makes registers; what is said for many points at once is a vector loop.
 #include <algorithm>
-#include <set>
+#include <span>
 
 #include "codegen/cpu/expressions/arithmetic.h"
 #include "codegen/cpu/llvm/emit.h"
@@ -33,7 +33,26 @@ class ProgramEmitter {
 
  private:
   void emit(const Statements& block) {
-    for (const Statement& s : block) emit(s);
+    for (size_t i = 0; i < block.size();) {
+      size_t end = i + 1;
+      while (end < block.size() && is_one_sweep(block[i], block[end])) ++end;
+      if (block[i].kind == Statement::Kind::reduce)
+        emit_reduce(std::span(block).subspan(i, end - i));
+      else
+        emit(block[i]);
+      i = end;
+    }
+  }
+  /// Reductions of values of one size over the same range, of which the second does not read what the first gives.
+  static bool is_one_sweep(const Statement& a, const Statement& b) {
+    if (a.kind != Statement::Kind::reduce || b.kind != a.kind || reads_variable(b.value, a.local)) return false;
+    return size_of(a.value->dtype) == size_of(b.value->dtype) && key(a.begin) == key(b.begin) &&
+           key(a.end) == key(b.end);
+  }
+  static bool reads_variable(const Expr& e, int local) {
+    bool reads = false;
+    visit(e, [&](const ExprNode& n) { reads |= n.kind == ExprKind::local && n.local == local; });
+    return reads;
   }
 
   void emit(const Statement& s) {
@@ -45,7 +64,7 @@ class ProgramEmitter {
         emit_store(s);
         break;
       case Statement::Kind::reduce:
-        emit_reduce(s);
+        emit_reduce({&s, 1});
         break;
       case Statement::Kind::loop:
         f_.for_loop(evaluate(s.begin), evaluate(s.end), f_.i64(1), [&](Value* i) {
@@ -128,22 +147,38 @@ class ProgramEmitter {
       });
   }
 
-  void emit_reduce(const Statement& s) {
-    const StagePlan row = plan(s);
-    const Point point = here(s);
-    const DType dtype = s.value->dtype;
-    Value* total = emit_constant(f_, *reduce_identity(s.reduce, dtype));
-    for (const RowPiece& piece : row_pieces(f_, row, evaluate(s.begin), evaluate(s.end))) {
-      while (FunctionBuilder::lanes_of(total) > piece.lanes) total = emit_halve(f_, s.reduce, dtype, total);
-      total = f_.splat(total, piece.lanes);
-      total = run_piece(f_, piece, {total}, [&](Value* i, Value* mask, const Values& carried) {
-        const Point p = lanes_at(point, s.axis.id, piece.lanes, i, mask);
-        Value* v = f_.splat(exprs_.evaluate(row.stage.value, p), piece.lanes);
-        Value* sum = emit_combine(f_, s.reduce, dtype, carried[0], v);
-        return Values{mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[0])};
-      })[0];
+  /// Elements are read once for all of the reductions, which are over one range.
+  void emit_reduce(std::span<const Statement> sweep) {
+    std::vector<StagePlan> rows;
+    std::vector<Point> points;
+    Values totals;
+    for (const Statement& s : sweep) {
+      rows.push_back(plan(s));
+      points.push_back(here(s));
+      totals.push_back(emit_constant(f_, *reduce_identity(s.reduce, s.value->dtype)));
     }
-    ir_.CreateStore(emit_horizontal(f_, s.reduce, dtype, total), variable(s.local));
+    for (const RowPiece& piece : row_pieces(f_, rows[0], evaluate(sweep[0].begin), evaluate(sweep[0].end))) {
+      for (size_t k = 0; k < sweep.size(); ++k) totals[k] = in_lanes(sweep[k], totals[k], piece.lanes);
+      totals = run_piece(f_, piece, totals, [&](Value* i, Value* mask, const Values& carried) {
+        Values sums;
+        for (size_t k = 0; k < sweep.size(); ++k) {
+          const Point p = lanes_at(points[k], sweep[k].axis.id, piece.lanes, i, mask);
+          Value* v = f_.splat(exprs_.evaluate(rows[k].stage.value, p), piece.lanes);
+          Value* sum = emit_combine(f_, sweep[k].reduce, sweep[k].value->dtype, carried[k], v);
+          sums.push_back(mask == nullptr ? sum : ir_.CreateSelect(mask, sum, carried[k]));
+        }
+        return sums;
+      });
+    }
+    for (size_t k = 0; k < sweep.size(); ++k) {
+      const Statement& s = sweep[k];
+      ir_.CreateStore(emit_horizontal(f_, s.reduce, s.value->dtype, totals[k]), variable(s.local));
+    }
+  }
+  /// Partial results in so many lanes or fewer, as so many.
+  Value* in_lanes(const Statement& s, Value* total, int lanes) {
+    while (FunctionBuilder::lanes_of(total) > lanes) total = emit_halve(f_, s.reduce, s.value->dtype, total);
+    return f_.splat(total, lanes);
   }
 
   FunctionBuilder& f_;

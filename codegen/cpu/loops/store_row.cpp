@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "codegen/cpu/expressions/rounded_quotient.h"
 #include "codegen/cpu/loops/vector_row.h"
 
 namespace gcg::cpu {
@@ -17,6 +18,7 @@ class StoreRowEmitter {
       : f_(f), ir_(f.ir()), exprs_(f), plan_(plan), stage_(plan.stage), point_(point) {}
 
   void emit(Value* begin, Value* end) {
+    for (const Expr& value : plan_.values) read_divisor(value);
     if (plan_.interior) return emit_between_ends(end);
     Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(end, begin), f_.i64(plan_.native));
     if (!plan_.overlaps || plan_.native == 1 || is_false(enough)) return emit_plainly(begin, end);
@@ -41,6 +43,14 @@ class StoreRowEmitter {
     };
     if (auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) return known->isZero() ? otherwise() : then();
     f_.if_else(condition, values(then), values(otherwise));
+  }
+
+  /// The numbers that a row is quantised by are read before it: stores of bytes might change anything.
+  void read_divisor(const Expr& value) {
+    const auto quantization = late_quantization_of(value);
+    if (!quantization || !free_axes(quantization->divisor).empty() || !free_axes(quantization->zero).empty()) return;
+    for (const Expr& e : {quantization->divisor, quantization->zero})
+      point_.known[e.get()] = exprs_.evaluate(e, point_);
   }
 
   void emit_plainly(Value* begin, Value* end) { emit_pieces(plan_.values, begin, end); }
@@ -180,7 +190,7 @@ class StoreRowEmitter {
   ExprEmitter exprs_;
   const StagePlan& plan_;
   const Stage& stage_;
-  const Point& point_;
+  Point point_;
 };
 
 }  // namespace
