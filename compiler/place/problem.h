@@ -44,10 +44,11 @@ struct Value {
 struct Group {
   std::string name;
   std::vector<double> us;            // on each device; kUnsupported where it cannot run
-  std::vector<double> crossing_us;   // longer on each device where another one of its memory made an input; empty: 0
   std::vector<int> weights;          // lie on its device as long as the program lives; shared ones lie there once
   int64_t working_bytes = 0;         // while it runs, besides its inputs and outputs
   std::vector<int> inputs, outputs;  // values, each once
+  /// So much longer on each device where another one of the same memory made an input; empty: 0.
+  std::vector<double> crossing_us = {};
 
   bool runs_on(int device) const { return us[static_cast<size_t>(device)] != kUnsupported; }
 };
