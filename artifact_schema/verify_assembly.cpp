@@ -165,13 +165,21 @@ class AssemblyCheck {
     if (!placed) return failure("it is placed on device ", group.device(), ", which does not support it");
     if (group.peak_bytes() > uint64_t(kMaxExtent) || group.weight_bytes() > uint64_t(kMaxExtent))
       return failure("it needs more bytes than are possible");
-    const auto predicted = span_of(group.predicted());
-    if (Status status = check_elements_aligned(predicted, "its prediction"); !status.ok()) return status;
-    if (Status status = budget_.spend(predicted.size()); !status.ok()) return status;
-    if (!predicted.empty() && predicted.size() != support.size())
-      return failure("it has ", predicted.size(), " predictions for ", support.size(), " devices");
-    for (const double time : predicted)
-      if (Status status = check_number(time, "a prediction"); !status.ok()) return status;
+    if (Status status = check_times(span_of(group.predicted()), support.size(), "predictions", "a prediction");
+        !status.ok())
+      return status;
+    return check_times(span_of(group.crossing()), support.size(), "times of crossing", "a time of crossing");
+  }
+
+  /// None, or one for each device.
+  template <class Times>
+  Status check_times(const Times& times, size_t devices, const char* all, const char* one) {
+    if (Status status = check_elements_aligned(times, one); !status.ok()) return status;
+    if (Status status = budget_.spend(times.size()); !status.ok()) return status;
+    if (!times.empty() && times.size() != devices)
+      return failure("it has ", times.size(), " ", all, " for ", devices, " devices");
+    for (const double time : times)
+      if (Status status = check_number(time, one); !status.ok()) return status;
     return {};
   }
 

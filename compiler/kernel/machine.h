@@ -64,6 +64,8 @@ inline constexpr double kHostCopy = 5, kHostBytes = 2e4;
 /// Between threads of a CPU, in microseconds: waking those that spin and joining them; from one's step to another's
 /// that waits for it; all waiting for all.
 inline constexpr double kThreadFork = 0.7, kThreadHandover = 0.25, kThreadBarrier = 0.3;
+/// Waking a pool that sleeps (measured on virtual machines), in microseconds.
+inline constexpr double kPoolWakes = 25;
 
 /// The row of the target's level: of a GPU that has none the nearest below it; of PTX one that has no more than all
 /// GPUs that run it.

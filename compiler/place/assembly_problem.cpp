@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "artifact_schema/lane_form.h"
 #include "artifact_schema/shape_program.h"
 #include "compiler/ir/dtype.h"
 #include "compiler/kernel/machine.h"
@@ -41,8 +42,6 @@ void check_numbers(const fb::AssemblyT& a) {
   for (size_t v = 0; v < a.values.size(); ++v)
     if (a.values[v]->info == nullptr) fail("assembly: value ", v, " has no type");
 }
-
-constexpr double kPoolWakes = 25;  // us: a sleeping thread of a pool (measured on virtual machines)
 
 /// Of links that nobody described.
 place::Link common_link(const fb::FleetDeviceT& from, const fb::FleetDeviceT& to) {
@@ -170,16 +169,21 @@ bool runs(const place::Problem& problem, const std::vector<int>& order) {
 place::Problem problem_of(const fb::AssemblyT& a, const GroupWeights& weights) {
   check_numbers(a);
   place::Problem p;
-  for (const auto& d : a.devices)
-    p.devices.push_back({d->name, d->memory == 0 ? place::kEnough : static_cast<int64_t>(d->memory),
-                         d->kind == fb::TargetKind::cpu ? kPoolWakes : 0});
+  for (const auto& d : a.devices) {
+    place::Device device{d->name, d->memory == 0 ? place::kEnough : static_cast<int64_t>(d->memory)};
+    if (d->kind == fb::TargetKind::cpu) device.spins_us = 1e-3 * gart::kLaneSpinNs, device.wakes_us = kPoolWakes;
+    p.devices.push_back(std::move(device));
+  }
   p.links = links_of(a);
   for (const auto& g : a.groups) {
     place::Group group;
     group.name = g->name;
     group.us.assign(a.devices.size(), place::kUnsupported);
-    for (size_t i = 0; i < g->support.size(); ++i)
+    if (!g->crossing.empty()) group.crossing_us.resize(a.devices.size());
+    for (size_t i = 0; i < g->support.size(); ++i) {
       group.us[g->support[i]] = i < g->predicted.size() ? g->predicted[i] : 0;
+      if (i < g->crossing.size()) group.crossing_us[g->support[i]] = g->crossing[i];
+    }
     group.working_bytes = static_cast<int64_t>(g->peak_bytes);
     p.groups.push_back(std::move(group));
   }

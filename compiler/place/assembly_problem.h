@@ -34,6 +34,7 @@ void apply(const place::Problem& problem, const place::Placement& placement, gar
 
 /// Operation times by what was measured. Where a group has not run yet it takes what was predicted, times what groups
 /// took longer than predicted on that device, times what this one took longer than the others where it did run.
+/// Likewise what groups take longer whose inputs come from another device, where some ran both ways.
 /// Returns the noise of a run as placed. Throws CompileError for a row whose group or device the assembly does not
 /// have.
 double correct_times(gart::fb::AssemblyT& assembly, const FleetProfile& profile);

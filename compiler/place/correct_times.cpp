@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "compiler/place/assembly_problem.h"
@@ -18,12 +20,6 @@ double median(std::vector<double> values, double none) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-/// How much longer than predicted a group took on a device where it ran.
-struct Ratio {
-  size_t group, device;
-  double times;
-};
-
 template <class Named>
 size_t number_of(const std::vector<Named>& all, const std::string& name, const char* what) {
   for (size_t i = 0; i < all.size(); ++i)
@@ -31,48 +27,99 @@ size_t number_of(const std::vector<Named>& all, const std::string& name, const c
   fail("the profile has a row of ", what, " '", name, "', the artifact has none of that name");
 }
 
-double* predicted_on(fb::GroupT& group, size_t device) {
-  group.predicted.resize(group.support.size());
-  for (size_t i = 0; i < group.support.size(); ++i)
-    if (group.support[i] == device) return &group.predicted[i];
-  return nullptr;
+/// That of the device among `times` of the group; null: it does not run there.
+double* time_on(const fb::GroupT& group, std::vector<double>& times, size_t device) {
+  times.resize(group.support.size());
+  const auto at = std::find(group.support.begin(), group.support.end(), device);
+  return at == group.support.end() ? nullptr : &times[static_cast<size_t>(at - group.support.begin())];
 }
 
-std::vector<Ratio> ratios_of(const fb::AssemblyT& a, const FleetProfile& profile) {
-  std::vector<Ratio> ratios;
+/// Of a group on a device, microseconds; below 0: not measured.
+struct Measured {
+  size_t group, device;
+  double direct = -1;   // with all inputs from there
+  double crossed = -1;  // where another device made one
+
+  bool has_both() const { return direct > 0 && crossed >= 0; }
+  double operation(double crossing) const { return direct >= 0 ? direct : crossed / crossing; }
+};
+
+std::vector<Measured> measured_of(fb::AssemblyT& a, const FleetProfile& profile) {
+  std::map<std::pair<size_t, size_t>, Measured> all;
   for (const GroupMeasurement& m : profile.groups) {
     const size_t g = number_of(a.groups, m.group, "group"), d = number_of(a.devices, m.device, "device");
-    const double* predicted = predicted_on(*a.groups[g], d);
-    if (predicted == nullptr)
+    if (time_on(*a.groups[g], a.groups[g]->predicted, d) == nullptr)
       fail("the profile has group '", m.group, "' on '", m.device, "', which does not support it");
-    if (*predicted > 0) ratios.push_back({g, d, m.operation_us / *predicted});
+    Measured& of = all.try_emplace({g, d}, Measured{g, d}).first->second;
+    (m.crossed ? of.crossed : of.direct) = m.operation_us;
   }
-  return ratios;
+  std::vector<Measured> list;
+  for (const auto& [where, of] : all) list.push_back(of);
+  return list;
 }
 
-}  // namespace
+/// How many times as long groups take where an input comes from another device.
+double typical_crossing(const std::vector<Measured>& measured) {
+  std::vector<double> times;
+  for (const Measured& m : measured)
+    if (m.has_both()) times.push_back(m.crossed / m.direct);
+  return std::max(1.0, median(std::move(times), 1));
+}
 
-double correct_times(fb::AssemblyT& a, const FleetProfile& profile) {
-  const std::vector<Ratio> ratios = ratios_of(a, profile);
+void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured, double crossing) {
   std::vector<std::vector<double>> by_device(a.devices.size()), by_group(a.groups.size());
-  for (const Ratio& r : ratios) by_device[r.device].push_back(r.times);
+  const auto longer = [&](const Measured& m) {  // than predicted
+    const double predicted = *time_on(*a.groups[m.group], a.groups[m.group]->predicted, m.device);
+    return predicted > 0 ? m.operation(crossing) / predicted : 0;
+  };
+  for (const Measured& m : measured)
+    if (const double times = longer(m); times > 0) by_device[m.device].push_back(times);
   std::vector<double> known;
   for (const auto& of : by_device)
     if (!of.empty()) known.push_back(median(of, 1));
   std::vector<double> slower(a.devices.size());  // than predicted; devices that nothing ran on: as the others
   for (size_t d = 0; d < slower.size(); ++d) slower[d] = median(by_device[d], median(known, 1));
-  for (const Ratio& r : ratios)
-    if (slower[r.device] > 0) by_group[r.group].push_back(r.times / slower[r.device]);
+  for (const Measured& m : measured)
+    if (const double times = longer(m); times > 0 && slower[m.device] > 0)
+      by_group[m.group].push_back(times / slower[m.device]);
   for (size_t g = 0; g < a.groups.size(); ++g)
-    for (size_t i = 0; i < a.groups[g]->support.size(); ++i)
-      *predicted_on(*a.groups[g], a.groups[g]->support[i]) *= slower[a.groups[g]->support[i]] * median(by_group[g], 1);
-  double noise = 0;
-  for (const GroupMeasurement& m : profile.groups) {
-    const size_t g = number_of(a.groups, m.group, "group"), d = number_of(a.devices, m.device, "device");
-    *predicted_on(*a.groups[g], d) = m.operation_us;
-    if (a.groups[g]->device == d) noise += m.noise_us * m.noise_us;
+    for (uint32_t d : a.groups[g]->support)
+      *time_on(*a.groups[g], a.groups[g]->predicted, d) *= slower[d] * median(by_group[g], 1);
+  for (const Measured& m : measured)
+    *time_on(*a.groups[m.group], a.groups[m.group]->predicted, m.device) = m.operation(crossing);
+}
+
+/// Groups that never had an input from another device on one: as where they had one, else as the others.
+void correct_crossings(fb::AssemblyT& a, const std::vector<Measured>& measured, double crossing) {
+  std::vector<std::vector<double>> by_group(a.groups.size());
+  for (const Measured& m : measured)
+    if (m.has_both()) by_group[m.group].push_back(m.crossed / m.direct);
+  for (size_t g = 0; g < a.groups.size(); ++g) {
+    const double times = median(by_group[g], crossing);
+    for (uint32_t d : a.groups[g]->support)
+      *time_on(*a.groups[g], a.groups[g]->crossing, d) =
+          std::max(0.0, times - 1) * *time_on(*a.groups[g], a.groups[g]->predicted, d);
   }
-  return profile.run_noise_us > 0 ? profile.run_noise_us : std::sqrt(noise);
+  for (const Measured& m : measured)
+    if (m.crossed >= 0)
+      *time_on(*a.groups[m.group], a.groups[m.group]->crossing, m.device) =
+          std::max(0.0, m.crossed - m.operation(crossing));
+}
+
+}  // namespace
+
+double correct_times(fb::AssemblyT& a, const FleetProfile& profile) {
+  const std::vector<Measured> measured = measured_of(a, profile);
+  const double crossing = typical_crossing(measured);
+  correct_operations(a, measured, crossing);
+  if (std::any_of(measured.begin(), measured.end(), [](const Measured& m) { return m.has_both(); }))
+    correct_crossings(a, measured, crossing);
+  if (profile.run_noise_us > 0) return profile.run_noise_us;
+  double noise = 0;
+  for (const GroupMeasurement& m : profile.groups)
+    if (a.groups[number_of(a.groups, m.group, "group")]->device == number_of(a.devices, m.device, "device"))
+      noise += m.noise_us * m.noise_us;
+  return std::sqrt(noise);
 }
 
 }  // namespace gcg

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "compiler/support/error.h"
@@ -40,15 +41,20 @@ GroupMeasurement measurement(const Json& row) {
   m.noise_us = number_at(row, "noise_us", 0);
   m.begin_us = number_at(row, "begin_us", 0);
   m.runs = static_cast<int64_t>(std::min(number_at(row, "runs", 1), 1e15));
+  if (const auto crossed = row.find("crossed"); crossed != row.end()) {
+    if (!crossed->is_boolean()) fail("'crossed' is neither true nor false");
+    m.crossed = crossed->get<bool>();
+  }
   return m;
 }
 
 void parse_groups(const Json& rows, FleetProfile& profile) {
-  std::set<std::pair<std::string, std::string>> seen;
+  std::set<std::tuple<std::string, std::string, bool>> seen;
   for (const Json& row : rows) {
     try {
       GroupMeasurement m = measurement(row);
-      if (!seen.insert({m.group, m.device}).second) fail("group '", m.group, "' on '", m.device, "' has a row already");
+      if (!seen.insert({m.group, m.device, m.crossed}).second)
+        fail("group '", m.group, "' on '", m.device, "' has a row already");
       profile.groups.push_back(std::move(m));
     } catch (const CompileError& error) {
       fail("groups[", &row - &rows[0], "]: ", error.what());
@@ -58,15 +64,15 @@ void parse_groups(const Json& rows, FleetProfile& profile) {
 
 }  // namespace
 
-const GroupMeasurement* FleetProfile::find(const std::string& group, const std::string& device) const {
+const GroupMeasurement* FleetProfile::find(const std::string& group, const std::string& device, bool crossed) const {
   for (const GroupMeasurement& m : groups)
-    if (m.group == group && m.device == device) return &m;
+    if (m.group == group && m.device == device && m.crossed == crossed) return &m;
   return nullptr;
 }
 
 void FleetProfile::merge(const FleetProfile& later) {
   for (const GroupMeasurement& m : later.groups) {
-    if (const GroupMeasurement* old = find(m.group, m.device))
+    if (const GroupMeasurement* old = find(m.group, m.device, m.crossed))
       groups[static_cast<size_t>(old - groups.data())] = m;
     else
       groups.push_back(m);
@@ -103,7 +109,8 @@ std::string print_fleet_profile(const FleetProfile& profile) {
                       {"idle_us", m.idle_us},
                       {"noise_us", m.noise_us},
                       {"begin_us", m.begin_us},
-                      {"runs", m.runs}});
+                      {"runs", m.runs},
+                      {"crossed", m.crossed}});
   return Json{{"format", kFormat},
               {"artifact", profile.artifact},
               {"run_us", profile.run_us},

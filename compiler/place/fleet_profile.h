@@ -15,6 +15,7 @@ struct GroupMeasurement {
   double noise_us = 0;        // half of what lies between the quartiles of operation_us; 0: not known
   double begin_us = 0;        // of its first call, since the run began
   int64_t runs = 0;           // that were measured, the cold ones left out
+  bool crossed = false;       // in runs where another device made one of its inputs
 };
 
 struct FleetProfile {
@@ -23,15 +24,16 @@ struct FleetProfile {
   double run_noise_us = 0;  // as noise_us
   std::vector<GroupMeasurement> groups;
 
-  /// Null: it never ran there.
-  const GroupMeasurement* find(const std::string& group, const std::string& device) const;
-  /// Takes over what `later` measured: its rows replace those of the same group and device, and its run that of this.
+  /// Null: it never ran there so.
+  const GroupMeasurement* find(const std::string& group, const std::string& device, bool crossed) const;
+  /// Takes over what `later` measured: its rows replace those of the same group and device, crossed or not, and its run
+  /// that of this.
   void merge(const FleetProfile& later);
 };
 
 /// JSON: {"format": "gcc-graph profile 1", "artifact": .., "run_us": .., "run_noise_us": .., "groups": [{"group": ..,
-/// "device": .., "operation_us": .., "idle_us": .., "noise_us": .., "begin_us": .., "runs": ..}]}. `source` is what
-/// messages call the text. Throws CompileError naming the row, the field and what is wrong with it.
+/// "device": .., "operation_us": .., "idle_us": .., "noise_us": .., "begin_us": .., "runs": .., "crossed": ..}]}.
+/// `source` is what messages call the text. Throws CompileError naming the row, the field and what is wrong with it.
 FleetProfile parse_fleet_profile(const std::string& json, const std::string& source);
 std::string print_fleet_profile(const FleetProfile& profile);
 

@@ -82,7 +82,7 @@ class Lanes {
       if (r->since <= soonest && (best == all.end() || r->position < best->position)) best = r;
     const int group = best->group;
     all.erase(best);
-    free_[device] = soonest + problem_.groups[at(group)].us[device];
+    free_[device] = soonest + problem_.operation_us(group, static_cast<int>(device), device_);
     return group;
   }
 

@@ -38,8 +38,9 @@ class Schedule {
     const Group& g = problem_.groups[at(group)];
     double ready = 0;
     for (int v : g.inputs) ready = std::max(ready, arrival(v, device));
-    const double begin = first_gap(device, ready, g.us[at(device)]);
-    return {begin, begin + g.us[at(device)], missing(g, device)};
+    const double us = problem_.operation_us(group, device, device_);
+    const double begin = first_gap(device, ready, us);
+    return {begin, begin + us, missing(g, device)};
   }
 
   void assign(int group, int device) {
@@ -310,6 +311,7 @@ Placement list_schedule(const Problem& problem, const Ranks& ranks, ListRule rul
       for (size_t g = 0; g < rank.size(); ++g) {
         rank[g] = 0;
         for (size_t d = 0; d < devices; ++d) rank[g] += costs[g * devices + d] / static_cast<double>(devices);
+        rank[g] *= ranks.factor(static_cast<int>(g));
       }
       return by_rank(problem, ranks, rank, [&](const Schedule&, int g, int d, const Schedule::Estimate& e) {
         return e.end + costs[at(g) * devices + at(d)];

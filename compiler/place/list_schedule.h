@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "compiler/place/problem.h"
+#include "compiler/place/random.h"
 
 namespace gcg::place {
 
@@ -32,12 +33,16 @@ class Ranks {
   /// Until the group can begin, likewise. Upward and downward together are the length of the longest path through it.
   double downward(int group) const { return downward_[static_cast<size_t>(group)]; }
   const std::vector<int>& by_upward_rank() const { return by_rank_; }
+  /// That a rule multiplies its own ranks by: 1 unless they are disturbed.
+  double factor(int group) const { return factor_[static_cast<size_t>(group)]; }
+  /// Each group's rank larger or smaller by up to `share`.
+  Ranks disturbed(double share, Random& random) const;
 
  private:
   const Problem& problem_;
   double mean_us_ = 0, mean_us_per_byte_ = 0;  // of links
   std::vector<int> topological_, position_, by_rank_;
-  std::vector<double> upward_, downward_;
+  std::vector<double> upward_, downward_, factor_;
 };
 
 /// Weights and the largest live set of a group are reserved on its device. Where nothing is large enough any more the

@@ -5,27 +5,12 @@
 #include <cmath>
 #include <utility>
 
+#include "compiler/place/random.h"
+
 namespace gcg::place {
 namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
-
-/// SplitMix64: the standard library's distributions differ from one library to the next.
-class Random {
- public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-  uint64_t next() {
-    uint64_t z = (state_ += 0x9e3779b97f4a7c15U);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31);
-  }
-  int below(int limit) { return static_cast<int>(next() % static_cast<uint64_t>(limit)); }
-  double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-
- private:
-  uint64_t state_;
-};
 
 class Annealing {
  public:

@@ -46,6 +46,7 @@ void move_to_fleet(fb::AssemblyT& a, const Fleet& fleet) {
     const uint32_t was_on = g->device;
     g->support.clear();
     g->predicted.clear();
+    g->crossing.clear();  // measured of the old fleet
     for (size_t d = 0; d < source.size(); ++d) {
       const auto at = std::find(support.begin(), support.end(), source[d]);
       if (at == support.end()) continue;

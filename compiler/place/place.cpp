@@ -1,6 +1,7 @@
 #include "compiler/place/place.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 
@@ -76,6 +77,18 @@ class Portfolio {
     try_rules(free, ranks_, " with free links");
   }
 
+  /// Which group of about the same rank comes first is a matter of chance, and makes more of a difference than what a
+  /// search then moves.
+  void try_disturbed() {
+    if (size_of(problem_) > kScheduledAgain) return;
+    Random random(options_.seed);
+    for (int i = 0; i < kDisturbed; ++i) {
+      const Ranks ranks = ranks_.disturbed(kShares[static_cast<size_t>(i) % kShares.size()], random);
+      for (const auto& [name, rule] : {std::pair("heft", ListRule::heft), std::pair("peft", ListRule::peft)})
+        try_placement(concat(name, " by disturbed ranks"), list_schedule(problem_, ranks, rule));
+    }
+  }
+
   /// A search from each of the best few candidates. Few groups share the budget. For some, each search has all of it:
   /// which rule comes first there is a matter of ties. Many groups need one long walk.
   void improve() {
@@ -103,6 +116,8 @@ class Portfolio {
  private:
   static constexpr double kReadyAtOnce = 8, kRuleShare = 0.1;
   static constexpr int64_t kScheduledAgain = 10'000;  // size of problems that rules see in other ways, too
+  static constexpr int kDisturbed = 48;
+  static constexpr std::array<double, 4> kShares = {0.01, 0.03, 0.1, 0.3};
   static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
   static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
   static constexpr size_t kStarts = 3, kFew = 40, kSome = 400;
@@ -195,6 +210,7 @@ Placed place(const Problem& problem, const Options& options, const Placement* hi
   Portfolio portfolio(problem, options);
   if (hint != nullptr) portfolio.try_placement("as it was", *hint);
   portfolio.try_all();
+  portfolio.try_disturbed();
   portfolio.improve();
   if (portfolio.best().cost.missing_bytes > 0) {
     result.misfit = explain(problem);

@@ -6,6 +6,20 @@
 
 namespace gcg::place {
 
+double Problem::operation_us(int number, int device, const std::vector<int>& device_of) const {
+  const Group& group = groups[static_cast<size_t>(number)];
+  const double us = group.us[static_cast<size_t>(device)];
+  if (group.crossing_us.empty()) return us;
+  for (int v : group.inputs) {
+    const int producer = values[static_cast<size_t>(v)].producer;
+    if (producer == kCaller) continue;
+    const int from = device_of[static_cast<size_t>(producer)];
+    if (from != device && link(from, device).is_shared_memory())
+      return us + group.crossing_us[static_cast<size_t>(device)];
+  }
+  return us;
+}
+
 std::vector<int> topological_order(const Problem& problem) {
   const auto later = [&](int a, int b) {
     const std::string &x = problem.groups[static_cast<size_t>(a)].name,

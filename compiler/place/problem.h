@@ -17,10 +17,9 @@ inline constexpr int kAnywhere = -1;  // given on every device that reads it, wa
 struct Device {
   std::string name;
   int64_t memory_bytes = kEnough;
-  double wakes_us = 0;  // what a group takes longer for which the device has waited for more than kSpins
+  double spins_us = 0;  // that it looks for more before it sleeps
+  double wakes_us = 0;  // what a group takes longer that had to wake it
 };
-inline constexpr double kSpins =
-    30;  // us that a pool's thread looks for more before it sleeps (runtime/fleet/lane.cpp)
 
 /// From one device to another: transfers one after the other, in the order in which they are ready.
 struct Link {
@@ -28,6 +27,8 @@ struct Link {
   double us = 0;  // of a transfer without bytes
 
   double time(int64_t bytes) const { return us + static_cast<double>(bytes) / bytes_per_us; }
+  /// The devices share their memory, so nothing is sent: who reads fetches it into its caches.
+  bool is_shared_memory() const { return us == 0 && bytes_per_us == std::numeric_limits<double>::infinity(); }
 };
 
 /// Sent once to each device that has readers.
@@ -46,6 +47,8 @@ struct Group {
   std::vector<int> weights;          // lie on its device as long as the program lives; shared ones lie there once
   int64_t working_bytes = 0;         // while it runs, besides its inputs and outputs
   std::vector<int> inputs, outputs;  // values, each once
+  /// So much longer on each device where another one of the same memory made an input; empty: 0.
+  std::vector<double> crossing_us = {};
 
   bool runs_on(int device) const { return us[static_cast<size_t>(device)] != kUnsupported; }
 };
@@ -64,6 +67,8 @@ struct Problem {
   const Link& link(int from, int to) const {
     return links[static_cast<size_t>(from) * devices.size() + static_cast<size_t>(to)];
   }
+  /// Of the group on that device where `device_of` are those of the groups that make its inputs.
+  double operation_us(int group, int device, const std::vector<int>& device_of) const;
 };
 
 /// Which device runs a group, and when its turn is: each device takes its groups in the order of the whole list, which

@@ -32,7 +32,8 @@ Ranks::Ranks(const Problem& problem, double sent)
       topological_(topological_order(problem)),
       position_(problem.groups.size()),
       upward_(problem.groups.size()),
-      downward_(problem.groups.size()) {
+      downward_(problem.groups.size()),
+      factor_(problem.groups.size(), 1) {
   const int devices = problem.device_count();
   int pairs = 0;
   for (int from = 0; from < devices; ++from)
@@ -56,6 +57,16 @@ Ranks::Ranks(const Problem& problem, double sent)
         downward_[at(r)] =
             std::max(downward_[at(r)], downward_[at(g)] + mean_time(problem.groups[at(g)]) + mean_transfer(v));
   by_rank_ = sorted_by(upward_, topological_, position_);
+}
+
+Ranks Ranks::disturbed(double share, Random& random) const {
+  Ranks out = *this;
+  for (size_t g = 0; g < factor_.size(); ++g) {
+    out.factor_[g] = 1 + share * (2 * random.unit() - 1);
+    out.upward_[g] *= out.factor_[g];
+  }
+  out.by_rank_ = sorted_by(out.upward_, topological_, position_);
+  return out;
 }
 
 double Ranks::mean_transfer(int value) const {

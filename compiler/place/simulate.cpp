@@ -143,8 +143,9 @@ bool Simulator::run(const Placement& placement, double most) {
     const int device = placement.device[at(g)];
     double begin = device_free_[at(device)];
     for (int v : group.inputs) begin = std::max(begin, copy_of(v, device).arrival);
-    const double woken = begin > device_free_[at(device)] + kSpins ? problem_.devices[at(device)].wakes_us : 0;
-    const double end = begin + woken + group.us[at(device)];
+    const Device& on = problem_.devices[at(device)];
+    const double woken = begin > device_free_[at(device)] + on.spins_us ? on.wakes_us : 0;
+    const double end = begin + woken + problem_.operation_us(g, device, placement.device);
     if (end + left_[at(g)] > most) {
       share_ = static_cast<double>(position_[at(g)]) / static_cast<double>(placement.order.size());
       return false;

@@ -27,6 +27,7 @@ struct Timeline {
 /// * A device runs one group at a time, in the placement's order, each as soon as the one before it has ended and all
 /// of
 ///   its inputs lie there.
+/// * A group takes longer whose device has slept, and one whose inputs lie in another device's caches.
 /// * A value is sent as soon as its producer has ended (a model's input: at 0), once to each other device that reads or
 ///   wants it. A link serves one transfer at a time, in the order in which they are ready; of one producer's values the
 ///   one whose first reader on the other device comes first, then by number.

@@ -235,13 +235,15 @@ Times Program::times() const {
   Times times;
   const Assembly& assembly = state_->assembly;
   for (uint32_t group = 0; group < assembly.groups.size(); ++group) {
-    for (uint32_t device = 0; device < assembly.devices.size(); ++device) {
-      const Samples samples = state_->monitor.of(group, device);
-      if (samples.count() == 0) continue;
-      const Spread operation = samples.operation();
-      times.groups.push_back({assembly.groups[group].name, assembly.devices[device].name, operation.median,
-                              samples.idle().median, operation.noise, samples.begin().median, samples.count()});
-    }
+    for (uint32_t device = 0; device < assembly.devices.size(); ++device)
+      for (const bool crossed : {false, true}) {
+        const Samples samples = state_->monitor.of(group, device, crossed);
+        if (samples.count() == 0) continue;
+        const Spread operation = samples.operation();
+        times.groups.push_back({assembly.groups[group].name, assembly.devices[device].name, operation.median,
+                                samples.idle().median, operation.noise, samples.begin().median, samples.count(),
+                                crossed});
+      }
   }
   const Samples runs = state_->monitor.runs();
   times.run_us = runs.operation().median;
@@ -339,11 +341,11 @@ std::vector<PartTime> Request::times() const {
   const Assembly& assembly = state_->fleet->assembly;
   if (run.is_under_way() || !run.has_run()) return times;
   for (uint32_t call = 0; call < assembly.calls.size(); ++call) {
-    const auto& [begin_ns, end_ns, idle_ns] = run.call_time(call);
+    const RequestState::CallTime& time = run.call_time(call);
     const uint32_t group = assembly.calls[call].group;
-    if (end_ns > 0)
+    if (time.end_ns > 0)
       times.push_back({call, assembly.groups[group].name, assembly.devices[run.devices()[group]].name,
-                       double(begin_ns) / 1e3, double(end_ns) / 1e3});
+                       double(time.begin_ns) / 1e3, double(time.end_ns) / 1e3, time.crossed});
   }
   return times;
 }

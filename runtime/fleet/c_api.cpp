@@ -136,7 +136,7 @@ size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t 
   for (size_t i = 0; i < last.groups.size() && i < capacity; ++i) {
     const gart::fleet::GroupTime& time = last.groups[i];
     times[i] = {time.group.c_str(), time.device.c_str(), time.operation_us, time.idle_us,
-                time.noise_us,      time.begin_us,       time.runs};
+                time.noise_us,      time.begin_us,       time.runs,         time.crossed};
   }
   return last.groups.size();
 }

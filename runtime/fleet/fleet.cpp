@@ -117,8 +117,9 @@ void FleetState::publish() { placement_ = make_placement(); }
 
 /// Microseconds of a run, measured or else predicted.
 double FleetState::time_of(uint32_t group, uint32_t device) const {
-  const Samples measured = monitor.of(group, device);
-  if (measured.count() > 0) return measured.operation().median;
+  for (const bool crossed : {false, true})
+    if (const Samples measured = monitor.of(group, device, crossed); measured.count() > 0)
+      return measured.operation().median;
   const Group& of = assembly.groups[group];
   const auto at = size_t(std::find(of.support.begin(), of.support.end(), device) - of.support.begin());
   return at < of.predicted.size() ? of.predicted[at] : 0;

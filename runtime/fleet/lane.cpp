@@ -4,14 +4,12 @@
 #include <chrono>
 #include <utility>
 
+#include "artifact_schema/lane_form.h"
 #include "runtime/relax.h"
 
 namespace gart::fleet {
 namespace {
 
-// What a hand-over takes many times. Not longer: where lanes share cores, or have a quota, spinning takes the time of
-// whoever would hand something over.
-constexpr int64_t kSpinNs = 30'000;
 constexpr int kSpinsPerClockRead = 32;
 
 /// For a heap whose first is the oldest.
@@ -73,7 +71,7 @@ Turn& Lane::take() {
 
 /// Returns once something may be in the inbox: spins, then sleeps.
 void Lane::wait_for_more() {
-  for (const int64_t end = now_ns() + kSpinNs; now_ns() < end;) {
+  for (const int64_t end = now_ns() + kLaneSpinNs; now_ns() < end;) {
     for (int i = 0; i < kSpinsPerClockRead; ++i) {
       if (inbox_.load(std::memory_order_relaxed) != nullptr) return;
       relax();

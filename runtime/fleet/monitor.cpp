@@ -30,16 +30,16 @@ Spread Samples::spread(const Ring& ring) const {
 void Monitor::add(const std::vector<GroupSample>& groups, int64_t run_ns) {
   const std::lock_guard lock(mutex_);
   for (const GroupSample& sample : groups) {
-    std::vector<Samples>& place = samples_[sample.group * devices_ + sample.device];
+    std::vector<Samples>& place = samples_[place_of(sample.group, sample.device, sample.crossed)];
     if (place.empty()) place.resize(1);
     place[0].add(sample.times);
   }
   runs_.add({run_ns, 0, 0});
 }
 
-Samples Monitor::of(uint32_t group, uint32_t device) const {
+Samples Monitor::of(uint32_t group, uint32_t device, bool crossed) const {
   const std::lock_guard lock(mutex_);
-  const std::vector<Samples>& place = samples_[group * devices_ + device];
+  const std::vector<Samples>& place = samples_[place_of(group, device, crossed)];
   return place.empty() ? Samples() : place[0];
 }
 

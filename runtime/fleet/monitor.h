@@ -36,23 +36,27 @@ class Samples {
 /// Of one run.
 struct GroupSample {
   uint32_t group = 0, device = 0;
+  bool crossed = false;  // another device made one of its inputs
   Samples::Times times;
 };
 
 class Monitor {
  public:
   /// `on`: does anybody want to know?
-  Monitor(size_t groups, size_t devices, bool on) : on_(on), devices_(devices), samples_(groups * devices) {}
+  Monitor(size_t groups, size_t devices, bool on) : on_(on), devices_(devices), samples_(groups * devices * 2) {}
 
   bool is_on() const { return on_; }
 
   void add(const std::vector<GroupSample>& groups, int64_t run_ns);
-  /// Of group and device.
-  Samples of(uint32_t group, uint32_t device) const;
+  Samples of(uint32_t group, uint32_t device, bool crossed) const;
   Samples runs() const;
   void forget();
 
  private:
+  size_t place_of(uint32_t group, uint32_t device, bool crossed) const {
+    return (group * devices_ + device) * 2 + size_t(crossed);
+  }
+
   const bool on_;
   const size_t devices_;
   mutable std::mutex mutex_;

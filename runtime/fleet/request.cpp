@@ -275,9 +275,17 @@ void RequestState::run_call(Lane& lane, uint32_t index) {
   for (size_t i = 0; i < call.outputs.size(); ++i) take(call.outputs[i], hand.results[i], hand.outputs[i]);
 }
 
+bool RequestState::is_crossed(uint32_t call) const {
+  const std::vector<uint32_t>& inputs = assembly_.calls[call].inputs;
+  return std::any_of(inputs.begin(), inputs.end(), [&](uint32_t value) {
+    const uint32_t maker = assembly_.values[value].maker;
+    return maker != kNone && &lane_of(maker) != &lane_of(call);
+  });
+}
+
 void RequestState::note_time(Lane& lane, uint32_t call, int64_t begin, int64_t end) {
   const int64_t idle = std::max<int64_t>(begin - std::max(lane.idle_since, began_), 0);
-  calls_[call].time = {begin - began_, end - began_, idle};
+  calls_[call].time = {begin - began_, end - began_, idle, is_crossed(call)};
   lane.idle_since = end;
 }
 
@@ -336,11 +344,13 @@ void RequestState::end_one() {
 void RequestState::add_times(int64_t run_ns) {
   for (uint32_t group = 0; group < times_.size(); ++group) {
     if (route_->calls_of_group[group] != assembly_.groups[group].calls) return;
-    times_[group] = {group, placement_->device[group], {}};
+    times_[group] = {group, placement_->device[group], false, {}};
   }
   for (const uint32_t call : route_->calls) {
     const CallTime& time = calls_[call].time;
-    Samples::Times& of = times_[assembly_.calls[call].group].times;
+    GroupSample& sample = times_[assembly_.calls[call].group];
+    Samples::Times& of = sample.times;
+    sample.crossed = sample.crossed || time.crossed;
     of.begin_ns = of.operation_ns == 0 ? time.begin_ns : std::min(of.begin_ns, time.begin_ns);
     of.operation_ns += time.end_ns - time.begin_ns;
     of.idle_ns += time.idle_ns;

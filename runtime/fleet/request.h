@@ -57,6 +57,7 @@ class RequestState final : public Job {
   struct CallTime {
     int64_t begin_ns = 0, end_ns = 0;  // since the run began; both 0: it did not run
     int64_t idle_ns = 0;               // of its lane, before it
+    bool crossed = false;              // another lane made one of its inputs
   };
   /// Of the last run.
   const CallTime& call_time(uint32_t call) const { return calls_[call].time; }
@@ -98,6 +99,7 @@ class RequestState final : public Job {
   OutputBuffer room_for(uint32_t value, const Space* space);
   void take(uint32_t value, const TensorView& result, const OutputBuffer& room);
   void run_call(Lane& lane, uint32_t call);
+  bool is_crossed(uint32_t call) const;
   void note_time(Lane& lane, uint32_t call, int64_t begin, int64_t end);
   void note_failure(const Error& error);
   Lane& lane_of(uint32_t call) const { return *placement_->lane[assembly_.calls[call].group]; }

@@ -301,6 +301,8 @@ INSTANTIATE_TEST_SUITE_P(
               "group 2: support 1 is 2, but there are 2 devices"},
         Wrong{"SameGroup", [](A& a) { a.groups[2]->name = "g1"; }, "group 2: its name occurs twice"},
         Wrong{"Prediction", [](A& a) { a.groups[0]->predicted = {1}; }, "group 0: it has 1 predictions for 2 devices"},
+        Wrong{"Crossing", [](A& a) { a.groups[0]->crossing = {1, 2, 3}; },
+              "group 0: it has 3 times of crossing for 2 devices"},
         Wrong{"BadPrediction", [](A& a) { a.groups[0]->predicted = {1, -1}; },
               "group 0: a prediction is negative or no number"},
         Wrong{"Peak", [](A& a) { a.groups[0]->peak_bytes = ~uint64_t{0}; },

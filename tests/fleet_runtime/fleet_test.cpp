@@ -293,6 +293,8 @@ TEST(Fleet, TimesAreWhatGroupsTook) {
   ASSERT_EQ(times.groups.size(), 2U);
   EXPECT_EQ(times.groups[0].group, "g0");
   EXPECT_EQ(times.groups[1].device, "fake:1");
+  EXPECT_FALSE(times.groups[0].crossed);
+  EXPECT_TRUE(times.groups[1].crossed) << "its input is of the other device";
   EXPECT_EQ(times.groups[0].runs, 7);
   EXPECT_GE(times.groups[0].operation_us, 3000);
   EXPECT_GE(times.groups[1].operation_us, 1000);
@@ -305,6 +307,7 @@ TEST(Fleet, TimesAreWhatGroupsTook) {
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(parts[0].device, "fake:0");
   EXPECT_EQ(parts[1].group, "g1");
+  EXPECT_TRUE(parts[1].crossed);
   EXPECT_GE(parts[0].end_us, parts[0].begin_us + 3000);
   EXPECT_GE(parts[1].begin_us, parts[0].end_us);
   Program(fleet).forget_times();

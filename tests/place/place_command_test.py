@@ -121,6 +121,17 @@ class PlaceCommand(unittest.TestCase):
                     self.assertEqual(before, after, f"section of kind {kind}")
             self.accepted("run", "out.gart", "--random", "1")  # which proves every digest
 
+    def test_inputs_from_another_device_take_longer(self):
+        """The first group would take less on pool:1, and the second one, on pool:0, more then."""
+        first, middle, last = (g["name"] for g in self.groups)
+        row = lambda group, device, us, crossed=False: {"group": group, "device": device, "operation_us": us, "crossed": crossed}
+        for longer, where in ((50, "pool:1"), (900, "pool:0")):
+            rows = [row(first, "pool:0", 1000), row(first, "pool:1", 600), row(middle, "pool:0", 1000), row(middle, "pool:0", 1000 + longer, True),
+                    row(last, "pool:0", 1000), row(last, "pool:1", 9000)]
+            self.write("crossed.json", {"format": "gcc-graph profile 1", "artifact": self.identity(), "groups": rows})
+            self.accepted("place", "model.gart", "--profile", "crossed.json", "-o", "out.gart")
+            self.assertEqual(self.placed("out.gart"), {first: where, middle: "pool:0", last: "pool:0"})
+
     def test_little_gains_move_nothing(self):
         now = list(self.placed("model.gart").values())
         other = "pool:1" if now[0] == "pool:0" else "pool:0"
@@ -149,7 +160,8 @@ class PlaceCommand(unittest.TestCase):
         for change, says in (({"artifact": "0"}, ["another artifact (0"]), ({"format": "x"}, ["the format is 'x'"]),
                              ({"groups": 3}, ["no list 'groups'"]), ({"groups": [{"group": "g0"}]}, ["groups[0]", "no text 'device'"]),
                              ({"groups": [{"group": "zz", "device": "pool:0", "operation_us": 1}]}, ["group 'zz'"]),
-                             ({"groups": [{"group": "g0", "device": "pool:0", "operation_us": -1}]}, ["groups[0]", "-1"])):
+                             ({"groups": [{"group": "g0", "device": "pool:0", "operation_us": -1}]}, ["groups[0]", "-1"]),
+                             ({"groups": [{"group": "g0", "device": "pool:0", "operation_us": 1, "crossed": 1}]}, ["groups[0]", "'crossed'"])):
             self.write("bad.json", {**good, **change})
             self.refused("place", "model.gart", "--profile", "bad.json", "-o", "new.gart", says=says)
         self.accepted("compile", "model.onnx", "-o", "plain.gart")

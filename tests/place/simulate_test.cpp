@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/place/lanes.h"
 #include "tests/place/driver/problem_json.h"
 
 namespace gcg::place {
@@ -29,11 +30,26 @@ TEST(Simulate, ADeviceThatHasWaitedForLongIsWoken) {
     "groups": [{"us": [40, 40]}, {"us": [20, 20]}, {"us": [5, 5]}],
     "values": [{"bytes": 0, "producer": 0, "readers": [1]}, {"bytes": 0, "producer": 1, "readers": [2]}]})");
   EXPECT_EQ(simulate(p, {{0, 1, 0}, {0, 1, 2}}).us, 65);
-  for (Device& d : p.devices) d.wakes_us = 25;
+  for (Device& d : p.devices) d.spins_us = 30, d.wakes_us = 25;
   EXPECT_EQ(simulate(p, {{0, 0, 0}, {0, 1, 2}}).us, 65) << "it always has something to do";
   EXPECT_EQ(simulate(p, {{0, 1, 0}, {0, 1, 2}}).us, 40 + 25 + 20 + 25 + 5) << "a has waited for 45 us";
   p.groups[0].us = {10, 10};
   EXPECT_EQ(simulate(p, {{0, 1, 0}, {0, 1, 2}}).us, 10 + 20 + 5) << "both still spin";
+}
+
+/// 0 on a, 1 and 2 on b: what another device of the same memory made is not in the reader's caches; what it made itself
+/// is.
+TEST(Simulate, WhatReadsAnotherDevicesValueTakesLonger) {
+  Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[0,0],[0,0],[0,0]],
+    "groups": [{"us": [40, 40]}, {"us": [20, 20]}, {"us": [5, 5]}],
+    "values": [{"bytes": 8, "producer": 0, "readers": [1]}, {"bytes": 8, "producer": 1, "readers": [2]}]})");
+  p.groups[1].crossing_us = {1, 3};
+  p.groups[2].crossing_us = {1, 1};
+  EXPECT_EQ(simulate(p, {{0, 0, 0}, {0, 1, 2}}).us, 65);
+  EXPECT_EQ(simulate(p, {{0, 1, 1}, {0, 1, 2}}).us, 68);
+  EXPECT_EQ(as_lanes_run(p, {{0, 1, 1}, {0, 1, 2}}).order, (std::vector<int>{0, 1, 2}));
+  p.links[1].us = 10;
+  EXPECT_EQ(simulate(p, {{0, 1, 1}, {0, 1, 2}}).us, 75) << "the link brings it there";
 }
 
 TEST(Simulate, OneTensorForTwoReadersOfADeviceIsSentOnce) {

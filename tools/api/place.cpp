@@ -23,8 +23,8 @@ To converted(From from) {
   to.run_us = from.run_us;
   to.run_noise_us = from.run_noise_us;
   for (auto& m : from.groups)
-    to.groups.push_back(
-        {std::move(m.group), std::move(m.device), m.operation_us, m.idle_us, m.noise_us, m.begin_us, m.runs});
+    to.groups.push_back({std::move(m.group), std::move(m.device), m.operation_us, m.idle_us, m.noise_us, m.begin_us,
+                         m.runs, m.crossed});
   return to;
 }
 

@@ -40,6 +40,7 @@ typedef struct gart_group_time {
   const char *group, *device; /* live until the next gart_fleet_times on this thread */
   double operation_us, idle_us, noise_us, begin_us;
   int64_t runs;
+  int crossed; /* in runs where another device made one of its inputs */
 } gart_group_time;
 
 typedef struct gart_group_place {

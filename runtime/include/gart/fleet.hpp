@@ -49,12 +49,12 @@ struct LoadOptions {
   /// Names in the file: groups that would run elsewhere run on the one of these that supports them and has the least to
   /// do. Empty: all.
   std::vector<std::string> only = {};
-  int threads = 0;    ///< of each CPU pool; 0: one per core
-  bool spin = true;   ///< as gart::LoadOptions.spin, within each CPU pool
+  int threads = 0;   ///< of each CPU pool; 0: one per core
+  bool spin = true;  ///< as gart::LoadOptions.spin, within each CPU pool
   /// Requests that may be under way at once; a further one's start() waits. 0: two per device. At most 4096.
   int requests = 0;
-  bool blocking = false;                            ///< as gart::LoadOptions.blocking
-  bool monitor = true;                              ///< measure: what times() says
+  bool blocking = false;  ///< as gart::LoadOptions.blocking
+  bool monitor = true;    ///< measure: what times() says
   /// Each request's groups go where they are estimated to end first when it begins, given what the devices have to do
   /// already; groups that `placement` names stay there. A device that has its share of the requests under way is not
   /// given more while another one has not. Needs memory for each group on all devices that support it, as far as it
@@ -79,6 +79,7 @@ struct GroupTime {
   double noise_us = 0;      ///< half of what lies between the quartiles of operation_us
   double begin_us = 0;      ///< of the first of its parts, since the request began
   int64_t runs = 0;
+  bool crossed = false;  ///< in requests where another device made one of its inputs
 };
 struct Times {
   std::vector<GroupTime> groups;  ///< those that ran
@@ -92,6 +93,7 @@ struct PartTime {
   uint32_t call = 0;
   std::string group, device;
   double begin_us = 0, end_us = 0;
+  bool crossed = false;  ///< another device made one of its inputs
 };
 
 namespace detail {

@@ -30,7 +30,7 @@ UNDER_WAY, LOADS = 4, 4
 
 def compile_for_pools(source, cache, cut):
     """The artifact of a model for two pools of one core each, and its inputs."""
-    from model_check import compile_model
+    from model_check import compile_once
     from model_inputs import make_inputs
     cores = sorted(os.sched_getaffinity(0))
     if len(cores) < 2:
@@ -42,10 +42,7 @@ def compile_for_pools(source, cache, cut):
     with open(fleet, "w") as f:
         json.dump({"devices": [{"name": f"pool:{i}", "kind": "cpu", "cores": [cores[i]]} for i in range(2)]}, f)
     feeds, dims = make_inputs(source, SYMBOLS)
-    made_of = max(map(os.path.getmtime, (source, os.environ["GCC_GRAPH"])))
-    if not os.path.exists(artifact) or os.path.getmtime(artifact) < made_of:
-        compile_model(source, artifact, "--fleet", fleet, "--cut", cut, *dims)
-    return artifact, feeds
+    return compile_once(source, artifact, "--fleet", fleet, "--cut", cut, *dims), feeds
 
 
 def least_run(request, seconds):

@@ -76,7 +76,7 @@ class Bench {
 Json groups_of(const gart::fleet::Times& times) {
   Json groups = Json::object();
   for (const gart::fleet::GroupTime& time : times.groups)
-    groups[time.group + " on " + time.device] = {
+    groups[time.group + " on " + time.device + (time.crossed ? ", crossed" : "")] = {
         {"operation_us", time.operation_us}, {"idle_us", time.idle_us}, {"runs", time.runs}};
   return groups;
 }

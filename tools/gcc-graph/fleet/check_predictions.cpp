@@ -15,7 +15,9 @@ namespace gcg::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kRounds = 5;
+constexpr int kRounds = 20;  // what disturbs a machine lasts longer than a turn
+constexpr int kTries = 100;
+constexpr size_t kTwice = 3;  // placements that are loaded and measured twice: how far runs are from runs
 
 using gcc_graph::Placement;
 using gcc_graph::Placing;
@@ -23,6 +25,19 @@ using gcc_graph::Placing;
 Placement all_on(const Placing& placing, Placement placement, int device) {
   for (size_t g = 0; g < placement.device.size(); ++g)
     if (placing.runs_on(static_cast<int>(g), device)) placement.device[g] = device;
+  return placement;
+}
+
+/// Each group on the next device: what follows another one reads what that has made.
+Placement in_turn(const Placing& placing, Placement placement, int first) {
+  const int count = static_cast<int>(placing.devices().size());
+  int next = first;
+  for (int group : placement.order) {
+    int tries = 0;
+    while (!placing.runs_on(group, next) && ++tries < count) next = (next + 1) % count;
+    placement.device[static_cast<size_t>(group)] = next;
+    next = (next + 1) % count;
+  }
   return placement;
 }
 
@@ -37,6 +52,37 @@ Placement anywhere(const Placing& placing, Placement placement, std::mt19937& ra
   return placement;
 }
 
+/// All on each device, and in turn from each on: so each group is measured with its inputs from there and from
+/// elsewhere.
+std::vector<Placement> profiled_placements(const Placing& placing) {
+  std::vector<Placement> all;
+  for (int d = 0; d < static_cast<int>(placing.devices().size()); ++d) {
+    all.push_back(all_on(placing, placing.placement(), d));
+    all.push_back(in_turn(placing, placing.placement(), d));
+  }
+  return all;
+}
+
+/// Random ones that are not among `others`; fewer than `count` where hardly any are left.
+std::vector<Placement> random_placements(const Placing& placing, const std::vector<Placement>& others, int count) {
+  std::mt19937 random(1);
+  std::vector<Placement> found;
+  for (int tries = 0; static_cast<int>(found.size()) < count && tries < kTries * count; ++tries) {
+    Placement p = anywhere(placing, placing.placement(), random);
+    if (std::none_of(others.begin(), others.end(), [&](const Placement& o) { return o.device == p.device; }))
+      found.push_back(std::move(p));
+  }
+  return found;
+}
+
+std::vector<PlacedRuns::Least> measure_in_turn(std::deque<PlacedRuns>& runs, double seconds) {
+  std::vector<PlacedRuns::Least> least(runs.size());
+  for (int round = 0; round < kRounds; ++round)
+    for (size_t i = 0; i < runs.size(); ++i)
+      least[i] = runs[i].least(seconds / kRounds / static_cast<double>(runs.size()), std::move(least[i]));
+  return least;
+}
+
 }  // namespace
 
 Json check_predictions(const std::string& path, const RunOnFleet& fleet, const InputOptions& inputs, double seconds,
@@ -44,38 +90,35 @@ Json check_predictions(const std::string& path, const RunOnFleet& fleet, const I
   const MappedArtifact artifact(path);
   if (artifact.view().assembly().empty()) fail(path, ": there is no assembly in it; compile with --fleet makes one");
   Placing placing = placing_of(artifact.view());
-  const Placement placed = placing.placement();
-  const int devices = static_cast<int>(placing.devices().size());
-  std::mt19937 random(1);
-  std::vector<Placement> placements;
-  for (int d = 0; d < devices; ++d) placements.push_back(all_on(placing, placed, d));
-  for (int i = 0; i < count; ++i) placements.push_back(anywhere(placing, placed, random));
+  const std::vector<Placement> profiled = profiled_placements(placing);
+  std::vector<Placement> placements = random_placements(placing, profiled, count);
+  placements.insert(placements.begin(), profiled.begin(), profiled.end());
+  const size_t once = placements.size(), twice = std::min(kTwice, once - profiled.size());
+  for (size_t i = 0; i < twice; ++i) placements.push_back(Placement(placements[profiled.size() + i]));
   std::deque<PlacedRuns> runs;
   for (const Placement& p : placements) runs.emplace_back(path, fleet, inputs, places_of(placing, p));
-  std::vector<PlacedRuns::Least> least(placements.size());
-  for (int round = 0; round < kRounds; ++round)
-    for (size_t i = 0; i < runs.size(); ++i)
-      least[i] = runs[i].least(seconds / kRounds / static_cast<double>(runs.size()), std::move(least[i]));
+  const std::vector<PlacedRuns::Least> least = measure_in_turn(runs, seconds);
   gcc_graph::FleetProfile profile;
-  for (size_t d = 0; d < static_cast<size_t>(devices); ++d)
+  for (size_t i = 0; i < profiled.size(); ++i)
     profile = gcc_graph::merged(
-        profile, profile_of(artifact_identity(artifact.view()), {least[d].groups, least[d].run_us, 0, 1}));
+        profile, profile_of(artifact_identity(artifact.view()), {least[i].groups, least[i].run_us, 0, 1}));
   placing.correct(profile);
   Json out = {{"artifact", path},
               {"groups", placing.groups().size()},
               {"profiled", Json::array()},
               {"placements", Json::array()}};
   std::vector<double> errors;
-  for (size_t i = 0; i < placements.size(); ++i) {
+  for (size_t i = 0; i < once; ++i) {
     const double predicted = placing.predict(placements[i]);
     const double error = std::abs(predicted - least[i].run_us) / least[i].run_us;
-    const bool is_profiled = i < static_cast<size_t>(devices);
+    const bool is_profiled = i < profiled.size();
     if (!is_profiled) errors.push_back(error);
     out[is_profiled ? "profiled" : "placements"].push_back({{"predicted_us", predicted},
                                                             {"measured_us", least[i].run_us},
                                                             {"error", error},
                                                             {"groups", places_json(placing, placements[i])}});
   }
+  for (size_t i = 0; i < twice; ++i) out["placements"][i]["again_us"] = least[once + i].run_us;
   std::sort(errors.begin(), errors.end());
   out["median_error"] = errors.empty() ? 0 : errors[errors.size() / 2];
   return out;

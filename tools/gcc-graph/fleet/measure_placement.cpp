@@ -30,10 +30,9 @@ PlacedRuns::PlacedRuns(const std::string& artifact, const RunOnFleet& fleet, con
 
 /// Calls `ran` after each run.
 template <class Ran>
-void PlacedRuns::run_for(double seconds, const Ran& ran) {
-  constexpr int kLeastRuns = 10;
+void PlacedRuns::run_for(double seconds, int least_runs, const Ran& ran) {
   const auto start = Clock::now();
-  for (int runs = 0; runs < kLeastRuns || std::chrono::duration<double>(Clock::now() - start).count() < seconds;
+  for (int runs = 0; runs < least_runs || std::chrono::duration<double>(Clock::now() - start).count() < seconds;
        ++runs) {
     value_or_throw(request_.run());
     ran();
@@ -42,12 +41,12 @@ void PlacedRuns::run_for(double seconds, const Ran& ran) {
 
 gart::fleet::Times PlacedRuns::measure(double seconds) {
   program_.forget_times();
-  run_for(seconds, [] {});
+  run_for(seconds, 10, [] {});
   return program_.times();
 }
 
 PlacedRuns::Least PlacedRuns::least(double seconds, Least known) {
-  run_for(seconds, [&] {
+  run_for(seconds, 2, [&] {
     const std::vector<gart::fleet::PartTime> parts = request_.times();
     double end_us = 0;
     for (const gart::fleet::PartTime& part : parts) end_us = std::max(end_us, part.end_us);
@@ -57,9 +56,10 @@ PlacedRuns::Least PlacedRuns::least(double seconds, Least known) {
       const auto same = std::find_if(known.groups.begin(), known.groups.end(),
                                      [&](const gart::fleet::GroupTime& t) { return t.group == part.group; });
       if (same == known.groups.end())
-        known.groups.push_back({part.group, part.device, part.end_us - part.begin_us, 0, 0, part.begin_us, 1});
+        known.groups.push_back(
+            {part.group, part.device, part.end_us - part.begin_us, 0, 0, part.begin_us, 1, part.crossed});
       else
-        same->operation_us += part.end_us - part.begin_us;
+        same->operation_us += part.end_us - part.begin_us, same->crossed = same->crossed || part.crossed;
     }
   });
   return known;

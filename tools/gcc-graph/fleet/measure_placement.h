@@ -29,12 +29,12 @@ class PlacedRuns {
     double run_us = 0;                           // 0: there was no run
     std::vector<gart::fleet::GroupTime> groups;  // of that run
   };
-  /// Likewise; the run that took least, as on a machine of its own, or `known` if that took less.
+  /// Likewise, two at least; the run that took least, as on a machine of its own, or `known` if that took less.
   Least least(double seconds, Least known);
 
  private:
   template <class Ran>
-  void run_for(double seconds, const Ran& ran);
+  void run_for(double seconds, int least_runs, const Ran& ran);
 
   const gart::fleet::Program program_;
   const NamedTensors inputs_;

@@ -163,7 +163,7 @@ gcc_graph::FleetProfile profile_of(const std::string& identity, const gart::flee
   profile.run_us = times.run_us;
   profile.run_noise_us = times.run_noise_us;
   for (const gart::fleet::GroupTime& t : times.groups)
-    profile.groups.push_back({t.group, t.device, t.operation_us, t.idle_us, t.noise_us, t.begin_us, t.runs});
+    profile.groups.push_back({t.group, t.device, t.operation_us, t.idle_us, t.noise_us, t.begin_us, t.runs, t.crossed});
   return profile;
 }
 

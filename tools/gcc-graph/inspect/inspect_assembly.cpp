@@ -160,7 +160,8 @@ void print_group(const Json& g) {
   if (!g.contains("measured")) return;
   for (const auto& m : g["measured"])
     std::cout << "    measured from " << std::fixed << std::setprecision(1) << m["begin_us"].get<double>()
-              << " us on: " << m["operation_us"].get<double>() << " us on " << str(m["device"]) << ", which waited "
+              << " us on: " << m["operation_us"].get<double>() << " us on " << str(m["device"])
+              << (m["crossed"].get<bool>() ? " with inputs from another device" : "") << ", which waited "
               << m["idle_us"].get<double>() << " us before\n"
               << std::defaultfloat;
 }
@@ -202,7 +203,8 @@ void add_measurements(const gcc_graph::FleetProfile& profile, Json& report) {
                                      {"begin_us", m.begin_us},
                                      {"operation_us", m.operation_us},
                                      {"idle_us", m.idle_us},
-                                     {"runs", m.runs}});
+                                     {"runs", m.runs},
+                                     {"crossed", m.crossed}});
   }
 }
 

@@ -30,7 +30,7 @@ class _Options(ctypes.Structure):
 
 class _GroupTime(ctypes.Structure):
     _fields_ = [("group", ctypes.c_char_p), ("device", ctypes.c_char_p), ("operation_us", ctypes.c_double), ("idle_us", ctypes.c_double),
-                ("noise_us", ctypes.c_double), ("begin_us", ctypes.c_double), ("runs", ctypes.c_int64)]
+                ("noise_us", ctypes.c_double), ("begin_us", ctypes.c_double), ("runs", ctypes.c_int64), ("crossed", ctypes.c_int)]
 
 
 class _GroupPlace(ctypes.Structure):

@@ -20,6 +20,7 @@ struct GroupMeasurement {
   double noise_us = 0;        ///< half of what lies between the quartiles of operation_us; 0: not known
   double begin_us = 0;        ///< of its first call, since the run began
   int64_t runs = 0;           ///< that were measured, the cold ones left out
+  bool crossed = false;       ///< in runs where another device made one of its inputs
 };
 
 /// What `gcc-graph run|bench --monitor` writes.
@@ -32,7 +33,7 @@ struct FleetProfile {
 /// Throws Error naming the row, the field and what is wrong with it; `source` is what it calls the text.
 GCC_GRAPH_API FleetProfile parse_fleet_profile(const std::string& json, const std::string& source);
 GCC_GRAPH_API std::string print_fleet_profile(const FleetProfile& profile);
-/// Both: rows of `later` replace those of the same group and device, and its run that of `earlier`.
+/// Both: rows of `later` replace those of the same group and device, crossed or not, and its run that of `earlier`.
 GCC_GRAPH_API FleetProfile merged(const FleetProfile& earlier, const FleetProfile& later);
 
 /// Of a group: which weights, by any number that equal ones share, and their bytes.
