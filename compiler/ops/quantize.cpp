@@ -252,14 +252,15 @@ void upgrade_qlinear_conv(UpgradeContext& ctx) {
 }
 
 /// An operator that is only ever met in a model.
-constexpr OpDef written(const char* name, int since, int min_inputs, int max_inputs, InputTypes types,
-                        void (*upgrade)(UpgradeContext&)) {
+constexpr OpDef written(const char* name, int since, int min_inputs, int max_inputs, DeclaredTypes types,
+                        DeclaredTypes results, void (*upgrade)(UpgradeContext&)) {
   return {.name = name,
           .since = since,
           .min_inputs = min_inputs,
           .max_inputs = max_inputs,
-          .max_outputs = 3,
+          .max_outputs = results.count(),
           .types = types,
+          .results = results,
           .kind = OpKind::opaque,
           .upgrade = upgrade};
 }
@@ -282,7 +283,8 @@ constinit const OpDef op_QuantizeLinear{.name = "QuantizeLinear",
                                         .since = 10,
                                         .min_inputs = 2,
                                         .max_inputs = 3,
-                                        .types = {Types::to_quantize, Types::to_quantize, Types::quantized},
+                                        .types = {Types::to_quantize, Types::to_quantize, Types::rounded},
+                                        .results = {Types::rounded},
                                         .kind = OpKind::pointwise,
                                         .traits = {.narrow = Narrow::no},
                                         .infer = infer_quantize,
@@ -293,20 +295,21 @@ constinit const OpDef op_DequantizeLinear{.name = "DequantizeLinear",
                                           .min_inputs = 2,
                                           .max_inputs = 3,
                                           .types = {Types::quantized, Types::floats, Types::as_first},
+                                          .results = {Types::floats},
                                           .kind = OpKind::pointwise,
                                           .traits = {.cost = Cost::cheap, .narrow = Narrow::no},
                                           .infer = infer_dequantize,
                                           .lower = lower_dequantize,
                                           .reference = reference_dequantize};
-constinit const OpDef op_DynamicQuantizeLinear =
-    written("DynamicQuantizeLinear", 11, 1, 1, {Types::floats}, upgrade_dynamic_quantize);
+constinit const OpDef op_DynamicQuantizeLinear = written("DynamicQuantizeLinear", 11, 1, 1, {Types::floats},
+                                                         {Types::u8, Types::f32, Types::u8}, upgrade_dynamic_quantize);
 constinit const OpDef op_QLinearMatMul = written(
     "QLinearMatMul", 10, 8, 8,
     {Types::bytes, Types::floats, Types::bytes, Types::bytes, Types::floats, Types::bytes, Types::floats, Types::bytes},
-    upgrade_qlinear_matmul);
+    {Types::bytes}, upgrade_qlinear_matmul);
 constinit const OpDef op_QLinearConv = written("QLinearConv", 10, 8, 9,
                                                {Types::bytes, Types::floats, Types::bytes, Types::bytes, Types::floats,
                                                 Types::bytes, Types::floats, Types::bytes, Types::integers},
-                                               upgrade_qlinear_conv);
+                                               {Types::bytes}, upgrade_qlinear_conv);
 
 }  // namespace gcg
