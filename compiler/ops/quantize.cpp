@@ -12,6 +12,7 @@
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/small_types.h"
+#include "compiler/ops/upgrade.h"
 
 namespace gcg {
 namespace {
@@ -194,26 +195,6 @@ std::vector<Tensor> reference_dequantize(ReferenceContext& ctx) {
 
 ValueId to_type(NodeBuilder& b, ValueId x, DType type) {
   return b.node("Cast", {x}, {{"to", static_cast<int64_t>(dtype_to_onnx(type))}});
-}
-
-/// The node computes op(inputs) on its first output.
-void become(UpgradeContext& ctx, const char* name, std::vector<ValueId> inputs,
-            std::map<std::string, Attribute> attributes = {}) {
-  ctx.node.op = &op(name);
-  ctx.node.inputs = std::move(inputs);
-  ctx.node.attributes = std::move(attributes);
-  ctx.node.outputs.resize(1);
-}
-
-/// `value` under the id that the node's output `i` has, where somebody asked for it.
-void give_output(UpgradeContext& ctx, size_t i, ValueId value) {
-  if (i >= ctx.node.outputs.size() || !ctx.node.outputs[i].valid()) return;
-  Node node;
-  node.op = &op("Identity");
-  node.name = ctx.node.name;
-  node.inputs = {value};
-  node.outputs = {ctx.node.outputs[i]};
-  ctx.graph.add_node(std::move(node));
 }
 
 void upgrade_dynamic_quantize(UpgradeContext& ctx) {
