@@ -90,6 +90,7 @@ constexpr OpDef arg_reduce_op(const char* name) {
           .min_inputs = 1,
           .max_inputs = 1,
           .types = {Types::numbers},
+          .results = {Types::i64},
           .kind = OpKind::reduction,
           .infer = infer_arg_reduce,
           .lower = lower_arg_reduce<largest>,

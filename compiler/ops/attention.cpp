@@ -222,6 +222,7 @@ constinit const OpDef op_Attention{.name = "Attention",
                                    .max_outputs = 4,
                                    .types = {Types::floats, Types::as_first, Types::as_first, Types::any,
                                              Types::as_first, Types::as_first, Types::integers},
+                                   .results = {Types::as_first, Types::as_second, Types::as_third, Types::as_first},
                                    .kind = OpKind::opaque,
                                    .infer = infer_attention,
                                    .reference = reference_attention};

@@ -3,9 +3,11 @@
 #include <cmath>
 
 #include "compiler/ir/small_float.h"
+#include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
 #include "compiler/ops/small_types.h"
+#include "compiler/ops/upgrade.h"
 
 namespace gcg {
 namespace {
@@ -109,7 +111,30 @@ std::vector<Tensor> reference_identity(ReferenceContext& ctx) { return {*ctx.inp
 
 // ---- Dropout: the identity when not training, and a mask that keeps everything
 
+bool is_false(const Graph& graph, ValueId v) {
+  const TensorRef& constant = graph.value(v).constant;
+  return constant && constant->elements() == 1 && constant->at_int(0) == 0;
+}
+
+/// In training: x / (1 - ratio) where a random number is at least the ratio, else 0. Out of it the ratio counts as 0.
+void drop_at_random(UpgradeContext& ctx) {
+  NodeBuilder b(ctx.graph, ctx.node.name);
+  const std::vector<ValueId> in = ctx.node.inputs;
+  const std::map<std::string, Attribute> to_f32 = {{"to", int64_t{dtype_to_onnx(DType::f32)}}};
+  const ValueId given = in[1].valid() ? b.node("Cast", {in[1]}, to_f32) : b.scalar(DType::f32, 0.5);
+  const ValueId ratio = b.multiply(given, b.node("Cast", {in[2]}, to_f32));
+  std::map<std::string, Attribute> drawn = {{"dtype", int64_t{dtype_to_onnx(DType::f32)}}};
+  if (ctx.node.has_attribute("seed")) drawn["seed"] = static_cast<double>(ctx.node.int_attribute("seed", 0));
+  const ValueId keeps = b.node("GreaterOrEqual", {b.node("RandomUniformLike", {in[0]}, drawn), ratio});
+  const ValueId scale = b.node("Reciprocal", {b.subtract(b.scalar(DType::f32, 1), ratio)});
+  const ValueId zero = b.node("CastLike", {b.scalar(DType::f32, 0), in[0]});
+  give_output(ctx, 1, keeps);
+  become(ctx, "Where", {keeps, b.multiply(in[0], b.node("CastLike", {scale, in[0]})), zero});
+}
+
 void upgrade_dropout(UpgradeContext& ctx) {
+  if (ctx.node.inputs.size() > 2 && ctx.node.inputs[2].valid() && !is_false(ctx.graph, ctx.node.inputs[2]))
+    return drop_at_random(ctx);
   if (ctx.version < 7 && ctx.node.int_attribute("is_test", 0) == 0)
     fail_node(ctx.node, "without is_test=1 it drops elements at random, which is for training");
   ctx.node.attributes.erase("is_test");
@@ -145,6 +170,7 @@ constinit const OpDef op_Cast{.name = "Cast",
                               .since = 6,
                               .min_inputs = 1,
                               .max_inputs = 1,
+                              .results = {Types::any},
                               .kind = OpKind::pointwise,
                               .traits = {.cost = Cost::cheap, .narrow = Narrow::no},
                               .infer = infer_cast,
@@ -155,6 +181,7 @@ constinit const OpDef op_BitCast{.name = "BitCast",
                                  .since = 26,
                                  .min_inputs = 1,
                                  .max_inputs = 1,
+                                 .results = {Types::any},
                                  .kind = OpKind::view,
                                  .traits = {.narrow = Narrow::no},
                                  .infer = infer_bit_cast,
@@ -164,6 +191,7 @@ constinit const OpDef op_CastLike{.name = "CastLike",
                                   .since = 15,
                                   .min_inputs = 2,
                                   .max_inputs = 2,
+                                  .results = {Types::as_second},
                                   .kind = OpKind::pointwise,
                                   .traits = {.cost = Cost::cheap, .narrow = Narrow::no},
                                   .infer = infer_cast_like,
@@ -183,6 +211,7 @@ constinit const OpDef op_Dropout{.name = "Dropout",
                                  .max_inputs = 3,
                                  .max_outputs = 2,
                                  .types = {Types::any, Types::floats, Types::booleans},
+                                 .results = {Types::as_first, Types::booleans},
                                  .kind = OpKind::pointwise,
                                  .upgrade = upgrade_dropout,
                                  .infer = infer_dropout,

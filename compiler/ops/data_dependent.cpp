@@ -167,6 +167,7 @@ constinit const OpDef op_NonZero{.name = "NonZero",
                                  .since = 9,
                                  .min_inputs = 1,
                                  .max_inputs = 1,
+                                 .results = {Types::i64},
                                  .infer = infer_non_zero,
                                  .reference = reference_non_zero};
 constinit const OpDef op_Unique{.name = "Unique",
@@ -175,6 +176,7 @@ constinit const OpDef op_Unique{.name = "Unique",
                                 .max_inputs = 1,
                                 .max_outputs = 4,
                                 .types = {Types::numbers_and_bool},
+                                .results = {Types::as_first, Types::i64},
                                 .infer = infer_unique,
                                 .reference = reference_unique};
 

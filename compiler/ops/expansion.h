@@ -56,7 +56,7 @@ struct ExpandedOp {
 void infer_expansion(InferContext& ctx);
 
 constexpr ExpandedOp expanded(const char* name, const char* domain, int since, int min_inputs, int max_inputs,
-                              InputTypes types, Expand expand, int max_outputs = 1,
+                              DeclaredTypes types, Expand expand, int max_outputs = 1,
                               void (*infer)(InferContext&) = infer_expansion) {
   return {{.name = name,
            .domain = domain,
@@ -68,6 +68,12 @@ constexpr ExpandedOp expanded(const char* name, const char* domain, int since, i
            .kind = OpKind::opaque,
            .infer = infer},
           expand};
+}
+
+/// The same with results of other types than its first input's.
+constexpr ExpandedOp giving(DeclaredTypes results, ExpandedOp op) {
+  op.def.results = results;
+  return op;
 }
 
 /// How an operator is written as others; null if it is not.

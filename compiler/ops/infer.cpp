@@ -1,7 +1,9 @@
 #include "compiler/ops/infer.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
+#include <string_view>
 
 #include "compiler/ops/infer_contents.h"
 #include "compiler/ops/op_def.h"
@@ -102,18 +104,33 @@ void check_arity(const Graph& graph, const Node& node) {
 }
 
 void check_types(const InferContext& ctx) {
-  const InputTypes& types = ctx.node().op->types;
+  const DeclaredTypes& types = ctx.node().op->types;
   for (int i = 0; i < ctx.input_count() - ctx.node().captures; ++i) {
     if (!ctx.has_input(i) || (ctx.dtype(i) == DType::undefined && ctx.node().op->allows_unknown_rank)) continue;
     const Types of = types.of(i);
-    const int model = of == Types::as_first ? 0 : 1;  // whose type it must be, if another input's
-    if (of != Types::as_first && of != Types::as_second) {
+    const std::optional<int> model = model_of(of);
+    if (!model) {
       if (!is_one_of(ctx.dtype(i), of))
         ctx.fail(concat("input ", i, " is ", name_of(ctx.dtype(i)), ", it must be ", phrase_of(of)));
-    } else if (i != model && ctx.dtype(i) != ctx.dtype(model)) {
+    } else if (i != *model && ctx.dtype(i) != ctx.dtype(*model)) {
       ctx.fail(
-          concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input ", model, " is ", name_of(ctx.dtype(model))));
+          concat("input ", i, " is ", name_of(ctx.dtype(i)), ", input ", *model, " is ", name_of(ctx.dtype(*model))));
     }
+  }
+}
+
+/// Operators of the compiler's own declare nothing of their results.
+void check_results(const Graph& graph, const Node& node) {
+  if (std::string_view(node.op->domain) == "gart") return;
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!node.outputs[i].valid()) continue;
+    const DType type = graph.value(node.outputs[i]).dtype;
+    const Types of = node.op->results.of(static_cast<int>(i));
+    const std::optional<int> model = model_of(of);
+    const bool declared =
+        model ? type == graph.value(node.inputs.at(static_cast<size_t>(*model))).dtype : is_one_of(type, of);
+    GCG_CHECK(declared, node.op->name, " '", node.name, "' gives output ", i, " of type ", name_of(type),
+              ", its declaration says ", phrase_of(of));
   }
 }
 
@@ -147,6 +164,7 @@ void infer_node(Graph& graph, NodeId id, Graph& outermost) {
   NodeInference context(graph, node, outermost);
   check_types(context);
   node.op->infer(context);
+  check_results(graph, node);
   context.finish();
   infer_contents(graph, node);
 }

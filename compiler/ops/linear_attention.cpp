@@ -122,6 +122,7 @@ constinit const OpDef op_LinearAttention{.name = "LinearAttention",
                                          .min_outputs = 1,
                                          .max_outputs = 2,
                                          .types = {Types::floats},
+                                         .results = {Types::as_first, Types::floats},
                                          .kind = OpKind::opaque,
                                          .infer = infer_linear_attention,
                                          .reference = reference_linear_attention};

@@ -119,6 +119,7 @@ constinit const OpDef op_SoftmaxCrossEntropyLoss{.name = "SoftmaxCrossEntropyLos
                                                  .max_inputs = 3,
                                                  .max_outputs = 2,
                                                  .types = {Types::floats, Types::integers, Types::as_first},
+                                                 .results = {Types::as_first},
                                                  .kind = OpKind::opaque,
                                                  .upgrade = upgrade_cross_entropy};
 

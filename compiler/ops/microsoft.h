@@ -7,7 +7,7 @@
 namespace gcg {
 
 /// From version 1 of the domain on.
-constexpr ExpandedOp microsoft(const char* name, int min_inputs, int max_inputs, InputTypes types, Expand expand,
+constexpr ExpandedOp microsoft(const char* name, int min_inputs, int max_inputs, DeclaredTypes types, Expand expand,
                                int max_outputs = 1) {
   return expanded(name, "com.microsoft", 1, min_inputs, max_inputs, types, expand, max_outputs);
 }

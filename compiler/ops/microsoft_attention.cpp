@@ -191,10 +191,10 @@ constinit const ExpandedOp op_microsoft_Attention =
                Types::integers},
               expand_attention, 2);
 constinit const ExpandedOp op_microsoft_QAttention =
-    microsoft("QAttention", 5, 9,
-              {Types::bytes, Types::bytes, Types::floats, Types::floats, Types::floats, Types::integers, Types::bytes,
-               Types::bytes, Types::floats},
-              expand_quantized_attention, 2);
+    giving({Types::floats}, microsoft("QAttention", 5, 9,
+                                      {Types::bytes, Types::bytes, Types::floats, Types::floats, Types::floats,
+                                       Types::integers, Types::bytes, Types::bytes, Types::floats},
+                                      expand_quantized_attention, 2));
 constinit const ExpandedOp op_microsoft_MultiHeadAttention =
     microsoft("MultiHeadAttention", 1, 10,
               {Types::floats, Types::as_first, Types::as_first, Types::as_first, Types::integers, Types::as_first,

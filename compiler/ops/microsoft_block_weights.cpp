@@ -124,7 +124,8 @@ constinit const ExpandedOp op_microsoft_MatMulNBits =
              {Types::floats, Types::bytes, Types::floats, Types::any, Types::integers, Types::floats},
              expand_matmul_nbits, 1, infer_matmul_nbits);
 constinit const ExpandedOp op_microsoft_GatherBlockQuantized =
-    microsoft("GatherBlockQuantized", 3, 4, {Types::quantized, Types::integers, Types::floats, Types::quantized},
-              expand_gather_block_quantized);
+    giving({Types::as_third},
+           microsoft("GatherBlockQuantized", 3, 4, {Types::quantized, Types::integers, Types::floats, Types::quantized},
+                     expand_gather_block_quantized));
 
 }  // namespace gcg

@@ -145,8 +145,9 @@ Results expand_group_query_attention(Expansion& x) { return GroupQueryAttention(
 
 }  // namespace
 
-constinit const ExpandedOp op_microsoft_RotaryEmbedding =
-    microsoft("RotaryEmbedding", 4, 4, {Types::floats, Types::integers, Types::floats}, expand_rotary_embedding);
+constinit const ExpandedOp op_microsoft_RotaryEmbedding = giving(
+    {Types::as_first},
+    microsoft("RotaryEmbedding", 4, 4, {Types::floats, Types::integers, Types::floats}, expand_rotary_embedding));
 constinit const ExpandedOp op_microsoft_GroupQueryAttention =
     microsoft("GroupQueryAttention", 7, 14,
               {Types::floats, Types::as_first, Types::as_first, Types::as_first, Types::as_first, Types::integers,

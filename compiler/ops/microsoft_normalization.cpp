@@ -54,15 +54,19 @@ Results expand_embed_layer_norm(Expansion& x) {
 }  // namespace
 
 constinit const ExpandedOp op_microsoft_SkipLayerNormalization =
-    microsoft("SkipLayerNormalization", 3, 5, {Types::floats, Types::as_first}, expand_skip_layer_norm, 4);
-constinit const ExpandedOp op_microsoft_SkipSimplifiedLayerNormalization =
-    microsoft("SkipSimplifiedLayerNormalization", 3, 4, {Types::floats, Types::as_first}, expand_skip_simplified, 4);
+    giving({Types::as_first, Types::floats, Types::floats, Types::as_first},
+           microsoft("SkipLayerNormalization", 3, 5, {Types::floats, Types::as_first}, expand_skip_layer_norm, 4));
+constinit const ExpandedOp op_microsoft_SkipSimplifiedLayerNormalization = giving(
+    {Types::as_first, Types::floats, Types::floats, Types::as_first},
+    microsoft("SkipSimplifiedLayerNormalization", 3, 4, {Types::floats, Types::as_first}, expand_skip_simplified, 4));
 constinit const ExpandedOp op_microsoft_EmbedLayerNormalization =
-    microsoft("EmbedLayerNormalization", 7, 9,
-              {Types::integers, Types::integers, Types::floats, Types::floats, Types::floats, Types::floats,
-               Types::floats, Types::integers},
-              expand_embed_layer_norm, 3);
+    giving({Types::floats, Types::i32, Types::floats},
+           microsoft("EmbedLayerNormalization", 7, 9,
+                     {Types::integers, Types::integers, Types::floats, Types::floats, Types::floats, Types::floats,
+                      Types::floats, Types::integers},
+                     expand_embed_layer_norm, 3));
 constinit const ExpandedOp op_SimplifiedLayerNormalization =
-    expanded("SimplifiedLayerNormalization", "", 1, 2, 2, {Types::floats}, expand_simplified, 2);
+    giving({Types::as_first, Types::floats},
+           expanded("SimplifiedLayerNormalization", "", 1, 2, 2, {Types::floats}, expand_simplified, 2));
 
 }  // namespace gcg

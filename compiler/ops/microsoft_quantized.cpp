@@ -151,12 +151,12 @@ constinit const ExpandedOp op_microsoft_QLinearLeakyRelu =
 constinit const ExpandedOp op_microsoft_QLinearSoftmax = microsoft(
     "QLinearSoftmax", 4, 5, {Types::bytes, Types::floats, Types::bytes, Types::floats, Types::bytes}, expand_softmax);
 constinit const ExpandedOp op_microsoft_QLinearWhere =
-    microsoft("QLinearWhere", 9, 9,
-              {Types::booleans, Types::bytes, Types::floats, Types::bytes, Types::bytes, Types::floats, Types::bytes,
-               Types::floats, Types::bytes},
-              expand_where);
+    giving({Types::bytes}, microsoft("QLinearWhere", 9, 9,
+                                     {Types::booleans, Types::bytes, Types::floats, Types::bytes, Types::bytes,
+                                      Types::floats, Types::bytes, Types::floats, Types::bytes},
+                                     expand_where));
 constinit const ExpandedOp op_microsoft_QLinearConcat =
-    microsoft("QLinearConcat", 5, -1, {Types::floats, Types::bytes, Types::any}, expand_concat);
+    giving({Types::bytes}, microsoft("QLinearConcat", 5, -1, {Types::floats, Types::bytes, Types::any}, expand_concat));
 constinit const ExpandedOp op_microsoft_QLinearAveragePool =
     microsoft("QLinearAveragePool", 4, 5, {Types::bytes, Types::floats, Types::bytes, Types::floats, Types::bytes},
               expand_average_pool);
@@ -164,25 +164,29 @@ constinit const ExpandedOp op_microsoft_QLinearGlobalAveragePool =
     microsoft("QLinearGlobalAveragePool", 5, 5,
               {Types::bytes, Types::floats, Types::bytes, Types::floats, Types::bytes}, expand_global_average_pool);
 constinit const ExpandedOp op_microsoft_QGemm =
-    microsoft("QGemm", 6, 9,
-              {Types::bytes, Types::floats, Types::bytes, Types::bytes, Types::floats, Types::bytes, Types::integers,
-               Types::floats, Types::bytes},
-              expand_gemm);
-constinit const ExpandedOp op_microsoft_MatMulIntegerToFloat =
+    giving({Types::numbers}, microsoft("QGemm", 6, 9,
+                                       {Types::bytes, Types::floats, Types::bytes, Types::bytes, Types::floats,
+                                        Types::bytes, Types::integers, Types::floats, Types::bytes},
+                                       expand_gemm));
+constinit const ExpandedOp op_microsoft_MatMulIntegerToFloat = giving(
+    {Types::floats},
     microsoft("MatMulIntegerToFloat", 4, 7,
               {Types::bytes, Types::bytes, Types::floats, Types::floats, Types::bytes, Types::bytes, Types::floats},
-              expand_matmul_integer_to_float);
+              expand_matmul_integer_to_float));
 constinit const ExpandedOp op_microsoft_DynamicQuantizeMatMul =
     microsoft("DynamicQuantizeMatMul", 3, 5, {Types::floats, Types::bytes, Types::floats, Types::bytes, Types::floats},
               expand_dynamic_quantize_matmul);
 constinit const ExpandedOp op_microsoft_DynamicQuantizeLSTM =
-    microsoft("DynamicQuantizeLSTM", 12, 12,
-              {Types::floats, Types::bytes, Types::bytes, Types::floats, Types::integers, Types::floats, Types::floats,
-               Types::floats, Types::floats, Types::bytes, Types::floats, Types::bytes},
-              expand_dynamic_quantize_lstm, 3);
-constinit const ExpandedOp op_microsoft_QuantizeLinear =
-    microsoft("QuantizeLinear", 2, 3, {Types::to_quantize, Types::to_quantize, Types::quantized}, expand_quantize);
+    giving({Types::as_first},
+           microsoft("DynamicQuantizeLSTM", 12, 12,
+                     {Types::floats, Types::bytes, Types::bytes, Types::floats, Types::integers, Types::floats,
+                      Types::floats, Types::floats, Types::floats, Types::bytes, Types::floats, Types::bytes},
+                     expand_dynamic_quantize_lstm, 3));
+constinit const ExpandedOp op_microsoft_QuantizeLinear = giving(
+    {Types::rounded},
+    microsoft("QuantizeLinear", 2, 3, {Types::to_quantize, Types::to_quantize, Types::rounded}, expand_quantize));
 constinit const ExpandedOp op_microsoft_DequantizeLinear =
-    microsoft("DequantizeLinear", 2, 3, {Types::quantized, Types::floats, Types::quantized}, expand_quantize);
+    giving({Types::floats},
+           microsoft("DequantizeLinear", 2, 3, {Types::quantized, Types::floats, Types::quantized}, expand_quantize));
 
 }  // namespace gcg

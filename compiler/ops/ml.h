@@ -9,7 +9,7 @@
 
 namespace gcg {
 
-constexpr ExpandedOp ml(const char* name, int since, int min_inputs, int max_inputs, InputTypes types, Expand expand,
+constexpr ExpandedOp ml(const char* name, int since, int min_inputs, int max_inputs, DeclaredTypes types, Expand expand,
                         int max_outputs = 1) {
   return expanded(name, "ai.onnx.ml", since, min_inputs, max_inputs, types, expand, max_outputs);
 }

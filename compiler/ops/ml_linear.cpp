@@ -41,8 +41,8 @@ Results expand_linear_classifier(Expansion& x) {
 }  // namespace
 
 constinit const ExpandedOp op_ml_LinearRegressor =
-    ml("LinearRegressor", 1, 1, 1, {Types::numbers}, expand_linear_regressor);
+    giving({Types::floats}, ml("LinearRegressor", 1, 1, 1, {Types::numbers}, expand_linear_regressor));
 constinit const ExpandedOp op_ml_LinearClassifier =
-    ml("LinearClassifier", 1, 1, 1, {Types::numbers}, expand_linear_classifier, 2);
+    giving({Types::i64, Types::floats}, ml("LinearClassifier", 1, 1, 1, {Types::numbers}, expand_linear_classifier, 2));
 
 }  // namespace gcg

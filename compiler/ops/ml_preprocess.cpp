@@ -132,12 +132,15 @@ constinit const ExpandedOp op_ml_ArrayFeatureExtractor =
     ml("ArrayFeatureExtractor", 1, 2, 2, {Types::any, Types::integers}, expand_array_feature_extractor);
 constinit const ExpandedOp op_ml_Binarizer = ml("Binarizer", 1, 1, 1, {Types::numbers}, expand_binarizer);
 constinit const ExpandedOp op_ml_FeatureVectorizer =
-    ml("FeatureVectorizer", 1, 1, -1, {Types::numbers}, expand_feature_vectorizer);
+    giving({Types::f32}, ml("FeatureVectorizer", 1, 1, -1, {Types::numbers}, expand_feature_vectorizer));
 constinit const ExpandedOp op_ml_Imputer = ml("Imputer", 1, 1, 1, {Types::numbers}, expand_imputer);
-constinit const ExpandedOp op_ml_LabelEncoder = ml("LabelEncoder", 2, 1, 1, {Types::numbers}, expand_label_encoder);
-constinit const ExpandedOp op_ml_Normalizer = ml("Normalizer", 1, 1, 1, {Types::numbers}, expand_normalizer);
-constinit const ExpandedOp op_ml_OneHotEncoder = ml("OneHotEncoder", 1, 1, 1, {Types::numbers}, expand_one_hot);
-constinit const ExpandedOp op_ml_Scaler = ml("Scaler", 1, 1, 1, {Types::numbers}, expand_scaler);
+constinit const ExpandedOp op_ml_LabelEncoder =
+    giving({Types::any}, ml("LabelEncoder", 2, 1, 1, {Types::numbers}, expand_label_encoder));
+constinit const ExpandedOp op_ml_Normalizer =
+    giving({Types::f32}, ml("Normalizer", 1, 1, 1, {Types::numbers}, expand_normalizer));
+constinit const ExpandedOp op_ml_OneHotEncoder =
+    giving({Types::f32}, ml("OneHotEncoder", 1, 1, 1, {Types::numbers}, expand_one_hot));
+constinit const ExpandedOp op_ml_Scaler = giving({Types::f32}, ml("Scaler", 1, 1, 1, {Types::numbers}, expand_scaler));
 constinit const ExpandedOp op_ml_ZipMap = ml("ZipMap", 1, 1, 1, {Types::floats}, expand_zip_map);
 
 }  // namespace gcg

@@ -148,7 +148,10 @@ TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64
     if (vote_targets[i] < 0 || vote_targets[i] >= targets)
       x.fail(concat("a leaf votes for target ", vote_targets[i], " of ", targets));
     const int64_t leaf = find(at(x, vote_trees, i, "treeids of votes"), at(x, vote_nodes, i, "nodeids of votes"));
-    form.nodes[static_cast<size_t>(leaf)].votes.emplace_back(vote_targets[i], at(x, weights, i, "weights of votes"));
+    auto& leaf_votes = form.nodes[static_cast<size_t>(leaf)].votes;
+    // skl2onnx writes one weight per class where it asks for leaves' numbers; onnxruntime takes the first.
+    if (targets == 1 && !leaf_votes.empty()) continue;
+    leaf_votes.emplace_back(vote_targets[i], at(x, weights, i, "weights of votes"));
   }
   check_trees(x, form);
   return form;

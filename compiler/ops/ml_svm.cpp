@@ -122,8 +122,9 @@ Results expand_svm_classifier(Expansion& x) {
 
 }  // namespace
 
-constinit const ExpandedOp op_ml_SVMRegressor = ml("SVMRegressor", 1, 1, 1, {Types::numbers}, expand_svm_regressor);
+constinit const ExpandedOp op_ml_SVMRegressor =
+    giving({Types::floats}, ml("SVMRegressor", 1, 1, 1, {Types::numbers}, expand_svm_regressor));
 constinit const ExpandedOp op_ml_SVMClassifier =
-    ml("SVMClassifier", 1, 1, 1, {Types::numbers}, expand_svm_classifier, 2);
+    giving({Types::i64, Types::floats}, ml("SVMClassifier", 1, 1, 1, {Types::numbers}, expand_svm_classifier, 2));
 
 }  // namespace gcg

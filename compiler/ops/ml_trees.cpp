@@ -184,10 +184,11 @@ Results expand_classifier(Expansion& x) {
 
 }  // namespace
 
-constinit const ExpandedOp op_ml_TreeEnsemble = ml("TreeEnsemble", 5, 1, 1, {Types::floats}, expand_ensemble);
+constinit const ExpandedOp op_ml_TreeEnsemble =
+    giving({Types::floats}, ml("TreeEnsemble", 5, 1, 1, {Types::floats}, expand_ensemble));
 constinit const ExpandedOp op_ml_TreeEnsembleRegressor =
-    ml("TreeEnsembleRegressor", 1, 1, 1, {Types::numbers}, expand_regressor);
+    giving({Types::floats}, ml("TreeEnsembleRegressor", 1, 1, 1, {Types::numbers}, expand_regressor));
 constinit const ExpandedOp op_ml_TreeEnsembleClassifier =
-    ml("TreeEnsembleClassifier", 1, 1, 1, {Types::numbers}, expand_classifier, 2);
+    giving({Types::i64, Types::floats}, ml("TreeEnsembleClassifier", 1, 1, 1, {Types::numbers}, expand_classifier, 2));
 
 }  // namespace gcg

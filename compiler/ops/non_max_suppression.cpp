@@ -85,6 +85,7 @@ constinit const OpDef op_NonMaxSuppression{
     .min_inputs = 2,
     .max_inputs = 5,
     .types = {Types::floats, Types::as_first, Types::integers, Types::floats, Types::floats},
+    .results = {Types::i64},
     .kind = OpKind::opaque,
     .infer = infer_nms,
     .reference = reference_nms};

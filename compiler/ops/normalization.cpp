@@ -205,6 +205,7 @@ const OpDef op_LayerNormalization = {
     .max_inputs = 3,
     .max_outputs = 3,
     .types = {Types::floats},
+    .results = {Types::as_first, Types::floats},
     .kind = OpKind::reduction,
     .traits = {.reads = Reads::row, .narrow = Narrow::links, .magnitude = Magnitude::bounded},
     .infer = infer_row_norm,

@@ -12,7 +12,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/expr.h"
-#include "compiler/ops/input_types.h"
+#include "compiler/ops/declared_types.h"
 
 namespace gcg {
 
@@ -190,7 +190,8 @@ struct OpDef {
   int since = 1;                         // oldest opset whose meaning `upgrade` covers; the importer refuses older ones
   int min_inputs = 0, max_inputs = 0;    // -1: any number
   int min_outputs = 1, max_outputs = 1;  // -1: any number
-  InputTypes types = {};                 // inference refuses others; it may ask for more
+  DeclaredTypes types = {};              // of inputs; inference refuses others, and may ask for more
+  DeclaredTypes results = {Types::as_first};  // of outputs
   OpKind kind = OpKind::opaque;
   Traits traits = {};
   bool allows_unknown_rank = false;  // infer copes with inputs of unknown rank (Identity, If, Shape's consumers, ...)

@@ -87,6 +87,7 @@ constexpr OpDef optimizer(const char* name) {
           .min_outputs = 1,
           .max_outputs = -1,
           .types = {Types::floats, Types::integers, Types::floats},
+          .results = {Types::floats},
           .kind = OpKind::opaque,
           .infer = infer_optimizer<kLists>,
           .reference = reference_optimizer<kLists, kUpdate>};

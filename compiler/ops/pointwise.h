@@ -12,7 +12,7 @@ namespace gcg {
 
 /// Output 0 is typed like input 0.
 inline void infer_like_input(InferContext& ctx) { ctx.set_output(0, ctx.dtype(0), ctx.shape(0)); }
-/// Fails unless input `i` has one of these types: for what an operator's declaration, InputTypes, cannot say.
+/// Fails unless input `i` has one of these types: for what an operator's declaration, DeclaredTypes, cannot say.
 void require_dtype(const InferContext& ctx, int i, Types types);
 
 /// The contents of input `i` through `f`, on output 0; none when `f` gives none for some element.

@@ -300,6 +300,7 @@ constexpr OpDef pool_op(const char* name, const char* domain, int max_outputs, T
           .max_inputs = 1,
           .max_outputs = max_outputs,
           .types = {types},
+          .results = {Types::as_first, Types::i64},
           .kind = OpKind::reduction,
           .traits = {.reads = Reads::window, .narrow = narrow, .keeps_channels = true},
           .infer = infer_pool,

@@ -12,6 +12,7 @@
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/small_types.h"
+#include "compiler/ops/upgrade.h"
 
 namespace gcg {
 namespace {
@@ -196,26 +197,6 @@ ValueId to_type(NodeBuilder& b, ValueId x, DType type) {
   return b.node("Cast", {x}, {{"to", static_cast<int64_t>(dtype_to_onnx(type))}});
 }
 
-/// The node computes op(inputs) on its first output.
-void become(UpgradeContext& ctx, const char* name, std::vector<ValueId> inputs,
-            std::map<std::string, Attribute> attributes = {}) {
-  ctx.node.op = &op(name);
-  ctx.node.inputs = std::move(inputs);
-  ctx.node.attributes = std::move(attributes);
-  ctx.node.outputs.resize(1);
-}
-
-/// `value` under the id that the node's output `i` has, where somebody asked for it.
-void give_output(UpgradeContext& ctx, size_t i, ValueId value) {
-  if (i >= ctx.node.outputs.size() || !ctx.node.outputs[i].valid()) return;
-  Node node;
-  node.op = &op("Identity");
-  node.name = ctx.node.name;
-  node.inputs = {value};
-  node.outputs = {ctx.node.outputs[i]};
-  ctx.graph.add_node(std::move(node));
-}
-
 void upgrade_dynamic_quantize(UpgradeContext& ctx) {
   NodeBuilder b(ctx.graph, ctx.node.name);
   const DynamicallyQuantized q = dynamically_quantized(b, ctx.node.inputs.at(0));
@@ -252,14 +233,15 @@ void upgrade_qlinear_conv(UpgradeContext& ctx) {
 }
 
 /// An operator that is only ever met in a model.
-constexpr OpDef written(const char* name, int since, int min_inputs, int max_inputs, InputTypes types,
-                        void (*upgrade)(UpgradeContext&)) {
+constexpr OpDef written(const char* name, int since, int min_inputs, int max_inputs, DeclaredTypes types,
+                        DeclaredTypes results, void (*upgrade)(UpgradeContext&)) {
   return {.name = name,
           .since = since,
           .min_inputs = min_inputs,
           .max_inputs = max_inputs,
-          .max_outputs = 3,
+          .max_outputs = results.count(),
           .types = types,
+          .results = results,
           .kind = OpKind::opaque,
           .upgrade = upgrade};
 }
@@ -282,7 +264,8 @@ constinit const OpDef op_QuantizeLinear{.name = "QuantizeLinear",
                                         .since = 10,
                                         .min_inputs = 2,
                                         .max_inputs = 3,
-                                        .types = {Types::to_quantize, Types::to_quantize, Types::quantized},
+                                        .types = {Types::to_quantize, Types::to_quantize, Types::rounded},
+                                        .results = {Types::rounded},
                                         .kind = OpKind::pointwise,
                                         .traits = {.narrow = Narrow::no},
                                         .infer = infer_quantize,
@@ -293,20 +276,21 @@ constinit const OpDef op_DequantizeLinear{.name = "DequantizeLinear",
                                           .min_inputs = 2,
                                           .max_inputs = 3,
                                           .types = {Types::quantized, Types::floats, Types::as_first},
+                                          .results = {Types::floats},
                                           .kind = OpKind::pointwise,
                                           .traits = {.cost = Cost::cheap, .narrow = Narrow::no},
                                           .infer = infer_dequantize,
                                           .lower = lower_dequantize,
                                           .reference = reference_dequantize};
-constinit const OpDef op_DynamicQuantizeLinear =
-    written("DynamicQuantizeLinear", 11, 1, 1, {Types::floats}, upgrade_dynamic_quantize);
+constinit const OpDef op_DynamicQuantizeLinear = written("DynamicQuantizeLinear", 11, 1, 1, {Types::floats},
+                                                         {Types::u8, Types::f32, Types::u8}, upgrade_dynamic_quantize);
 constinit const OpDef op_QLinearMatMul = written(
     "QLinearMatMul", 10, 8, 8,
     {Types::bytes, Types::floats, Types::bytes, Types::bytes, Types::floats, Types::bytes, Types::floats, Types::bytes},
-    upgrade_qlinear_matmul);
+    {Types::bytes}, upgrade_qlinear_matmul);
 constinit const OpDef op_QLinearConv = written("QLinearConv", 10, 8, 9,
                                                {Types::bytes, Types::floats, Types::bytes, Types::bytes, Types::floats,
                                                 Types::bytes, Types::floats, Types::bytes, Types::integers},
-                                               upgrade_qlinear_conv);
+                                               {Types::bytes}, upgrade_qlinear_conv);
 
 }  // namespace gcg

@@ -202,13 +202,17 @@ constinit const OpDef op_gart_RandomBits{.name = "RandomBits",
                                          .infer = infer_random_bits,
                                          .lower = lower_random_bits,
                                          .reference = reference_random_bits};
-constinit const ExpandedOp op_RandomUniform = expanded("RandomUniform", "", 1, 0, 0, {Types::any}, expand_uniform);
-constinit const ExpandedOp op_RandomNormal = expanded("RandomNormal", "", 1, 0, 0, {Types::any}, expand_normal);
+constinit const ExpandedOp op_RandomUniform =
+    giving({Types::floats}, expanded("RandomUniform", "", 1, 0, 0, {Types::any}, expand_uniform));
+constinit const ExpandedOp op_RandomNormal =
+    giving({Types::floats}, expanded("RandomNormal", "", 1, 0, 0, {Types::any}, expand_normal));
 constinit const ExpandedOp op_RandomUniformLike =
-    expanded("RandomUniformLike", "", 1, 1, 1, {Types::any}, expand_uniform_like);
+    giving({Types::floats}, expanded("RandomUniformLike", "", 1, 1, 1, {Types::any}, expand_uniform_like));
 constinit const ExpandedOp op_RandomNormalLike =
-    expanded("RandomNormalLike", "", 1, 1, 1, {Types::any}, expand_normal_like);
-constinit const ExpandedOp op_Bernoulli = expanded("Bernoulli", "", 15, 1, 1, {Types::floats}, expand_bernoulli);
-constinit const ExpandedOp op_Multinomial = expanded("Multinomial", "", 7, 1, 1, {Types::floats}, expand_multinomial);
+    giving({Types::floats}, expanded("RandomNormalLike", "", 1, 1, 1, {Types::any}, expand_normal_like));
+constinit const ExpandedOp op_Bernoulli =
+    giving({Types::numbers_and_bool}, expanded("Bernoulli", "", 15, 1, 1, {Types::floats}, expand_bernoulli));
+constinit const ExpandedOp op_Multinomial =
+    giving({Types::integers}, expanded("Multinomial", "", 7, 1, 1, {Types::floats}, expand_multinomial));
 
 }  // namespace gcg

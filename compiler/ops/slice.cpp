@@ -57,10 +57,11 @@ struct SlicedDim {
 };
 
 /// How many dimensions the node names. Where no operand's extent tells it is 1: a vector cut from another one, as
-/// exporters write it.
+/// exporters write it. A scalar is a vector of one: tf2onnx writes so, and onnxruntime takes it.
 size_t count_of(std::initializer_list<const Value*> operands) {
   for (const Value* v : operands)
-    if (v != nullptr && v->shape->at(0).is_constant()) return static_cast<size_t>(v->shape->at(0).constant());
+    if (v != nullptr && !v->shape->empty() && v->shape->at(0).is_constant())
+      return static_cast<size_t>(v->shape->at(0).constant());
   return 1;
 }
 
@@ -108,10 +109,10 @@ Dim open_length(InferContext& ctx, const SlicedDim& d) {
 void infer_slice(InferContext& ctx) {
   const auto input = [&](int i) { return ctx.has_input(i) ? &ctx.input(i) : nullptr; };
   for (int i : {1, 2, 3, 4})
-    if (ctx.has_input(i) && ctx.rank(i) != 1) ctx.fail(concat("input ", i, " must be a vector"));
+    if (ctx.has_input(i) && ctx.rank(i) > 1) ctx.fail(concat("input ", i, " must be a vector"));
   const size_t count = count_of({input(1), input(2), input(3), input(4)});
   for (int i : {1, 2, 3, 4})
-    if (ctx.has_input(i))
+    if (ctx.has_input(i) && ctx.rank(i) == 1)
       ctx.require_equal(ctx.shape(i)[0], static_cast<int64_t>(count), "starts, ends, axes and steps");
   if (!ctx.has_input(3) || ctx.int_contents(3)) axes_or_leading(ctx, 3, count, ctx.rank(0));  // in range and distinct
   const std::vector<SlicedDim> dims = sliced_dims(ctx.node(), ctx.shape(0), *input(1), *input(2), input(3), input(4));
@@ -135,9 +136,11 @@ RuntimeRange runtime_range(LowerContext& ctx, const SlicedDim& d) {
     return binary(BinaryOp::max, binary(BinaryOp::min, step, index(kUnbounded)), index(-kUnbounded));
   };
   const auto entry = [&](size_t a) -> RuntimeRange {
-    const Index at = {index(static_cast<int64_t>(a))};
-    const Expr step = d.step ? index(*d.step) : ctx.has_input(4) ? integer_input(ctx, 4, at) : index(1);
-    return {integer_input(ctx, 1, at), integer_input(ctx, 2, at), bounded(step)};
+    const auto element = [&](int i) {
+      return integer_input(ctx, i, Index(ctx.input_shape(i).size(), index(static_cast<int64_t>(a))));
+    };
+    const Expr step = d.step ? index(*d.step) : ctx.has_input(4) ? element(4) : index(1);
+    return {element(1), element(2), bounded(step)};
   };
   if (d.entry) return entry(*d.entry);
   RuntimeRange range = {index(0), extent(ctx.input_shape(0)[d.dim]), index(1)};

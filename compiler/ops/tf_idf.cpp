@@ -88,6 +88,7 @@ constinit const OpDef op_TfIdfVectorizer{.name = "TfIdfVectorizer",
                                          .min_inputs = 1,
                                          .max_inputs = 1,
                                          .types = {Types::integers},
+                                         .results = {Types::f32},
                                          .kind = OpKind::opaque,
                                          .infer = infer_tf_idf,
                                          .reference = reference_tf_idf};

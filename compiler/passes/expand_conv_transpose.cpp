@@ -62,6 +62,30 @@ class Expansion {
     }
   }
 
+  /// Does each element of the input make a patch of the output by itself?
+  bool makes_patches() const {
+    return group_ == 1 && std::all_of(windows_.begin(), windows_.end(), [](const TransposedWindow& s) {
+             return s.kernel.is(s.stride) && s.dilation == 1 && s.pad_begin.is(0) &&
+                    s.output == s.input * Dim(s.stride);
+           });
+  }
+
+  /// One product, whose results are put in their places.
+  ValueId patches() {
+    const int64_t outputs = r_.shape(w_)[1].constant();
+    const auto rank = static_cast<int64_t>(windows_.size());
+    Ints apart = {outputs}, perm = {0, 1}, strides;
+    for (int64_t d = 0; d < rank; ++d) {
+      strides.push_back(windows_[static_cast<size_t>(d)].stride);
+      perm.insert(perm.end(), {2 + rank + d, 2 + d});
+    }
+    apart.insert(apart.end(), strides.begin(), strides.end());
+    const ValueId taps = r_.add(op_Reshape, name_, {products_of_taps(), extents_of_x(apart, {})});
+    const ValueId placed = r_.add(op_Transpose, name_, {taps}, {{"perm", perm}});
+    const ValueId y = r_.add(op_Reshape, name_, {placed, extents_of_x({outputs}, strides)});
+    return has_bias() ? r_.add(op_Add, name_, {y, bias_over(windows_.size())}) : y;
+  }
+
   /// The result, if every phase is known.
   std::optional<ValueId> run() {
     std::vector<std::vector<PhaseAxis>> phases;
@@ -89,6 +113,16 @@ class Expansion {
   }
 
  private:
+  bool has_bias() const { return inputs_.size() > 2 && inputs_[2].valid(); }
+
+  /// [N, middle..., spatial extents...], those times `factors` if there are any.
+  ValueId extents_of_x(const Ints& middle, const Ints& factors) {
+    const ValueId batch = r_.add(op_Shape, name_, {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
+    ValueId spatial = r_.add(op_Shape, name_, {x_}, {{"start", int64_t{2}}});
+    if (!factors.empty()) spatial = r_.add(op_Mul, name_, {spatial, ints(factors)});
+    return r_.add(op_Concat, name_, {batch, ints(middle), spatial}, {{"axis", int64_t{0}}});
+  }
+
   ValueId ints(const Ints& values) { return r_.add_constant(name_ + ".ints", Tensor::vector_i64(values)); }
 
   /// x[..., from:to:step, ...] along one axis.
@@ -146,10 +180,7 @@ class Expansion {
                                 {{"perm", Ints{1, 0}}});
     const ValueId pixels = r_.add(op_Reshape, name_, {x_, ints({0, w[0], -1})});
     const ValueId products = r_.add(op_MatMul, name_, {rows, pixels});
-    const auto spatial = [&](int64_t from) { return r_.add(op_Shape, name_, {x_}, {{"start", from}}); };
-    const ValueId batch = r_.add(op_Shape, name_, {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
-    const ValueId shape = r_.add(op_Concat, name_, {batch, ints({w[1], taps}), spatial(2)}, {{"axis", int64_t{0}}});
-    return r_.add(op_Reshape, name_, {products, shape});
+    return r_.add(op_Reshape, name_, {products, extents_of_x({w[1], taps}, {})});
   }
 
   /// Output i of a phase adds of every tap that meets it the product `distance` inputs from i, where there is one.
@@ -176,7 +207,7 @@ class Expansion {
       const ValueId shifted = r_.add(op_Pad, name_, {one, ints(begin)});
       sum = sum.valid() ? r_.add(op_Add, name_, {sum, shifted}) : shifted;
     }
-    return inputs_.size() > 2 && inputs_[2].valid() ? r_.add(op_Add, name_, {sum, bias_over(axes.size())}) : sum;
+    return has_bias() ? r_.add(op_Add, name_, {sum, bias_over(axes.size())}) : sum;
   }
 
   /// The bias as it broadcasts against [N, CO, spatial...].
@@ -197,7 +228,7 @@ class Expansion {
       extents.push_back(r_.add(op_Add, name_, {input, ints({(axes[d].output - windows_[d].input).constant()})}));
     }
     ValueId bias;
-    if (inputs_.size() > 2 && inputs_[2].valid()) {
+    if (has_bias()) {
       bias = bias_over(axes.size());
     } else {
       bias = r_.add_constant(name_ + ".zero", Tensor(r_.value(x_).dtype, {}));
@@ -218,13 +249,16 @@ bool expand(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   if (n.op != &op_ConvTranspose || !r.has_shape(n.inputs[0]) || !r.has_shape(n.inputs[1])) return false;
   if (!is_static(r.shape(n.inputs[1])) || !is_float(r.value(n.outputs[0]).dtype)) return false;
+  Expansion expansion(r, id);
   int64_t phases = 1;
+  bool known = true;
   for (const TransposedWindow& s : transposed_windows(n, r.shape(n.inputs[0]), r.shape(n.inputs[1]))) {
     phases *= s.stride;
     const bool covers = s.output.is_constant() ? s.output.constant() >= s.stride : true;
-    if (phases > kMostPhases || !s.pad_begin.is_constant() || !covers) return false;
+    known &= s.pad_begin.is_constant() && covers;
   }
-  const auto result = Expansion(r, id).run();
+  if (!known || (phases > kMostPhases && !expansion.makes_patches())) return false;
+  const auto result = phases > kMostPhases ? expansion.patches() : expansion.run();
   return result && r.replace(r.graph.node(id).outputs[0], *result);
 }
 

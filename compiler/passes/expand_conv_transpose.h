@@ -12,7 +12,8 @@ namespace gcg {
 /// One of few outputs and many inputs is a matrix product instead, of every tap with every element of the input, and
 /// the sums over the taps that an output meets: convolutions would compute a whole block of channels for it.
 ///
-/// Left as it is: weights or a padding that only a run knows, and more than 16 phases.
+/// Left as it is: weights or a padding that only a run knows, and more than 16 phases; but where each element of the
+/// input makes a patch by itself (strides as large as the kernel), one product makes all patches of however many.
 ///
 /// Requires: every value has a rank.
 /// Before: fold_scale_shift, which folds what follows into the convolutions; fold_constants, which makes their weights.

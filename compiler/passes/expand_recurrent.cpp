@@ -100,10 +100,12 @@ class Expansion {
   ValueId initial_state(size_t i, int64_t direction) {
     const auto shape = [&] { return b_.concat({b_.slice(b_.node("Shape", {x_}), 0, 1, 2), b_.ints({hidden_})}, 0); };
     if (!input(i).valid()) return b_.node("Expand", {b_.scalar(dtype_, 0), shape()});
-    const Shape &x = *graph_.value(input(kX)).shape, &given = *graph_.value(input(i)).shape;
+    const Shape& x = *graph_.value(input(kX)).shape;
+    const auto& given = graph_.value(input(i)).shape;  // none: that of a layer expanded just now
     const size_t batch = form_.batch_first ? 0 : 1;
     const ValueId state = b_.element(input(i), form_.batch_first ? 1 : 0, direction);
-    return given[batch] == x[batch] && given[2].is(hidden_) ? state : b_.node("Reshape", {state, shape()});
+    const bool fits = given && (*given)[batch] == x[batch] && (*given)[2].is(hidden_);
+    return fits ? state : b_.node("Reshape", {state, shape()});
   }
 
   Direction one_step(size_t d, ValueId projected, CellInputs in) {

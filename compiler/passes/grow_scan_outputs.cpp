@@ -194,7 +194,7 @@ bool ends_early(const Node& n) {
   return !goes_on || !n.inputs[0].valid();
 }
 
-/// `replaced`: the symbols that were the numbers of rows.
+/// `replaced`: the symbols of loops that are others now; the same names may stand for something else in them.
 bool grow_all(Graph& graph, std::set<std::string>& replaced) {
   bool changed = false;
   for (NodeId id : graph.order()) {
@@ -202,15 +202,14 @@ bool grow_all(Graph& graph, std::set<std::string>& replaced) {
     if (graph.node(id).op != &op_Loop) continue;
     const Node& n = graph.node(id);
     const size_t carried = n.bodies[0]->inputs.size() - 2 - static_cast<size_t>(n.captures);
-    std::vector<std::string> grown;
-    bool all = true;
+    bool all = true, any = false;
     for (size_t o = carried; o < n.outputs.size(); ++o) {
       if (!n.outputs[o].valid()) continue;
+      any = true;
       all &= grows(graph, n, o);
-      grown.push_back(all ? *(*graph.value(n.outputs[o]).shape)[0].symbol_name() : "");
     }
-    if (grown.empty() || !all) continue;
-    replaced.insert(grown.begin(), grown.end());
+    if (!any || !all) continue;
+    for (const std::string& symbol : n.strings_attribute(kSymbolsAttribute)) replaced.insert(symbol);
     if (ends_early(n))
       Chunks(graph, id).run();
     else

@@ -46,6 +46,7 @@
 #include "compiler/passes/sink_constants.h"
 #include "compiler/passes/split_by_phase.h"
 #include "compiler/passes/split_last_block.h"
+#include "compiler/passes/stack_unknown_rows.h"
 #include "compiler/passes/tabulate_bytes.h"
 #include "compiler/passes/take_sequences_apart.h"
 
@@ -112,6 +113,7 @@ const std::vector<PassGroup>& model_passes() {
         {"expand-tf-idf", [](Graph& g, const Target*) { return expand_tf_idf(g); }},
         {"separate-resize", [](Graph& g, const Target*) { return separate_resize(g); }},
         {"expand-scan", [](Graph& g, const Target*) { return expand_scan(g); }},
+        {"stack-unknown-rows", [](Graph& g, const Target*) { return stack_unknown_rows(g); }},
         {"appends-as-rows", [](Graph& g, const Target*) { return appends_as_rows(g); }},
         {"grow-scan-outputs", [](Graph& g, const Target*) { return grow_scan_outputs(g); }}}},
       clean_up(),

@@ -19,16 +19,18 @@ class CellWriter {
   }
 
   CellState gru() {
-    const ValueId z_and_r = b_.slice(in_.recurrent, 1, 0, 2 * hidden_), for_h = gate(in_.recurrent, 2);
-    const ValueId both = b_.add(b_.slice(in_.projected, 1, 0, 2 * hidden_), b_.node("MatMul", {in_.h, z_and_r}));
+    const bool resets_product = form_.linear_before_reset;  // then one product does for all gates
+    const ValueId of_h =
+        b_.node("MatMul", {in_.h, resets_product ? in_.recurrent : b_.slice(in_.recurrent, 1, 0, 2 * hidden_)});
+    const ValueId both = b_.add(z_and_r(in_.projected), resets_product ? z_and_r(of_h) : of_h);
     const ValueId z = activate(0, gate(both, 0)), r = activate(0, gate(both, 1));
     ValueId recurrent;
-    if (form_.linear_before_reset) {
-      recurrent = b_.node("MatMul", {in_.h, for_h});
+    if (resets_product) {
+      recurrent = gate(of_h, 2);
       if (in_.reset_bias.valid()) recurrent = b_.add(recurrent, in_.reset_bias);
       recurrent = b_.multiply(r, recurrent);
     } else {
-      recurrent = b_.node("MatMul", {b_.multiply(r, in_.h), for_h});
+      recurrent = b_.node("MatMul", {b_.multiply(r, in_.h), gate(in_.recurrent, 2)});
     }
     const ValueId candidate = activate(1, b_.add(gate(in_.projected, 2), recurrent));
     return {b_.add(b_.multiply(one_minus(z), candidate), b_.multiply(z, in_.h)), ValueId()};
@@ -39,6 +41,7 @@ class CellWriter {
  private:
   /// Columns of gate `g`.
   ValueId gate(ValueId x, int64_t g) { return b_.slice(x, 1, g * hidden_, (g + 1) * hidden_); }
+  ValueId z_and_r(ValueId x) { return b_.slice(x, 1, 0, 2 * hidden_); }
   ValueId number(double value) { return b_.scalar(dtype_, value); }
   ValueId one_minus(ValueId x) { return b_.subtract(number(1), x); }
 

@@ -34,9 +34,7 @@ void spread_outputs(Graph& graph, const Sequences& sequences, std::vector<Unsupp
     }
     const std::string name = graph.value(v).name;
     const auto leaves = [&](ValueId part, const std::string& as) {
-      const ValueId copy = NodeBuilder(graph, name).node("Identity", {part});
-      graph.value(copy).name = graph.unique_name(as);
-      outputs.push_back(copy);
+      outputs.push_back(NodeBuilder(graph, as).node("Identity", {part}));
     };
     if (parts->length()) {
       for (size_t i = 0; i < parts->parts.size(); ++i)

@@ -99,6 +99,8 @@ def ensembles():
         yield Ml(f"two targets, {aggregate}", "TreeEnsembleRegressor", [x], n_targets=2, aggregate_function=aggregate, **trees("target", 2))
     yield Ml("base values", "TreeEnsembleRegressor", [x], n_targets=2, base_values=[0.5, -2.0], **trees("target", 2))
     yield Ml("doubles", "TreeEnsembleRegressor", [doubles], n_targets=1, **trees("target", 1))
+    again = trees("target", 3)  # onnxruntime takes the first of a leaf's weights for its only target
+    yield Ml("several weights for one target", "TreeEnsembleRegressor", [x], n_targets=1, **{**again, "target_ids": [0] * len(again["target_ids"])})
     yield Ml("all comparisons", "TreeEnsembleRegressor", [x], n_targets=1, **trees("target", 1, modes=every, many=9))
     for transform in ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"):
         yield Ml(f"3 classes, {transform}", "TreeEnsembleClassifier", [x], outputs=2, classlabels_int64s=[4, 7, 9], post_transform=transform,

@@ -1,4 +1,4 @@
-"""The distributions of RandomUniform, RandomNormal, their Like forms, Bernoulli and Multinomial: range, mean, variance, and the
+"""The distributions of RandomUniform, RandomNormal, their Like forms, Bernoulli, Multinomial and Dropout in training: range, mean, variance, and the
 largest distance of the empirical distribution function from the true one (Kolmogorov and Smirnov), at a million numbers. Runs and
 targets draw the same numbers, nodes of other seeds or names others."""
 import math
@@ -33,12 +33,16 @@ def model():
         node("RandomNormalLike", ["x"], "normal_like"),
         node("RandomUniformLike", ["x"], "uniform_like", dtype=TensorProto.DOUBLE),
         node("Bernoulli", ["p"], "bernoulli", dtype=TensorProto.BOOL),
+        helper.make_node("Dropout", ["x", "ratio", "training"], ["dropout", "kept"], name="dropout"),
+        helper.make_node("Dropout", ["x", "ratio", "yes"], ["always", "always_kept"], name="always"),
         node("Multinomial", ["logits"], "multinomial", sample_size=COUNT // 4, dtype=TensorProto.INT64),
     ]
     f = TensorProto.FLOAT
-    inputs = [helper.make_tensor_value_info(n, f, d) for n, d in (("x", ["n", 1024]), ("p", ["n", 1024]), ("logits", ["b", 3]))]
-    outputs = [onnx.ValueInfoProto(name=n.output[0]) for n in nodes]
-    return helper.make_model(helper.make_graph(nodes, "random", inputs, outputs), opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    inputs = [helper.make_tensor_value_info(n, f, d) for n, d in (("x", ["n", 1024]), ("p", ["n", 1024]), ("logits", ["b", 3]), ("ratio", []))]
+    inputs.append(helper.make_tensor_value_info("training", TensorProto.BOOL, []))
+    outputs = [onnx.ValueInfoProto(name=name) for n in nodes for name in n.output]
+    yes = helper.make_tensor("yes", TensorProto.BOOL, [], [True])
+    return helper.make_model(helper.make_graph(nodes, "random", inputs, outputs, [yes]), opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
 def normal_cdf(x):
@@ -82,6 +86,10 @@ def failures(out, logits):
         moments(name, out[name], mean, scale ** 2, 3 * scale ** 4)
         expect(f"{name}: Kolmogorov-Smirnov", distance((out[name] - mean) / scale, normal_cdf), 0, 1.95)
     moments("bernoulli", out["bernoulli"], 0.3, 0.21, 0.3 * 0.7 * (0.7 ** 3 + 0.3 ** 3))
+    for name, kept in (("dropout", "kept"), ("always", "always_kept")):
+        moments(kept, out[kept], 0.7, 0.21, 0.3 * 0.7 * (0.7 ** 3 + 0.3 ** 3))
+        expect(f"{name}: elements that are not 2 where they are kept, else 0",
+               (np.abs(out[name] - np.where(out[kept], 2, 0)) > 1e-5).sum(), 0, 0)
     for row, scores in enumerate(np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)):
         for value, p in enumerate(scores):
             share, error = (out["multinomial"][row] == value).mean(), 5 * math.sqrt(p * (1 - p) / out["multinomial"].shape[1])
@@ -98,7 +106,8 @@ def main():
     import gart
     rng = np.random.default_rng(0)
     logits = rng.standard_normal((2, 3)).astype(np.float32)
-    feeds = {"x": np.zeros((COUNT // 1024, 1024), np.float32), "p": np.full((COUNT // 1024, 1024), 0.3, np.float32), "logits": logits}
+    feeds = {"x": np.full((COUNT // 1024, 1024), 1.4, np.float32), "p": np.full((COUNT // 1024, 1024), 0.3, np.float32), "logits": logits,
+             "ratio": np.float32(0.3), "training": np.bool_(True)}
     with tempfile.TemporaryDirectory(prefix="gcc-graph-random-") as folder:
         path, artifact = os.path.join(folder, "random.onnx"), os.path.join(folder, "random.gart")
         onnx.save(model(), path)
@@ -107,7 +116,10 @@ def main():
         for target in model_check.targets_here(artifact):
             loaded = gart.load(artifact, target=target)
             runs += [loaded.run(feeds), loaded.run(feeds)]
+            still = loaded.run({**feeds, "training": np.bool_(False)})
     found = failures(runs[0], logits)
+    if not (np.array_equal(still["dropout"], feeds["x"]) and still["kept"].all()):
+        found.append("out of training something is dropped")
     for other in runs[1:]:
         for name, values in runs[0].items():
             exact = not name.startswith("normal")  # logarithm and cosine may differ in the last bit

@@ -21,7 +21,7 @@ except ImportError:
     sys.exit(SKIP)
 
 from sklearn import datasets, decomposition, ensemble, feature_selection, linear_model, naive_bayes, neighbors, neural_network, \
-    pipeline, preprocessing, svm, tree, cluster, impute, discriminant_analysis, gaussian_process
+    pipeline, preprocessing, svm, tree, cluster, impute, discriminant_analysis, gaussian_process, multioutput
 from sklearn.gaussian_process import kernels
 
 def takes_numpy_numbers(make_attribute):
@@ -99,6 +99,7 @@ def models():
     yield "KNeighborsClassifier", neighbors.KNeighborsClassifier(3), "iris", plain
     yield "KNeighborsRegressor", neighbors.KNeighborsRegressor(3), "diabetes", {}
     yield "KMeans", cluster.KMeans(4, n_init=1, random_state=0), "iris", {}
+    yield "MultiOutputClassifier", multioutput.MultiOutputClassifier(l.LogisticRegression(max_iter=500)), "iris, two labels", plain
     named = "iris by name"  # classes are strings
     yield "names: LogisticRegression", l.LogisticRegression(max_iter=500), named, plain
     yield "names: LogisticRegression, ZipMap", l.LogisticRegression(max_iter=500), named, {}
@@ -120,10 +121,12 @@ def data(name):
     if name == "clusters":
         x, y = datasets.make_classification(1024, 20, n_informative=8, n_classes=3, random_state=1)
         return x.astype(np.float32), y
-    kind = name.split()[0]
+    kind = name.split()[0].rstrip(",")
     x, y = {"iris": datasets.load_iris, "cancer": datasets.load_breast_cancer, "diabetes": datasets.load_diabetes,
             "digits": datasets.load_digits, "holes": datasets.load_iris}[kind](return_X_y=True)
     x = x.astype(np.float32)
+    if name.endswith("two labels"):
+        y = np.stack([y, x[:, 0] > 5.5], 1).astype(int)
     if name.endswith("by name"):
         y = np.array(["setosa", "versicolor", "virginica"])[y]
     if name.endswith("holes"):
@@ -141,9 +144,12 @@ def batches(x):
 
 
 def numbers(outputs):
-    """Names as numbers in the order of the alphabet; onnxruntime's list of {class: probability} as {class: column}, and that as arrays."""
+    """Names as numbers in the order of the alphabet; sequences taken apart; onnxruntime's list of {class: probability} as {class: column}, and that as arrays."""
     plain = {}
     for name, value in outputs.items():
+        if isinstance(value, list) and isinstance(value[0], np.ndarray):  # a sequence: our model has an output for each
+            plain.update({f"{name}.{i}": element for i, element in enumerate(value)})
+            continue
         if isinstance(value, list):
             value = {str(label): np.array([row[label] for row in value], np.float32) for label in value[0]}
         if isinstance(value, dict):

@@ -542,7 +542,34 @@ g (float[s,3] x, int64[k] lengths) => (seq(float[m,3]) pieces, seq(float[p,3]) g
 }
 """
 
+# Rows of as many elements as only a run finds out, all alike: as a scan output and as a sequence that is stacked; the loop ends by itself.
+STACKED = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[b,9,4] x, float[b] weight, int64 limit) => (float[t,r,4] rows, float[u,q] again) {
+  yes = Constant <value = bool {1}> ()
+  start = Constant <value = int64 {0}> ()
+  last_axis = Constant <value_ints = [-1]> ()
+  empty = SequenceEmpty <dtype = 1> ()
+  last, pieces, rows = Loop (, yes, start, empty) <body = step (int64 i, bool go, int64 at, seq(float[k]) so_far) =>
+      (bool more, int64 next, seq(float[l]) longer, float[m,4] row) {
+    one = Constant <value = int64 {1}> ()
+    zero = Constant <value_ints = [0]> ()
+    next = Add (at, one)
+    more = Less (next, limit)
+    relued = Relu (weight)
+    found = NonZero (relued)
+    places = Squeeze (found, zero)
+    column = Gather <axis = 1> (x, at)
+    row = Gather <axis = 0> (column, places)
+    sums = ReduceSum <keepdims = 0> (row, last_axis)
+    longer = SequenceInsert (so_far, sums)
+  }>
+  again = ConcatFromSequence <axis = 0, new_axis = 1> (pieces)
+}
+"""
+
 MODELS = {
+    "stacked": (STACKED, [{"b": 5, "limit": 4}, {"b": 16, "limit": 9}, {"b": 7, "limit": 0}]),
     "queued": (QUEUED, [{"s": 8, "turns": 6}, {"s": 3, "turns": 9}, {"s": 1, "turns": 2}]),
     "leaving": (LEAVING, [{"s": 6, "lengths": [1, 2, 3]}, {"s": 5, "lengths": [4, 1]}]),
     "mapped_pieces": (MAPPED_PIECES, [{"s": 6, "t": 7, "lengths": [1, 2, 3], "size": 3, "at": 1}, {"s": 3, "t": 4, "lengths": [3], "size": 3, "at": -1},

@@ -87,6 +87,16 @@ TEST(Movement, Slice) {
   check_op({"i32 bounds",
             "Slice",
             {data(x({5})), known(tensor(DType::i32, {1}, {1})), known(tensor(DType::i32, {1}, {3}))}});
+  for (const bool constant : {true, false}) {
+    const auto scalar = [&](int64_t v) { return OpInput{Tensor::scalar_i64(v), constant}; };
+    check_op({concat("scalars for vectors of one", constant ? "" : ", at run time"),
+              "Slice",
+              {data(x({5, 3})), scalar(1), known_ints({4}), known_ints({0}), scalar(2)},
+              {},
+              {},
+              1,
+              constant});
+  }
   EXPECT_NE(
       refusal({"step 0", "Slice", {data(x({5})), known_ints({0}), known_ints({1}), known_ints({0}), known_ints({0})}})
           .find("step is 0"),

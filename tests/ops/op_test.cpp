@@ -223,7 +223,7 @@ std::optional<Tensor> with_type(const Tensor& from, DType type) {
 }
 
 /// The row with another type of input `i` and of the inputs that must have the same.
-std::optional<OpCase> with_type(const OpCase& row, const InputTypes& types, int i, DType type) {
+std::optional<OpCase> with_type(const OpCase& row, const DeclaredTypes& types, int i, DType type) {
   const Types follows = i == 0 ? Types::as_first : Types::as_second;
   OpCase other = row;
   other.what += concat(", input ", i, " as ", name_of(type));
@@ -263,10 +263,10 @@ bool is_infinite(const OpCase& row) {
 void check_declared_types(const OpCase& row) {
   static std::map<std::string, int> rows;
   if (++rows[row.domain + row.op] > kRowsOfOtherTypes) return;
-  const InputTypes& types = op(row.op, row.domain).types;
+  const DeclaredTypes& types = op(row.op, row.domain).types;
   for (int i = 0; i < static_cast<int>(row.inputs.size()); ++i) {
     const Types own = types.of(i);
-    if (row.inputs[static_cast<size_t>(i)].omitted || own == Types::as_first || own == Types::as_second) continue;
+    if (row.inputs[static_cast<size_t>(i)].omitted || model_of(own)) continue;
     for (auto t = static_cast<int>(DType::f32); t <= static_cast<int>(DType::u2); ++t) {
       const auto type = static_cast<DType>(t);
       const std::optional<OpCase> other = with_type(row, types, i, type);

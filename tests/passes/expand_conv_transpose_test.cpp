@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/passes/split_by_phase.h"
 #include "tests/passes/rewrite_test.h"
@@ -61,6 +63,19 @@ TEST(ExpandConvTranspose, OfFewOutputsIsAProduct) {
   few("n,16,w", "16,2,7", "strides = [5], pads = [1,2], output_padding = [2]");
   few("n,16,2,h,w", "16,2,2,3,2", "strides = [2,2,1], pads = [0,1,0,0,1,1]");
   few("n,16,h,w", "16,2,1,1", "strides = [2,2]");  // phases without taps
+}
+
+TEST(ExpandConvTranspose, OfPatchesIsAProduct) {
+  for (const auto& [x, w, attributes] : {std::tuple("n,4,h,w", "4,6,8,8", "strides = [8,8]"),
+                                         {"n,4,h,w", "4,6,3,7", "strides = [3,7]"},
+                                         {"2,4,w", "4,6,20", "strides = [20]"},
+                                         {"n,4,2,h,w", "4,6,2,3,4", "strides = [2,3,4]"}}) {
+    const Graph after = expand(x, w, attributes);
+    EXPECT_EQ(convolutions(after), 0);
+    EXPECT_EQ(op_counts(after).at("MatMul"), 1);
+  }
+  expand("n,4,h,w", "4,3,8,8", "strides = [8,8], group = 2", false);
+  expand("n,4,h,w", "4,6,8,8", "strides = [8,8], pads = [1,0,1,0]", false);
 }
 
 TEST(ExpandConvTranspose, GivesPhasesWithoutTapsTheBias) {

@@ -39,6 +39,14 @@ TEST(ExpandRecurrent, ALoopOverOneProductOfAllInputs) {
   }
 }
 
+TEST(ExpandRecurrent, TheLastStateOfOneLayerStartsAnother) {
+  check_rewrite(
+      "graph g(%x: f32[s,b,3], %later: f32[t,b,3]) -> (%y) {\n constant %W: f32[1,8,3] = random(1)\n"
+      " constant %R: f32[1,8,2] = random(2)\n %first, %h, %c = LSTM(%x, %W, %R) {hidden_size = 2}\n"
+      " %y = LSTM(%later, %W, %R, _, _, %h, %c) {hidden_size = 2}\n}\n",
+      expand_recurrent, true, {{"s", 4}, {"t", 3}, {"b", 3}});
+}
+
 TEST(ExpandRecurrent, OneStepNeedsNoLoop) {
   for (const Cell& cell : kCells) {
     const Graph g = check_rewrite(graph_with(cell, "1", "b", 2, ", %B, _, %h0", "direction = \"bidirectional\""),

@@ -35,10 +35,11 @@ const char* way_of(const gcg::OpDef& op) {
   return "";
 }
 
-std::string types_of(const gcg::OpDef& op) {
-  if (op.max_inputs == 0) return "";
+/// Of as many as there may be.
+std::string types_of(const gcg::DeclaredTypes& types, int most) {
   std::string text;
-  for (int i = 0; i < op.types.count(); ++i) text += (i > 0 ? ", " : "") + std::string(name_of(op.types.of(i)));
+  for (int i = 0; i < types.count() && (most < 0 || i < most); ++i)
+    text += (i > 0 ? ", " : "") + std::string(name_of(types.of(i)));
   return text;
 }
 
@@ -49,7 +50,8 @@ std::vector<OperatorInfo> known_operators() {
   for (const gcg::OpDef* op : gcg::all_ops())
     if (std::string_view(op->domain) != "gart")
       all.push_back({*op->domain != '\0' ? op->domain : "ai.onnx", op->name, static_cast<int>(op->since),
-                     op->min_inputs, op->max_inputs, op->min_outputs, op->max_outputs, types_of(*op), way_of(*op)});
+                     op->min_inputs, op->max_inputs, op->min_outputs, op->max_outputs,
+                     types_of(op->types, op->max_inputs), types_of(op->results, op->max_outputs), way_of(*op)});
   std::sort(all.begin(), all.end(), [](const OperatorInfo& a, const OperatorInfo& b) {
     return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);
   });

@@ -16,13 +16,14 @@ std::string counted(int least, int most) {
 }
 
 void print_domain(const std::string& domain, const std::vector<gcc_graph::OperatorInfo>& ops) {
-  std::cout
-      << "\n## " << domain
-      << "\n\n| operator | from version | inputs | their types | outputs | becomes |\n|---|---|---|---|---|---|\n";
+  std::cout << "\n## " << domain
+            << "\n\n| operator | from version | inputs | their types | outputs | their types | becomes |\n"
+               "|---|---|---|---|---|---|---|\n";
   for (const gcc_graph::OperatorInfo& op : ops)
     if (op.domain == domain)
       std::cout << "| " << op.name << " | " << op.since << " | " << counted(op.min_inputs, op.max_inputs) << " | "
-                << op.types << " | " << counted(op.min_outputs, op.max_outputs) << " | " << op.becomes << " |\n";
+                << op.types << " | " << counted(op.min_outputs, op.max_outputs) << " | " << op.results << " | "
+                << op.becomes << " |\n";
 }
 
 /// What the compiler knows of operators, as docs/operators.md.
@@ -37,13 +38,17 @@ void print_all() {
          "so by the node's name. \"Other operators\": the node is written as several others, which then fuse as "
          "any do. Strings are\n"
          "supported only as names of classes that a model gives out.\n\n"
-         "Types are those of the first input to the last one named, whose are those of all further ones, too; where "
-         "a node has others,\n"
-         "inference refuses it by its name. The words: *floats* are f32, f64, f16 and bf16; *integers* i8 to i64 and "
+         "Types are those of the first input, or output, to the last one named, whose are those of all further ones, "
+         "too; "
+         "\"as the first\"\n"
+         "is the type of the first input. Where a node's inputs have others, inference refuses it by its name; among "
+         "several types of\n"
+         "an output an attribute or the inputs choose. The words: *floats* are f32, f64, f16 and bf16; *integers* i8 "
+         "to i64 and "
          "u8 to u64;\n"
          "*numbers* both; *bytes* i8 and u8; *quantized* i8 to i32, u8, u16, i4, u4, i2, u2, f8e4m3fn, f8e4m3fnuz, "
          "f8e5m2, f8e5m2fnuz and\n"
-         "f4e2m1; *to quantize* floats and i32; *any* all of these and bool.\n";
+         "f4e2m1; *rounded* these but i32; *to quantize* floats and i32; *any* all of these and bool.\n";
   std::set<std::string> domains;
   for (const gcc_graph::OperatorInfo& op : ops) domains.insert(op.domain);
   for (const std::string& domain : domains) print_domain(domain, ops);

@@ -15,6 +15,9 @@ struct OperatorInfo {
   /// Element types that inputs may have, of the first to the last, whose are those of all further ones: "numbers, as
   /// the first"; the words are those of docs/operators.md. Others are refused by the node's name.
   std::string types;
+  /// The same of outputs: "as the first" is the type of the first input; where a set is given, an attribute or several
+  /// inputs choose among it.
+  std::string results;
   std::string becomes;  ///< how it gets to machine code: "elementwise", "contraction", "other operators"
 };
 

@@ -1,4 +1,4 @@
-#include "compiler/ops/input_types.h"
+#include "compiler/ops/declared_types.h"
 
 #include "compiler/support/error.h"
 
@@ -7,7 +7,7 @@ namespace {
 
 struct Row {
   const char *name, *phrase;
-  bool (*has)(DType);  // null: that of another input
+  bool (*has)(DType);  // null: that of an input
 };
 
 bool is_number(DType t) { return is_float(t) || is_int(t); }
@@ -17,7 +17,13 @@ bool is_byte(DType t) { return is_int(t) && size_of(t) == 1; }
 bool is_quantized(DType t) {
   return is_small_float(t) || small_int_bits(t) > 0 || (is_int(t) && size_of(t) <= 2) || t == DType::i32;
 }
+bool is_rounded(DType t) { return is_quantized(t) && t != DType::i32; }
 bool is_to_quantize(DType t) { return is_float(t) || t == DType::i32; }
+
+template <DType kType>
+bool is_only(DType t) {
+  return t == kType;
+}
 
 // In the order of Types.
 constexpr Row kRows[] = {
@@ -31,14 +37,25 @@ constexpr Row kRows[] = {
     {"bool", "bool", is_boolean},
     {"bytes", "i8 or u8", is_byte},
     {"quantized", "an integer type of up to 32 bits, or a float type of up to 8", is_quantized},
+    {"rounded", "an integer type of up to 16 bits, or a float type of up to 8", is_rounded},
     {"to quantize", "a float type or i32", is_to_quantize},
+    {"f32", "f32", is_only<DType::f32>},
+    {"i32", "i32", is_only<DType::i32>},
+    {"i64", "i64", is_only<DType::i64>},
+    {"u8", "u8", is_only<DType::u8>},
     {"as the first", "that of input 0", nullptr},
     {"as the second", "that of input 1", nullptr},
+    {"as the third", "that of input 2", nullptr},
 };
 
 const Row& row(Types types) { return kRows[static_cast<size_t>(types)]; }
 
 }  // namespace
+
+std::optional<int> model_of(Types types) {
+  if (row(types).has != nullptr) return std::nullopt;
+  return static_cast<int>(types) - static_cast<int>(Types::as_first);
+}
 
 bool is_one_of(DType t, Types types) {
   GCG_CHECK(row(types).has != nullptr, name_of(types), " is no set of types");

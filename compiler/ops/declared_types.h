@@ -1,15 +1,16 @@
-// Which element types the inputs of an operator may have.
+// Which element types the inputs and the results of an operator may have.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 
 #include "compiler/ir/dtype.h"
 
 namespace gcg {
 
-/// A set of element types, or what another input has.
+/// A set of element types, or what an input has.
 enum class Types : uint8_t {
   any,
   floats,
@@ -21,16 +22,23 @@ enum class Types : uint8_t {
   booleans,
   bytes,        // i8, u8
   quantized,    // what stands for a number with a scale: integers of up to 32 bits, and floats of up to 8
+  rounded,      // what numbers are quantized to: integers of up to 16 bits, and floats of up to 8
   to_quantize,  // floats and i32
-  as_first,     // that of input 0
-  as_second,    // that of input 1
+  f32,
+  i32,
+  i64,
+  u8,
+  as_first,   // that of input 0
+  as_second,  // that of input 1
+  as_third,   // that of input 2
 };
 
-/// Of each input, from the first to the last one that is named, whose are those of all further inputs, too.
-class InputTypes {
+/// Of each input, or of each result, from the first to the last one that is named, whose are those of all further ones,
+/// too.
+class DeclaredTypes {
  public:
-  constexpr InputTypes() = default;  // any
-  constexpr InputTypes(std::initializer_list<Types> types) {
+  constexpr DeclaredTypes() = default;  // any
+  constexpr DeclaredTypes(std::initializer_list<Types> types) {
     count_ = 0;
     for (const Types t : types) types_.at(static_cast<size_t>(count_++)) = t;
   }
@@ -42,9 +50,11 @@ class InputTypes {
   int count_ = 1;
 };
 
-/// Not for as_first and as_second.
+/// The input whose type it is; nullopt for a set of types.
+std::optional<int> model_of(Types types);
+/// Only for sets.
 bool is_one_of(DType type, Types types);
-/// "a float type", "bool"; of as_first and as_second "that of input 0".
+/// "a float type", "bool"; of as_first and the like "that of input 0".
 const char* phrase_of(Types types);
 /// For a table: "floats", "as the first".
 const char* name_of(Types types);
