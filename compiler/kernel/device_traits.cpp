@@ -15,6 +15,7 @@ constexpr DeviceTraits kCuda = {.kind = "cuda",
                                 .has_streams = true,
                                 .has_libraries = true,
                                 .copies_parts_together = true,
+                                .largest_head = 128,  // they stay in registers
                                 .step_work = 4e6};
 
 }  // namespace

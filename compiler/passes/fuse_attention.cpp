@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/ops/fused_attention.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/attention_pattern.h"
@@ -81,15 +82,15 @@ void erase_nodes(Graph& graph, const std::set<NodeId>& nodes, const std::vector<
     if (nodes.count(*it) != 0) graph.erase_node(*it);
 }
 
-bool fuse_all(Graph& graph) {
+bool fuse_all(Graph& graph, const DeviceTraits& device) {
   const auto users = graph.users();
   const std::vector<NodeId> order = graph.order();
   bool changed = false;
   for (NodeId id : order) {
     if (graph.node(id).erased) continue;
-    for (const auto& body : graph.node(id).bodies) changed |= fuse_all(*body);
+    for (const auto& body : graph.node(id).bodies) changed |= fuse_all(*body, device);
     if (graph.node(id).op != &op("MatMul")) continue;
-    const auto pattern = find_attention(graph, id, users);
+    const auto pattern = find_attention(graph, id, users, device.largest_head);
     if (!pattern) continue;
     AttentionFusion(graph, id, *pattern, order).run();
     erase_nodes(graph, pattern->nodes, order);
@@ -100,6 +101,6 @@ bool fuse_all(Graph& graph) {
 
 }  // namespace
 
-bool fuse_attention(Graph& graph) { return fuse_all(graph); }
+bool fuse_attention(Graph& graph, const Target& target) { return fuse_all(graph, traits_of(target.device)); }
 
 }  // namespace gcg
