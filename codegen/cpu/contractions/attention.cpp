@@ -120,6 +120,8 @@ class AttentionEmitter {
       for (const StagePlan& stage : plan_.softmax) {
         if (stage.stage.kind == Stage::Kind::reduce)
           point.locals[stage.stage.local] = emit_reduce_stage(f_, stage, point);
+        else if (stage.lane.id < 0)
+          ExprEmitter(f_).store(stage.stage.operand, stage.stage.index, stage.stage.value, point);
         else
           emit_store_row(f_, stage, point, f_.i64(0), f_.dim(plan_.scores.n.extent));
       }

@@ -85,7 +85,11 @@ void plan_softmax(FunctionBuilder& f, const AttentionKernel& k, AttentionPlan& p
   std::vector<Stage> stages = {reduction(ReduceOp::max, x, 0), reduction(ReduceOp::sum, e, 1), std::move(store)};
   const std::vector<Operand>& operands = f.kernel().operands;
   const KeptValue kept = keep_reduced_value(stages, operands);
-  for (Stage& stage : stages) plan.softmax.push_back(plan_row(f.target(), std::move(stage), k.t, operands));
+  for (Stage& stage : stages) {
+    StagePlan point;
+    point.stage = stage;
+    plan.softmax.push_back(k.t.extent.is(1) ? point : plan_row(f.target(), std::move(stage), k.t, operands));
+  }
   if (kept.stage >= 0) plan.softmax[static_cast<size_t>(kept.stage)].kept = kept;
 }
 
