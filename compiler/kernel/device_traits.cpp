@@ -9,12 +9,14 @@ constexpr DeviceTraits kCpu = {.kind = "cpu",
                                .prefers_programs = true,
                                .multiplies_integers = true,
                                .calls_the_application = true,
+                               .fewest_queries = 8,
                                .step_work = 4e3};
 constexpr DeviceTraits kCuda = {.kind = "cuda",
                                 .name = "GPU",
                                 .has_streams = true,
                                 .has_libraries = true,
                                 .copies_parts_together = true,
+                                .largest_head = 128,  // they stay in registers
                                 .step_work = 4e6};
 
 }  // namespace

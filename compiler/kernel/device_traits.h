@@ -16,7 +16,9 @@ struct DeviceTraits {
   bool multiplies_integers = false;    // of 8 bits, in contractions
   bool copies_parts_together = false;  // of a Concat, in one kernel
   bool calls_the_application = false;  // for operators of its own
-  double step_work = 0;                // starting a kernel and waiting for it, in the unit of loop_work
+  int64_t fewest_queries = 0;  // that an attention kernel is worth, where their number is known; else three steps
+  int64_t largest_head = 0;    // columns of Q and V that an attention kernel takes, known ones; 0: any
+  double step_work = 0;        // starting a kernel and waiting for it, in the unit of loop_work
 };
 
 inline constexpr DeviceClass kDeviceClasses[] = {DeviceClass::cpu, DeviceClass::cuda};

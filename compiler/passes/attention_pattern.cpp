@@ -7,15 +7,14 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kLargestHead = 128;
-
 class Finder {
  public:
-  Finder(const Graph& graph, const std::vector<std::vector<NodeId>>& users) : g_(graph), users_(users) {}
+  Finder(const Graph& graph, const std::vector<std::vector<NodeId>>& users, int64_t largest_head)
+      : g_(graph), users_(users), largest_head_(largest_head) {}
 
   std::optional<AttentionPattern> find(NodeId end) {
     const Node& last = g_.node(end);
-    if (!is_matrix_product(last) || !fits_head(value(last.outputs[0]))) return std::nullopt;
+    if (!is_matrix_product(last) || !fits_head(value(last.outputs[0]).shape->back())) return std::nullopt;
     const ValueId p = past_views(last.inputs[0]);
     const ValueId s = found_.scores = softmax_of(p);
     if (!s.valid() || !find_product(s)) return std::nullopt;
@@ -25,7 +24,7 @@ class Finder {
     if (!std::equal(shape.begin(), shape.end() - 1, result.begin(), result.end() - 1))
       return std::nullopt;  // V broadcasts
     if (shape != *value(last.inputs[0]).shape || !(shape.back() == value(s).shape->back())) return std::nullopt;
-    if (!q.back().is_constant() || q.back().constant() > kLargestHead) return std::nullopt;
+    if (!fits_head(q.back())) return std::nullopt;
     found_.nodes.insert(found_.product);
     found_.nodes.insert(found_.change.begin(), found_.change.end());
     return is_private(end) ? std::optional(found_) : std::nullopt;
@@ -42,8 +41,8 @@ class Finder {
     return is(n, "MatMul") && value(n.outputs[0]).dtype == DType::f32 && value(n.inputs[0]).shape->size() >= 2 &&
            value(n.inputs[1]).shape->size() >= 2;
   }
-  static bool fits_head(const Value& v) {
-    return v.shape->back().is_constant() && v.shape->back().constant() <= kLargestHead;
+  bool fits_head(const Dim& size) const {
+    return largest_head_ == 0 || (size.is_constant() && size.constant() <= largest_head_);
   }
 
   ValueId past_views(ValueId v) {
@@ -134,6 +133,7 @@ class Finder {
 
   const Graph& g_;
   const std::vector<std::vector<NodeId>>& users_;
+  const int64_t largest_head_;
   AttentionPattern found_;
   bool several_ = false;
   std::map<ValueId, bool> leads_;
@@ -142,8 +142,8 @@ class Finder {
 }  // namespace
 
 std::optional<AttentionPattern> find_attention(const Graph& graph, NodeId last,
-                                               const std::vector<std::vector<NodeId>>& users) {
-  return Finder(graph, users).find(last);
+                                               const std::vector<std::vector<NodeId>>& users, int64_t largest_head) {
+  return Finder(graph, users, largest_head).find(last);
 }
 
 }  // namespace gcg

@@ -18,10 +18,10 @@ struct AttentionPattern {
   std::set<NodeId> nodes;    // all before the last product, `product` and `change` too, which nothing else reads
 };
 
-/// What `last`, a MatMul, is the end of; nullopt if that is no f32 attention with known head sizes of at most 128.
-/// Scores may be changed by pointwise operators and reshaped, as long as the order of elements and the keys' dimension
-/// stay. `users`: graph.users().
+/// What `last`, a MatMul, is the end of; nullopt if that is no f32 attention with known head sizes of at most
+/// `largest_head` (0: with any). Scores may be changed by pointwise operators and reshaped, as long as the order of
+/// elements and the keys' dimension stay. `users`: graph.users().
 std::optional<AttentionPattern> find_attention(const Graph& graph, NodeId last,
-                                               const std::vector<std::vector<NodeId>>& users);
+                                               const std::vector<std::vector<NodeId>>& users, int64_t largest_head);
 
 }  // namespace gcg

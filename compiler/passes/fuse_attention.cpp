@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "compiler/kernel/device_traits.h"
 #include "compiler/ops/fused_attention.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/attention_pattern.h"
@@ -81,16 +82,34 @@ void erase_nodes(Graph& graph, const std::set<NodeId>& nodes, const std::vector<
     if (nodes.count(*it) != 0) graph.erase_node(*it);
 }
 
-bool fuse_all(Graph& graph) {
+/// Elements of all but the last two dimensions.
+Dim entries(const Shape& shape) { return product(Shape(shape.begin(), shape.end() - 2)); }
+
+/// Does one kernel take no longer than a product, a Softmax and a product? A few queries wait for keys and values,
+/// which come faster one after the other than in turns, head by head. Measured on a CPU, 12 heads of 64, 500 keys: 1 to
+/// 4 queries are 2 to 5 % slower, 8 are as fast, 32 are 3 % faster. Heads that share keys are rows of one product,
+/// which reads the keys once: only many queries make up for that.
+bool is_worth_a_kernel(const Graph& graph, const AttentionPattern& pattern, const DeviceTraits& device) {
+  if (device.fewest_queries == 0) return true;
+  const Node& scores = graph.node(pattern.product);
+  const Shape &q = *graph.value(scores.inputs[0]).shape, &k = *graph.value(scores.inputs[1]).shape;
+  const Dim& queries = q[q.size() - 2];
+  const Dim heads = entries(q), sharing = floor_div(heads, max(entries(k), 1));
+  if (heads == entries(k)) return !queries.is_constant() || queries.constant() >= device.fewest_queries;
+  return queries.is_constant() && sharing.is_constant() &&
+         queries.constant() >= device.fewest_queries * sharing.constant();
+}
+
+bool fuse_all(Graph& graph, const DeviceTraits& device) {
   const auto users = graph.users();
   const std::vector<NodeId> order = graph.order();
   bool changed = false;
   for (NodeId id : order) {
     if (graph.node(id).erased) continue;
-    for (const auto& body : graph.node(id).bodies) changed |= fuse_all(*body);
+    for (const auto& body : graph.node(id).bodies) changed |= fuse_all(*body, device);
     if (graph.node(id).op != &op("MatMul")) continue;
-    const auto pattern = find_attention(graph, id, users);
-    if (!pattern) continue;
+    const auto pattern = find_attention(graph, id, users, device.largest_head);
+    if (!pattern || !is_worth_a_kernel(graph, *pattern, device)) continue;
     AttentionFusion(graph, id, *pattern, order).run();
     erase_nodes(graph, pattern->nodes, order);
     changed = true;
@@ -100,6 +119,6 @@ bool fuse_all(Graph& graph) {
 
 }  // namespace
 
-bool fuse_attention(Graph& graph) { return fuse_all(graph); }
+bool fuse_attention(Graph& graph, const Target& target) { return fuse_all(graph, traits_of(target.device)); }
 
 }  // namespace gcg

@@ -1,7 +1,8 @@
-// Pass: fuse_attention (target pass, CUDA).
+// Pass: fuse_attention (target pass).
 #pragma once
 
 #include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
 
 namespace gcg {
 
@@ -11,6 +12,6 @@ namespace gcg {
 /// Requires: attention is written as plain operators (expand_attention), factors are folded; it is known how values are
 /// stored (narrow_storage, channels_last).
 /// Example: MatMul(Softmax(Add(MatMul(q, k), m)), v) -> gart.Attention(q, k, v, _ | m) with a body (s, m) -> Add(s, m)
-bool fuse_attention(Graph& graph);
+bool fuse_attention(Graph& graph, const Target& target);
 
 }  // namespace gcg

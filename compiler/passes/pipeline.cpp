@@ -58,6 +58,8 @@ constexpr Pass kFoldConstants = {"fold-constants", [](Graph& g, const Target*) {
 constexpr Pass kFoldButQuantized = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g, true); }};
 constexpr Pass kSinkConstants = {"sink-constants", [](Graph& g, const Target*) { return sink_constants(g); }};
 constexpr Pass kMergeProducts = {"merge-products", [](Graph& g, const Target*) { return merge_products(g); }};
+/// Last: what lies inside the node is no longer seen by passes.
+constexpr Pass kFuseAttention = {"fuse-attention", [](Graph& g, const Target* t) { return fuse_attention(g, *t); }};
 constexpr Pass kDeadCode = {"eliminate-dead-code", [](Graph& g, const Target*) { return eliminate_dead_code(g); }};
 
 /// Each makes work for the others: a folded shape makes a view known, a view that goes makes two nodes equal, ...
@@ -143,6 +145,7 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
           kFoldConstants,  // packs the weights
           kDeadCode,
           {"narrow-weights", [](Graph& g, const Target* t) { return narrow_weights(g, *t); }},
+          kFuseAttention,
       }},
   };
 }
@@ -166,8 +169,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
           // Nothing after these two makes values that they should have seen.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
           {"channels-last", [](Graph& g, const Target*) { return channels_last(g); }},
-          // Last: what lies inside the node is no longer seen by passes.
-          {"fuse-attention", [](Graph& g, const Target*) { return fuse_attention(g); }},
+          kFuseAttention,
       }},
   };
   if (device != DeviceClass::cpu) return cuda;

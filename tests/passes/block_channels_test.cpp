@@ -337,7 +337,7 @@ TEST(DevicePasses, AreThoseOfTheirClass) {
   for (const char* name : {"block-channels", "pack-weights", "narrow-weights"}) {
     EXPECT_TRUE(runs(DeviceClass::cpu, name) && !runs(DeviceClass::cuda, name)) << name;
   }
-  for (const char* name : {"pack-conv-weights", "narrow-storage", "channels-last", "fuse-attention"}) {
+  for (const char* name : {"pack-conv-weights", "narrow-storage", "channels-last"}) {
     EXPECT_TRUE(runs(DeviceClass::cuda, name) && !runs(DeviceClass::cpu, name)) << name;
   }
 }

@@ -4,6 +4,7 @@
 #include "codegen/cpu/contractions/matmul_plan.h"
 #include "codegen/cpu/contractions/matmul_rows.h"
 #include "codegen/cpu/contractions/matmul_tile.h"
+#include "codegen/cpu/contractions/strided_panel.h"
 #include "codegen/cpu/llvm/coordinates.h"
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/llvm/function_builder.h"
@@ -84,11 +85,7 @@ class MatMulEmitter {
   llvm::Value* panel_at(const Values& at) const { return packed() ? at[1] : at.back(); }
 
   llvm::Value* address(const MatrixView& view, const PanelTask& group) {
-    llvm::Value* offset = f_.dim(view.offset);
-    for (size_t i = 0; i < group.batch.size(); ++i) {
-      offset = ir_.CreateAdd(offset, ir_.CreateMul(group.batch[i], f_.dim(view.batch_strides[i])));
-    }
-    return f_.element_address(f_.operand(view.operand), element_, offset);
+    return matrix_address(f_, view, element_, group.batch);
   }
 
   llvm::Value* packed_panel(llvm::Value* panel) {
@@ -288,21 +285,12 @@ class MatMulEmitter {
       tile.b_row_stride = f_.i64(plan_.panel_columns * (plan_.multiply == Multiply::halves ? 2 : 1));
       return;
     }
-    llvm::Value* b = address(matmul_.b, g);
-    auto copy = [&] {
-      llvm::Value* panel = scratch_after_sums();
-      emit_pack_panel(f_, plan_, matmul_.b, matmul_.k.extent, b, g.column, g.columns, panel);
-      return Values{panel, f_.i64(plan_.panel_columns)};
-    };
-    auto in_place = [&] { return Values{f_.element_address(b, DType::f32, g.column), f_.dim(matmul_.b.row_stride)}; };
-    const Values panel = plan_.source == MatMulPlan::Source::copied     ? copy()
-                         : plan_.source == MatMulPlan::Source::in_place ? in_place()
-                                                                        : f_.if_else(many_tiles(), copy, in_place);
-    tile.b = panel[0];
-    tile.b_row_stride = panel[1];
+    const StridedPanel panel =
+        emit_strided_panel(f_, plan_, matmul_.b, matmul_.k.extent, address(matmul_.b, g), g.column, g.columns,
+                           plan_.copies() ? scratch_after_sums() : nullptr, tiles_);
+    tile.b = panel.words;
+    tile.b_row_stride = panel.row_stride;
   }
-
-  llvm::Value* many_tiles() { return ir_.CreateICmpSGE(tiles_, f_.i64(MatMulPlan::copy_tiles)); }
 
   // Prefetch. Several passes over one block of a panel, of one row tile or of many, together fetch the next block of
   // this thread; a single pass fetches a fixed distance ahead.

@@ -21,6 +21,7 @@ struct KernelEmission {
 KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop);
 KernelEmission emit_program(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program);
 KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul);
+KernelEmission emit_attention_kernel(FunctionBuilder& f, const AttentionKernel& attention);
 KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel& kernel, const ConvKernel& conv);
 
 }  // namespace gcg::cpu

@@ -46,6 +46,10 @@ struct Collector {
       add(s.function);
     });
   }
+  void operator()(const AttentionKernel& attention) {
+    for (const Expr& e : {attention.scores, attention.kept, attention.epilogue}) add(e);
+    add(attention.index);
+  }
   template <class Contraction>
   void operator()(const Contraction& contraction) {
     add(contraction.epilogue);
