@@ -1,4 +1,4 @@
-// What a gart.Attention node says: softmax(body(Q K)) V in f32, on GPUs one kernel.
+// What a gart.Attention node says: softmax(body(Q K)) V in f32, one kernel.
 #pragma once
 
 namespace gcg {

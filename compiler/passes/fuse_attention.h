@@ -6,8 +6,8 @@
 
 namespace gcg {
 
-/// Makes a gart.Attention (ops/fused_attention.h) of every attention that one kernel can compute: a node that owns Q, K
-/// and V, and in its body what happens to the scores, which are never stored.
+/// Makes a gart.Attention (ops/fused_attention.h) of every attention that one kernel computes at least as fast as its
+/// parts: a node that owns Q, K and V, and in its body what happens to the scores, which are never stored.
 ///
 /// Requires: attention is written as plain operators (expand_attention), factors are folded; it is known how values are
 /// stored (narrow_storage, channels_last).

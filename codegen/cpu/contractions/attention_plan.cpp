@@ -26,7 +26,7 @@ int fresh_axis_id(const AttentionKernel& k) {
   return most + 1;
 }
 
-/// One score more than a line beyond whole lines: rows a multiple of 4096 bytes apart would share sets of the L1.
+/// A line more than whole lines: rows a multiple of 4096 bytes apart would share sets of the L1.
 Dim row_words(const AttentionKernel& k) { return ceil_div(k.t.extent, kLineWords) * kLineWords + Dim(kLineWords); }
 
 /// Where the score of (m, t) lies in a block that begins with row `first`.
