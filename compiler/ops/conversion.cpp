@@ -123,8 +123,7 @@ void drop_at_random(UpgradeContext& ctx) {
   const std::map<std::string, Attribute> to_f32 = {{"to", int64_t{dtype_to_onnx(DType::f32)}}};
   const ValueId given = in[1].valid() ? b.node("Cast", {in[1]}, to_f32) : b.scalar(DType::f32, 0.5);
   const ValueId ratio = b.multiply(given, b.node("Cast", {in[2]}, to_f32));
-  std::map<std::string, Attribute> drawn = {{"dtype", int64_t{dtype_to_onnx(DType::f32)}}};
-  if (ctx.node.has_attribute("seed")) drawn["seed"] = static_cast<double>(ctx.node.int_attribute("seed", 0));
+  const std::map<std::string, Attribute> drawn = {{"dtype", int64_t{dtype_to_onnx(DType::f32)}}};
   const ValueId keeps = b.node("GreaterOrEqual", {b.node("RandomUniformLike", {in[0]}, drawn), ratio});
   const ValueId scale = b.node("Reciprocal", {b.subtract(b.scalar(DType::f32, 1), ratio)});
   const ValueId zero = b.node("CastLike", {b.scalar(DType::f32, 0), in[0]});
@@ -132,8 +131,10 @@ void drop_at_random(UpgradeContext& ctx) {
   become(ctx, "Where", {keeps, b.multiply(in[0], b.node("CastLike", {scale, in[0]})), zero});
 }
 
+/// A seed asks for the numbers of a generator that ONNX does not name: such a node stays, and is refused.
 void upgrade_dropout(UpgradeContext& ctx) {
-  if (ctx.node.inputs.size() > 2 && ctx.node.inputs[2].valid() && !is_false(ctx.graph, ctx.node.inputs[2]))
+  if (!ctx.node.has_attribute("seed") && ctx.node.inputs.size() > 2 && ctx.node.inputs[2].valid() &&
+      !is_false(ctx.graph, ctx.node.inputs[2]))
     return drop_at_random(ctx);
   if (ctx.version < 7 && ctx.node.int_attribute("is_test", 0) == 0)
     fail_node(ctx.node, "without is_test=1 it drops elements at random, which is for training");
@@ -145,7 +146,7 @@ void infer_dropout(InferContext& ctx) {
   if (ctx.has_input(2)) {
     const auto training = ctx.int_contents(2);
     if (!training || training->empty() || training->front() != 0)
-      ctx.fail("training_mode must be a constant false: dropping elements at random is for training");
+      ctx.fail("training_mode must be a constant false where there is a seed: its random numbers are not known");
   }
   infer_identity(ctx);
   ctx.set_output(1, DType::boolean, ctx.shape(0));
