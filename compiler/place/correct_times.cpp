@@ -54,6 +54,7 @@ std::vector<Measured> measured_of(fb::AssemblyT& a, const FleetProfile& profile)
     (m.crossed ? of.crossed : of.direct) = m.operation_us;
   }
   std::vector<Measured> list;
+  list.reserve(all.size());
   for (const auto& [where, of] : all) list.push_back(of);
   return list;
 }

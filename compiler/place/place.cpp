@@ -33,6 +33,7 @@ std::vector<int> devices_for_all(const Problem& problem) {
   std::sort(found.begin(), found.end());
   if (found.size() > kSingleDevices) found.resize(kSingleDevices);
   std::vector<int> devices;
+  devices.reserve(found.size());
   for (const auto& [us, d] : found) devices.push_back(d);
   return devices;
 }
@@ -81,8 +82,11 @@ class Portfolio {
   /// search then moves.
   void try_disturbed() {
     if (size_of(problem_) > kScheduledAgain) return;
+    const double estimates =
+        2.0 * static_cast<double>(size_of(problem_)) * static_cast<double>(problem_.devices.size());
+    const auto affordable = static_cast<int>(kDisturbedShare * static_cast<double>(options_.effort) / estimates);
     Random random(options_.seed);
-    for (int i = 0; i < kDisturbed; ++i) {
+    for (int i = 0; i < std::min(affordable, kDisturbed); ++i) {
       const Ranks ranks = ranks_.disturbed(kShares[static_cast<size_t>(i) % kShares.size()], random);
       for (const auto& [name, rule] : {std::pair("heft", ListRule::heft), std::pair("peft", ListRule::peft)})
         try_placement(concat(name, " by disturbed ranks"), list_schedule(problem_, ranks, rule));
@@ -117,6 +121,7 @@ class Portfolio {
   static constexpr double kReadyAtOnce = 8, kRuleShare = 0.1;
   static constexpr int64_t kScheduledAgain = 10'000;  // size of problems that rules see in other ways, too
   static constexpr int kDisturbed = 48;
+  static constexpr double kDisturbedShare = 0.3;  // of the effort, at most
   static constexpr std::array<double, 4> kShares = {0.01, 0.03, 0.1, 0.3};
   static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
   static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
