@@ -82,9 +82,7 @@ class Selection {
       p_.branch(less(index(0), extent(k_)), [&] { select_few(); });
       give(items_);
     };
-    const auto by_digits = [&] {
-      choose(half, [&] { give(sort_best()); }, [&] { give(sort_all()); });
-    };
+    const auto by_digits = [&] { choose(half, [&] { give(sort_best()); }, [&] { give(sort_all()); }); };
     const auto by_heap_or_digits = [&] { choose(few, by_heap, by_digits); };
     const bool are_few = k_.is_constant() && k_.constant() <= kFewPasses;
     if (form_ != Form::shared || !are_few) return by_heap_or_digits();
@@ -101,9 +99,7 @@ class Selection {
     return binary(BinaryOp::less_equal, extent(count), index(limit));
   }
   /// Is k at most that part of n?
-  Expr up_to_one_in(int64_t parts) const {
-    return binary(BinaryOp::less_equal, extent(k_ * Dim(parts)), extent(n_));
-  }
+  Expr up_to_one_in(int64_t parts) const { return binary(BinaryOp::less_equal, extent(k_ * Dim(parts)), extent(n_)); }
   /// A branch, of which what is known now leaves one side.
   void choose(const Expr& condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
     if (condition->kind != ExprKind::constant) return p_.branch(condition, then, otherwise);

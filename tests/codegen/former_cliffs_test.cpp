@@ -184,6 +184,20 @@ TEST(FormerCliffs, PlacesOfAllPlanes) {
       16);
 }
 
+/// Every second element of rows of 14, in an open batch, which may be of one: lanes are along extents that are known.
+TEST(FormerCliffs, ScatteredRowsOfOpenBatches) {
+  const Dim batch = Dim::symbol("n");
+  Kernel kernel = map_kernel("scattered", {{DType::f32, {batch, 14, 14, 16}}, {DType::f32, {batch, 8, 14, 14}}},
+                             [&](const std::vector<Expr>& i) { return load(0, DType::f32, {i[0], i[2], i[3], i[1]}); });
+  kernel.operands[1].shape = {batch, 8, 14, 28};
+  Expr& column = std::get<LoopKernel>(kernel.body).stages[0].index[3];
+  column = column * index(2);
+  for (const std::string& target : runnable_targets()) {
+    const std::string note = RunnableKernel(kernel, target).info().note;
+    EXPECT_EQ(note.find("store n by"), std::string::npos) << target << ": " << note;
+  }
+}
+
 /// Rows of 6 outputs whose number only a run knows: one tile, not two of half the size.
 TEST(FormerCliffs, ConvolutionsOfNarrowOpenRows) {
   constexpr double kSlowestOpen = 1.35;  // times the same of known extents

@@ -65,7 +65,8 @@ TEST(Programs, TopKOfAFewOfAShortLine) {
 /// Between few and most of a line: up to the key of the worst, of which there may be more than are asked for.
 TEST(Programs, TopKOfUpToHalfOfALine) {
   for (int64_t largest : {0, 1}) {
-    for (const DType t : {DType::f32, DType::f64, DType::i64, DType::u64, DType::i32, DType::u8, DType::i8, DType::f16}) {
+    for (const DType t :
+         {DType::f32, DType::f64, DType::i64, DType::u64, DType::i32, DType::u8, DType::i8, DType::f16}) {
       const Tensor x = unordered(t, {2, 700}, t == DType::u8 || t == DType::i8 ? 100 : 300);
       for (int64_t k : {88, 200, 350}) check_top_k(x, k, 1, largest);
     }

@@ -40,8 +40,8 @@ Value* emit_corrects(FunctionBuilder& f, Value* c) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* bits = ir.CreateBitCast(c, ir.getInt32Ty());
   Value* full = ir.CreateICmpEQ(ir.CreateAnd(bits, kMantissa), ir.getInt32(kMantissa));
-  Value* moderate = ir.CreateAnd(ir.CreateFCmpOGT(c, f.constant_like(c, kLeast)),
-                                 ir.CreateFCmpOLT(c, f.constant_like(c, kMost)));
+  Value* moderate =
+      ir.CreateAnd(ir.CreateFCmpOGT(c, f.constant_like(c, kLeast)), ir.CreateFCmpOLT(c, f.constant_like(c, kMost)));
   return ir.CreateAnd(moderate, ir.CreateNot(full));
 }
 
@@ -134,9 +134,7 @@ Value* emit_quantized(FunctionBuilder& f, Value* x, Value* divisor, Value* zero,
     Value* kept = emit_between(f, x, all(ir.CreateFMul(low, divisor)), all(ir.CreateFMul(high, divisor)));
     return Values{emit_quotient(f, kept, all(ir.CreateFNeg(divisor)), all(reciprocal))};
   };
-  const auto by_division = [&] {
-    return Values{emit_between(f, ir.CreateFDiv(x, all(divisor)), all(low), all(high))};
-  };
+  const auto by_division = [&] { return Values{emit_between(f, ir.CreateFDiv(x, all(divisor)), all(low), all(high))}; };
   Value* quotient = f.if_else(emit_corrects(f, divisor), by_product, by_division)[0];
   return emit_byte(f, quotient, all(ir.CreateFPToSI(zero, ir.getInt32Ty())));
 }

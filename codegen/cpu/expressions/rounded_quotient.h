@@ -29,7 +29,7 @@ llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, const Quantizati
 /// The same by a divisor and a zero that a run knows.
 struct LateQuantization {
   Expr x, divisor;
-  Expr zero;  // f32, of an 8-bit integer
+  Expr zero;                       // f32, of an 8-bit integer
   DType dtype = DType::undefined;  // i8 or u8
 };
 std::optional<LateQuantization> late_quantization_of(const Expr& e);
