@@ -174,6 +174,7 @@ std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types
   for (size_t i = 0; i < input_types.size(); ++i) set_type(body.value(body.inputs[i]), input_types[i]);
   infer_nodes(body, outermost);
   std::vector<Value> out;
+  out.reserve(body.outputs.size());
   for (ValueId v : body.outputs) out.push_back(body.value(v));
   return out;
 }
