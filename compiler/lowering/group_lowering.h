@@ -52,8 +52,9 @@ class GroupLowering {
   Strided strided(NodeId product, int input, const std::vector<Expr>& index);
   static Dim stride(const Affine& a, const Axis& axis);
   void matmul();
-  /// Moves to the end of `axes` the longest of those that B does not depend on, of equally long ones that whose rows lie
-  /// closest together in A: it becomes m, the others the batch. A batch of single rows has none and gets one of extent 1.
+  /// Moves to the end of `axes` the longest of those that B does not depend on, of equally long ones that whose rows
+  /// lie closest together in A: it becomes m, the others the batch. A batch of single rows has none and gets one of
+  /// extent 1.
   void put_rows_last(std::vector<Axis>& axes, const Affine& a, const Affine& b);
   static void fill(MatrixView& view, const Affine& form, const std::vector<Axis>& batch, const Axis& row,
                    const Axis& column);
