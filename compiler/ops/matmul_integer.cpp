@@ -26,7 +26,7 @@ void infer_matmul_integer(InferContext& ctx) {
 }
 
 Expr centred(LowerContext& ctx, int i, const std::vector<Expr>& at, const Expr& line) {
-  const Expr x = cast(DType::i32, ctx.input(i, at));
+  Expr x = cast(DType::i32, ctx.input(i, at));
   if (!ctx.has_input(i + 2)) return x;
   const Shape& zero = ctx.input_shape(i + 2);
   std::vector<Expr> index_of;

@@ -22,6 +22,7 @@ Spread Samples::spread(const Ring& ring) const {
   const auto kept = size_t(std::min(count(), kKept));
   if (kept == 0) return {};
   std::vector<double> times;
+  times.reserve(kept);
   for (size_t i = 0; i < kept; ++i) times.push_back(microseconds(ring[i]));
   std::sort(times.begin(), times.end());
   return {times[kept / 2], (times[kept * 3 / 4] - times[kept / 4]) / 2};

@@ -78,7 +78,7 @@ class RowTileEmitter {
     shape.accumulate = tile_.accumulate;
     shape.masked = masked;
     llvm::Value* column = ir.CreateMul(v, f_.i64(plan_.lanes));
-    llvm::Value* tail = ir.CreateSub(columns_, ir.CreateAdd(column, f_.i64((width - 1) * plan_.lanes)));
+    llvm::Value* tail = ir.CreateSub(columns_, ir.CreateAdd(column, f_.i64(int64_t{width - 1} * plan_.lanes)));
     llvm::Value* pass = ir.CreateSDiv(v, f_.i64(widest_));
     llvm::Value* prefetch = ir.CreateGEP(ir.getInt8Ty(), tile_.prefetch, ir.CreateMul(pass, tile_.prefetch_step));
     if (tile_.state) return call_tiles(column, prefetch);

@@ -61,7 +61,7 @@ struct Collector {
 
 std::string import_of(UnaryOp op, DType dtype) {
   if (!is_float(dtype)) return "";
-  const std::string name = double_name(op);
+  std::string name = double_name(op);
   if (name.empty() || dtype == DType::f64) return name;
   return own_f32_polynomial(op) ? "" : name + "f";
 }

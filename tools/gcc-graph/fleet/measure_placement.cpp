@@ -11,6 +11,7 @@ std::vector<gart::fleet::GroupPlace> places_of(const gcc_graph::Placing& placing
                                                const gcc_graph::Placement& placement) {
   const std::vector<std::string> groups = placing.groups(), devices = placing.devices();
   std::vector<gart::fleet::GroupPlace> places;
+  places.reserve(groups.size());
   for (size_t g = 0; g < groups.size(); ++g)
     places.push_back({groups[g], devices[static_cast<size_t>(placement.device[g])]});
   return places;
