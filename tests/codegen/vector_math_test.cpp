@@ -158,6 +158,18 @@ TEST(RoundedQuotient, IsThatOfADivision) {
   }
 }
 
+/// kBatch numbers: infinities, NaN, zeros, the neighbours of n + 1/2 steps of `c`, and bits of all kinds.
+std::vector<float> beside_steps_halfway(float c) {
+  std::vector<float> x{INFINITY, -INFINITY, NAN, 0.0F, -0.0F};
+  for (int n = -600; n < 600; ++n) {
+    float at = (static_cast<float>(n) + 0.5F) * c;
+    for (int k = 0; k < 4; ++k) at = std::nextafter(at, -INFINITY);
+    for (int k = 0; k < 8; ++k) x.push_back(at = std::nextafter(at, INFINITY));
+  }
+  while (x.size() < kBatch) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(x.size() * 65537)));
+  return x;
+}
+
 /// The divisor and the zero are read in the run: also divisors that a product with the reciprocal is not exact for.
 TEST(Quantized, ByWhatARunReadsIsWhatItsStepsGive) {
   for (const std::string& target : runnable_targets())
@@ -173,13 +185,7 @@ TEST(Quantized, ByWhatARunReadsIsWhatItsStepsGive) {
       for (const float c : {1.0F, 0.05F, 0.045368254F, 3.7F, 1.9999999F, 0.49999997F, 1e-30F, 1e30F, 1e-42F, -0.5F,
                             0.0F, INFINITY, NAN})
         for (int zero : {0, 3, type == DType::i8 ? -128 : 255}) {
-          std::vector<float> x{INFINITY, -INFINITY, NAN, 0.0F, -0.0F};
-          for (int n = -600; n < 600; ++n) {
-            float at = (static_cast<float>(n) + 0.5F) * c;
-            for (int k = 0; k < 4; ++k) at = std::nextafter(at, -INFINITY);
-            for (int k = 0; k < 8; ++k) x.push_back(at = std::nextafter(at, INFINITY));
-          }
-          while (x.size() < kBatch) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(x.size() * 65537)));
+          std::vector<float> x = beside_steps_halfway(c);
           std::vector<uint8_t> y(kBatch);
           float divisor = c;
           auto offset = static_cast<uint8_t>(zero);
@@ -209,13 +215,7 @@ TEST(Quantized, IsWhatItsStepsGive) {
             return cast(type, select(binary(BinaryOp::greater, y, least), y, least));
           });
           const RunnableKernel code(kernel, target);
-          std::vector<float> x{INFINITY, -INFINITY, NAN, 0.0F, -0.0F};
-          for (int n = -600; n < 600; ++n) {
-            float at = (static_cast<float>(n) + 0.5F) * c;
-            for (int k = 0; k < 4; ++k) at = std::nextafter(at, -INFINITY);
-            for (int k = 0; k < 8; ++k) x.push_back(at = std::nextafter(at, INFINITY));
-          }
-          while (x.size() < kBatch) x.push_back(std::bit_cast<float>(static_cast<uint32_t>(x.size() * 65537)));
+          std::vector<float> x = beside_steps_halfway(c);
           std::vector<uint8_t> y(kBatch);
           code.call({x.data(), y.data()}, {}, 0, code.tasks({}));
           for (size_t i = 0; i < x.size(); ++i) {
