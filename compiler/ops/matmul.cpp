@@ -1,14 +1,13 @@
 // MatMul and Gemm.
 #include <algorithm>
 
+#include "compiler/ops/matmul_shapes.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
 namespace gcg {
-namespace {
 
-/// numpy.matmul: a 1-D left operand is a row, a 1-D right operand a column; that dimension is dropped from the result.
-void infer_matmul(InferContext& ctx) {
+MatMulShapes matmul_shapes(InferContext& ctx) {
   Shape a = ctx.shape(0), b = ctx.shape(1);
   if (a.empty() || b.empty()) ctx.fail("the operands must have at least one dimension");
   const bool row = a.size() == 1, column = b.size() == 1;
@@ -18,8 +17,12 @@ void infer_matmul(InferContext& ctx) {
   Shape result = ctx.broadcast(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
   if (!row) result.push_back(a[a.size() - 2]);
   if (!column) result.push_back(b.back());
-  ctx.set_output(0, ctx.dtype(0), result);
+  return {std::move(a), std::move(b), std::move(result)};
 }
+
+namespace {
+
+void infer_matmul(InferContext& ctx) { ctx.set_output(0, ctx.dtype(0), matmul_shapes(ctx).result); }
 
 Expr lower_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Shape &a = ctx.input_shape(0), &b = ctx.input_shape(1);

@@ -1,5 +1,6 @@
 // MatMulInteger: (a - a_zero_point) by (b - b_zero_point) of 8-bit integers, summed in i32. A zero point is one number,
 // or one per row of a, or one per column of b. Operands of one dimension are as MatMul's.
+#include "compiler/ops/matmul_shapes.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
@@ -7,22 +8,14 @@ namespace gcg {
 namespace {
 
 void infer_matmul_integer(InferContext& ctx) {
-  Shape a = ctx.shape(0), b = ctx.shape(1);
-  if (a.empty() || b.empty()) ctx.fail("the operands must have at least one dimension");
-  const bool row = a.size() == 1, column = b.size() == 1;
-  if (row) a.insert(a.begin(), 1);
-  if (column) b.push_back(1);
-  ctx.require_equal(a.back(), b[b.size() - 2], "the inner extents");
+  const auto [a, b, result] = matmul_shapes(ctx);
   for (int i : {2, 3}) {
     if (!ctx.has_input(i)) continue;
     const Dim& extent = i == 2 ? a[a.size() - 2] : b.back();
     if (ctx.rank(i) > 1) ctx.fail("a zero point must have at most one dimension");
     if (ctx.rank(i) == 1 && !ctx.shape(i)[0].is(1)) ctx.require_equal(ctx.shape(i)[0], extent, "zero points");
   }
-  Shape shape = ctx.broadcast(Shape(a.begin(), a.end() - 2), Shape(b.begin(), b.end() - 2));
-  if (!row) shape.push_back(a[a.size() - 2]);
-  if (!column) shape.push_back(b.back());
-  ctx.set_output(0, DType::i32, shape);
+  ctx.set_output(0, DType::i32, result);
 }
 
 Expr centred(LowerContext& ctx, int i, const std::vector<Expr>& at, const Expr& line) {
