@@ -43,7 +43,7 @@ Expr lower_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
 }
 
 std::vector<int64_t> drop_back(const std::vector<int64_t>& shape, size_t count) {
-  return {shape.begin(), shape.end() - count};
+  return {shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(count)};
 }
 
 std::vector<Tensor> reference_matmul(ReferenceContext& ctx) {
