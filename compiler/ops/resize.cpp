@@ -141,6 +141,13 @@ class Source {
     const SourceLine line = form_.mode == "nearest" ? nearest_line(form_, d_, *line_) : *line_;
     return line.slope == line.divisor && line.start.is(0);
   }
+  /// The same as the sizes of a run decide; false where the position depends on data.
+  Expr stays_in_run() const {
+    if (!line_) return boolean(false);
+    const SourceLine line = form_.mode == "nearest" ? nearest_line(form_, d_, *line_) : *line_;
+    return both(binary(BinaryOp::equal, extent(line.slope), extent(line.divisor)),
+                binary(BinaryOp::equal, extent(line.start), index(0)));
+  }
   Expr position_inside() const {
     const Expr last = cast(DType::f32, extent(d_.in - 1));
     return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, x_, constant_float(DType::f32, 0)),
@@ -330,11 +337,12 @@ Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const DType dtype = form.mode == "nearest" ? stored : stored == DType::f64 ? DType::f64 : DType::f32;
   std::vector<std::pair<size_t, Taps>> taps;
   std::vector<Axis> axes;
-  Expr inside = boolean(true), weights;
+  Expr inside = boolean(true), stays = boolean(true), weights;
   for (const ResizedDim& d : form.dims) {
     const Source source(ctx, form, d, at[d.dim]);
     if (form.crops()) inside = both(inside, source.position_inside());
     if (source.stays()) continue;
+    stays = both(stays, source.stays_in_run());
     if (!form.antialias) {
       taps.emplace_back(d.dim, source.taps(dtype));
       continue;
@@ -347,7 +355,9 @@ Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   Index from = at;
   Expr sum = reduce_over(ReduceOp::sum, axes, sum_of_taps(ctx, taps, 0, from, dtype));
   if (weights) sum = binary(BinaryOp::div, sum, weights);
-  const Expr y = as_output(ctx, output, sum);
+  Expr y = as_output(ctx, output, sum);
+  // Models that bring their inputs to one size are often given that size.
+  if (!form.antialias) y = select(stays, guarded(ctx.input(kX, at)), y);
   return inside->kind == ExprKind::constant ? y : select(inside, y, number(stored, form.extrapolation));
 }
 

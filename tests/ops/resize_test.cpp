@@ -111,7 +111,8 @@ TEST(Resize, TakesEveryModeInEveryRatio) {
       const Attributes attributes = merged(mode, coordinates(how));
       for (const Doubles& scales : {Doubles{1, 1, 2, 3}, {1, 1, 0.5, 1.5}, {1, 1, 0.6, 1}, {1, 1, 0.7, 2.3}})
         check_op(by_scales(how, {1, 2, 5, 4}, scales, attributes));
-      for (const Ints& sizes : {Ints{1, 2, 10, 12}, {1, 2, 1, 7}, {1, 2, 5, 1}, {1, 2, 0, 3}})
+      for (const Ints& sizes :
+           {Ints{1, 2, 10, 12}, {1, 2, 1, 7}, {1, 2, 5, 1}, {1, 2, 0, 3}, {1, 2, 5, 4}, {1, 2, 5, 9}})
         check_op(by_sizes(how, {1, 2, 5, 4}, sizes, attributes));
       check_op(by_sizes("one element", {1, 1, 1, 1}, {1, 1, 3, 2}, attributes));
       check_op(by_scales("every dimension", {2, 3}, {1.5, 2}, attributes));

@@ -12,22 +12,6 @@ namespace gcg::cpu {
 
 using llvm::Value;
 
-class Evaluation::ScopeGuard {
- public:
-  ScopeGuard(Evaluation& evaluation, Value* mask) : evaluation_(evaluation) {
-    scope_.outer = evaluation.scope_;
-    scope_.mask = mask;
-    evaluation.scope_ = &scope_;
-  }
-  ~ScopeGuard() { evaluation_.scope_ = scope_.outer; }
-  ScopeGuard(const ScopeGuard&) = delete;
-  ScopeGuard& operator=(const ScopeGuard&) = delete;
-
- private:
-  Evaluation& evaluation_;
-  Scope scope_;
-};
-
 bool Evaluation::varies(const Expr& e) {
   if (point_.lanes == 1) return false;
   if (auto it = varies_.find(e.get()); it != varies_.end()) return it->second;
@@ -181,6 +165,7 @@ void Evaluation::hoist_reductions(const Expr& body, const std::vector<Axis>& axe
 }
 
 Value* Evaluation::reduce(const ExprNode& e) {
+  if (Value* in_row = reduce_in_row(e)) return in_row;
   std::set<const ExprNode*> seen;
   hoist_reductions(e.args[0], e.reduce_axes, seen);
   const bool vector = varies(e.args[0]);

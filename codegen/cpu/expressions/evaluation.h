@@ -38,7 +38,21 @@ class Evaluation {
     llvm::Value* in_range = nullptr;  // data-dependent indices: the element exists; null: surely
   };
   /// Opens a scope for the time of one call.
-  class ScopeGuard;
+  class ScopeGuard {
+   public:
+    ScopeGuard(Evaluation& evaluation, llvm::Value* mask) : evaluation_(evaluation) {
+      scope_.outer = evaluation.scope_;
+      scope_.mask = mask;
+      evaluation.scope_ = &scope_;
+    }
+    ~ScopeGuard() { evaluation_.scope_ = scope_.outer; }
+    ScopeGuard(const ScopeGuard&) = delete;
+    ScopeGuard& operator=(const ScopeGuard&) = delete;
+
+   private:
+    Evaluation& evaluation_;
+    Scope scope_;
+  };
 
   bool varies(const Expr& e);
   llvm::Value* compute(const Expr& e);
@@ -54,6 +68,9 @@ class Evaluation {
   llvm::Value* side(const Expr& e, llvm::Value* mask);
   llvm::Value* reduce(const ExprNode& e);
   void hoist_reductions(const Expr& body, const std::vector<Axis>& axes, std::set<const ExprNode*>& seen);
+  llvm::Value* reduce_in_row(const ExprNode& e);
+  std::vector<Expr> places_of_loads(const Expr& e);
+  std::vector<std::vector<int>> lanes_of_taps(const Expr& place, const Axis& tap);
   llvm::Value* reduce_unrolled(const ExprNode& e, size_t axis, llvm::Value* sum, bool vector);
   llvm::Value* reduce_loops(const ExprNode& e, size_t axis, llvm::Value* sum, bool vector);
   llvm::Value* body_value(const ExprNode& reduce, bool vector);
