@@ -10,6 +10,7 @@
 #include "codegen/cpu/llvm/function_builder.h"
 #include "codegen/cpu/llvm/widen_half.h"
 #include "compiler/kernel/machine.h"
+#include "compiler/support/error.h"
 
 namespace gcg::cpu {
 namespace {
@@ -163,17 +164,25 @@ class TileEmitter {
       for (int64_t i = 0; i < *m_.prefetch_lines; ++i) fetch_line(line, b_.getInt64(static_cast<uint64_t>(i)));
       b_.CreateBr(body);
     } else {
-      llvm::BasicBlock* lines = block("prefetch.line");
-      b_.CreateBr(lines);
-      b_.SetInsertPoint(lines);
-      llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
-      i->addIncoming(b_.getInt64(0), fetch);
-      fetch_line(line, i);
-      llvm::Value* next = b_.CreateAdd(i, b_.getInt64(1));
-      i->addIncoming(next, lines);
-      keep_rolled(b_.CreateCondBr(b_.CreateICmpSLT(next, f_.getArg(kPrefetchLines)), lines, body));
+      // A loop would make the k loop an outer one, whose addresses LLVM does not step from one iteration to the next.
+      for (int64_t i = 0; i < most_lines(); ++i) {
+        if (i > 0) {
+          llvm::BasicBlock* further = block("prefetch.line");
+          b_.CreateCondBr(b_.CreateICmpSGT(f_.getArg(kPrefetchLines), b_.getInt64(static_cast<uint64_t>(i))), further,
+                          body);
+          b_.SetInsertPoint(further);
+        }
+        fetch_line(line, b_.getInt64(static_cast<uint64_t>(i)));
+      }
+      b_.CreateBr(body);
     }
     b_.SetInsertPoint(body);
+  }
+
+  /// Of a panel in one period: no pass fetches more.
+  int64_t most_lines() const {
+    GCG_CHECK(m_.b_row_stride, "a panel that is fetched has a constant width");
+    return std::max<int64_t>(1, prefetch_period * *m_.b_row_stride * size_of(m_.right) / kCacheLine);
   }
 
   void fetch_line(llvm::Value* base, llvm::Value* index) {

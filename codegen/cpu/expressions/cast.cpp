@@ -69,11 +69,26 @@ Value* float_to_narrow_int(FunctionBuilder& f, DType to, Value* a) {
   return ir.CreateTrunc(wide, with_scalar(a, f.scalar_type(to)));
 }
 
-Value* float_to_int(FunctionBuilder& f, DType to, Value* a) {
-  if (size_of(to) <= 2) return float_to_narrow_int(f, to, a);
+/// By the conversion that vectors have, of what surely fits; the saturating intrinsic would take vectors apart. NaN
+/// becomes 0.
+Value* float_to_wide_int(FunctionBuilder& f, DType to, Value* a) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const int bits = static_cast<int>(size_of(to)) * 8;
+  const bool is_signed = is_signed_int(to);
+  const double limit = std::ldexp(1, is_signed ? bits - 1 : bits);
+  Value *zero = llvm::ConstantFP::get(a->getType(), 0), *high = llvm::ConstantFP::get(a->getType(), limit),
+        *low = is_signed ? llvm::ConstantFP::get(a->getType(), -limit) : zero;
+  Value* inside = ir.CreateSelect(ir.CreateFCmpOLT(a, high), a, zero);
+  inside = ir.CreateSelect(ir.CreateFCmpOGT(inside, low), inside, low);
   llvm::Type* type = with_scalar(a, f.scalar_type(to));
-  return f.ir().CreateIntrinsic(is_signed_int(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-                                {type, a->getType()}, {a});
+  Value* integer = is_signed ? ir.CreateFPToSI(inside, type) : ir.CreateFPToUI(inside, type);
+  const auto most = is_signed ? llvm::APInt::getSignedMaxValue(static_cast<unsigned>(bits))
+                              : llvm::APInt::getMaxValue(static_cast<unsigned>(bits));
+  return ir.CreateSelect(ir.CreateFCmpOGE(a, high), llvm::ConstantInt::get(type, most), integer);
+}
+
+Value* float_to_int(FunctionBuilder& f, DType to, Value* a) {
+  return size_of(to) <= 2 ? float_to_narrow_int(f, to, a) : float_to_wide_int(f, to, a);
 }
 
 Value* int_to_float(FunctionBuilder& f, DType from, DType to, Value* a) {

@@ -22,6 +22,7 @@ struct StagePlan {
   /// The main loop does its lanes one register at a time: masked and interleaved loads are slow if wider than a
   /// register.
   bool by_registers = false;
+  bool aligned = false;   // of a store: what precedes the first cache line that begins in a row is stored by itself
   bool overlaps = false;  // of a store: the last register may do lanes again that are done
   /// Of a store whose value is simpler in the middle of `lane`; then there are no tiles.
   std::optional<RowInterior> interior;

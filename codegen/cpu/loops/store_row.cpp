@@ -20,6 +20,7 @@ class StoreRowEmitter {
   void emit(Value* begin, Value* end) {
     for (const Expr& value : plan_.values) read_divisor(value);
     if (plan_.interior) return emit_between_ends(end);
+    if (plan_.aligned) begin = emit_head(begin, end);
     Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(end, begin), f_.i64(plan_.native));
     if (!plan_.overlaps || plan_.native == 1 || is_false(enough)) return emit_plainly(begin, end);
     either(enough, [&] { emit_vectors(plan_.values, begin, begin, end); }, [&] { emit_plainly(begin, end); });
@@ -51,6 +52,17 @@ class StoreRowEmitter {
     if (!quantization || !free_axes(quantization->divisor).empty() || !free_axes(quantization->zero).empty()) return;
     for (const Expr& e : {quantization->divisor, quantization->zero})
       point_.known[e.get()] = exprs_.evaluate(e, point_);
+  }
+
+  /// Up to the first cache line that begins in the row. Returns where that is.
+  Value* emit_head(Value* begin, Value* end) {
+    const DType dtype = f_.kernel().operands[static_cast<size_t>(stage_.operand)].dtype;
+    Value* first = exprs_.evaluate(stage_.index[0], lanes(1, begin, nullptr));
+    Value* address = ir_.CreatePtrToInt(f_.element_address(f_.operand(stage_.operand), dtype, first), ir_.getInt64Ty());
+    Value* bytes = ir_.CreateAnd(ir_.CreateNeg(address), f_.i64(f_.target().vector_bytes - 1));
+    Value* count = min(ir_.CreateUDiv(bytes, f_.i64(size_of(dtype))), ir_.CreateSub(end, begin));
+    store(plan_.values, lanes(plan_.native, begin, f_.first_lanes(count, plan_.native)));
+    return ir_.CreateAdd(begin, count);
   }
 
   void emit_plainly(Value* begin, Value* end) { emit_pieces(plan_.values, begin, end); }
