@@ -80,7 +80,7 @@ Kernel product(const Dim& m, const Dim& n, const Dim& k, bool packed, bool trans
           body};
 }
 
-/// Checks all multiplying loops of the kernel; `sums` are the FMAs of one k step in each of them, in any order.
+/// Checks all multiplying loops of the kernel; `sums` are the FMAs of one turn in each of them, in any order.
 void expect_register_loops(const Kernel& kernel, const std::string& target, std::multiset<int> sums) {
   const Lines lines = assembly(kernel, target);
   std::multiset<int> found;
@@ -96,13 +96,13 @@ void expect_register_loops(const Kernel& kernel, const std::string& target, std:
 }
 
 TEST(MatMulCode, ConstantShapesKeepSumsInRegisters) {
-  expect_register_loops(product(128, 768, 64, true), "x86-64-v4", {8 * 3, 9 * 3});
-  expect_register_loops(product(128, 768, 64, true), "x86-64-v3", {5 * 2, 6 * 2});
+  expect_register_loops(product(128, 768, 64, true), "x86-64-v4", {2 * 8 * 3, 2 * 9 * 3});
+  expect_register_loops(product(128, 768, 64, true), "x86-64-v3", {2 * 5 * 2, 2 * 6 * 2});
   for (int64_t k : {768, 3072}) {  // the first block of k, and the further ones that add to its sums
-    expect_register_loops(product(128, 768, k, true), "x86-64-v4", {8 * 3, 8 * 3, 9 * 3, 9 * 3});
-    expect_register_loops(product(128, 768, k, true), "x86-64-v3", {5 * 2, 5 * 2, 6 * 2, 6 * 2});
+    expect_register_loops(product(128, 768, k, true), "x86-64-v4", {2 * 8 * 3, 2 * 8 * 3, 2 * 9 * 3, 2 * 9 * 3});
+    expect_register_loops(product(128, 768, k, true), "x86-64-v3", {2 * 5 * 2, 2 * 5 * 2, 2 * 6 * 2, 2 * 6 * 2});
   }
-  expect_register_loops(product(197, 197, 64, false, true), "x86-64-v4", {9 * 3, 9 * 1, 8 * 3, 8 * 1});
+  expect_register_loops(product(197, 197, 64, false, true), "x86-64-v4", {2 * 9 * 3, 9 * 1, 2 * 8 * 3, 8 * 1});
   expect_register_loops(product(197, 64, 197, false), "x86-64-v4", {9 * 3, 9 * 1, 8 * 3, 8 * 1});
 }
 

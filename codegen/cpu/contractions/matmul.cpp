@@ -141,6 +141,7 @@ class MatMulEmitter {
       if (!is_split) return chunk(g, tile, from, to, next, plan_.strips());
       RowTile only = tile, one_of_several = tile;
       only.fetches = !plan_.near;
+      only.is_only = true;
       one_of_several.least_rows = (plan_.tallest + 1) / 2;
       f_.if_else(
           several_, [&] { return chunk(g, one_of_several, from, to, next, plan_.strips()), Values{}; },

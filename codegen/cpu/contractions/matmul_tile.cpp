@@ -75,6 +75,7 @@ class RowTileEmitter {
     shape.b_row_stride = constant_of(tile_.b_row_stride);
     shape.c_row_stride = plan_.panel_columns;
     shape.prefetch_lines = tile_.fetches ? plan_.prefetch_lines : 0;
+    shape.steps = steps_at_once(shape);
     shape.accumulate = tile_.accumulate;
     shape.masked = masked;
     llvm::Value* column = ir.CreateMul(v, f_.i64(plan_.lanes));
@@ -86,6 +87,15 @@ class RowTileEmitter {
                   {tile_.a, f_.element_address(tile_.b, tile_.right, column), tile_.k,
                    f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
                    tile_.prefetch_mask, tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
+  }
+
+  /// Two where time goes: a 9x48 tile from 203 to 216 GFLOP/s (Granite Rapids, peak 240), and no further by four. The
+  /// code is longer, so that what runs seldom keeps to one.
+  int steps_at_once(const MicroKernel& shape) const {
+    const bool is_hot = !tile_.is_only && !plan_.tiles.is(1) && shape.vectors == widest_ &&
+                        2 * shape.rows > plan_.tallest && DotProduct::parts(plan_.multiply) == 1;
+    const bool is_even = plan_.steps.is_constant() && plan_.steps.constant() % 2 == 0;
+    return is_hot && is_even && shape.a_row_stride && shape.a_column_stride && shape.b_row_stride ? 2 : 1;
   }
 
   void call_tiles(llvm::Value* column, llvm::Value* prefetch) {

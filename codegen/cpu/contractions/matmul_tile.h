@@ -20,6 +20,7 @@ struct RowTile {
   llvm::Value* prefetch_lines = nullptr;  // every prefetch period, in each pass over the panel
   llvm::Value* prefetch_mask = nullptr;   // see micro_kernel
   llvm::Value* prefetch_step = nullptr;   // bytes from one pass to the next
+  bool is_only = false;                   // no other reads the panel after it
   int least_rows = 1;                     // that it can have
   bool accumulate = false;                // sums += instead of sums =
   llvm::Value* a_row_stride = nullptr;    // strides that are constants become part of the code

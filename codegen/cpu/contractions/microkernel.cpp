@@ -62,7 +62,7 @@ class TileEmitter {
       start = whole;
       fold_sets(accumulators);
     }
-    accumulators = k_loop(start, f_.getArg(kK), std::move(accumulators), 1, m_.sets() == 1);
+    accumulators = k_loop(start, f_.getArg(kK), std::move(accumulators), m_.sets() > 1 ? 1 : m_.steps, m_.sets() == 1);
     for (size_t i = 0; i < tile_size(); ++i) b_.CreateAlignedStore(accumulators[i], c_place(i), c_alignment());
     b_.CreateRetVoid();
   }
@@ -99,7 +99,8 @@ class TileEmitter {
     accumulators.resize(tile);
   }
 
-  /// for (k = start; k < end; k += steps) one k step into each accumulator set. Requires (end - start) % steps == 0.
+  /// for (k = start; k < end; k += steps) one k step into each accumulator set, or all into the only one. Requires
+  /// (end - start) % steps == 0.
   Values k_loop(llvm::Value* start, llvm::Value* end, Values initial, int steps, bool fetch) {
     llvm::BasicBlock* before = b_.GetInsertBlock();
     llvm::BasicBlock* head = block("k");
@@ -117,9 +118,10 @@ class TileEmitter {
     }
     Values phis = accumulators;
     if (fetch && m_.prefetch_lines != 0) prefetch(k);
+    const bool one_set = m_.sets() == 1;
     for (int step = 0; step < steps; ++step) {
-      k_step(b_.CreateAdd(k, b_.getInt64(static_cast<uint64_t>(step))), accumulators,
-             static_cast<size_t>(step * m_.rows * m_.vectors));
+      if (step > 0 && one_set) fence(b_, accumulators);  // else the scheduler mixes steps and spills sums
+      k_step(k, step, accumulators, one_set ? 0 : static_cast<size_t>(step) * tile_size());
     }
     llvm::BasicBlock* last = b_.GetInsertBlock();
     llvm::Value* next = b_.CreateAdd(k, b_.getInt64(static_cast<uint64_t>(steps)), "", true, true);
@@ -140,7 +142,7 @@ class TileEmitter {
     return results;
   }
 
-  /// The loop must stay one k step per basic block: with more, the scheduler mixes steps and spills accumulators.
+  /// LLVM would unroll further, without fences.
   void keep_rolled(llvm::BranchInst* branch) {
     llvm::LLVMContext& c = f_.getContext();
     auto* disable = llvm::MDNode::get(c, llvm::MDString::get(c, "llvm.loop.unroll.disable"));
@@ -191,14 +193,20 @@ class TileEmitter {
                        {place, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
   }
 
-  void k_step(llvm::Value* k, Values& accumulators, size_t first) {
-    llvm::Value* b_place = b_.CreateGEP(b_element_, f_.getArg(kB), b_.CreateMul(k, b_row_, "", true, true));
+  /// Step `k` + `ahead`.
+  void k_step(llvm::Value* k, int ahead, Values& accumulators, size_t first) {
+    const auto place_of = [&](llvm::Type* element, unsigned operand, llvm::Value* stride) {
+      llvm::Value* at = b_.CreateGEP(element, f_.getArg(operand), b_.CreateMul(k, stride, "", true, true));
+      llvm::Value* further = b_.CreateMul(b_.getInt64(static_cast<uint64_t>(ahead)), stride, "", true, true);
+      return b_.CreateGEP(element, at, further);
+    };
+    llvm::Value* b_place = place_of(b_element_, kB, b_row_);
     Values words;
     for (int v = 0; v < m_.vectors; ++v) {
       llvm::Value* place = b_.CreateConstGEP1_64(b_element_, b_place, static_cast<uint64_t>(v * m_.lanes));
       words.push_back(right_words(place, mask_ && v == m_.vectors - 1));
     }
-    llvm::Value* a_place = b_.CreateGEP(a_element_, f_.getArg(kA), b_.CreateMul(k, a_column_, "", true, true));
+    llvm::Value* a_place = place_of(a_element_, kA, a_column_);
     for (int part = 0; part < dot_.parts(); ++part) {
       Values columns;
       if (part > 0) fence_tile(accumulators, first);

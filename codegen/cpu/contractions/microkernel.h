@@ -32,6 +32,9 @@ struct MicroKernel {
   int64_t c_row_stride = 0;
   /// Cache lines of `prefetch` to bring into L2 in every period of k steps; 0: none, nullopt: a run-time argument.
   std::optional<int64_t> prefetch_lines = 0;
+  /// Of k, which is a multiple of it, in one turn of the loop, whose control competes with multiply-adds for ports;
+  /// more than one need constant strides and a DotProduct of one part. Ignored with several sets of sums.
+  int steps = 1;
   /// C += instead of C =.
   bool accumulate = false;
   /// Only the first `tail` lanes of B's last vector exist; the others are not read and give zero columns.
