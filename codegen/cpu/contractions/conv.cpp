@@ -214,7 +214,9 @@ class ConvEmitter : IndexArithmetic {
         RowPlace here = at;
         if (plan_.prefetch_lines > 0) {
           const TileSegment& last = plan_.column_tiles.back();
-          here.place.prefetch = prefetch_address(task, add(mul(at.step, last.first_tile + last.tiles), tile));
+          Value* number = add(mul(at.step, last.first_tile + last.tiles), tile);
+          if (plan_.places_together) number = f_.ir().CreateURem(number, f_.i64(plan_.prefetching_tiles));
+          here.place.prefetch = prefetch_address(task, number);
         }
         emit_tile(task, s.tile, here, position(s, tile));
       };

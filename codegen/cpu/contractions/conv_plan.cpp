@@ -141,10 +141,12 @@ std::optional<int64_t> place_bytes(const ConvKernel& k, const ConvPlan& plan) {
 /// its panel, if that reads less from beyond than each group's going over the whole map.
 std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
   if (plan.units_per_pass > 0 || plan.widens() || k.input_plain) return std::nullopt;
-  if (plan.prefetch_lines > 0 && !plan.symbolic_row()) return std::nullopt;  // a small map
   const std::optional<int64_t> place = place_bytes(k, plan);
   if (!place) return std::nullopt;
   const int64_t l2 = std::max(target.l2_bytes, kCommonL2);
+  const Dim image = Dim(*place) * plan.row_blocks * plan.tile_blocks;
+  const bool fits = image.is_constant() && image.constant() <= l2;
+  if (plan.prefetch_lines > 0 && !plan.symbolic_row() && fits) return std::nullopt;
   const int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *place;
   if (together < 2) return std::nullopt;
   const Dim places = plan.places(k);
@@ -177,6 +179,11 @@ void plan_prefetch(const ConvKernel& k, ConvPlan& plan, std::optional<int64_t> t
   const int64_t lines = lines_of_block(k, plan);
   plan.prefetch_lines = std::min(most_prefetched, tiles ? (lines + *tiles - 1) / *tiles : lines);
   plan.prefetching_tiles = (lines + plan.prefetch_lines - 1) / plan.prefetch_lines;
+}
+
+/// Of a place; rows and tiles are known.
+int64_t tiles_of_place(const ConvPlan& plan) {
+  return plan.tiles_per_task > 0 ? plan.tiles_per_task : plan.rows_per_task * tiles_of(plan.column_tiles);
 }
 
 /// Small maps reuse a panel of weights few times: then the weights are the stream and the panel's next neighbour is
@@ -322,6 +329,8 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan_tasks(k, plan);
   if (!by_lane)
     plan.places_together = plan.places_together ? places_near(k, target, plan) : places_in_l2(k, target, plan);
+  if (!by_lane && plan.prefetch_lines > 0 && !plan.symbolic_row() && plan.places_together)
+    plan_prefetch(k, plan, *plan.places_together * tiles_of_place(plan));
   return plan;
 }
 
