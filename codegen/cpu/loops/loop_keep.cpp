@@ -1,6 +1,8 @@
 #include "codegen/cpu/loops/loop_keep.h"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 
 #include "compiler/kernel/access_analysis.h"
 
@@ -36,32 +38,67 @@ bool reads_result_memory(const Expr& e, const std::vector<Operand>& operands, in
 
 bool has_one_axis(const Stage& s) { return s.axes.size() == 1; }
 
+/// Does the last stage store a function of the value that stage `r` folds? Then what it stores, with `marker` for that.
+std::optional<Expr> function_of_reduced(const std::vector<Stage>& stages, size_t r, const Expr& marker) {
+  const Stage &stage = stages[r], &last = stages.back();
+  if (stage.kind != Stage::Kind::reduce || !has_one_axis(stage) || !is_expensive(stage.value)) return std::nullopt;
+  if (!(stage.axes[0].extent == last.axes[0].extent)) return std::nullopt;
+  const Expr value = rename_axis(stage.value, stage.axes[0], last.axes[0]);
+  const Expr rest = replace_equal(last.value, key(value), marker);
+  return rest == last.value ? std::nullopt : std::optional(rest);
+}
+
+/// May what stage `r` folds lie in the result's memory until the last stage, which stores `rest`?
+bool fits_into_result(const std::vector<Stage>& stages, size_t r, const Expr& rest,
+                      const std::vector<Operand>& operands) {
+  const int result = stages.back().operand;
+  return stages[r].value->dtype == operands[static_cast<size_t>(result)].dtype &&
+         !reads_result_memory(rest, operands, result) &&
+         std::none_of(stages.begin() + static_cast<std::ptrdiff_t>(r) + 1, stages.end() - 1, [&](const Stage& s) {
+           return s.kind == Stage::Kind::store || reads_result_memory(s.value, operands, result);
+         });
+}
+
+/// The last stage of `stages` reads what stage `r` stores at `index`, over the last stage's axis.
+KeptValue keep_at(std::vector<Stage>& stages, size_t r, const Expr& rest, const Expr& marker, int operand,
+                  const std::vector<Expr>& index) {
+  Stage& last = stages.back();
+  last.value = replace_equal(rest, key(marker), load(operand, marker->dtype, index));
+  KeptValue kept{static_cast<int>(r), operand, {}};
+  for (const Expr& i : index) kept.index.push_back(rename_axis(i, last.axes[0], stages[r].axes[0]));
+  return kept;
+}
+
+/// Calls `keep(r, rest, marker)` for the last stages that reduce first, until one keeps its value.
+KeptValue keep_first(
+    std::vector<Stage>& stages,
+    const std::function<std::optional<KeptValue>(size_t r, const Expr& rest, const Expr& marker)>& keep) {
+  const Stage& last = stages.back();
+  if (stages.size() < 2 || last.kind != Stage::Kind::store || !has_one_axis(last)) return {};
+  for (size_t r = stages.size() - 1; r-- > 0;) {
+    const Expr marker = local_ref(-1, stages[r].value->dtype);  // stands for the loaded value
+    const auto rest = function_of_reduced(stages, r, marker);
+    if (const auto kept = rest ? keep(r, *rest, marker) : std::nullopt) return *kept;
+  }
+  return {};
+}
+
 }  // namespace
 
 KeptValue keep_reduced_value(std::vector<Stage>& stages, const std::vector<Operand>& operands) {
-  Stage& last = stages.back();
-  if (stages.size() < 2 || last.kind != Stage::Kind::store || !has_one_axis(last)) return {};
-  for (size_t r = stages.size() - 1; r-- > 0;) {
-    const Stage& stage = stages[r];
-    if (stage.kind != Stage::Kind::reduce || !has_one_axis(stage) || !is_expensive(stage.value)) continue;
-    if (!(stage.axes[0].extent == last.axes[0].extent) ||
-        stage.value->dtype != operands[static_cast<size_t>(last.operand)].dtype)
-      continue;
-    const Expr value = rename_axis(stage.value, stage.axes[0], last.axes[0]);
-    const Expr marker = local_ref(-1, value->dtype);  // stands for the loaded value while the rest is looked at
-    const Expr rest = replace_equal(last.value, key(value), marker);
-    if (rest == last.value || reads_result_memory(rest, operands, last.operand)) continue;
-    const bool safe =
-        std::none_of(stages.begin() + static_cast<std::ptrdiff_t>(r) + 1, stages.end() - 1, [&](const Stage& s) {
-          return s.kind == Stage::Kind::store || reads_result_memory(s.value, operands, last.operand);
-        });
-    if (!safe) continue;
-    last.value = replace_equal(rest, key(marker), load(last.operand, value->dtype, last.index));
-    KeptValue kept{static_cast<int>(r), last.operand, {}};
-    for (const Expr& i : last.index) kept.index.push_back(rename_axis(i, last.axes[0], stage.axes[0]));
-    return kept;
-  }
-  return {};
+  return keep_first(stages, [&](size_t r, const Expr& rest, const Expr& marker) -> std::optional<KeptValue> {
+    if (!fits_into_result(stages, r, rest, operands)) return std::nullopt;
+    return keep_at(stages, r, rest, marker, stages.back().operand, stages.back().index);
+  });
+}
+
+KeptValue keep_reduced_row(std::vector<Stage>& stages, std::vector<Operand>& operands) {
+  return keep_first(stages, [&](size_t r, const Expr& rest, const Expr& marker) -> std::optional<KeptValue> {
+    const Axis& axis = stages.back().axes[0];
+    operands.push_back({marker->dtype, {axis.extent}, true});
+    operands.back().array = true;
+    return keep_at(stages, r, rest, marker, static_cast<int>(operands.size()) - 1, {axis_ref(axis)});
+  });
 }
 
 }  // namespace gcg::cpu

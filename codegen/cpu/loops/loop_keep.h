@@ -20,4 +20,8 @@ struct KeptValue {
 /// the reduction.
 KeptValue keep_reduced_value(std::vector<Stage>& stages, const std::vector<Operand>& operands);
 
+/// The same where the value does not fit into the result (the exponentials of a softmax in 16 bits): in an array of the
+/// row's length, which becomes the last of `operands`. Not for stages whose lanes are points of an outer axis.
+KeptValue keep_reduced_row(std::vector<Stage>& stages, std::vector<Operand>& operands);
+
 }  // namespace gcg::cpu

@@ -189,6 +189,7 @@ KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const 
   LoopPlan plan = plan_loops(f.target(), kernel, loop);
   const AxisTables tabulated = tabulate_axes(f, loop, plan);
   if (!tabulated.tables.empty()) plan = plan_loops(f.target(), f.kernel(), tabulated.loop);
+  if (plan.kept_row) f.add_array(plan.kept_row->dtype, plan.kept_row->shape[0], /*gradual=*/false);
   emit_axis_tables(f, tabulated.tables);
   LoopKernelEmitter(f, plan).emit();
   KernelEmission result;

@@ -361,8 +361,11 @@ void plan_columns(const CpuTarget& target, const Axis& columns, int block, LoopP
 void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop, LoopPlan& plan) {
   std::vector<Stage>& stages = loop.stages;
   plan.outer = loop.outer;
-  const KeptValue kept = keep_reduced_value(stages, kernel.operands);
-  const auto columns = column_axis(target, loop, kernel.operands);
+  std::vector<Operand> operands = kernel.operands;
+  KeptValue kept = keep_reduced_value(stages, operands);
+  const auto columns = column_axis(target, loop, operands);
+  if (kept.stage < 0 && !columns) kept = keep_reduced_row(stages, operands);
+  if (operands.size() > kernel.operands.size()) plan.kept_row = operands.back();
   for (size_t s = 0; s < stages.size(); ++s) {
     if (columns) {
       StagePlan stage;
@@ -371,11 +374,11 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
       stage.stage = stages[s];
       plan.stages.push_back(std::move(stage));
     } else {
-      plan.stages.push_back(plan_stage(target, stages[s], stages[s].axes, kernel.operands));
+      plan.stages.push_back(plan_stage(target, stages[s], stages[s].axes, operands));
     }
     if (static_cast<int>(s) == kept.stage) plan.stages.back().kept = kept;
   }
-  if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, kernel.operands);
+  if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, operands);
 }
 
 }  // namespace

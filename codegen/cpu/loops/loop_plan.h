@@ -1,6 +1,7 @@
 // How a LoopKernel runs on a CPU: which axis is the vector axis of each stage, and what a task is.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "codegen/cpu/llvm/cpu_target.h"
@@ -56,6 +57,8 @@ struct LoopPlan {
   /// is left is done `columns_at_end` at a time, masked. None: id -1.
   Axis columns;
   int columns_together = 1, columns_at_end = 1;
+  /// An array that stages use, to be added to the kernel's operands (keep_reduced_row).
+  std::optional<Operand> kept_row;
   Dim points = 1;
   Dim points_per_task = 1;
 };
