@@ -91,6 +91,7 @@ class WinogradEmitter {
     task.image = rest;
     task.tiles = min(f_.i64(plan_.tiles), sub(f_.dim(plan_.tile_count), task.first_tile));
     f_.for_loop(f_.i64(0), task.tiles, f_.i64(1), [&](Value* tile) { transform_inputs(task, tile); });
+    f_.for_loop(task.tiles, slots_of(task.tiles), f_.i64(1), [&](Value* tile) { clear_inputs(tile); });
     Value* end = min(add(first_group, plan_.groups_per_task), f_.i64(plan_.groups));
     f_.for_loop(first_group, end, f_.i64(1), [&](Value* group) { emit_group(task, group); });
   }
@@ -114,7 +115,36 @@ class WinogradEmitter {
          f_.i64(plan_.padded_tiles * block)});
   }
 
+  /// Places of the last register tile without a tile of the image. Whatever lay there before is multiplied, which may
+  /// take a hundred times as long: subnormal numbers do on some CPUs.
+  void clear_inputs(Value* tile) {
+    Value* zero = llvm::Constant::getNullValue(f_.type(DType::f32, static_cast<int>(plan_.lanes)));
+    f_.for_loop(f_.i64(0), f_.i64(packing_.units()), f_.i64(1), [&](Value* unit) {
+      f_.for_loop(f_.i64(0), f_.i64(form_.products()), f_.i64(1), [&](Value* product) {
+        Value* place = mul(add(mul(product, plan_.padded_tiles), tile), block);
+        Value* to = floats(floats(f_.scratch(), mul(unit, layout_.block)), place);
+        for (int64_t lane = 0; lane < block; lane += plan_.lanes) store_vector(f_, zero, floats(to, lane));
+      });
+    });
+  }
+
   // ---- products and outputs
+
+  /// By register tiles of the largest size, and what these cover.
+  Value* whole_tiles(Value* tiles) {
+    const int64_t most = plan_.tile_pixels, last = plan_.last_pixels();
+    return last < most ? mul(f_.ir().CreateUDiv(add(tiles, most - last - 1), f_.i64(most)), most)
+                       : round_up(tiles, most);
+  }
+  Value* slots_of(Value* tiles) {
+    Value* whole = whole_tiles(tiles);
+    if (plan_.last_pixels() == plan_.tile_pixels) return whole;
+    Value* rest = f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, sub(tiles, whole), f_.i64(0));
+    return add(whole, round_up(rest, plan_.last_pixels()));
+  }
+  Value* round_up(Value* n, int64_t multiple) {
+    return mul(f_.ir().CreateUDiv(add(n, multiple - 1), f_.i64(multiple)), multiple);
+  }
 
   void emit_group(const Task& task, Value* group) {
     Value* vectors = f_.i64(plan_.vectors);
@@ -185,8 +215,7 @@ class WinogradEmitter {
           store_vector(f_, sums[static_cast<size_t>(p * vectors + v)], floats(to, p * sums_row() + v * plan_.lanes));
     };
     const int64_t most = plan_.tile_pixels, last = plan_.last_pixels();
-    Value* whole = tiles;  // by the largest register tile
-    if (last < most) whole = mul(f_.ir().CreateUDiv(add(tiles, most - last - 1), f_.i64(most)), most);
+    Value* whole = last < most ? whole_tiles(tiles) : tiles;
     f_.for_loop(f_.i64(0), whole, f_.i64(most), [&](Value* tile) { multiply_pixels(tile, most); });
     if (last < most) f_.for_loop(whole, tiles, f_.i64(last), [&](Value* tile) { multiply_pixels(tile, last); });
   }
