@@ -18,6 +18,8 @@ constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_task
 // long enough.
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
 constexpr int64_t most_prefetched = 8;  // lines
+/// What an L2 is taken for that is to hold a small map: it stays there for most groups where it is a little too large.
+constexpr int64_t least_l2_of_small_maps = 1 << 20;
 
 /// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; without VNNI
 /// also a product and a constant, and the more sums there are, the more the scheduler mixes.
@@ -143,11 +145,15 @@ std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target
   if (plan.units_per_pass > 0 || plan.widens() || k.input_plain) return std::nullopt;
   const std::optional<int64_t> place = place_bytes(k, plan);
   if (!place) return std::nullopt;
-  const int64_t l2 = std::max(target.l2_bytes, kCommonL2);
-  const Dim image = Dim(*place) * plan.row_blocks * plan.tile_blocks;
-  const bool fits = image.is_constant() && image.constant() <= l2;
-  if (plan.prefetch_lines > 0 && !plan.symbolic_row() && fits) return std::nullopt;
-  const int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *place;
+  const bool small_map = plan.prefetch_lines > 0 && !plan.symbolic_row();
+  const int64_t l2 = std::max(target.l2_bytes, small_map ? least_l2_of_small_maps : kCommonL2);
+  int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *place;
+  const Dim of_image = plan.row_blocks * plan.tile_blocks * k.out_depth;
+  if (small_map && of_image.is_constant() && *place * of_image.constant() <= l2) {
+    // Whole images, and all of them if they fit: then each group goes over what stays in L2.
+    together = std::max<int64_t>(1, together / of_image.constant()) * of_image.constant();
+    if (k.batch.is_constant() && k.batch.constant() * of_image.constant() <= together) return std::nullopt;
+  }
   if (together < 2) return std::nullopt;
   const Dim places = plan.places(k);
   const auto beyond = [&](int64_t count) {  // bytes, for all weights once per `together` places
