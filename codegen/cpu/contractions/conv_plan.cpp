@@ -335,8 +335,11 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan_tasks(k, plan);
   if (!by_lane)
     plan.places_together = plan.places_together ? places_near(k, target, plan) : places_in_l2(k, target, plan);
-  if (!by_lane && plan.prefetch_lines > 0 && !plan.symbolic_row() && plan.places_together)
-    plan_prefetch(k, plan, *plan.places_together * tiles_of_place(plan));
+  if (!by_lane && plan.prefetch_lines > 0 && !plan.symbolic_row() && plan.places_together) {
+    const Dim of_image = plan.row_blocks * plan.tile_blocks * k.out_depth;  // a batch may be one
+    const int64_t together = std::min(*plan.places_together, of_image.upper_bound().value_or(*plan.places_together));
+    plan_prefetch(k, plan, together * tiles_of_place(plan));
+  }
   return plan;
 }
 
