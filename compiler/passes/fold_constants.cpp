@@ -13,7 +13,7 @@ namespace {
 
 /// A result may have this many bytes whatever it is made of, ...
 constexpr int64_t kAlwaysBytes = 16 * 1024;
-/// ... and this many times the bytes of its inputs.
+/// ... and this many times those of its inputs.
 constexpr int64_t kMostGrowth = 2;
 
 class ConstantContext final : public ReferenceContext {
@@ -51,25 +51,24 @@ std::set<ValueId> chosen_from(const Graph& graph) {
   return tables;
 }
 
-/// Which results may be larger than what they are made of. Weights of bytes that are read as floats would be converted,
-/// and packed, by every run; of a table a run converts what it reads.
-bool may_grow(const Graph& graph, const Node& node, const std::set<ValueId>& tables) {
-  if (packs(node) || transforms_weights(node)) return true;
-  return node.op == &op("DequantizeLinear") && size_of(graph.value(node.inputs[0]).dtype) == 1 &&
-         !tables.contains(node.outputs[0]);
+/// Bytes of an input, were its elements of the result's type: a run would convert weights that are stored in few bits,
+/// and pack them. Of a table a run converts what it reads.
+int64_t bytes_as(const Tensor& input, const Value& result, bool is_table) {
+  return is_table ? input.bytes() : input.elements() * std::max(size_of(input.dtype()), size_of(result.dtype));
 }
 
 /// True if all outputs have known sizes and none is much larger than the inputs together.
 bool worth_storing(const Graph& graph, const Node& node, const std::set<ValueId>& tables) {
-  int64_t in = 0;
-  for (ValueId v : node.inputs)
-    if (v.valid()) in += graph.value(v).constant->bytes();
   for (ValueId v : node.outputs) {
     if (!v.valid()) continue;
     const Value& value = graph.value(v);
     if (!value.shape || !is_static(*value.shape) || value.dtype == DType::undefined) return false;
+    int64_t in = 0;
+    for (ValueId i : node.inputs)
+      if (i.valid()) in += bytes_as(*graph.value(i).constant, value, tables.contains(v));
     const int64_t bytes = product(*value.shape).constant() * size_of(value.dtype);
-    if (!may_grow(graph, node, tables) && bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
+    const bool may_grow = packs(node) || transforms_weights(node);
+    if (!may_grow && bytes > std::max(kAlwaysBytes, kMostGrowth * in)) return false;
   }
   return true;
 }

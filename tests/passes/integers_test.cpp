@@ -216,6 +216,27 @@ TEST(FoldConstants, WidensWeightsOfBytesButNotTablesOfThem) {
             1);
 }
 
+TEST(FoldConstants, GrowthIsCountedInElements) {
+  const auto fold = [](Graph& g) { return fold_constants(g); };
+  const Graph scaled = check_rewrite(R"(graph g(%x: f32[2,200]) -> (%y) {
+    constant %s: f32[200] = fill(0.5)
+    constant %w: i8[200,200] = fill(3)
+    %c = Cast(%w) {to = 1}
+    %d = Mul(%c, %s)
+    %y = MatMul(%x, %d)
+  })",
+                                     fold, true);
+  EXPECT_EQ(count(scaled, "Cast") + count(scaled, "Mul"), 0);
+  const Graph spread = check_rewrite(R"(graph g(%x: f32[200,200]) -> (%y) {
+    constant %a: f32[200,1] = fill(0.5)
+    constant %b: f32[1,200] = fill(3)
+    %d = Mul(%a, %b)
+    %y = MatMul(%x, %d)
+  })",
+                                     fold, false);
+  EXPECT_EQ(count(spread, "Mul"), 1);
+}
+
 TEST(LowerIntegers, SignedActivationsBecomeUnsignedUpToWhereTheyAreQuantized) {
   const Graph after = check_rewrite(R"(graph g(%x: f32[16,6]) -> (%y, %r) {
     constant %s: f32[] = {0.03125}
