@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/cpu/expressions/byte_sum.h"
 #include "codegen/cpu/expressions/expr_emitter.h"
 
 namespace gcg::cpu {
@@ -63,6 +64,7 @@ class Evaluation {
   llvm::Value* load(const ExprNode& e);
   llvm::Value* gradual_load(const ExprNode& e);
   llvm::Value* looked_up(const ExprNode& e);
+  llvm::Value* byte_sum(const ByteSum& sum);
   llvm::Value* select(const Expr& e);
   llvm::Value* branch(const Expr& e, llvm::Value* condition);
   llvm::Value* side(const Expr& e, llvm::Value* mask);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "codegen/cpu/expressions/rounded_quotient.h"
 #include "codegen/cpu/loops/vector_row.h"
@@ -19,6 +20,8 @@ class StoreRowEmitter {
 
   void emit(Value* begin, Value* end) {
     for (const Expr& value : plan_.values) read_divisor(value);
+    if (!plan_.interior && !plan_.shared && plan_.minor.id < 0)
+      for (const Expr& value : plan_.values) read_once(value);
     if (plan_.interior) return emit_between_ends(end);
     Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(end, begin), f_.i64(plan_.native));
     if (!plan_.overlaps || plan_.native == 1 || is_false(enough)) return emit_plainly(begin, end);
@@ -51,6 +54,31 @@ class StoreRowEmitter {
     if (!quantization || !free_axes(quantization->divisor).empty() || !free_axes(quantization->zero).empty()) return;
     for (const Expr& e : {quantization->divisor, quantization->zero})
       point_.known[e.get()] = exprs_.evaluate(e, point_);
+  }
+
+  /// What the whole row reads alike is read before it: stores might change that, for all that LLVM knows.
+  void read_once(const Expr& e) {
+    if (!seen_.insert(e.get()).second || !is_data(e)) return;
+    if (e->kind == ExprKind::reduce || (e->kind == ExprKind::select && has_guarded_load(e))) return;
+    if (!depends_on(e, plan_.lane.id)) {
+      if (kept_ < f_.target().vector_registers / 4 && reads_plainly(e))
+        point_.known[e.get()] = exprs_.evaluate(e, point_), ++kept_;
+      return;
+    }
+    if (e->kind == ExprKind::load) return;
+    for (const Expr& a : e->args) read_once(a);
+  }
+
+  /// Reads at places that need no check, and does nothing else that a row without elements may not.
+  static bool reads_plainly(const Expr& e) {
+    bool reads = false, plain = true;
+    visit(e, [&](const ExprNode& n) {
+      const bool is_load = n.kind == ExprKind::load;
+      reads = reads || is_load;
+      plain = plain && n.kind != ExprKind::reduce && !n.guarded;
+      if (is_load) plain = plain && std::none_of(n.args.begin(), n.args.end(), is_data);
+    });
+    return reads && plain;
   }
 
   void emit_plainly(Value* begin, Value* end) { emit_pieces(plan_.values, begin, end); }
@@ -191,6 +219,8 @@ class StoreRowEmitter {
   const StagePlan& plan_;
   const Stage& stage_;
   Point point_;
+  std::set<const ExprNode*> seen_;
+  int kept_ = 0;
 };
 
 }  // namespace
