@@ -16,6 +16,7 @@ bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 
 /// Operators that only choose among the elements of their inputs and know bytes.
 bool chooses(const Node& n) {
+  if (n.op == &op_Split) return true;
   if (n.outputs.size() != 1 || n.op == &op_BitCast) return false;
   return n.op->kind == OpKind::view || n.op == &op_Transpose || n.op == &op_Slice || n.op == &op_MaxPool ||
          n.op == &op_Concat || n.op == &op_Gather || n.op == &op_GatherElements || n.op == &op_GatherND ||
@@ -32,7 +33,7 @@ class Merging {
     const Node n = copy_of(r_.graph.node(id));
     if (!is_byte(r_.value(n.outputs[0]).dtype) || !is_uniform(n)) return false;
     const ValueId merged = undone(n);
-    if (merged.valid() ? r_.replace(n.outputs[0], merged) : take_factor(n) || pass_concat(n)) {
+    if (merged.valid() ? take_place(n, merged) : take_factor(n) || pass_concat(n)) {
       r_.erase_if_dead(id);
       return true;
     }
@@ -79,7 +80,14 @@ class Merging {
     const Node n = copy_of(r_.graph.node(r_.value(v).producer));
     std::vector<ValueId> inputs = n.inputs;
     for (size_t i = 0; i < chosen_from(n).size(); ++i) inputs[i] = undo(inputs[i], q);
-    return r_.add(*n.op, n.name, inputs, n.attributes);
+    const NodeId same = r_.graph.add_node(*n.op, n.name, inputs, static_cast<int>(n.outputs.size()), n.attributes);
+    infer_node(r_.graph, same, r_.outermost);
+    return r_.graph.node(same).outputs[static_cast<size_t>(r_.value(v).output_index)];
+  }
+
+  /// An output of the graph that is an input of it, or another output, is a copy.
+  bool take_place(const Node& q, ValueId merged) {
+    return r_.replace(q.outputs[0], merged) || r_.replace(q.outputs[0], r_.add(op_Identity, q.name, {merged}));
   }
 
   /// The quantised elements that `q` gives back, or nothing.

@@ -179,6 +179,8 @@ int register_of_row(const CpuTarget& target, const Stage& stage, const Axis& lan
   return is_maskable(target, stage, all) && !has_masked_load(stage.value, lane) ? lanes : 0;
 }
 
+constexpr double kTurnedLoads = 4;  // of strided loads: what they cost one by one, to what tiles of them do
+
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
                      const std::vector<Operand>& operands) {
@@ -194,14 +196,16 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     Row row;
     row.values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
     row.lanes = plan.native;
-    if (const int side = overlaps ? row_of_tile(stage, axis, axes, operands, plan.native) : 0)
-      row.lanes = side;
-    else if (overlaps)
-      find_interior(row, axis);
+    const int side = overlaps ? row_of_tile(stage, axis, axes, operands, plan.native) : 0;
+    const bool is_tile = side > 0 && axis.extent.is(side);
+    if (overlaps && !is_tile) find_interior(row, axis);
+    const bool in_tiles = side > 0 && !row.interior;
+    if (in_tiles) row.lanes = side;
     row.middle = stage;
     row.middle.value = row.interior ? row.interior->values[0] : row.values[0];
     rows.push_back(std::move(row));
-    return lane_cost(rows.back().middle, operands, axis, rows.back().lanes, steps);
+    const double cost = lane_cost(rows.back().middle, operands, axis, rows.back().lanes, steps);
+    return in_tiles && !is_tile ? cost / kTurnedLoads : cost;
   });
   plan.stage = std::move(stage);
   if (best) {
