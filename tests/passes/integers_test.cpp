@@ -199,6 +199,32 @@ TEST(MergeQuantization, ChosenRowsStayBytes) {
   }
 }
 
+TEST(MergeQuantization, PartsThatAreChosenStayBytes) {
+  const Graph after = check_rewrite(R"(graph g(%q: i8[2,6]) -> (%y, %w) {
+    constant %s: f32[] = {0.03125}
+    constant %z: i8[] = {3}
+    constant %p: i64[2] = {2, 4}
+    %d = DequantizeLinear(%q, %s, %z)
+    %a, %b = Split(%d, %p) {axis = 1}
+    %y = QuantizeLinear(%a, %s, %z)
+    %w = QuantizeLinear(%b, %s, %z)
+  })",
+                                    merge_quantization, true);
+  EXPECT_EQ(count(after, "DequantizeLinear") + count(after, "QuantizeLinear"), 0);
+}
+
+TEST(MergeQuantization, AnInputThatComesBackIsCopied) {
+  const Graph after = check_rewrite(R"(graph g(%q: i8[2,3]) -> (%y) {
+    constant %s: f32[] = {0.03125}
+    constant %z: i8[] = {3}
+    %d = DequantizeLinear(%q, %s, %z)
+    %y = QuantizeLinear(%d, %s, %z)
+  })",
+                                    merge_quantization, true);
+  EXPECT_EQ(count(after, "Identity"), 1);
+  EXPECT_EQ(count(after, "QuantizeLinear"), 0);
+}
+
 TEST(FoldConstants, WidensWeightsOfBytesButNotTablesOfThem) {
   const auto fold = [](Graph& g) { return fold_constants(g); };
   const std::string weights = R"(

@@ -12,17 +12,16 @@ namespace gcg::cpu {
 /// takes zero points off first and rounds products and sums apart.
 struct ByteSum {
   struct Term {
-    Expr byte;  // i8 or u8
+    Expr byte;  // i8 or u8, another one in each lane
     double factor = 1;
   };
   double constant = 0;
   std::vector<Expr> rest;  // f32
   std::vector<Term> terms;
+  double most = 0;  // no absolute value of the sum is above this
 };
 
-/// nullopt: no byte in it is worth it, or it is another expression.
-std::optional<ByteSum> byte_sum_of(const Expr& e);
-/// No absolute value of the sum is above this; infinity where there is a rest.
-double most_of(const ByteSum& sum);
+/// nullopt: no byte in it depends on the lane, or it is another expression. `lane`: the axis of lanes.
+std::optional<ByteSum> byte_sum_of(const Expr& e, int lane);
 
 }  // namespace gcg::cpu

@@ -76,8 +76,8 @@ Value* Evaluation::compute(const Expr& e) {
       return select(e);
     case ExprKind::cast:
       if (const auto quantization = quantization_of(e)) {
-        if (const auto sum = byte_sum_of(quantization->x))
-          return emit_quantized(f_, byte_sum(*sum), *quantization, most_of(*sum));
+        if (const auto sum = byte_sum_of(quantization->x, point_.lane_axis))
+          return emit_quantized(f_, byte_sum(*sum), *quantization, sum->most);
         return emit_quantized(f_, value(quantization->x), *quantization);
       }
       if (const auto late = late_quantization_of(e)) {
