@@ -21,6 +21,7 @@ class Evaluation {
   /// A vector of point.lanes if the value differs between lanes, else a scalar.
   llvm::Value* value(const Expr& e);
   void store(int operand, const std::vector<Expr>& index, llvm::Value* value);
+  void fetch_to_store(int operand, const std::vector<Expr>& index, int64_t ahead);
   void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values);
 
  private:

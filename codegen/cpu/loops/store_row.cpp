@@ -13,6 +13,8 @@ namespace {
 using llvm::Value;
 using Values = FunctionBuilder::Values;
 
+constexpr int64_t kAhead = 512;  // bytes
+
 class StoreRowEmitter {
  public:
   StoreRowEmitter(FunctionBuilder& f, const StagePlan& plan, const Point& point)
@@ -178,11 +180,22 @@ class StoreRowEmitter {
 
   void emit_piece(const std::vector<Expr>& values, const RowPiece& piece) {
     const int together = plan_.by_registers ? std::min(plan_.native, piece.lanes) : piece.lanes;
+    const bool fetches = fetches_ahead(piece);
     run_piece(f_, piece, {}, [&](Value* i, Value* mask, const Values&) {
+      if (fetches) exprs_.fetch_to_store(stage_.operand, stage_.index, kAhead, lanes(piece.lanes, i, nullptr));
       for (int done = 0; done < piece.lanes; done += together)
         store(values, lanes(together, ir_.CreateAdd(i, f_.i64(done)), mask));
       return Values{};
     });
+  }
+
+  /// Lines of a long row are asked for before they are stored: a store that waits for its line, or for two where the
+  /// result does not lie at a multiple of 64 bytes, holds up those after it.
+  bool fetches_ahead(const RowPiece& piece) const {
+    constexpr int64_t kLongRow = 1024;
+    const Dim bytes = plan_.lane.extent * Dim(size_of(f_.kernel().operands[static_cast<size_t>(stage_.operand)].dtype));
+    return f_.target().has_avx512() && !piece.masked && piece.lanes > plan_.native &&
+           (!bytes.is_constant() || bytes.constant() >= kLongRow);
   }
 
   void store(const std::vector<Expr>& values, const Point& p) {
