@@ -33,6 +33,8 @@ Value* emit_quotient(FunctionBuilder& f, Value* x, Value* negated, Value* recipr
   return emit_fma(f, emit_fma(f, near, negated, x), reciprocal, near);
 }
 Value* emit_quotient(FunctionBuilder& f, Value* x, float c) {
+  const bool is_power_of_two = (std::bit_cast<uint32_t>(c) & kMantissa) == 0;
+  if (is_power_of_two) return f.ir().CreateFMul(x, f.constant_like(x, 1 / c));
   return emit_quotient(f, x, f.constant_like(x, -c), f.constant_like(x, 1 / c));
 }
 
