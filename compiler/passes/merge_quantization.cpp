@@ -16,6 +16,7 @@ bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 
 /// Operators that only choose among the elements of their inputs and know bytes.
 bool chooses(const Node& n) {
+  if (n.op == &op_Split) return true;
   if (n.outputs.size() != 1 || n.op == &op_BitCast) return false;
   return n.op->kind == OpKind::view || n.op == &op_Transpose || n.op == &op_Slice || n.op == &op_MaxPool ||
          n.op == &op_Concat || n.op == &op_Gather || n.op == &op_GatherElements || n.op == &op_GatherND ||
@@ -32,7 +33,7 @@ class Merging {
     const Node n = copy_of(r_.graph.node(id));
     if (!is_byte(r_.value(n.outputs[0]).dtype) || !is_uniform(n)) return false;
     const ValueId merged = undone(n);
-    if (merged.valid() ? r_.replace(n.outputs[0], merged) : take_factor(n) || pass_concat(n)) {
+    if (merged.valid() ? take_place(n, merged) : take_factor(n) || pass_concat(n)) {
       r_.erase_if_dead(id);
       return true;
     }
@@ -59,15 +60,18 @@ class Merging {
   }
   int64_t zero_number(const Node& n) const { return has_zero(n) ? zero_of(n)->at_int(0) : 0; }
 
-  /// Does `v` consist of elements that were dequantised as `q` quantises, and does nothing else read what is between?
+  /// Does `v` consist of elements that were dequantised as `q` quantises, or are constant, and does nothing else read
+  /// what is between?
   bool is_undone(ValueId v, const Node& q, int nodes = kMostBetween) const {
-    if (quantized(v, q).valid()) return true;
+    if (quantized(v, q).valid() || (nodes < kMostBetween && is_table(v))) return true;
     const NodeId producer = r_.value(v).producer;
     if (nodes == 0 || !producer.valid() || r_.uses(v) != 1) return false;
     const Node& n = r_.graph.node(producer);
     const auto data = chosen_from(n);
     return chooses(n) && std::all_of(data.begin(), data.end(), [&](ValueId in) { return is_undone(in, q, nodes - 1); });
   }
+  /// A constant whose elements alone are read: they are quantised when compiling.
+  bool is_table(ValueId v) const { return r_.constant(v) && r_.value(v).dtype == DType::f32 && r_.uses(v) == 1; }
   /// The operands whose elements the node chooses.
   static std::span<const ValueId> chosen_from(const Node& n) {
     return std::span(n.inputs).first(n.op == &op_Concat ? n.inputs.size() : std::min<size_t>(n.inputs.size(), 1));
@@ -76,10 +80,22 @@ class Merging {
   /// The quantised elements of a value that is_undone.
   ValueId undo(ValueId v, const Node& q) {
     if (const ValueId same = quantized(v, q); same.valid()) return same;
+    if (is_table(v)) {
+      std::vector<ValueId> inputs = q.inputs;
+      inputs[0] = v;
+      return r_.add(op_QuantizeLinear, q.name, inputs, q.attributes);
+    }
     const Node n = copy_of(r_.graph.node(r_.value(v).producer));
     std::vector<ValueId> inputs = n.inputs;
     for (size_t i = 0; i < chosen_from(n).size(); ++i) inputs[i] = undo(inputs[i], q);
-    return r_.add(*n.op, n.name, inputs, n.attributes);
+    const NodeId same = r_.graph.add_node(*n.op, n.name, inputs, static_cast<int>(n.outputs.size()), n.attributes);
+    infer_node(r_.graph, same, r_.outermost);
+    return r_.graph.node(same).outputs[static_cast<size_t>(r_.value(v).output_index)];
+  }
+
+  /// An output of the graph that is an input of it, or another output, is a copy.
+  bool take_place(const Node& q, ValueId merged) {
+    return r_.replace(q.outputs[0], merged) || r_.replace(q.outputs[0], r_.add(op_Identity, q.name, {merged}));
   }
 
   /// The quantised elements that `q` gives back, or nothing.

@@ -199,6 +199,46 @@ TEST(MergeQuantization, ChosenRowsStayBytes) {
   }
 }
 
+TEST(MergeQuantization, PartsThatAreChosenStayBytes) {
+  const Graph after = check_rewrite(R"(graph g(%q: i8[2,6]) -> (%y, %w) {
+    constant %s: f32[] = {0.03125}
+    constant %z: i8[] = {3}
+    constant %p: i64[2] = {2, 4}
+    %d = DequantizeLinear(%q, %s, %z)
+    %a, %b = Split(%d, %p) {axis = 1}
+    %y = QuantizeLinear(%a, %s, %z)
+    %w = QuantizeLinear(%b, %s, %z)
+  })",
+                                    merge_quantization, true);
+  EXPECT_EQ(count(after, "DequantizeLinear") + count(after, "QuantizeLinear"), 0);
+}
+
+TEST(MergeQuantization, RowsOfATableAreRowsOfAQuantisedTable) {
+  const Graph after = check_rewrite(R"(graph g(%i: i64[3]) -> (%y) {
+    constant %t: f32[2,4] = {0, 0.1, -0.046875, 0.015625, 9, -9, 1, 0.03}
+    constant %s: f32[] = {0.03125}
+    constant %z: i8[] = {3}
+    %r = Gather(%t, %i)
+    %y = QuantizeLinear(%r, %s, %z)
+  })",
+                                    merge_quantization, true);
+  const Node& gather = after.node(after.value(after.outputs[0]).producer);
+  EXPECT_EQ(gather.op->name, std::string("Gather"));
+  EXPECT_EQ(after.value(gather.inputs[0]).dtype, DType::i8);
+}
+
+TEST(MergeQuantization, AnInputThatComesBackIsCopied) {
+  const Graph after = check_rewrite(R"(graph g(%q: i8[2,3]) -> (%y) {
+    constant %s: f32[] = {0.03125}
+    constant %z: i8[] = {3}
+    %d = DequantizeLinear(%q, %s, %z)
+    %y = QuantizeLinear(%d, %s, %z)
+  })",
+                                    merge_quantization, true);
+  EXPECT_EQ(count(after, "Identity"), 1);
+  EXPECT_EQ(count(after, "QuantizeLinear"), 0);
+}
+
 TEST(FoldConstants, WidensWeightsOfBytesButNotTablesOfThem) {
   const auto fold = [](Graph& g) { return fold_constants(g); };
   const std::string weights = R"(

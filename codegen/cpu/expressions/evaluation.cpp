@@ -75,8 +75,11 @@ Value* Evaluation::compute(const Expr& e) {
     case ExprKind::select:
       return select(e);
     case ExprKind::cast:
-      if (const auto quantization = quantization_of(e))
+      if (const auto quantization = quantization_of(e)) {
+        if (const auto sum = byte_sum_of(quantization->x, point_.lane_axis))
+          return emit_quantized(f_, byte_sum(*sum), *quantization, sum->most);
         return emit_quantized(f_, value(quantization->x), *quantization);
+      }
       if (const auto late = late_quantization_of(e)) {
         Value *x = value(late->x), *divisor = value(late->divisor), *zero = value(late->zero);
         const bool is_one = !FunctionBuilder::is_vector(divisor) && !FunctionBuilder::is_vector(zero);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/cpu/expressions/byte_sum.h"
 #include "codegen/cpu/expressions/expr_emitter.h"
 
 namespace gcg::cpu {
@@ -20,6 +21,7 @@ class Evaluation {
   /// A vector of point.lanes if the value differs between lanes, else a scalar.
   llvm::Value* value(const Expr& e);
   void store(int operand, const std::vector<Expr>& index, llvm::Value* value);
+  void fetch_to_store(int operand, const std::vector<Expr>& index, int64_t ahead);
   void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values);
 
  private:
@@ -63,6 +65,7 @@ class Evaluation {
   llvm::Value* load(const ExprNode& e);
   llvm::Value* gradual_load(const ExprNode& e);
   llvm::Value* looked_up(const ExprNode& e);
+  llvm::Value* byte_sum(const ByteSum& sum);
   llvm::Value* select(const Expr& e);
   llvm::Value* branch(const Expr& e, llvm::Value* condition);
   llvm::Value* side(const Expr& e, llvm::Value* mask);

@@ -241,6 +241,16 @@ void Evaluation::store(int operand, const std::vector<Expr>& index, Value* value
   f_.store(value, base, dtype, a.offset, mask);
 }
 
+void Evaluation::fetch_to_store(int operand, const std::vector<Expr>& index, int64_t ahead) {
+  constexpr int64_t kLine = 64;
+  const DType dtype = f_.kernel().operands[static_cast<size_t>(operand)].dtype;
+  const Address a = address(operand, index, point_.mask);
+  if (!a.contiguous || a.uniform != nullptr || a.in_range != nullptr) return;
+  Value* first = f_.element_address(f_.operand(operand), dtype, a.offset);
+  for (int64_t from = ahead; from < ahead + point_.lanes * size_of(dtype); from += kLine)
+    f_.prefetch(ir_.CreateConstGEP1_64(ir_.getInt8Ty(), first, static_cast<uint64_t>(from)), 3, true);
+}
+
 void Evaluation::store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<Value*>& values) {
   const auto count = static_cast<int>(values.size());
   const Address a = address(operand, index, nullptr);
@@ -270,6 +280,10 @@ void Evaluation::store_interleaved(int operand, const std::vector<Expr>& index, 
 void ExprEmitter::store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<Value*>& values,
                                     const Point& point) {
   Evaluation(f_, point).store_interleaved(operand, index, values);
+}
+
+void ExprEmitter::fetch_to_store(int operand, const std::vector<Expr>& index, int64_t ahead, const Point& point) {
+  Evaluation(f_, point).fetch_to_store(operand, index, ahead);
 }
 
 llvm::Value* ExprEmitter::evaluate(const Expr& e, const Point& point) { return Evaluation(f_, point).value(e); }

@@ -43,6 +43,10 @@ class ExprEmitter {
   void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values,
                          const Point& point);
 
+  /// Asks for the cache lines that lie `ahead` bytes after what a store at the point's lanes writes, if it is
+  /// contiguous.
+  void fetch_to_store(int operand, const std::vector<Expr>& index, int64_t ahead, const Point& point);
+
  private:
   FunctionBuilder& f_;
 };

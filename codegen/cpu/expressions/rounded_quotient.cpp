@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "codegen/cpu/expressions/packed_bytes.h"
 #include "codegen/cpu/expressions/vector_math.h"
 
 namespace gcg::cpu {
@@ -32,6 +33,8 @@ Value* emit_quotient(FunctionBuilder& f, Value* x, Value* negated, Value* recipr
   return emit_fma(f, emit_fma(f, near, negated, x), reciprocal, near);
 }
 Value* emit_quotient(FunctionBuilder& f, Value* x, float c) {
+  const bool is_power_of_two = (std::bit_cast<uint32_t>(c) & kMantissa) == 0;
+  if (is_power_of_two) return f.ir().CreateFMul(x, f.constant_like(x, 1 / c));
   return emit_quotient(f, x, f.constant_like(x, -c), f.constant_like(x, 1 / c));
 }
 
@@ -43,6 +46,12 @@ Value* emit_corrects(FunctionBuilder& f, Value* c) {
   Value* moderate =
       ir.CreateAnd(ir.CreateFCmpOGT(c, f.constant_like(c, kLeast)), ir.CreateFCmpOLT(c, f.constant_like(c, kMost)));
   return ir.CreateAnd(moderate, ir.CreateNot(full));
+}
+
+/// At most `high`; NaN stays. Bytes that are packed need no more: packing brings the rest to the ends.
+Value* emit_at_most(FunctionBuilder& f, Value* x, Value* high) {
+  llvm::IRBuilder<>& ir = f.ir();
+  return ir.CreateSelect(ir.CreateFCmpOLT(high, x), high, x);
 }
 
 /// Brought to [low, high]; NaN to low.
@@ -113,29 +122,40 @@ std::optional<LateQuantization> late_quantization_of(const Expr& e) {
 
 /// What is beyond the ends is brought to them first: a product of an end and the divisor is less than a half from the
 /// end after division.
-Value* emit_quantized(FunctionBuilder& f, Value* x, const Quantization& q) {
+Value* emit_quantized(FunctionBuilder& f, Value* x, const Quantization& q, double most) {
+  constexpr double kWhole = 0x1p30;  // what is rounded to an i32
   const Ends ends = ends_of(q.dtype);
-  x = emit_between(f, x, f.constant_like(x, (ends.low - q.zero) * q.divisor),
-                   f.constant_like(x, (ends.high - q.zero) * q.divisor));
+  const bool packs = packs_bytes(f.target(), FunctionBuilder::lanes_of(x));
+  Value* high = f.constant_like(x, (ends.high - q.zero) * q.divisor);
+  if (!packs)
+    x = emit_between(f, x, f.constant_like(x, (ends.low - q.zero) * q.divisor), high);
+  else if (!(most < kWhole * q.divisor))
+    x = emit_at_most(f, x, high);
   if (q.divisor != 1) x = emit_quotient(f, x, q.divisor);
-  llvm::Type* ints = x->getType()->getWithNewType(f.ir().getInt32Ty());
-  return emit_byte(f, x, llvm::ConstantInt::getSigned(ints, static_cast<int64_t>(q.zero)));
+  const auto zero = static_cast<int64_t>(q.zero);
+  if (packs) return emit_packed_bytes(f, x, llvm::ConstantInt::getSigned(f.ir().getInt16Ty(), zero), q.dtype);
+  return emit_byte(f, x, llvm::ConstantInt::getSigned(x->getType()->getWithNewType(f.ir().getInt32Ty()), zero));
 }
 
 Value* emit_quantized(FunctionBuilder& f, Value* x, Value* divisor, Value* zero, DType dtype) {
   llvm::IRBuilder<>& ir = f.ir();
   const int lanes = FunctionBuilder::lanes_of(x);
+  const bool packs = packs_bytes(f.target(), lanes);
   const Ends ends = ends_of(dtype);
   Value* low = ir.CreateFSub(f.constant_like(zero, ends.low), zero);
   Value* high = ir.CreateFSub(f.constant_like(zero, ends.high), zero);
   const auto all = [&](Value* scalar) { return f.splat(scalar, lanes); };
+  const auto kept = [&](Value* y, Value* unit) {
+    const auto end = [&](Value* of) { return all(unit == nullptr ? of : ir.CreateFMul(of, unit)); };
+    return packs ? emit_at_most(f, y, end(high)) : emit_between(f, y, end(low), end(high));
+  };
   const auto by_product = [&] {
     Value* reciprocal = ir.CreateFDiv(f.constant_like(divisor, 1), divisor);
-    Value* kept = emit_between(f, x, all(ir.CreateFMul(low, divisor)), all(ir.CreateFMul(high, divisor)));
-    return Values{emit_quotient(f, kept, all(ir.CreateFNeg(divisor)), all(reciprocal))};
+    return Values{emit_quotient(f, kept(x, divisor), all(ir.CreateFNeg(divisor)), all(reciprocal))};
   };
-  const auto by_division = [&] { return Values{emit_between(f, ir.CreateFDiv(x, all(divisor)), all(low), all(high))}; };
+  const auto by_division = [&] { return Values{kept(ir.CreateFDiv(x, all(divisor)), nullptr)}; };
   Value* quotient = f.if_else(emit_corrects(f, divisor), by_product, by_division)[0];
+  if (packs) return emit_packed_bytes(f, quotient, ir.CreateFPToSI(zero, ir.getInt16Ty()), dtype);
   return emit_byte(f, quotient, all(ir.CreateFPToSI(zero, ir.getInt32Ty())));
 }
 

@@ -1,6 +1,7 @@
 // Division by one number where the quotient is rounded to an integer, as elements are quantised.
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "codegen/cpu/llvm/function_builder.h"
@@ -23,8 +24,9 @@ struct Quantization {
 
 /// What QuantizeLinear by one constant scale is lowered to; nullopt: the expression is another one.
 std::optional<Quantization> quantization_of(const Expr& e);
-/// The same for every x; `x` is q.x.
-llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, const Quantization& q);
+/// The same for every x of which no absolute value is above `most`; `x` is q.x.
+llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, const Quantization& q,
+                            double most = std::numeric_limits<double>::infinity());
 
 /// The same by a divisor and a zero that a run knows.
 struct LateQuantization {

@@ -50,14 +50,14 @@ CpuTarget cpu_target(const Target& target) {
   };
   if (target.name == "aarch64") return name(Isa::neon, "aarch64-unknown-linux-gnu", "generic", "+neon");
   if (target.name == "x86-64-v3") return name(Isa::avx2, kX86, "x86-64-v3", "");
-  if (target.name == "x86-64-v4") return name(Isa::avx512, kX86, "x86-64-v4", "");
+  if (target.name == "x86-64-v4") return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw");
   cpu.has_vnni = true;
-  if (target.name == "x86-64-v4-vnni") return name(Isa::avx512, kX86, "x86-64-v4", "+avx512vnni");
+  if (target.name == "x86-64-v4-vnni") return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw,+avx512vnni");
   cpu.has_bf16 = true;
-  if (target.name == "x86-64-v4-bf16") return name(Isa::avx512, kX86, "x86-64-v4", "+avx512vnni,+avx512bf16");
+  if (target.name == "x86-64-v4-bf16") return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw,+avx512vnni,+avx512bf16");
   cpu.has_amx = true;
   if (target.name == "x86-64-v4-amx")
-    return name(Isa::avx512, kX86, "x86-64-v4", "+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16");
+    return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw,+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16");
   GCG_CHECK(false, "the CPU code generator has no target '", target.name, "'");
   return {};
 }

@@ -94,8 +94,8 @@ class FunctionBuilder {
   /// Lanes at independent element offsets (<lanes x i64>).
   llvm::Value* gather(llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
   void scatter(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
-  /// Fetches the cache line of an address; `locality` 3 = L1, 2 = L2.
-  void prefetch(llvm::Value* address, int locality);
+  /// Fetches the cache line of an address; `locality` 3 = L1, 2 = L2. `write`: as one that is written next.
+  void prefetch(llvm::Value* address, int locality, bool write = false);
 
   // Control flow.
   /// for (i = begin; i < end; i += step), all i64, step > 0. The body may create blocks.

@@ -8,6 +8,7 @@
 
 #include "codegen/cpu/expressions/expr_emitter.h"
 #include "codegen/cpu/expressions/partial_sums.h"
+#include "codegen/cpu/expressions/rounded_quotient.h"
 #include "codegen/cpu/llvm/imports.h"
 #include "codegen/cpu/loops/axis_phases.h"
 #include "codegen/cpu/loops/lane_cost.h"
@@ -52,6 +53,9 @@ bool is_long_chain(const Expr& e) {
   return expensive;
 }
 
+/// Bytes that are packed from four registers of floats.
+bool is_quantized(const Expr& e) { return quantization_of(e) || late_quantization_of(e); }
+
 /// A reduction whose result depends on the order of its elements: its vector axis is the last one.
 bool is_ordered(const Stage& stage) {
   return stage.kind == Stage::Kind::reduce && depends_on_order(stage.reduce, stage.value->dtype);
@@ -73,7 +77,7 @@ int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stag
   if (plan.by_registers && stage.kind == Stage::Kind::reduce) return plan.native;
   if (is_ordered(stage)) return partial_sum_count(stage.value->dtype);
   if (plan.interior && has_reduction(stage.value)) return plan.native;
-  int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) ? 4 : 2;
+  int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) || is_quantized(stage.value) ? 4 : 2;
   if (count_nodes(stage.value) > 40) unroll /= 2;
   // Sums of as many columns as there are registers for and partial sums have room in half of an L1: each row of them is
   // read a few cache lines at a time.
@@ -179,6 +183,8 @@ int register_of_row(const CpuTarget& target, const Stage& stage, const Axis& lan
   return is_maskable(target, stage, all) && !has_masked_load(stage.value, lane) ? lanes : 0;
 }
 
+constexpr double kTurnedLoads = 4;  // of strided loads: what they cost one by one, to what tiles of them do
+
 /// Picks the vector axis of `axes` and sets everything but the loops outside it.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
                      const std::vector<Operand>& operands) {
@@ -194,14 +200,16 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     Row row;
     row.values = steps ? phases_of(stage.value, minor) : std::vector{stage.value};
     row.lanes = plan.native;
-    if (const int side = overlaps ? row_of_tile(stage, axis, axes, operands, plan.native) : 0)
-      row.lanes = side;
-    else if (overlaps)
-      find_interior(row, axis);
+    const int side = overlaps ? row_of_tile(stage, axis, axes, operands, plan.native) : 0;
+    const bool is_tile = side > 0 && axis.extent.is(side);
+    if (overlaps && !is_tile) find_interior(row, axis);
+    const bool in_tiles = side > 0 && !row.interior;
+    if (in_tiles) row.lanes = side;
     row.middle = stage;
     row.middle.value = row.interior ? row.interior->values[0] : row.values[0];
     rows.push_back(std::move(row));
-    return lane_cost(rows.back().middle, operands, axis, rows.back().lanes, steps);
+    const double cost = lane_cost(rows.back().middle, operands, axis, rows.back().lanes, steps);
+    return in_tiles && !is_tile ? cost / kTurnedLoads : cost;
   });
   plan.stage = std::move(stage);
   if (best) {

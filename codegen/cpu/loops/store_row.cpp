@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "codegen/cpu/expressions/rounded_quotient.h"
 #include "codegen/cpu/loops/vector_row.h"
@@ -12,6 +13,8 @@ namespace {
 using llvm::Value;
 using Values = FunctionBuilder::Values;
 
+constexpr int64_t kAhead = 512;  // bytes
+
 class StoreRowEmitter {
  public:
   StoreRowEmitter(FunctionBuilder& f, const StagePlan& plan, const Point& point)
@@ -19,6 +22,8 @@ class StoreRowEmitter {
 
   void emit(Value* begin, Value* end) {
     for (const Expr& value : plan_.values) read_divisor(value);
+    if (!plan_.interior && !plan_.shared && plan_.minor.id < 0)
+      for (const Expr& value : plan_.values) read_once(value);
     if (plan_.interior) return emit_between_ends(end);
     if (plan_.aligned) begin = emit_head(begin, end);
     Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(end, begin), f_.i64(plan_.native));
@@ -63,6 +68,31 @@ class StoreRowEmitter {
     Value* count = min(ir_.CreateUDiv(bytes, f_.i64(size_of(dtype))), ir_.CreateSub(end, begin));
     store(plan_.values, lanes(plan_.native, begin, f_.first_lanes(count, plan_.native)));
     return ir_.CreateAdd(begin, count);
+  }
+
+  /// What the whole row reads alike is read before it: stores might change that, for all that LLVM knows.
+  void read_once(const Expr& e) {
+    if (!seen_.insert(e.get()).second || !is_data(e)) return;
+    if (e->kind == ExprKind::reduce || (e->kind == ExprKind::select && has_guarded_load(e))) return;
+    if (!depends_on(e, plan_.lane.id)) {
+      if (kept_ < f_.target().vector_registers / 4 && reads_plainly(e))
+        point_.known[e.get()] = exprs_.evaluate(e, point_), ++kept_;
+      return;
+    }
+    if (e->kind == ExprKind::load) return;
+    for (const Expr& a : e->args) read_once(a);
+  }
+
+  /// Reads at places that need no check, and does nothing else that a row without elements may not.
+  static bool reads_plainly(const Expr& e) {
+    bool reads = false, plain = true;
+    visit(e, [&](const ExprNode& n) {
+      const bool is_load = n.kind == ExprKind::load;
+      reads = reads || is_load;
+      plain = plain && n.kind != ExprKind::reduce && !n.guarded;
+      if (is_load) plain = plain && std::none_of(n.args.begin(), n.args.end(), is_data);
+    });
+    return reads && plain;
   }
 
   void emit_plainly(Value* begin, Value* end) { emit_pieces(plan_.values, begin, end); }
@@ -162,11 +192,22 @@ class StoreRowEmitter {
 
   void emit_piece(const std::vector<Expr>& values, const RowPiece& piece) {
     const int together = plan_.by_registers ? std::min(plan_.native, piece.lanes) : piece.lanes;
+    const bool fetches = fetches_ahead(piece);
     run_piece(f_, piece, {}, [&](Value* i, Value* mask, const Values&) {
+      if (fetches) exprs_.fetch_to_store(stage_.operand, stage_.index, kAhead, lanes(piece.lanes, i, nullptr));
       for (int done = 0; done < piece.lanes; done += together)
         store(values, lanes(together, ir_.CreateAdd(i, f_.i64(done)), mask));
       return Values{};
     });
+  }
+
+  /// Lines of a long row are asked for before they are stored: a store that waits for its line, or for two where the
+  /// result does not lie at a multiple of 64 bytes, holds up those after it.
+  bool fetches_ahead(const RowPiece& piece) const {
+    constexpr int64_t kLongRow = 1024;
+    const Dim bytes = plan_.lane.extent * Dim(size_of(f_.kernel().operands[static_cast<size_t>(stage_.operand)].dtype));
+    return f_.target().has_avx512() && !piece.masked && piece.lanes > plan_.native &&
+           (!bytes.is_constant() || bytes.constant() >= kLongRow);
   }
 
   void store(const std::vector<Expr>& values, const Point& p) {
@@ -203,6 +244,8 @@ class StoreRowEmitter {
   const StagePlan& plan_;
   const Stage& stage_;
   Point point_;
+  std::set<const ExprNode*> seen_;
+  int kept_ = 0;
 };
 
 }  // namespace

@@ -31,7 +31,7 @@ std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vec
 int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,
                 int native) {
   const int side = tile_side(stage, native);
-  if (!lane.extent.is(side)) return 0;
+  if (!lane.extent.is_constant() || lane.extent.constant() < side) return 0;
   std::erase_if(axes, [&](const Axis& a) { return a.id == lane.id; });
   return tile_of(stage, lane, axes, operands, side, side) ? side : 0;
 }

@@ -18,8 +18,8 @@ int tile_side(const Stage& stage, int native);
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                             const std::vector<Operand>& operands, int side, int fewest);
 
-/// Lanes of a row that is one row of a tile, as a block of channels is: whole tiles of such rows beat a row's interior,
-/// and wider vectors along other axes. 0: it is not.
+/// Lanes of the parts of a row that are rows of tiles; 0: there are none, or the row is shorter, or of any length. One
+/// part alone, as a block of channels is, beats a row's interior, and wider vectors along other axes.
 int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,
                 int native);
 
