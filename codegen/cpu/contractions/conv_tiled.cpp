@@ -15,7 +15,7 @@ using llvm::Value;
 
 constexpr int64_t block = 16, word_bytes = 4;
 // For L2 of 2 MiB and L1 of 48 KiB: what the pixels of a place read, and a k block of 32 of them.
-constexpr int64_t most_row_bytes = 512 << 10, most_pixels = 192, deepest_block = 192;
+constexpr int64_t most_row_bytes = 512 << 10, most_pixels = 224, deepest_block = 192;
 constexpr int64_t wanted_tasks = 32;
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -29,7 +29,10 @@ struct TiledPlan {
     row = steps + block;  // rows 4096 bytes apart would share a set of L1
     columns = plan.widens() ? plan.vectors * plan.lanes : conv.packing().columns();
     pixels = std::clamp<int64_t>(most_row_bytes / (row * word_bytes), TileKernel::most_rows, most_pixels);
-    places = ceil_div(conv.out_height * conv.out_width, pixels);
+    const Dim map = conv.out_height * conv.out_width;
+    if (map.is_constant() && map.constant() > 0)  // nearly equal places
+      pixels = ceil_of(map.constant(), ceil_of(map.constant(), pixels));
+    places = ceil_div(map, pixels);
     if (places.is_constant())
       splits = std::clamp<int64_t>(ceil_of(wanted_tasks, std::max<int64_t>(1, places.constant())), 1, plan.groups);
     groups = ceil_of(plan.groups, splits);
@@ -39,14 +42,14 @@ struct TiledPlan {
     rows_at = last_step_at + (plan.widens() || depth == steps ? 0 : block * columns);
     sums_at = rows_at + pixels * row;
   }
-  int64_t piece = 4;                 // of a pixel's block of channels
-  int64_t depth = 0;                 // of what a pixel reads
-  int64_t steps = 0;                 // of a product: to a multiple of 16, with zeros
-  int64_t row = 0;                   // from one pixel's to the next
-  int64_t columns = 0;               // of a row of a panel
-  int64_t pixels = 0;                // of a place
-  Dim places;                        // of an image
-  int64_t splits = 1, groups = 1;    // tasks of a place, and the groups of channels of each
+  int64_t piece = 4;                                   // of a pixel's block of channels
+  int64_t depth = 0;                                   // of what a pixel reads
+  int64_t steps = 0;                                   // of a product: to a multiple of 16, with zeros
+  int64_t row = 0;                                     // from one pixel's to the next
+  int64_t columns = 0;                                 // of a row of a panel
+  int64_t pixels = 0;                                  // of a place
+  Dim places;                                          // of an image
+  int64_t splits = 1, groups = 1;                      // tasks of a place, and the groups of channels of each
   int64_t last_step_at = 0, rows_at = 0, sums_at = 0;  // in scratch memory
   int64_t scratch_bytes() const { return (sums_at + pixels * columns) * word_bytes; }
 };
@@ -131,8 +134,8 @@ class TiledConvEmitter : IndexArithmetic {
 
   /// Does every pixel read one, the next one the next?
   bool is_pointwise() const {
-    return conv_.taps() == 1 && conv_.stride_h == 1 && conv_.stride_w == 1 && conv_.pad_top == 0 && conv_.pad_left == 0 &&
-           conv_.in_width == conv_.out_width;
+    return conv_.taps() == 1 && conv_.stride_h == 1 && conv_.stride_w == 1 && conv_.pad_top == 0 &&
+           conv_.pad_left == 0 && conv_.in_width == conv_.out_width;
   }
 
   /// Of a pointwise convolution: a line of units after the other, pixel by pixel.
@@ -148,14 +151,14 @@ class TiledConvEmitter : IndexArithmetic {
         Value* all = llvm::Constant::getNullValue(f_.type(DType::i32, block));
         for (int64_t i = 0; i < count; ++i) {
           Value* piece = f_.ir().CreateAlignedLoad(piece_type(), word(pixel, mul(plane, i)), llvm::Align(1));
-          all = f_.ir().CreateInsertVector(all->getType(), all, piece, f_.ir().getInt64(static_cast<uint64_t>(i * tiled_.piece)));
+          all = f_.ir().CreateInsertVector(all->getType(), all, piece,
+                                           f_.ir().getInt64(static_cast<uint64_t>(i * tiled_.piece)));
         }
         f_.store(all, word(to, mul(p, tiled_.row)), DType::i32, f_.i64(0));
       });
     };
     const int64_t whole = units / together * together;
-    if (whole > 0)
-      f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(together), [&](Value* unit) { line(unit, together); });
+    if (whole > 0) f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(together), [&](Value* unit) { line(unit, together); });
     if (units > whole) line(f_.i64(whole), units - whole);
   }
 
@@ -258,8 +261,7 @@ class TiledConvEmitter : IndexArithmetic {
     };
     constexpr int64_t together = 4;
     const int64_t units = conv_.packing().units(), whole = units / together * together;
-    if (whole > 0)
-      f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(together), [&](Value* unit) { copy(unit, together); });
+    if (whole > 0) f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(together), [&](Value* unit) { copy(unit, together); });
     if (units > whole) copy(f_.i64(whole), units - whole);
   }
 

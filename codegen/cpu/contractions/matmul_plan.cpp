@@ -56,8 +56,8 @@ constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
 /// 197x3072x768 92, 94, 92 %.
 constexpr int64_t deepest_strip = 256;  // k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
 
-/// For L1 of 48 KiB: 18 KiB of a panel stay there while row tiles of 12 KiB go by. Granite Rapids, 128x768x768 bytes, by
-/// 64, 96 and 192 words: 80, 67, 82 us with weights from L3; 48, 45, 47 from L2.
+/// For L1 of 48 KiB: 18 KiB of a panel stay there while row tiles of 12 KiB go by. Granite Rapids, 128x768x768 bytes,
+/// by 64, 96 and 192 words: 80, 67, 82 us with weights from L3; 48, 45, 47 from L2.
 constexpr int64_t deepest_tiled = 96;  // k steps
 /// For L2 of 2 MiB: what the rows of a block take there as pairs of bf16, or copied.
 constexpr int64_t most_narrowed = 1 << 20;
@@ -112,7 +112,7 @@ int MatMulPlan::widest(int rows) const {
 }
 
 int MatMulPlan::rows_together() const {
-  if (tiled) return tallest + 1;
+  if (tiled) return widens_panels() ? 1 : tallest + 1;  // what pairs are made of is read before they are multiplied
   int rows = 1;
   const auto sets = [&](int height) {
     MicroKernel tile;
@@ -191,7 +191,8 @@ bool needs_copied_rows(const MatMulPlan& plan, const MatMulKernel& matmul) {
 Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul) {
   const auto type = [&](const MatrixView& view) { return kernel.operands[static_cast<size_t>(view.operand)].dtype; };
   // Where there are tiles, vectors multiply pairs at half the speed of f32.
-  const bool pairs = (!target.has_amx || has_rows_for_tiles(matmul)) && matmul.packed_columns > 0 && matmul.a.column_stride.is(1) && matmul.k.extent.is_constant() &&
+  const bool pairs = (!target.has_amx || has_rows_for_tiles(matmul)) && matmul.packed_columns > 0 &&
+                     matmul.a.column_stride.is(1) && matmul.k.extent.is_constant() &&
                      matmul.k.extent.constant() % 2 == 0;
   return pairs && type(matmul.b) == DType::bf16 && target.has_bf16 ? Multiply::halves
                                                                    : multiply_of(target, type(matmul.a), matmul.narrow);

@@ -93,7 +93,9 @@ struct MatMulPlan {
   bool widens() const { return multiply == Multiply::widened_quads || multiply == Multiply::halves || copies_rows; }
   bool copies_rows = false;
   /// Words of the depth of tiles that fill no step: their rows of a panel are copied, with zeros after them.
-  bool has_last_step() const { return tiled && multiply == Multiply::quads && !(steps.is_constant() && steps.constant() % lanes == 0); }
+  bool has_last_step() const {
+    return tiled && multiply == Multiply::quads && !(steps.is_constant() && steps.constant() % lanes == 0);
+  }
   /// Words of such a row, of whole vectors. A tile's sixteen rows a multiple of 4096 bytes apart would share one set of
   /// L1, hence a line more.
   Dim widened_row() const {

@@ -25,7 +25,7 @@ struct RowTile {
   llvm::Value* a_row_stride = nullptr;    // strides that are constants become part of the code
   llvm::Value* a_column_stride = nullptr;
   llvm::Value* b_row_stride = nullptr;
-  TileState* state = nullptr;    // of a tiled plan
+  TileState* state = nullptr;     // of a tiled plan
   llvm::Value* last_b = nullptr;  // of tiles: see TileOperands
 };
 

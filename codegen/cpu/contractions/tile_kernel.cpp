@@ -159,7 +159,8 @@ void TileState::multiply(const TileKernel& kernel, const TileOperands& t) {
                   {t.a, t.a_row_stride, t.b, last_b, t.k, t.c, ir.CreateSub(t.rows, height_), t.prefetch,
                    t.prefetch_lines, t.prefetch_mask});
   };
-  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(blocks_)) return call(static_cast<int>(known->getSExtValue()));
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(blocks_))
+    return call(static_cast<int>(known->getSExtValue()));
   emit_cases(f_, blocks_, {1, 2}, call);
 }
 

@@ -3,8 +3,9 @@
 // A k step is 64 bytes of each row of A, 16 words of four bytes or of two bf16, and the same 16 rows of words of a
 // panel of B, which is packed as for VPDPBUSD and VDPBF16PS. TDPBUSD and TDPBF16PS multiply 16x16 words by 16x16 in 16
 // cycles, and one may add to what the one before it gives. A tile is loaded in 8 cycles from L1 and in 20 from L2, five
-// times slower where its rows are not aligned to lines. Two tiles of A by three of B are 96 cycles of multiplying beside
-// 7 loads, of 52 cycles out of L1 and 100 at worst; three by one, in which each is used less often, waited for L2.
+// times slower where its rows are not aligned to lines. Two tiles of A by three of B are 96 cycles of multiplying
+// beside 7 loads, of 52 cycles out of L1 and 100 at worst; three by one, in which each is used less often, waited for
+// L2.
 //
 // Bytes give the sums of VPDPBUSD. Of pairs of bf16 TDPBF16PS adds a step's even products, and its odd ones, each
 // rounded to nearest even and fused as multiply-adds, then both together, then that to the sum: a depth of K is rounded
@@ -30,7 +31,7 @@ struct TileKernel {
 
 /// Operands of one call: C[rows][16 * vectors] (words) = A[rows][k] * B[k][16 * vectors].
 struct TileOperands {
-  llvm::Value* a = nullptr;  // whole steps: of the last one what is past k counts if B's row is not zero
+  llvm::Value* a = nullptr;             // whole steps: of the last one what is past k counts if B's row is not zero
   llvm::Value* a_row_stride = nullptr;  // bytes
   llvm::Value* b = nullptr;
   /// The 16 rows of B of a last step that is not whole, zeros past k; null where k is a multiple of 16.

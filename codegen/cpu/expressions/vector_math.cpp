@@ -83,8 +83,9 @@ Value* power_of_two(Math& m, const SplitExp& e) {
   return m.as_float(m.ir().CreateShl(m.as_int(e.shifted), m.integer(23)));  // the bits of kRound are shifted out
 }
 
-/// value * 2^n by the AVX-512 instruction, which rounds once and saturates, 0 in lanes that are not `taken`; per register
-/// of 16 lanes. Intel's CPUs take 54 ns over one whose result is no normal number, unless that lane is masked off.
+/// value * 2^n by the AVX-512 instruction, which rounds once and saturates, 0 in lanes that are not `taken`; per
+/// register of 16 lanes. Intel's CPUs take 54 ns over one whose result is no normal number, unless that lane is masked
+/// off.
 Value* scale_avx512(Math& m, Value* value, Value* n, Value* taken) {
   llvm::IRBuilder<>& ir = m.ir();
   const int lanes = FunctionBuilder::lanes_of(value);
@@ -102,10 +103,9 @@ Value* scale_avx512(Math& m, Value* value, Value* n, Value* taken) {
     Value* a = part(low);
     return ir.CreateShuffleVector(a, part(high), all);
   }
-  return ir.CreateIntrinsic(
-      llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-      {value, n, llvm::Constant::getNullValue(value->getType()), ir.CreateBitCast(taken, ir.getInt16Ty()),
-       ir.getInt32(4)});
+  return ir.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                            {value, n, llvm::Constant::getNullValue(value->getType()),
+                             ir.CreateBitCast(taken, ir.getInt16Ty()), ir.getInt32(4)});
 }
 
 /// exp for x in [-20, 0]; anything for NaN.
