@@ -303,7 +303,9 @@ bool fills_tiles(const ConvKernel& kernel) {
   const double pieces = static_cast<double>(kernel.packing().units() * kernel.taps());
   const double words = static_cast<double>(blocks_of(kernel.packing().inputs, kQuad) * kernel.taps());
   const double by_vectors = words * outputs / 2, steps = std::ceil(pieces / 4);
-  return steps * outputs * 1.3 + pieces * 2.5 + outputs * 3 < by_vectors;
+  const bool in_lines = kernel.taps() == 1 ? kernel.stride_h == 1 && kernel.stride_w == 1 && kernel.pad_left == 0
+                                           : kernel.kernel_w > 1 && kernel.dilation_w == 1;
+  return steps * outputs * 1.3 + pieces * (in_lines ? 2.5 : 5) + outputs * 3 < by_vectors;
 }
 
 ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allowed, DType weights) {
