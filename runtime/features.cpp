@@ -59,6 +59,22 @@ uint64_t detect() { return 0; }
 
 }  // namespace
 
+bool multiplies_pairs_slowly() {
+#if defined(__x86_64__)
+  // Since Sapphire Rapids, which brought AVX512-FP16.
+  static const bool slow = [] {
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    __get_cpuid(0, &a, &b, &c, &d);
+    const bool intel = b == signature_INTEL_ebx && c == signature_INTEL_ecx && d == signature_INTEL_edx;
+    __get_cpuid_count(7, 0, &a, &b, &c, &d);
+    return intel && all_set(d, {23});
+  }();
+  return slow;
+#else
+  return false;
+#endif
+}
+
 bool may_use_tiles() {
 #if defined(__x86_64__)
   constexpr long kArchRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, since Linux 5.16; XCR0's bit

@@ -13,6 +13,10 @@ uint64_t cpu_features();
 /// for child processes.
 bool may_use_tiles();
 
+/// Does VDPBF16PS take longer than the multiply-adds of f32 that do its work? Granite Rapids: four times one of them,
+/// of which it does two.
+bool multiplies_pairs_slowly();
+
 /// "x86-64-v3, x86-64-v4"
 std::string cpu_feature_names(uint64_t features);
 

@@ -58,6 +58,12 @@ uint64_t usable_features(const fb::Manifest& manifest) {
   return cpu;
 }
 
+/// The more the better; but VDPBF16PS is the last choice where f32's multiply-adds are faster.
+uint64_t rank(uint64_t features) {
+  const bool by_pairs = (features & kCpuAvx512Bf16) != 0 && (features & kCpuAmx) == 0;
+  return by_pairs && multiplies_pairs_slowly() ? 0 : features;
+}
+
 uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& options) {
   const std::string& asked = options.target;
   const uint64_t cpu = usable_features(manifest);
@@ -72,7 +78,8 @@ uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& opti
            has ? ", which the system does not let this process use" : ", which this CPU lacks");
     }
     if (missing != 0 || !has_plans(manifest, i, options)) continue;
-    if (best < 0 || target.features() > manifest.targets()->Get(static_cast<uint32_t>(best))->features()) best = i;
+    if (best < 0 || rank(target.features()) > rank(manifest.targets()->Get(static_cast<uint32_t>(best))->features()))
+      best = i;
   }
   if (best >= 0) return static_cast<uint32_t>(best);
   if (!asked.empty()) {

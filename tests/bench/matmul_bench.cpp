@@ -1,6 +1,7 @@
 // Speed of matrix products on one thread: GFLOP/s and share of the FMA peak, or GB/s for few rows.
 // Weights rotate through a set larger than any cache ("cold") or stay the same ("hot").
-//   matmul_bench [x86-64-v3|x86-64-v4]
+//   matmul_bench [TARGET] [bytes|bf16]
+// With a type: u8 by packed i8, or f32 by packed bf16, of 1 to 256 rows, in times the speed of f32's multiply-adds.
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -131,7 +132,58 @@ int run(const std::string& target) {
   return 0;
 }
 
+// ---------------------------------------------------------------- words of several elements
+
+/// C [m, n] = (f32) A [m, k] * B + bias; u8 by i8 in quads, or f32 by bf16.
+Kernel product_of_words(int64_t m, int64_t n, int64_t k, bool bytes) {
+  Kernel kernel = product(1, m, n, k, true, false, false);
+  auto& body = std::get<MatMulKernel>(kernel.body);
+  body.b = {1, 0, {0}, 0, 0};
+  const Dim panels = (n + panel - 1) / panel;
+  if (bytes) {
+    kernel.operands[0].dtype = DType::u8;
+    kernel.operands[1] = {DType::i8, {panels, k / 4, panel, 4}, false};
+    body.epilogue = cast(DType::f32, accumulator(DType::i32)) + load(2, DType::f32, {axis_ref(body.n)});
+  } else {
+    kernel.operands[1] = {DType::bf16, {panels, k, panel}, false};
+  }
+  return kernel;
+}
+
+void measure_words(const std::string& target, const Shape3& s, bool bytes, bool cold, double peak) {
+  const test::MappedKernel kernel(product_of_words(s.m, s.n, s.k, bytes), target);
+  const int64_t b_floats = (s.n + panel - 1) / panel * panel * s.k / (bytes ? 4 : 2);
+  const int64_t copies = cold ? std::max<int64_t>(1, (400 << 20) / (b_floats * 4)) : 1;
+  Buffer a(s.m * s.k), b(b_floats * copies), bias(s.n), c(s.m * s.n),
+      scratch(kernel.info().scratch_bytes.evaluate({}) / 4 + 16);
+  const std::vector<int64_t> params = kernel.params({});
+  const int64_t tasks = kernel.tasks({});
+  double best = 1e30;
+  const double end = seconds() + 0.1;
+  for (int64_t i = 0; seconds() < end || i < copies; ++i) {
+    const double start = seconds();
+    kernel.run({a.data(), b.data() + i % copies * b_floats, bias.data(), c.data()}, params, scratch.data(), 0, tasks);
+    best = std::min(best, seconds() - start);
+  }
+  const double flops = 2.0 * static_cast<double>(s.m * s.n * s.k) * 1e-9;
+  std::printf("%3ldx%4ldx%4ld %s %s  %8.1f us  %7.1f GOP/s  %5.2f x f32's peak; B at %5.1f GB/s  %s\n", s.m, s.k, s.n,
+              bytes ? "bytes" : "bf16", cold ? "cold" : "hot ", best * 1e6, flops / best, flops / best / peak,
+              static_cast<double>(b_floats) * 4e-9 / best, kernel.info().note.c_str());
+}
+
+int run_words(const std::string& target, bool bytes) {
+  if (!test::can_run(target)) return std::printf("this machine does not run %s\n", target.c_str()), 1;
+  for (const bool cold : {false, true})
+    for (const auto& [k, n] : {std::pair<int64_t, int64_t>{768, 768}, {3072, 768}, {768, 3072}, {64, 96}, {200, 1000}})
+      for (const int64_t m : {1, 2, 3, 4, 5, 8, 12, 16, 24, 32, 48, 64, 128, 197, 256})
+        if (!cold || k > 200) measure_words(target, {1, m, n, k}, bytes, cold, fma_peak(true, false));
+  return 0;
+}
+
 }  // namespace
 }  // namespace gcg::bench
 
-int main(int argc, char** argv) { return gcg::bench::run(argc > 1 ? argv[1] : "x86-64-v4"); }
+int main(int argc, char** argv) {
+  const std::string target = argc > 1 ? argv[1] : "x86-64-v4";
+  return argc > 2 ? gcg::bench::run_words(target, std::string(argv[2]) == "bytes") : gcg::bench::run(target);
+}

@@ -4,6 +4,7 @@
 
 #if defined(__x86_64__) && defined(__linux__)
 
+#include <cpuid.h>
 #include <immintrin.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -242,8 +243,28 @@ bool execute(const Instruction& i) {
   return false;
 }
 
+/// A CPU with the unit carries out LDTILECFG and TILERELEASE itself, though the system keeps tiles back: what they left
+/// is in the state that the signal saved.
+void adopt_configuration(const ucontext_t& context) {
+  constexpr unsigned kStateLeaf = 0xd, kConfiguration = 17;
+  unsigned size = 0, offset = 0, flags = 0, unused = 0;
+  __get_cpuid_count(kStateLeaf, kConfiguration, &size, &offset, &flags, &unused);
+  const auto* saved = reinterpret_cast<const uint8_t*>(context.uc_mcontext.fpregs);
+  uint64_t present = 0;
+  std::memcpy(&present, saved + sizeof *context.uc_mcontext.fpregs, sizeof present);
+  static thread_local uint8_t known[64] = {};
+  const uint8_t none[64] = {};
+  const uint8_t* now = (present >> kConfiguration & 1) != 0 && size == sizeof known ? saved + offset : none;
+  if (std::memcmp(known, now, sizeof known) == 0) return;
+  std::memcpy(known, now, sizeof known);
+  load_configuration(known);
+}
+
+bool configures_itself = false;
+
 void on_illegal_instruction(int, siginfo_t*, void* context_pointer) {
   auto& context = *static_cast<ucontext_t*>(context_pointer);
+  if (configures_itself) adopt_configuration(context);
   greg_t& next = context.uc_mcontext.gregs[REG_RIP];
   Instruction instruction;
   if (decode(context, reinterpret_cast<const uint8_t*>(next), instruction) && execute(instruction)) {
@@ -264,7 +285,11 @@ bool has_unit() {
 
 bool provide_amx() {
   static const bool provided = [] {
-    if (has_unit()) return true;
+    const bool emulate = std::getenv("GCC_GRAPH_EMULATE_AMX") != nullptr;
+    if (!emulate && has_unit()) return true;
+    constexpr unsigned kTilesInLeaf7 = 1U << 24;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    configures_itself = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kTilesInLeaf7) != 0;
     struct sigaction action = {};
     action.sa_sigaction = on_illegal_instruction;
     action.sa_flags = SA_SIGINFO | SA_NODEFER;
@@ -274,7 +299,8 @@ bool provide_amx() {
 }
 
 long emulated_amx_instructions() { return tiles.instructions; }
-bool amx_is_released() { return !tiles.configured; }
+bool amx_is_released() { return !tiles.configured || configures_itself; }
+int emulated_per_task() { return configures_itself ? 0 : 2; }
 
 }  // namespace gcg::test
 
@@ -285,6 +311,7 @@ namespace gcg::test {
 bool provide_amx() { return false; }
 long emulated_amx_instructions() { return 0; }
 bool amx_is_released() { return true; }
+int emulated_per_task() { return 0; }
 
 }  // namespace gcg::test
 

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 #include "artifact_schema/cpu_features.h"
@@ -179,6 +181,44 @@ TEST(ApiLoad, CodeForTilesIsTakenWhereTheyMayBeUsed) {
   EXPECT_NE(asked.error().message.find(has ? "AMX, which the system does not let" : "AMX, which this CPU lacks"),
             std::string::npos)
       << asked.error().message;
+}
+
+/// Code for two targets: of the first and of the second features.
+test::ArtifactBuilder with_targets(uint64_t base, uint64_t other) {
+  test::ArtifactBuilder b = test::add_and_double();
+  b.copy_plan().target = 1;
+  auto second = std::make_unique<fb::TargetT>(*b.content.manifest.targets[0]);
+  b.content.manifest.targets[0]->name = "base";
+  b.content.manifest.targets[0]->features = base;
+  second->name = "other";
+  second->features = other;
+  b.content.manifest.targets.push_back(std::move(second));
+  b.content.code.push_back(b.content.code[0]);
+  return b;
+}
+
+TEST(ApiLoad, PairsOfBf16AreTakenWhereTheyAreFast) {
+  if ((kFeaturesX86_64v4Bf16 & ~cpu_features()) != 0) GTEST_SKIP() << "this CPU has no AVX512-BF16";
+  test::ArtifactBuilder b = with_targets(kFeaturesX86_64v4, kFeaturesX86_64v4Bf16);
+  EXPECT_EQ(test::load_model(b)->target(), multiplies_pairs_slowly() ? "base" : "other");
+  EXPECT_EQ(test::load_model(b, {.target = "other"})->target(), "other");
+}
+
+/// Linux gives no tiles to a process one of whose signal stacks has no room for them.
+[[noreturn]] void load_with_a_small_signal_stack() {
+  static char memory[8192];
+  const stack_t stack{.ss_sp = memory, .ss_flags = 0, .ss_size = sizeof memory};
+  const bool refused = sigaltstack(&stack, nullptr) == 0 && !may_use_tiles();
+  test::ArtifactBuilder b = with_targets(kFeaturesX86_64v4, kFeaturesX86_64v4Amx);
+  const Result<Program> asked = test::load_model(b, {.target = "other"});
+  const bool says_so = !asked && asked.error().message.find("AMX, which the system does not let") != std::string::npos;
+  std::_Exit(refused && says_so && test::load_model(b)->target() == "base" ? 0 : 1);
+}
+
+TEST(ApiLoadDeathTest, TilesThatTheSystemKeepsBackAreNotUsed) {
+  if ((kFeaturesX86_64v4Amx & ~cpu_features()) != 0) GTEST_SKIP() << "this CPU has no tiles";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not asked yet
+  EXPECT_EXIT(load_with_a_small_signal_stack(), testing::ExitedWithCode(0), "");
 }
 
 TEST(ApiLoad, ShapesWithoutAPlan) {

@@ -93,6 +93,9 @@ struct ConvPlan {
 /// place row * width + column. `weights`: their type in memory.
 ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed, DType weights = DType::f32);
 
+/// Does AMX pay for it (conv_tiled.h)? Of two dimensions, one group, and pixels enough to fill tiles.
+bool fills_tiles(const ConvKernel& kernel);
+
 /// How a run of pixels, whose number is known at run time, is covered by tiles of a few sizes. The last
 /// `remainder(pixels)` of them, fewer than two of the largest tiles, take counts[i][remainder] tiles of sizes[i].
 struct RunCover {

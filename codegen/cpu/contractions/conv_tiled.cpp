@@ -14,8 +14,8 @@ namespace {
 using llvm::Value;
 
 constexpr int64_t block = 16, word_bytes = 4;
-// Predicted, for L2 of 2 MiB and L1 of 48 KiB: what the pixels of a place read, and a k block of 48 of them.
-constexpr int64_t most_row_bytes = 512 << 10, most_pixels = 192, deepest_block = 192;
+// For L2 of 2 MiB and L1 of 48 KiB: what the pixels of a place read, and a k block of 32 of them.
+constexpr int64_t most_row_bytes = 512 << 10, most_pixels = 224, deepest_block = 192;
 constexpr int64_t wanted_tasks = 32;
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -25,28 +25,32 @@ struct TiledPlan {
   TiledPlan(const ConvKernel& conv, const ConvPlan& plan) {
     piece = plan.widens() ? block / 2 : block / kQuad;
     depth = conv.packing().units() * conv.taps() * piece;
-    steps = plan.widens() ? ceil_of(depth, block) * block : depth;
-    row = ceil_of(depth, block) * block + block;  // rows 4096 bytes apart would share a set of L1
+    steps = ceil_of(depth, block) * block;
+    row = steps + block;  // rows 4096 bytes apart would share a set of L1
     columns = plan.widens() ? plan.vectors * plan.lanes : conv.packing().columns();
     pixels = std::clamp<int64_t>(most_row_bytes / (row * word_bytes), TileKernel::most_rows, most_pixels);
-    places = ceil_div(conv.out_height * conv.out_width, pixels);
+    const Dim map = conv.out_height * conv.out_width;
+    if (map.is_constant() && map.constant() > 0)  // nearly equal places
+      pixels = ceil_of(map.constant(), ceil_of(map.constant(), pixels));
+    places = ceil_div(map, pixels);
     if (places.is_constant())
       splits = std::clamp<int64_t>(ceil_of(wanted_tasks, std::max<int64_t>(1, places.constant())), 1, plan.groups);
     groups = ceil_of(plan.groups, splits);
     splits = ceil_of(plan.groups, groups);
     rows_at = plan.widened_image + plan.widened_panel + (plan.widens() ? block * columns : 0);
-    rows_at = ceil_of(rows_at, block) * block;
+    last_step_at = ceil_of(rows_at, block) * block;
+    rows_at = last_step_at + (plan.widens() || depth == steps ? 0 : block * columns);
     sums_at = rows_at + pixels * row;
   }
-  int64_t piece = 4;                 // of a pixel's block of channels
-  int64_t depth = 0;                 // of what a pixel reads
-  int64_t steps = 0;                 // of a product; of pairs to a multiple of 16, with zeros
-  int64_t row = 0;                   // from one pixel's to the next
-  int64_t columns = 0;               // of a row of a panel
-  int64_t pixels = 0;                // of a place
-  Dim places;                        // of an image
-  int64_t splits = 1, groups = 1;    // tasks of a place, and the groups of channels of each
-  int64_t rows_at = 0, sums_at = 0;  // in scratch memory
+  int64_t piece = 4;                                   // of a pixel's block of channels
+  int64_t depth = 0;                                   // of what a pixel reads
+  int64_t steps = 0;                                   // of a product: to a multiple of 16, with zeros
+  int64_t row = 0;                                     // from one pixel's to the next
+  int64_t columns = 0;                                 // of a row of a panel
+  int64_t pixels = 0;                                  // of a place
+  Dim places;                                          // of an image
+  int64_t splits = 1, groups = 1;                      // tasks of a place, and the groups of channels of each
+  int64_t last_step_at = 0, rows_at = 0, sums_at = 0;  // in scratch memory
   int64_t scratch_bytes() const { return (sums_at + pixels * columns) * word_bytes; }
 };
 
@@ -96,6 +100,7 @@ class TiledConvEmitter : IndexArithmetic {
       f_.ir().CreateStore(number, known_place_);
       lay_out(place);
     });
+    state_.set_rows(height_of(place));
     Value* first = mul(split, tiled_.groups);
     f_.for_loop(first, min(add(first, f_.i64(tiled_.groups)), f_.i64(plan_.groups)), f_.i64(1),
                 [&](Value* group) { emit_group(place, group); });
@@ -105,13 +110,12 @@ class TiledConvEmitter : IndexArithmetic {
 
   void lay_out(const Place& place) {
     Value* image = source(place);
-    f_.for_loop(f_.i64(0), place.count, f_.i64(1), [&](Value* p) {
-      Value* pixel = add(place.first, p);
-      Value* row = f_.ir().CreateUDiv(pixel, f_.dim(conv_.out_width));
-      Value* column = sub(pixel, mul(row, f_.dim(conv_.out_width)));
+    if (is_pointwise()) return lay_out_pixels(place, image);
+    each_pixel(place, [&](Value* p, Value* row, Value* column) {
       Value* to = word(scratch(tiled_.rows_at), mul(p, tiled_.row));
       Value* first_row = sub(mul(row, conv_.stride_h), f_.i64(conv_.pad_top));
       Value* first_column = sub(mul(column, conv_.stride_w), f_.i64(conv_.pad_left));
+      if (takes_rows_of_taps()) return lay_out_rows_of_taps(image, first_row, first_column, to);
       each(conv_.kernel_h, [&](Value* kh) {
         Value* h = add(first_row, mul(kh, conv_.dilation_h));
         each(conv_.kernel_w, [&](Value* kw) {
@@ -119,9 +123,109 @@ class TiledConvEmitter : IndexArithmetic {
           lay_out_tap(image, h, w, word(to, mul(add(mul(kh, conv_.kernel_w), kw), tiled_.piece)));
         });
       });
-      for (int64_t end = tiled_.depth; end < tiled_.steps; end += tiled_.piece)
-        store_piece(llvm::Constant::getNullValue(piece_type()), word(to, f_.i64(end)));
+      add_zeros(to);
     });
+  }
+
+  void add_zeros(Value* row) {
+    for (int64_t end = tiled_.depth; end < tiled_.steps; end += tiled_.piece)
+      store_piece(llvm::Constant::getNullValue(piece_type()), word(row, f_.i64(end)));
+  }
+
+  /// Does every pixel read one, the next one the next?
+  bool is_pointwise() const {
+    return conv_.taps() == 1 && conv_.stride_h == 1 && conv_.stride_w == 1 && conv_.pad_top == 0 &&
+           conv_.pad_left == 0 && conv_.in_width == conv_.out_width;
+  }
+
+  /// Of a pointwise convolution: a line of units after the other, pixel by pixel.
+  void lay_out_pixels(const Place& place, Value* image) {
+    const int64_t together = block / tiled_.piece, units = conv_.packing().units();
+    Value* from = word(image, mul(place.first, tiled_.piece));
+    Value* plane = f_.dim(conv_.in_height * conv_.in_width * Dim(tiled_.piece));
+    const auto line = [&](Value* unit, int64_t count) {
+      Value* first = word(from, mul(unit, plane));
+      Value* to = word(scratch(tiled_.rows_at), mul(unit, tiled_.piece));
+      f_.for_loop(f_.i64(0), place.count, f_.i64(1), [&](Value* p) {
+        Value* pixel = word(first, mul(p, tiled_.piece));
+        Value* all = llvm::Constant::getNullValue(f_.type(DType::i32, block));
+        for (int64_t i = 0; i < count; ++i) {
+          Value* piece = f_.ir().CreateAlignedLoad(piece_type(), word(pixel, mul(plane, i)), llvm::Align(1));
+          all = f_.ir().CreateInsertVector(all->getType(), all, piece,
+                                           f_.ir().getInt64(static_cast<uint64_t>(i * tiled_.piece)));
+        }
+        f_.store(all, word(to, mul(p, tiled_.row)), DType::i32, f_.i64(0));
+      });
+    };
+    const int64_t whole = units / together * together;
+    if (whole > 0) f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(together), [&](Value* unit) { line(unit, together); });
+    if (units > whole) line(f_.i64(whole), units - whole);
+  }
+
+  /// Are a kernel row's taps of a unit side by side in memory, and few?
+  bool takes_rows_of_taps() const {
+    constexpr int64_t most = 12;  // loads of a unit
+    return conv_.kernel_w > 1 && conv_.dilation_w == 1 &&
+           conv_.kernel_h * ceil_of(conv_.kernel_w * tiled_.piece, block) <= most;
+  }
+
+  /// Unit by unit, a kernel row after the other as a whole: what a store writes too much, the next one overwrites.
+  void lay_out_rows_of_taps(Value* image, Value* first_row, Value* first_column, Value* to) {
+    llvm::IRBuilder<>& ir = f_.ir();
+    const int64_t width = conv_.kernel_w * tiled_.piece, loads = ceil_of(width, block);
+    const int lanes = static_cast<int>(block);
+    std::vector<Value*> columns;  // masks
+    for (int64_t v = 0; v < loads; ++v) {
+      std::vector<llvm::Constant*> taps;
+      for (int64_t lane = v * block; lane < (v + 1) * block; ++lane)
+        taps.push_back(f_.i64(lane < width ? lane / tiled_.piece : INT32_MAX));
+      Value* place = ir.CreateAdd(f_.splat(first_column, lanes), llvm::ConstantVector::get(taps));
+      columns.push_back(ir.CreateICmpULT(place, f_.splat(f_.dim(conv_.in_width), lanes)));
+    }
+    struct Row {
+      Value* offset;
+      std::vector<Value*> masks;
+    };
+    std::vector<Row> rows;
+    for (int64_t kh = 0; kh < conv_.kernel_h; ++kh) {
+      Value* h = add(first_row, f_.i64(kh * conv_.dilation_h));
+      Value* inside = ir.CreateICmpULT(h, f_.dim(conv_.in_height));
+      Row row{mul(add(mul(h, f_.dim(conv_.in_width)), first_column), tiled_.piece), {}};
+      for (Value* mask : columns)
+        row.masks.push_back(ir.CreateSelect(inside, mask, llvm::Constant::getNullValue(mask->getType())));
+      rows.push_back(std::move(row));
+    }
+    auto* line = llvm::FixedVectorType::get(ir.getInt32Ty(), static_cast<unsigned>(lanes));
+    Value* plane = f_.dim(conv_.in_height * conv_.in_width * Dim(tiled_.piece));
+    f_.for_loop(f_.i64(0), f_.i64(conv_.packing().units()), f_.i64(1), [&](Value* unit) {
+      Value* from = word(image, mul(unit, plane));
+      Value* unit_to = word(to, mul(unit, conv_.taps() * tiled_.piece));
+      for (int64_t kh = 0; kh < conv_.kernel_h; ++kh)
+        for (int64_t v = 0; v < loads; ++v) {
+          const Row& row = rows[static_cast<size_t>(kh)];
+          // May lie before or after the image, where no lane is taken.
+          Value* place = ir.CreateGEP(ir.getInt32Ty(), from, add(row.offset, f_.i64(v * block)));
+          Value* taps = ir.CreateMaskedLoad(line, place, llvm::Align(1), row.masks[static_cast<size_t>(v)],
+                                            llvm::Constant::getNullValue(line));
+          ir.CreateAlignedStore(taps, word(unit_to, f_.i64(kh * width + v * block)), llvm::Align(word_bytes));
+        }
+    });
+    add_zeros(to);
+  }
+
+  /// body(number in the place, row, column) of all its pixels.
+  void each_pixel(const Place& place, const std::function<void(Value*, Value*, Value*)>& body) {
+    llvm::IRBuilder<>& ir = f_.ir();
+    Value* width = f_.dim(conv_.out_width);
+    Value* row = ir.CreateUDiv(place.first, width);
+    f_.for_loop(f_.i64(0), place.count, f_.i64(1), {row, sub(place.first, mul(row, width))},
+                [&](Value* p, const FunctionBuilder::Values& at) {
+                  body(p, at[0], at[1]);
+                  Value* next = add(at[1], f_.i64(1));
+                  Value* ends = ir.CreateICmpEQ(next, width);
+                  return FunctionBuilder::Values{add(at[0], ir.CreateZExt(ends, ir.getInt64Ty())),
+                                                 ir.CreateSelect(ends, f_.i64(0), next)};
+                });
   }
 
   /// The image that pieces are taken from: the input, or what the thread has made of it.
@@ -146,10 +250,19 @@ class TiledConvEmitter : IndexArithmetic {
     Value* place = word(image, mul(add(mul(h, f_.dim(conv_.in_width)), w), tiled_.piece));
     Value* from = ir.CreateSelect(inside, place, zeros(f_));
     Value* plane = ir.CreateSelect(inside, f_.dim(conv_.in_height * conv_.in_width * Dim(tiled_.piece)), f_.i64(0));
-    f_.for_loop(f_.i64(0), f_.i64(conv_.packing().units()), f_.i64(1), [&](Value* unit) {
-      Value* piece = ir.CreateAlignedLoad(piece_type(), word(from, ir.CreateMul(unit, plane)), llvm::Align(1));
-      store_piece(piece, word(to, mul(unit, conv_.taps() * tiled_.piece)));
-    });
+    const auto copy = [&](Value* first, int64_t count) {
+      std::vector<Value*> pieces;
+      for (int64_t i = 0; i < count; ++i) {
+        Value* at = word(from, ir.CreateMul(add(first, f_.i64(i)), plane));
+        pieces.push_back(ir.CreateAlignedLoad(piece_type(), at, llvm::Align(1)));
+      }
+      for (int64_t i = 0; i < count; ++i)
+        store_piece(pieces[static_cast<size_t>(i)], word(to, mul(add(first, f_.i64(i)), conv_.taps() * tiled_.piece)));
+    };
+    constexpr int64_t together = 4;
+    const int64_t units = conv_.packing().units(), whole = units / together * together;
+    if (whole > 0) f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(together), [&](Value* unit) { copy(unit, together); });
+    if (units > whole) copy(f_.i64(whole), units - whole);
   }
 
   llvm::Type* piece_type() {
@@ -167,11 +280,15 @@ class TiledConvEmitter : IndexArithmetic {
 
   void emit_group(const Place& place, Value* group) {
     Value* panel = panel_of(group);
+    Value* last_step = last_step_of(panel);
     const auto emit = [&](int64_t vectors) {
-      multiply(place, panel, f_.i64(0), vectors, false);
+      const auto block_at = [&](Value* k, bool accumulate) {
+        multiply(place, panel, last_step, k, static_cast<int>(vectors), accumulate);
+      };
+      block_at(f_.i64(0), false);
       if (tiled_.steps > deepest_block)
         f_.for_loop(f_.i64(deepest_block), f_.i64(tiled_.steps), f_.i64(deepest_block),
-                    [&](Value* k) { multiply(place, panel, k, vectors, true); });
+                    [&](Value* k) { block_at(k, true); });
       store(place, group, vectors);
       return FunctionBuilder::Values{};
     };
@@ -179,6 +296,15 @@ class TiledConvEmitter : IndexArithmetic {
     f_.if_else(
         f_.ir().CreateICmpSLT(group, f_.i64(plan_.groups - 1)), [&] { return emit(plan_.vectors); },
         [&] { return emit(plan_.last_vectors); });
+  }
+
+  /// The panel's words of bytes after its whole steps; null where there are none.
+  Value* last_step_of(Value* panel) {
+    if (plan_.widens() || tiled_.depth == tiled_.steps) return nullptr;
+    const int64_t whole = tiled_.steps - block;
+    Value* to = scratch(tiled_.last_step_at);
+    emit_last_rows(f_, word(panel, f_.i64(whole * tiled_.columns)), f_.i64(tiled_.depth - whole), tiled_.columns, to);
+    return to;
   }
 
   Value* panel_of(Value* group) {
@@ -192,40 +318,44 @@ class TiledConvEmitter : IndexArithmetic {
     return panel;
   }
 
+  Value* tiles_of(const Place& place) {
+    return f_.ir().CreateUDiv(add(place.count, f_.i64(TileKernel::most_rows - 1)), f_.i64(TileKernel::most_rows));
+  }
+  /// Pixels of its row tiles; the last may have fewer.
+  Value* height_of(const Place& place) {
+    Value* tiles = tiles_of(place);
+    return f_.ir().CreateUDiv(add(place.count, sub(tiles, f_.i64(1))), tiles);
+  }
+
   /// Sums of all pixels of the place over a block of the depth from word `k` on.
-  void multiply(const Place& place, Value* panel, Value* k, int64_t vectors, bool accumulate) {
-    Value* depth = min(sub(f_.i64(tiled_.steps), k), f_.i64(deepest_block));
-    Value* tiles =
-        f_.ir().CreateUDiv(add(place.count, f_.i64(TileKernel::most_rows - 1)), f_.i64(TileKernel::most_rows));
-    Value* height = f_.ir().CreateUDiv(add(place.count, sub(tiles, f_.i64(1))), tiles);
+  void multiply(const Place& place, Value* panel, Value* last_step, Value* k, int vectors, bool accumulate) {
+    const int64_t depth = last_step ? tiled_.depth : tiled_.steps;
+    Value* height = height_of(place);
     f_.for_loop(f_.i64(0), place.count, height, [&](Value* p) {
-      for (int64_t v = 0; v < vectors; ++v) {
-        TileOperands t;
-        t.a = word(scratch(tiled_.rows_at), add(mul(p, tiled_.row), k));
-        t.a_row_stride = f_.i64(tiled_.row * word_bytes);
-        t.b = word(panel, add(mul(k, tiled_.columns), f_.i64(v * block)));
-        t.k = depth;
-        t.c = word(scratch(tiled_.sums_at + v * block), mul(p, tiled_.columns));
-        t.rows = min(sub(place.count, p), height);
-        t.prefetch = t.b;
-        t.prefetch_lines = f_.i64(0);
-        t.prefetch_mask = f_.i64(-1);
-        state_.multiply({plan_.multiply, accumulate, tiled_.columns}, t);
-      }
+      TileOperands t;
+      t.a = word(scratch(tiled_.rows_at), add(mul(p, tiled_.row), k));
+      t.a_row_stride = f_.i64(tiled_.row * word_bytes);
+      t.b = word(panel, mul(k, tiled_.columns));
+      t.last_b = last_step;
+      t.k = min(sub(f_.i64(depth), k), f_.i64(deepest_block));
+      t.c = word(scratch(tiled_.sums_at), mul(p, tiled_.columns));
+      t.rows = min(sub(place.count, p), height);
+      t.prefetch = t.b;
+      t.prefetch_lines = f_.i64(0);
+      t.prefetch_mask = f_.i64(-1);
+      state_.multiply({plan_.multiply, accumulate, vectors, tiled_.columns}, t);
     });
   }
 
   void store(const Place& place, Value* group, int64_t vectors) {
     const DType type = conv_.bytes ? DType::i32 : DType::f32;
-    f_.for_loop(f_.i64(0), place.count, f_.i64(1), [&](Value* p) {
-      Value* pixel = add(place.first, p);
-      Value* row = f_.ir().CreateUDiv(pixel, f_.dim(conv_.out_width));
+    each_pixel(place, [&](Value* p, Value* row, Value* column) {
       TileResult result;
       result.image = place.image;
       result.block = mul(group, plan_.group_blocks);
       result.plane = f_.i64(0);
       result.row = row;
-      result.pixel = sub(pixel, mul(row, f_.dim(conv_.out_width)));
+      result.pixel = column;
       result.first_lane = f_.i64(0);
       Value* sums = word(scratch(tiled_.sums_at), mul(p, tiled_.columns));
       for (int64_t v = 0; v < vectors; ++v)
@@ -248,9 +378,7 @@ class TiledConvEmitter : IndexArithmetic {
 
 bool is_tiled(const ConvKernel& conv, const CpuTarget& target, const ConvPlan& plan) {
   const bool multiplied = plan.multiply == Multiply::halves || (conv.bytes && plan.multiply == Multiply::quads);
-  const Dim pixels = conv.out_height * conv.out_width;
-  const bool few = pixels.is_constant() && pixels.constant() < TileKernel::least_rows;
-  return target.has_amx && multiplied && conv.groups == 1 && conv.d.id < 0 && !conv.input_plain && !few;
+  return target.has_amx && multiplied && fills_tiles(conv);
 }
 
 KernelEmission emit_tiled_conv(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan) {

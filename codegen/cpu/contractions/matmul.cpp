@@ -127,6 +127,7 @@ class MatMulEmitter {
     tile.prefetch_lines = lines_;
     if (plan_.tiled) tile.state = &state_;
     read_b(g, tile);
+    if (plan_.has_last_step()) tile.last_b = last_rows_of(tile.b);
     llvm::Value* first_task = ir_.CreateMul(group, block_tiles_);
     llvm::Value* first = ir_.CreateAdd(g.tile, smax(ir_.CreateSub(begin_, first_task), f_.i64(0)));
     llvm::Value* end = smin(ir_.CreateAdd(g.tile, smin(ir_.CreateSub(end_, first_task), block_tiles_)), tiles_);
@@ -274,8 +275,16 @@ class MatMulEmitter {
   void begin_tiles() {
     if (!plan_.tiled) return;
     state_.begin();
+    state_.set_rows(ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSGT(taller_, f_.i64(0)), ir_.getInt64Ty())));
     if (plan_.widens())
       narrowed_.emplace(f_, plan_, matmul_.a, element_, k_, [this](llvm::Value* tile) { return row_of(tile); });
+  }
+  /// The rows of a panel after its whole steps.
+  llvm::Value* last_rows_of(llvm::Value* panel) {
+    llvm::Value *whole = ir_.CreateAnd(k_, f_.i64(-plan_.lanes)), *to = scratch_after_sums();
+    llvm::Value* from = panel_address(panel, ir_.CreateMul(whole, f_.i64(plan_.panel_columns)));
+    emit_last_rows(f_, from, ir_.CreateSub(k_, whole), plan_.panel_columns, to);
+    return to;
   }
   RowBlock block_of(const PanelTask& g) { return {g.rows, g.a, row_of(g.tile)}; }
 
@@ -351,7 +360,7 @@ class MatMulEmitter {
   llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
   llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
   llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass
-  std::optional<NarrowedRows> narrowed_;  // of tiled pairs
+  std::optional<NarrowedRows> narrowed_;  // of tiles
 };
 
 }  // namespace
@@ -364,7 +373,8 @@ KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, cons
   // Few rows take vectors, in the same tasks: of one row tile either way.
   CpuTarget vectors = f.target();
   vectors.has_amx = false;
-  const MatMulPlan few = plan_matmul(matmul, vectors, multiply, right);
+  MatMulPlan few = plan_matmul(matmul, vectors, sums_floats(multiply) ? Multiply::floats : multiply, right);
+  few.grain = plan.grain;
   const auto emit = [&](const MatMulPlan& chosen) {
     MatMulEmitter(f, kernel, matmul, chosen).emit();
     return FunctionBuilder::Values{};

@@ -25,8 +25,9 @@ struct RowsOfA {
   llvm::Value* rows = nullptr;
 };
 
-/// Emits the first `steps` words of each row as plan.multiply takes them: bytes as the parts of DotProduct::left beside
-/// each other, f32 as pairs of bf16. `wide` has plan.widened_row() words per row.
+/// Emits the first `steps` words of each row as plan.multiply takes them: bytes as they are for tiles, otherwise as the
+/// parts of DotProduct::left beside each other, f32 as pairs of bf16; then zeros up to whole vectors. `wide` has
+/// plan.widened_row() words per row.
 void emit_widen_rows(FunctionBuilder& f, const MatMulPlan& plan, const RowsOfA& a, llvm::Value* steps,
                      llvm::Value* wide);
 

@@ -56,9 +56,10 @@ constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
 /// 197x3072x768 92, 94, 92 %.
 constexpr int64_t deepest_strip = 256;  // k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
 
-/// Predicted, for L1 of 48 KiB: 36 KiB of a row tile stay there while strip after strip of 12 KiB goes by.
-constexpr int64_t deepest_tiled = 192;  // k steps
-/// Predicted, for L2 of 2 MiB: what the rows of a block take there as pairs of bf16.
+/// For L1 of 48 KiB: 18 KiB of a panel stay there while row tiles of 12 KiB go by. Granite Rapids, 128x768x768 bytes,
+/// by 64, 96 and 192 words: 80, 67, 82 us with weights from L3; 48, 45, 47 from L2.
+constexpr int64_t deepest_tiled = 96;  // k steps
+/// For L2 of 2 MiB: what the rows of a block take there as pairs of bf16, or copied.
 constexpr int64_t most_narrowed = 1 << 20;
 
 /// Blocks of equal depth, a multiple of a cache line of A.
@@ -75,7 +76,7 @@ void cut_depth(MatMulPlan& plan) {
 
 /// Blocks of nearly equal height. A panel that a thread packs itself is used for all rows.
 void cut_rows(MatMulPlan& plan) {
-  if (plan.tiled && plan.widens() && plan.steps.is_constant()) {
+  if (plan.tiled && plan.steps.is_constant()) {
     const int64_t tile_bytes = plan.tallest * plan.widened_row().constant() * size_of(DType::i32);
     plan.most_tiles = std::clamp<int64_t>(most_narrowed / tile_bytes, 1, plan.most_tiles);
   }
@@ -97,7 +98,7 @@ void plan_prefetch(MatMulPlan& plan) {
 }  // namespace
 
 int MatMulPlan::widest(int rows) const {
-  if (tiled) return 1;
+  if (tiled) return panel_vectors();
   for (int vectors = panel_vectors(); vectors > 1; --vectors) {
     MicroKernel tile;
     tile.rows = rows;
@@ -111,6 +112,7 @@ int MatMulPlan::widest(int rows) const {
 }
 
 int MatMulPlan::rows_together() const {
+  if (tiled) return widens_panels() ? 1 : tallest + 1;  // what pairs are made of is read before they are multiplied
   int rows = 1;
   const auto sets = [&](int height) {
     MicroKernel tile;
@@ -132,6 +134,7 @@ Dim MatMulPlan::lines_per_pass() const { return ceil_div(panel_lines(), max(tile
 
 Dim MatMulPlan::panel_words() const {
   if (copies()) return ceil_div(steps, lanes) * lanes * panel_columns;
+  if (has_last_step()) return lanes * panel_columns;
   if (!widens_panels()) return 0;
   const Dim rows = k_blocks > 1 ? Dim(k_block) : steps;
   return (tiled ? ceil_div(rows, lanes) * lanes : rows) * panel_columns;
@@ -155,6 +158,10 @@ std::string MatMulPlan::note() const {
 
 namespace {
 
+bool has_rows_for_tiles(const MatMulKernel& matmul) {
+  return !matmul.m.extent.is_constant() || matmul.m.extent.constant() >= TileKernel::least_rows;
+}
+
 /// Handing a task to another thread costs about a microsecond; this many multiplications take less.
 constexpr int64_t kLeastTask = 96 << 10;
 
@@ -167,15 +174,25 @@ int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
 }
 
 bool is_tiled(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply) {
-  const bool few = matmul.m.extent.is_constant() && matmul.m.extent.constant() < TileKernel::least_rows;
-  return target.has_amx && !few && (multiply == Multiply::quads || multiply == Multiply::halves);
+  return target.has_amx && has_rows_for_tiles(matmul) && (multiply == Multiply::quads || multiply == Multiply::halves);
+}
+
+/// Of bytes: rows that end within a step, whose lines tiles would load in halves, or that share sets of L1.
+bool needs_copied_rows(const MatMulPlan& plan, const MatMulKernel& matmul) {
+  constexpr int64_t set_apart = 2048;
+  if (!plan.tiled || plan.multiply != Multiply::quads) return false;
+  const Dim& stride = matmul.a.row_stride;
+  return plan.has_last_step() || !stride.is_constant() || stride.constant() % kCacheLine != 0 ||
+         stride.constant() % set_apart == 0;
 }
 
 }  // namespace
 
 Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul) {
   const auto type = [&](const MatrixView& view) { return kernel.operands[static_cast<size_t>(view.operand)].dtype; };
-  const bool pairs = matmul.packed_columns > 0 && matmul.a.column_stride.is(1) && matmul.k.extent.is_constant() &&
+  // Where there are tiles, vectors multiply pairs at half the speed of f32.
+  const bool pairs = (!target.has_amx || has_rows_for_tiles(matmul)) && matmul.packed_columns > 0 &&
+                     matmul.a.column_stride.is(1) && matmul.k.extent.is_constant() &&
                      matmul.k.extent.constant() % 2 == 0;
   return pairs && type(matmul.b) == DType::bf16 && target.has_bf16 ? Multiply::halves
                                                                    : multiply_of(target, type(matmul.a), matmul.narrow);
@@ -205,6 +222,7 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);
   plan.entries = 1;
   for (const Axis& axis : matmul.batch) plan.entries = plan.entries * axis.extent;
+  plan.copies_rows = needs_copied_rows(plan, matmul);
   plan.strip_order = plan.source == MatMulPlan::Source::packed && !plan.tiles.is(1) && !plan.widens() && !plan.tiled;
   cut_depth(plan);
   cut_rows(plan);

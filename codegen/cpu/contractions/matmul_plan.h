@@ -88,8 +88,14 @@ struct MatMulPlan {
   int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
   int64_t most_tiles = 24;  // of a block: 144 rows of AVX2's
   /// Widened quads and pairs of bf16: each row tile is brought to their form in scratch before its passes over a panel;
-  /// of tiled pairs all of a block's are once, over the whole depth.
-  bool widens() const { return multiply == Multiply::widened_quads || multiply == Multiply::halves; }
+  /// of tiles all of a block's are once, over the whole depth, and so are bytes where tiles cannot take them as they
+  /// lie.
+  bool widens() const { return multiply == Multiply::widened_quads || multiply == Multiply::halves || copies_rows; }
+  bool copies_rows = false;
+  /// Words of the depth of tiles that fill no step: their rows of a panel are copied, with zeros after them.
+  bool has_last_step() const {
+    return tiled && multiply == Multiply::quads && !(steps.is_constant() && steps.constant() % lanes == 0);
+  }
   /// Words of such a row, of whole vectors. A tile's sixteen rows a multiple of 4096 bytes apart would share one set of
   /// L1, hence a line more.
   Dim widened_row() const {
@@ -98,7 +104,8 @@ struct MatMulPlan {
   }
   /// The type of what a panel's columns are counted in: words, or floats of 16 bits.
   DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
-  /// Words of scratch: the sums of a chunk of row tiles, then the panel that a thread packs or widens, then rows.
+  /// Words of scratch: the sums of a chunk of row tiles, then the panel that a thread packs or widens, or the last step
+  /// of one, then rows.
   int64_t sums() const { return chunk() * tile_sums(); }
   Dim panel_words() const;
   int64_t tile_sums() const { return tallest * panel_columns; }

@@ -1,5 +1,5 @@
-// Rows of A as pairs of bf16, of a tiled product (MatMulPlan::tiled): a thread makes those of a block once, for all
-// panels of columns.
+// Rows of A as tiles want them (MatMulPlan::tiled, widens()): as pairs of bf16, or bytes in whole lines. A thread makes
+// those of a block once, for all panels of columns.
 #pragma once
 
 #include "codegen/cpu/contractions/matmul_plan.h"

@@ -82,7 +82,7 @@ class RowTileEmitter {
     llvm::Value* tail = ir.CreateSub(columns_, ir.CreateAdd(column, f_.i64(int64_t{width - 1} * plan_.lanes)));
     llvm::Value* pass = ir.CreateSDiv(v, f_.i64(widest_));
     llvm::Value* prefetch = ir.CreateGEP(ir.getInt8Ty(), tile_.prefetch, ir.CreateMul(pass, tile_.prefetch_step));
-    if (tile_.state) return call_tiles(column, prefetch);
+    if (tile_.state) return call_tiles(column, width, prefetch);
     ir.CreateCall(micro_kernel(shape, f_),
                   {tile_.a, f_.element_address(tile_.b, tile_.right, column), tile_.k,
                    f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
@@ -98,17 +98,22 @@ class RowTileEmitter {
     return is_hot && is_even && shape.a_row_stride && shape.a_column_stride && shape.b_row_stride ? 2 : 1;
   }
 
-  void call_tiles(llvm::Value* column, llvm::Value* prefetch) {
-    const TileOperands operands{tile_.a,
-                                tile_.a_row_stride,
-                                f_.element_address(tile_.b, DType::i32, column),
-                                tile_.k,
-                                f_.element_address(tile_.sums, DType::i32, column),
-                                rows_,
-                                prefetch,
-                                tile_.prefetch_lines,
-                                tile_.prefetch_mask};
-    tile_.state->multiply({plan_.multiply, tile_.accumulate, plan_.panel_columns}, operands);
+  void call_tiles(llvm::Value* column, int width, llvm::Value* prefetch) {
+    const auto at_column = [&](llvm::Value* base) {
+      return base ? f_.element_address(base, DType::i32, column) : nullptr;
+    };
+    TileOperands t;
+    t.a = tile_.a;
+    t.a_row_stride = tile_.a_row_stride;
+    t.b = at_column(tile_.b);
+    t.last_b = at_column(tile_.last_b);
+    t.k = tile_.k;
+    t.c = at_column(tile_.sums);
+    t.rows = rows_;
+    t.prefetch = prefetch;
+    t.prefetch_lines = tile_.prefetch_lines;
+    t.prefetch_mask = tile_.prefetch_mask;
+    tile_.state->multiply({plan_.multiply, tile_.accumulate, width, plan_.panel_columns}, t);
   }
 
   FunctionBuilder& f_;

@@ -26,7 +26,8 @@ struct RowTile {
   llvm::Value* a_row_stride = nullptr;    // strides that are constants become part of the code
   llvm::Value* a_column_stride = nullptr;
   llvm::Value* b_row_stride = nullptr;
-  TileState* state = nullptr;  // of a tiled plan
+  TileState* state = nullptr;     // of a tiled plan
+  llvm::Value* last_b = nullptr;  // of tiles: see TileOperands
 };
 
 /// Emits sums = A * B for `rows` (one of plan.heights) and the panel's `columns` columns; `n` is the extent they are

@@ -12,11 +12,13 @@ namespace {
 using llvm::Value;
 
 constexpr int64_t block = TileKernel::block, word_bytes = 4, prefetch_period = MicroKernel::prefetch_period;
+constexpr int64_t row_bytes = block * word_bytes;
 // Of the configuration (palette 1): two bytes of columns per tile, a byte of rows.
 constexpr int64_t columns_at = 16, rows_at = 48;
-// Tiles 0 to 2 are sums, 3 to 5 rows of A, 6 and 7 rows of B, in turn.
-constexpr int first_a = 3, first_b = 6;
-enum Argument : unsigned { kState, kA, kARow, kB, kK, kC, kRows, kPrefetch, kPrefetchLines, kPrefetchMask };
+// Tiles 0 to 5 are sums, 6 is of A and 7 of B: the CPU renames them.
+constexpr int tile_a = 6, tile_b = 7;
+constexpr int64_t each_height = 0x0001010101010101, height_of_b = block << 56, each_row = 0x0040004000400040;
+enum Argument : unsigned { kA, kARow, kB, kLastB, kK, kC, kSecond, kPrefetch, kPrefetchLines, kPrefetchMask };
 
 /// Emits the body of one function of tiles, for `blocks` tiles of rows.
 class TileKernelEmitter {
@@ -26,20 +28,15 @@ class TileKernelEmitter {
 
   void emit() {
     ir_.SetInsertPoint(&f_.getEntryBlock());
-    rows_ = f_.getArg(kRows);
-    height_ = ir_.CreateUDiv(ir_.CreateAdd(rows_, i64(blocks_ - 1)), i64(blocks_));
-    configure(i64(block));
-    each_block([&](int i) { kernel_.accumulate ? load(i, sums(i), columns()) : zero(i); });
+    each_sum([&](int t, Value* at) { kernel_.accumulate ? load(t, at, columns()) : zero(t); });
     Value* k = f_.getArg(kK);
-    Value* pairs = ir_.CreateAnd(k, i64(-2 * block));
-    loop(i64(0), pairs, 2 * block, [&](Value* at) {
-      step(at, first_b);
-      step(ir_.CreateAdd(at, i64(block)), first_b + 1);
-    });
     Value* whole = ir_.CreateAnd(k, i64(-block));
-    loop(pairs, whole, block, [&](Value* at) { step(at, first_b); });
-    store_sums();
-    if (kernel_.multiply == Multiply::quads) rest(whole, k);
+    loop(i64(0), whole, block, [&](Value* at) {
+      step(at, bytes_from(f_.getArg(kB), ir_.CreateMul(at, columns())));
+      fetch(at);
+    });
+    loop(whole, k, block, [&](Value* at) { step(at, f_.getArg(kLastB)); });
+    each_sum([&](int t, Value* at) { call(llvm::Intrinsic::x86_tilestored64, {tile(t), at, columns()}); });
     ir_.CreateRetVoid();
   }
 
@@ -52,69 +49,32 @@ class TileKernelEmitter {
   void load(int t, Value* from, Value* stride) { call(llvm::Intrinsic::x86_tileloadd64, {tile(t), from, stride}); }
   void zero(int t) { call(llvm::Intrinsic::x86_tilezero, {tile(t)}); }
 
-  /// Makes A's rows and B `depth` words deep, and the sums and A as high as a tile is here, unless they are.
-  void configure(Value* depth) {
-    llvm::BasicBlock* change = new_block("configure");
-    llvm::BasicBlock* done = new_block("configured");
-    const auto place = [&](int64_t offset) { return bytes_from(f_.getArg(kState), i64(offset)); };
-    const auto store = [&](Value* value, int64_t offset) {
-      ir_.CreateAlignedStore(value, place(offset), llvm::Align(8));
-    };
-    Value* heights =
-        ir_.CreateAdd(ir_.CreateMul(height_, i64(0x0000010101010101)), ir_.CreateMul(depth, i64(0x0101000000000000)));
-    Value* known = ir_.CreateAlignedLoad(ir_.getInt64Ty(), place(rows_at), llvm::Align(8));
-    ir_.CreateCondBr(ir_.CreateICmpEQ(known, heights), done, change);
-    ir_.SetInsertPoint(change);
-    store(heights, rows_at);
-    Value* bytes = ir_.CreateMul(depth, i64(word_bytes));
-    store(ir_.CreateAdd(ir_.CreateMul(bytes, i64(0x0001000000000000)), i64(0x0000004000400040)), columns_at);
-    store(ir_.CreateAdd(ir_.CreateMul(bytes, i64(0x0000000000010001)), i64(0x0040004000000000)), columns_at + 8);
-    call(llvm::Intrinsic::x86_ldtilecfg, {f_.getArg(kState)});
-    ir_.CreateBr(done);
-    ir_.SetInsertPoint(done);
-  }
-
-  void each_block(const std::function<void(int)>& body) {
-    for (int i = 0; i < blocks_; ++i) body(i);
-  }
-
-  /// The first row of a tile: the last one ends where the rows do, and may share some with the one before it.
+  int sum(int i, int v) const { return i * kernel_.vectors + v; }
   Value* first_row(int i) {
     if (i == 0) return i64(0);
-    return i + 1 < blocks_ ? ir_.CreateMul(height_, i64(i)) : ir_.CreateSub(rows_, height_);
+    return f_.getArg(kSecond);
   }
-  Value* sums(int i) { return bytes_from(f_.getArg(kC), ir_.CreateMul(first_row(i), columns())); }
 
-  /// One k step: row by row of tiles, so that a sum is used again after all others.
-  void step(Value* k, int b) {
-    load(b, bytes_from(f_.getArg(kB), ir_.CreateMul(k, columns())), columns());
+  void each_sum(const std::function<void(int, Value*)>& body) {
+    for (int i = 0; i < blocks_; ++i) {
+      Value* row = bytes_from(f_.getArg(kC), ir_.CreateMul(first_row(i), columns()));
+      for (int v = 0; v < kernel_.vectors; ++v) body(sum(i, v), bytes_from(row, i64(v * row_bytes)));
+    }
+  }
+
+  /// One k step, there and back: the tile of B at the turn is loaded once.
+  void step(Value* k, Value* b) {
     Value* a = bytes_from(f_.getArg(kA), ir_.CreateMul(k, i64(word_bytes)));
-    each_block([&](int i) {
-      Value* stride = f_.getArg(kARow);
-      load(first_a + i, bytes_from(a, ir_.CreateMul(first_row(i), stride)), stride);
-      const auto dot =
-          kernel_.multiply == Multiply::quads ? llvm::Intrinsic::x86_tdpbusd : llvm::Intrinsic::x86_tdpbf16ps;
-      call(dot, {tile(i), tile(first_a + i), tile(b)});
-    });
-    fetch(k);
-  }
-
-  void store_sums() {
-    each_block([&](int i) { call(llvm::Intrinsic::x86_tilestored64, {tile(i), sums(i), columns()}); });
-  }
-
-  /// A last step of fewer words, through tiles that are less deep.
-  void rest(Value* whole, Value* k) {
-    llvm::BasicBlock* some = new_block("rest");
-    llvm::BasicBlock* none = new_block("done");
-    ir_.CreateCondBr(ir_.CreateICmpSLT(whole, k), some, none);
-    ir_.SetInsertPoint(some);
-    configure(ir_.CreateSub(k, whole));
-    each_block([&](int i) { load(i, sums(i), columns()); });
-    step(whole, first_b);
-    store_sums();
-    ir_.CreateBr(none);
-    ir_.SetInsertPoint(none);
+    const auto dot =
+        kernel_.multiply == Multiply::quads ? llvm::Intrinsic::x86_tdpbusd : llvm::Intrinsic::x86_tdpbf16ps;
+    for (int i = 0; i < blocks_; ++i) {
+      load(tile_a, bytes_from(a, ir_.CreateMul(first_row(i), f_.getArg(kARow))), f_.getArg(kARow));
+      for (int n = 0; n < kernel_.vectors; ++n) {
+        const int v = i == 0 ? n : kernel_.vectors - 1 - n;
+        if (i == 0 || n > 0) load(tile_b, bytes_from(b, i64(v * row_bytes)), columns());
+        call(dot, {tile(sum(i, v)), tile(tile_a), tile(tile_b)});
+      }
+    }
   }
 
   /// The share of a step, four periods of a MicroKernel.
@@ -152,15 +112,13 @@ class TileKernelEmitter {
   const int blocks_;
   llvm::Function& f_;
   llvm::IRBuilder<> ir_;
-  Value* rows_ = nullptr;
-  Value* height_ = nullptr;  // of a tile
 };
 
 llvm::Function* tile_kernel(const TileKernel& kernel, int blocks, FunctionBuilder& f) {
   llvm::Type *pointer = f.ir().getPtrTy(), *i64 = f.ir().getInt64Ty();
-  const std::string name = concat("tiles.", kernel.multiply == Multiply::quads ? "quads." : "pairs.", blocks, ".",
-                                  kernel.columns, kernel.accumulate ? ".add" : "");
-  return f.shared_function(name, {pointer, pointer, i64, pointer, i64, pointer, i64, pointer, i64, i64},
+  const std::string name = concat("tiles.", kernel.multiply == Multiply::quads ? "quads." : "pairs.", blocks, "x",
+                                  kernel.vectors, ".", kernel.columns, kernel.accumulate ? ".add" : "");
+  return f.shared_function(name, {pointer, i64, pointer, pointer, i64, pointer, i64, pointer, i64, i64},
                            [&](llvm::Function& function) { TileKernelEmitter(kernel, blocks, function).emit(); });
 }
 
@@ -172,6 +130,20 @@ void TileState::begin() {
   auto* words = llvm::FixedVectorType::get(ir.getInt64Ty(), TileKernel::state_bytes / 8);
   ir.CreateAlignedStore(llvm::Constant::getNullValue(words), memory_, llvm::Align(64));
   ir.CreateStore(ir.getInt8(1), memory_);  // the palette
+  for (const int64_t tiles : {0, 8})
+    ir.CreateStore(f_.i64(each_row), f_.element_address(memory_, DType::u8, f_.i64(columns_at + tiles)));
+}
+
+void TileState::set_rows(Value* most) {
+  llvm::IRBuilder<>& ir = f_.ir();
+  blocks_ = ir.CreateSelect(ir.CreateICmpSGT(most, f_.i64(block)), f_.i64(2), f_.i64(1));
+  height_ = ir.CreateUDiv(ir.CreateAdd(most, ir.CreateSub(blocks_, f_.i64(1))), blocks_);
+  Value* heights = ir.CreateAdd(ir.CreateMul(height_, f_.i64(each_height)), f_.i64(height_of_b));
+  Value* place = f_.element_address(memory_, DType::u8, f_.i64(rows_at));
+  f_.if_then(ir.CreateICmpNE(ir.CreateLoad(ir.getInt64Ty(), place), heights), [&] {
+    ir.CreateStore(heights, place);
+    ir.CreateIntrinsic(llvm::Intrinsic::x86_ldtilecfg, {}, {memory_});
+  });
 }
 
 void TileState::release() {
@@ -181,11 +153,30 @@ void TileState::release() {
 
 void TileState::multiply(const TileKernel& kernel, const TileOperands& t) {
   llvm::IRBuilder<>& ir = f_.ir();
-  Value* blocks = ir.CreateUDiv(ir.CreateAdd(t.rows, f_.i64(block - 1)), f_.i64(block));
-  emit_cases(f_, blocks, {1, 2, 3}, [&](int count) {
-    ir.CreateCall(tile_kernel(kernel, count, f_),
-                  {memory_, t.a, t.a_row_stride, t.b, t.k, t.c, t.rows, t.prefetch, t.prefetch_lines, t.prefetch_mask});
-  });
+  const auto call = [&](int blocks) {
+    Value* last_b = t.last_b ? t.last_b : t.b;
+    ir.CreateCall(tile_kernel(kernel, blocks, f_),
+                  {t.a, t.a_row_stride, t.b, last_b, t.k, t.c, ir.CreateSub(t.rows, height_), t.prefetch,
+                   t.prefetch_lines, t.prefetch_mask});
+  };
+  if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(blocks_))
+    return call(static_cast<int>(known->getSExtValue()));
+  emit_cases(f_, blocks_, {1, 2}, call);
+}
+
+void emit_last_rows(FunctionBuilder& f, Value* from, Value* count, int64_t columns, Value* to) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const auto rows = [&](Value* begin, Value* end, bool exist) {
+    f.for_loop(begin, end, f.i64(1), [&](Value* row) {
+      for (int64_t column = 0; column < columns; column += block) {
+        Value* place = ir.CreateAdd(ir.CreateMul(row, f.i64(columns)), f.i64(column));
+        Value* zeros = llvm::Constant::getNullValue(f.type(DType::i32, block));
+        f.store(exist ? f.load(from, DType::i32, place, block) : zeros, to, DType::i32, place);
+      }
+    });
+  };
+  rows(f.i64(0), count, true);
+  rows(count, f.i64(block), false);
 }
 
 }  // namespace gcg::cpu
