@@ -212,8 +212,9 @@ void FunctionBuilder::scatter(llvm::Value* value, llvm::Value* base, DType dtype
 }
 
 void FunctionBuilder::prefetch(llvm::Value* address, int locality, bool write) {
-  ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
-                      {address, ir_.getInt32(write ? 1 : 0), ir_.getInt32(static_cast<uint32_t>(locality)), ir_.getInt32(1)});
+  ir_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {address->getType()},
+      {address, ir_.getInt32(write ? 1 : 0), ir_.getInt32(static_cast<uint32_t>(locality)), ir_.getInt32(1)});
 }
 
 }  // namespace gcg::cpu
