@@ -121,7 +121,7 @@ TEST(LoopKernel, SlicesWithSteps) {
   expect_matches(reverse, random_operands(reverse, {}));
 }
 
-Expr guarded(Expr e) {
+Expr guarded(const Expr& e) {
   auto copy = std::make_shared<ExprNode>(*e);
   copy->guarded = true;
   return copy;
@@ -217,7 +217,7 @@ TEST(LoopKernel, CastsBetweenAllTypes) {
       auto operands = random_operands(kernel, {}, 100);
       if (is_float(from)) {
         const std::vector<double> special{
-            0.0,   -0.0,           0.5,          -0.5,          1e9,  -1e9,  1e30,   -1e30, INFINITY, -INFINITY, 65519,
+            0.0,   -0.0,           0.5,          -0.5,          1e9,  -1e9,  1e30,   -1e30, HUGE_VAL, -HUGE_VAL, 65519,
             65520, 0.333333333333, 1.0009765625, 1.00146484375, 3e-8, 127.9, -128.9, 255.5};
         for (size_t k = 0; k < special.size(); ++k) operands[0].set_double(static_cast<int64_t>(k), special[k]);
       } else if (is_int(from)) {

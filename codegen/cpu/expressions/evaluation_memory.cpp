@@ -271,6 +271,7 @@ void Evaluation::store_interleaved(int operand, const std::vector<Expr>& index, 
   Value* mask = nullptr;
   if (point_.mask != nullptr) {
     std::vector<int> places;
+    places.reserve(static_cast<size_t>(count) * static_cast<size_t>(point_.lanes));
     for (int i = 0; i < count * point_.lanes; ++i) places.push_back(i / count);
     mask = ir_.CreateShuffleVector(point_.mask, places);
   }

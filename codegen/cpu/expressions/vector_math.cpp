@@ -153,7 +153,7 @@ llvm::Value* emit_log(FunctionBuilder& f, llvm::Value* x) {
   Value* small = m.fma(n, m.num(0x1.7f7d1cp-20), m.mul(m.mul(square, r), p));
   small = m.fma(square, m.num(-0.5), small);
   Value* result = m.fma(n, m.num(0x1.62e4p-1), m.add(r, small));
-  result = ir.CreateSelect(ir.CreateFCmpOEQ(x, m.num(0)), m.num(-INFINITY), result);
+  result = ir.CreateSelect(ir.CreateFCmpOEQ(x, m.num(0)), m.num(-HUGE_VAL), result);
   result = ir.CreateSelect(ir.CreateFCmpOLT(x, m.num(0)), m.num(std::numeric_limits<double>::quiet_NaN()), result);
   return ir.CreateSelect(ir.CreateFCmpOLT(x, m.num(INFINITY)), result, x);  // inf and NaN are their own logarithms
 }

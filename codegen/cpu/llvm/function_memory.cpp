@@ -60,6 +60,7 @@ llvm::Value* FunctionBuilder::splat(llvm::Value* scalar, int lanes) {
 
 llvm::Value* FunctionBuilder::iota(int lanes) {
   std::vector<uint64_t> values;
+  values.reserve(static_cast<size_t>(lanes));
   for (int j = 0; j < lanes; ++j) values.push_back(static_cast<uint64_t>(j));
   return llvm::ConstantDataVector::get(context(), values);
 }
@@ -71,6 +72,7 @@ llvm::Value* FunctionBuilder::first_lanes(llvm::Value* count, int lanes) {
   llvm::Value* clamped = known != nullptr ? i64(std::min<int64_t>(known->getSExtValue(), lanes))
                                           : ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, i64(lanes));
   std::vector<uint32_t> values;
+  values.reserve(static_cast<size_t>(lanes));
   for (int j = 0; j < lanes; ++j) values.push_back(static_cast<uint32_t>(j));
   llvm::Value* narrow = ir_.CreateTrunc(clamped, ir_.getInt32Ty());
   return ir_.CreateICmpSLT(llvm::ConstantDataVector::get(context(), values), splat(narrow, lanes));
@@ -212,8 +214,9 @@ void FunctionBuilder::scatter(llvm::Value* value, llvm::Value* base, DType dtype
 }
 
 void FunctionBuilder::prefetch(llvm::Value* address, int locality, bool write) {
-  ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {address->getType()},
-                      {address, ir_.getInt32(write ? 1 : 0), ir_.getInt32(static_cast<uint32_t>(locality)), ir_.getInt32(1)});
+  ir_.CreateIntrinsic(
+      llvm::Intrinsic::prefetch, {address->getType()},
+      {address, ir_.getInt32(write ? 1 : 0), ir_.getInt32(static_cast<uint32_t>(locality)), ir_.getInt32(1)});
 }
 
 }  // namespace gcg::cpu
