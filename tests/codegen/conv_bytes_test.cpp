@@ -56,7 +56,7 @@ struct Operands {
         for (int64_t t = 0; t < taps(c); ++t) {
           const auto any = static_cast<int8_t>(next());
           const auto narrow = static_cast<int8_t>(next() % 129 - 64);
-          right()[packing.place(o, i, t, taps(c))] = values == Values::extreme  ? -128
+          right()[packing.place(o, i, t, taps(c))] = values == Values::extreme  ? int8_t{-128}
                                                      : values == Values::narrow ? narrow
                                                                                 : any;
         }
