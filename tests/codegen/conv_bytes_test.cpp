@@ -56,7 +56,7 @@ struct Operands {
         for (int64_t t = 0; t < taps(c); ++t) {
           const auto any = static_cast<int8_t>(next());
           const auto narrow = static_cast<int8_t>(next() % 129 - 64);
-          right()[packing.place(o, i, t, taps(c))] = values == Values::extreme  ? -128
+          right()[packing.place(o, i, t, taps(c))] = values == Values::extreme  ? int8_t{-128}
                                                      : values == Values::narrow ? narrow
                                                                                 : any;
         }
@@ -166,6 +166,23 @@ TEST_P(ConvBytes, DilationAndDepth) {
   c = conv_case(16, 5, 16, 3, 1, 1);
   c.depth = 4, c.kernel_d = 3, c.pad_front = c.pad_back = 1;
   check(c);
+}
+
+/// Convolutions large enough for AMX: pixels side by side, rows of taps with borders, taps one by one, several places.
+TEST_P(ConvBytes, TilesOfPixels) {
+  std::vector<ConvCase> cases = {conv_case(100, 21, 40, 1, 1, 0), conv_case(64, 7, 130, 1, 2, 0),
+                                 conv_case(100, 9, 130, 1, 2, 0), conv_case(64, 17, 70, 3, 1, 1),
+                                 conv_case(40, 19, 100, 3, 2, 1), conv_case(48, 11, 64, 5, 1, 2),
+                                 conv_case(100, 9, 130, 3, 1, 2), conv_case(96, 4, 64, 3, 1, 1)};
+  cases[6].dilation_h = cases[6].dilation_w = 2;
+  cases.push_back(cases[3]);
+  cases.back().batch = 2;
+  cases.back().symbolic_batch = cases.back().symbolic_height = cases.back().symbolic_width = true;
+  for (const ConvCase& c : cases) {
+    const std::string note = MappedKernel(kernel_of(c, false), GetParam()).info().note;
+    EXPECT_EQ(note.find("pixels") != std::string::npos, GetParam() == "x86-64-v4-amx") << c.text() << note;
+    check(c);
+  }
 }
 
 TEST_P(ConvBytes, NothingSaturates) { check(conv_case(32, 6, 32, 3, 1, 1), Values::extreme); }

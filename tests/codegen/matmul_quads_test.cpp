@@ -99,6 +99,16 @@ TEST_P(Quads, EveryWidth) {
 
 TEST_P(Quads, ManyRows) { check({.m = 1300, .n = 20, .k = 36, .symbolic_m = true}); }
 
+/// Products large enough for AMX: rows of one tile and of two that overlap, a last step that is not whole, a depth that
+/// is cut, rows that are copied for their distance.
+TEST_P(Quads, TilesOfEveryHeightWidthAndDepth) {
+  for (int64_t m : {5, 6, 11, 15, 16, 17, 18, 31, 32, 33, 34, 63, 64, 65, 97}) check({.m = m, .n = 100, .k = 300});
+  for (int64_t n : {7, 16, 17, 33, 48, 49, 130}) check({.m = 37, .n = n, .k = 456});
+  for (int64_t k : {64, 384, 388, 2048, 2052}) check({.m = 70, .n = 60, .k = k});
+  for (int64_t m : {5, 16, 17, 33, 1300}) check({.m = m, .n = 70, .k = 100, .symbolic_m = true});
+  check({.batch = 3, .m = 21, .n = 60, .k = 256, .gap = 64});
+}
+
 TEST_P(Quads, BatchesAndRowsApart) { check({.batch = 3, .m = 12, .n = 60, .k = 40, .gap = 3}); }
 
 TEST_P(Quads, SymbolicRows) {

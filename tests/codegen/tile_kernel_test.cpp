@@ -94,8 +94,10 @@ TEST(TileChoice, FewRowsAndOtherTypesTakeVectors) {
     return cpu::make_cpu_backend()->compile({&kernel}, *find_target(target), 1).kernels.front().note;
   };
   for (const bool bytes : {true, false}) {
-    EXPECT_EQ(note(product(4, 96, 64, bytes)).find("tiles"), std::string::npos);
-    EXPECT_NE(note(product(5, 96, 64, bytes)).find("tiles"), std::string::npos);
+    EXPECT_EQ(note(product(4, 96, 256, bytes)).find("tiles"), std::string::npos);
+    EXPECT_NE(note(product(5, 96, 256, bytes)).find("tiles"), std::string::npos);
+    EXPECT_EQ(note(product(5, 16, 64, bytes)).find("tiles"), std::string::npos) << "too little to multiply";
+    EXPECT_EQ(note(product(Dim::symbol("m"), 16, 12, bytes)).find("tiles"), std::string::npos);
     EXPECT_NE(note(product(Dim::symbol("m"), 96, 64, bytes)).find("tiles"), std::string::npos);
     EXPECT_EQ(note(product(64, 96, 64, bytes), "x86-64-v4-bf16").find("tiles"), std::string::npos);
   }
