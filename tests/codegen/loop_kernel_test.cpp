@@ -4,8 +4,6 @@
 #include <cmath>
 
 #include "artifact_schema/kernel_abi.h"
-#include "codegen/cpu/compile_kernel.h"
-#include "codegen/cpu/llvm/cpu_target.h"
 #include "tests/codegen/loop_harness.h"
 #include "tests/codegen/loop_kernels.h"
 
@@ -98,17 +96,6 @@ TEST(LoopKernel, TransposesByTiles) {
       const SymbolValues symbols{{"m", rows}, {"n", columns}};
       expect_matches(symbolic, random_operands(symbolic, symbols), symbols);
     }
-}
-
-/// Rows that are no whole number of tiles, shorter than a register of bytes.
-TEST(LoopKernel, TransposesBytesByTiles) {
-  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{400, 24}, {192, 20}, {33, 17}, {20, 192}}) {
-    const Kernel kernel = map_kernel("tiles", {{DType::i8, {2, columns, rows}}, {DType::i8, {2, rows, columns}}},
-                                     [](const auto& i) { return load(0, DType::i8, {i[0], i[2], i[1]}); });
-    expect_matches(kernel, random_operands(kernel, {}));
-    const std::string code = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v4")));
-    EXPECT_EQ(code.find("vpextrb"), std::string::npos) << "stored one by one: " << rows << " x " << columns;
-  }
 }
 
 TEST(LoopKernel, SlicesWithSteps) {

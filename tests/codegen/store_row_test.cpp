@@ -64,6 +64,17 @@ TEST(StoreRow, ARowThatFitsARegisterIsReadWhole) {
   }
 }
 
+/// Rows that are no whole number of tiles, shorter than a register of bytes.
+TEST(StoreRow, TransposesBytesByTiles) {
+  for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{400, 24}, {192, 20}, {33, 17}, {20, 192}}) {
+    const Kernel kernel = map_kernel("tiles", {{DType::i8, {2, columns, rows}}, {DType::i8, {2, rows, columns}}},
+                                     [](const auto& i) { return load(0, DType::i8, {i[0], i[2], i[1]}); });
+    expect_matches(kernel, random_operands(kernel, {}));
+    const std::string code = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v4")));
+    EXPECT_EQ(code.find("vpextrb"), std::string::npos) << "stored one by one: " << rows << " x " << columns;
+  }
+}
+
 TEST(StoreRow, Reflections) {
   constexpr int64_t pad = 3;
   expect_rows(
