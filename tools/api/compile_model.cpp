@@ -37,8 +37,13 @@ void check_limit(const gcg::Graph& graph, const gcg::CompileOptions& options) {
     gcg::fail("--memory-limit needs a size for every extent; '", *open.begin(), "' is open: fix it with --dim");
 }
 
+/// Operators of their own, or weights for those of any domain.
 bool computes_with_bytes(const gcg::Graph& graph) {
   const std::set<std::string_view> quantized = {"DequantizeLinear", "MatMulInteger", "ConvInteger"};
+  for (int64_t i = 0; i < graph.value_count(); ++i)
+    if (const gcg::TensorRef& t = graph.value(gcg::ValueId(i)).constant;
+        t && t->rank() >= 2 && (t->dtype() == gcg::DType::i8 || t->dtype() == gcg::DType::u8))
+      return true;
   const auto order = graph.order();
   return std::any_of(order.begin(), order.end(),
                      [&](gcg::NodeId id) { return quantized.count(graph.node(id).op->name) != 0; });

@@ -26,7 +26,8 @@ std::string name_of(const MicroKernel& m) {
   return "tile." + right + "." + std::to_string(static_cast<int>(m.multiply)) + "." + std::to_string(m.rows) + "x" +
          std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" +
          text(m.b_row_stride) + ".c" + std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) +
-         (m.accumulate ? ".add" : "") + (m.masked ? ".masked" : "");
+         (m.steps > 1 ? ".s" + std::to_string(m.steps) : "") + (m.accumulate ? ".add" : "") +
+         (m.masked ? ".masked" : "");
 }
 
 /// Emits the body of one tile function.

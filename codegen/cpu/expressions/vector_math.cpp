@@ -125,9 +125,9 @@ llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::
 llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
   if (const int lanes = FunctionBuilder::lanes_of(x); f.target().has_avx512() && lanes >= 16 && lanes % 16 == 0) {
-    // Of what an attention masks, far to the left, the result is 0 whatever the parts are; NaN is taken.
+    constexpr double kLeast = -87.3365;  // whose result is just a normal number; what masks take away is far below
     const SplitExp e = split_exp(m, m.at_most(x, 89.0));
-    return scale_avx512(m, mantissa(m, e), e.n, f.ir().CreateFCmpUGE(x, m.num(-104.0)));
+    return scale_avx512(m, mantissa(m, e), e.n, f.ir().CreateFCmpUGE(x, m.num(kLeast)));  // NaN is taken
   }
   // Twice the mantissa times half the power, which is 0 at the lower limit, and finite at the upper one, where the
   // product is inf.
