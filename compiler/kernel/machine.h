@@ -51,6 +51,8 @@ inline constexpr double kTypicalResidentBlocks = 2;  // of a processor
 /// Of every CPU: a line of its caches, the L2 that all but old ones have, and how much faster than memory a cache is.
 inline constexpr int64_t kCacheLine = 64;
 inline constexpr int64_t kCommonL2 = 512 << 10;
+/// What an L2 is taken for that is to hold a small map: it stays there for most groups where it is a little too large.
+inline constexpr int64_t kL2OfSmallMaps = 1 << 20;
 inline constexpr double kCacheSpeed = 4;
 
 /// Between a GPU's kernels, in microseconds.

@@ -20,8 +20,6 @@ constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_task
 // long enough.
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
 constexpr int64_t most_prefetched = 8;  // lines
-/// What an L2 is taken for that is to hold a small map: it stays there for most groups where it is a little too large.
-constexpr int64_t least_l2_of_small_maps = 1 << 20;
 
 /// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; without VNNI
 /// also a product and a constant, and the more sums there are, the more the scheduler mixes.
@@ -149,7 +147,7 @@ std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target
   const std::optional<int64_t> place = place_bytes(k, plan);
   if (!place) return std::nullopt;
   const bool small_map = plan.prefetch_lines > 0 && !plan.symbolic_row();
-  const int64_t l2 = std::max(target.l2_bytes, small_map ? least_l2_of_small_maps : kCommonL2);
+  const int64_t l2 = std::max(target.l2_bytes, small_map ? kL2OfSmallMaps : kCommonL2);
   int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *place;
   const Dim of_image = plan.row_blocks * plan.tile_blocks * k.out_depth;
   if (small_map && of_image.is_constant() && *place * of_image.constant() <= l2) {

@@ -72,19 +72,22 @@ class TileEmitter {
   using Values = std::vector<llvm::Value*>;
 
   llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(f_.getContext(), name, &f_); }
-  size_t tile_size() const { return static_cast<size_t>(m_.rows * m_.vectors); }
+  size_t tile_size() const { return tile_index(m_.rows, 0); }
   llvm::Align c_alignment() const { return llvm::Align(static_cast<uint64_t>(m_.lanes * word_bytes)); }
   llvm::Value* c_place(size_t index) {
     const auto row = static_cast<int64_t>(index) / m_.vectors, vector = static_cast<int64_t>(index) % m_.vectors;
     return b_.CreateConstGEP1_64(word_, f_.getArg(kC),
                                  static_cast<uint64_t>(row * m_.c_row_stride + vector * m_.lanes));
   }
-  size_t tile_index(int row, int vector) const { return static_cast<size_t>(row * m_.vectors + vector); }
+  size_t tile_index(int row, int vector) const {
+    return static_cast<size_t>(row) * static_cast<size_t>(m_.vectors) + static_cast<size_t>(vector);
+  }
   llvm::Value* value(const std::optional<int64_t>& constant, unsigned argument) {
     return constant ? static_cast<llvm::Value*>(b_.getInt64(*constant)) : f_.getArg(argument);
   }
   llvm::Value* lane_mask(llvm::Value* lanes) {
     std::vector<llvm::Constant*> numbers;
+    numbers.reserve(static_cast<size_t>(m_.lanes));
     for (int i = 0; i < m_.lanes; ++i) numbers.push_back(b_.getInt32(static_cast<uint32_t>(i)));
     llvm::Value* limit = b_.CreateVectorSplat(m_.lanes, b_.CreateTrunc(lanes, b_.getInt32Ty()));
     return b_.CreateICmpULT(llvm::ConstantVector::get(numbers), limit);
@@ -204,7 +207,8 @@ class TileEmitter {
     llvm::Value* b_place = place_of(b_element_, kB, b_row_);
     Values words;
     for (int v = 0; v < m_.vectors; ++v) {
-      llvm::Value* place = b_.CreateConstGEP1_64(b_element_, b_place, static_cast<uint64_t>(v * m_.lanes));
+      llvm::Value* place =
+          b_.CreateConstGEP1_64(b_element_, b_place, static_cast<uint64_t>(v) * static_cast<uint64_t>(m_.lanes));
       words.push_back(right_words(place, mask_ && v == m_.vectors - 1));
     }
     llvm::Value* a_place = place_of(a_element_, kA, a_column_);

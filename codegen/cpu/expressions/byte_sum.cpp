@@ -2,14 +2,9 @@
 
 #include <cmath>
 
-#include "codegen/cpu/expressions/arithmetic.h"
-#include "codegen/cpu/expressions/evaluation.h"
-#include "codegen/cpu/expressions/vector_math.h"
 #include "compiler/kernel/access_analysis.h"
 
 namespace gcg::cpu {
-
-using llvm::Value;
 
 namespace {
 
@@ -68,23 +63,6 @@ std::optional<ByteSum> byte_sum_of(const Expr& e, int lane) {
   if (sum.terms.empty() || sum.terms.size() + sum.rest.size() > kMostTerms || !std::isfinite(sum.constant))
     return std::nullopt;
   return sum;
-}
-
-/// What all lanes have in common comes first: it is one number.
-Value* Evaluation::byte_sum(const ByteSum& sum) {
-  const auto all = [&](Value* v) { return f_.splat(v, point_.lanes); };
-  Value* total = f_.f32(sum.constant);
-  for (const bool in_lanes : {false, true})
-    for (const Expr& e : sum.rest) {
-      if (depends_on(e, point_.lane_axis) != in_lanes) continue;
-      Value* addend = value(e);
-      total = ir_.CreateFAdd(FunctionBuilder::is_vector(addend) ? all(total) : total, addend);
-    }
-  for (const ByteSum::Term& t : sum.terms) {
-    Value* byte = all(emit_cast(f_, t.byte->dtype, DType::f32, value(t.byte)));
-    total = emit_fma(f_, byte, f_.constant_like(byte, t.factor), all(total));
-  }
-  return total;
 }
 
 }  // namespace gcg::cpu

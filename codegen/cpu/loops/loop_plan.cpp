@@ -12,6 +12,8 @@
 #include "codegen/cpu/llvm/imports.h"
 #include "codegen/cpu/loops/axis_phases.h"
 #include "codegen/cpu/loops/lane_cost.h"
+#include "codegen/cpu/loops/point_work.h"
+#include "codegen/cpu/loops/split_lines.h"
 #include "codegen/cpu/loops/tile_plan.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/flat_loops.h"
@@ -22,17 +24,8 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kTaskWork = 16384;   // in units of one cheap element
 constexpr int64_t kRowBlock = 16384;   // elements
 constexpr int64_t kSharedBlock = 256;  // elements, each with a loop inside
-
-/// Cost of computing one node from its arguments, in units of one cheap element.
-int64_t own_work(const ExprNode& e) {
-  if (e.kind == ExprKind::binary) return import_of(e.binary, e.dtype).empty() ? 0 : 32;
-  if (e.kind != ExprKind::unary || !is_float(e.dtype)) return 0;
-  if (calls_per_element(e.unary, e.dtype)) return 32;
-  return is_elementary_function(e) ? 4 : 0;
-}
 
 /// Reductions over loops, of elements that little is done with.
 bool sums_plain_columns(const Expr& e) {
@@ -40,17 +33,10 @@ bool sums_plain_columns(const Expr& e) {
   constexpr int64_t kWindow = 16;
   bool loops = false, expensive = false;
   visit(e, [&](const ExprNode& n) {
-    expensive = expensive || own_work(n) > 0;
+    expensive = expensive || work_of_node(n) > 0;
     for (const Axis& a : n.reduce_axes) loops = loops || !a.extent.is_constant() || a.extent.constant() > kWindow;
   });
   return loops && !expensive && count_nodes(e) <= kFewNodes;
-}
-
-/// Elementary functions of little else: each waits for its own results, and several beside each other do not.
-bool is_long_chain(const Expr& e) {
-  bool expensive = false;
-  visit(e, [&](const ExprNode& n) { expensive = expensive || own_work(n) > 0; });
-  return expensive;
 }
 
 /// Bytes that are packed from four registers of floats.
@@ -265,30 +251,6 @@ void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axe
   axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(tile->row));
 }
 
-/// May a row begin anywhere in a cache line?
-bool begins_anywhere(const Expr& address, const Axis& lane, int lanes) {
-  const auto affine = as_affine(address);
-  return !affine || !is_multiple(affine->base, lanes) ||
-         std::any_of(affine->strides.begin(), affine->strides.end(),
-                     [&](const auto& s) { return s.first != lane.id && !is_multiple(s.second, lanes); });
-}
-
-/// Are rows long, little is done per element, and do they begin anywhere in a cache line? Stores of a whole line's
-/// width that each touch two lines take 1.3 times as long (Intel, from L2).
-bool is_misaligned_stream(const CpuTarget& target, const StagePlan& plan, const std::vector<Operand>& operands) {
-  constexpr int64_t kLine = 64;
-  constexpr int64_t kFewestRegisters = 8;
-  if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || plan.shared || !plan.transposed.empty()) return false;
-  if (target.vector_bytes != kLine || !plan.maskable || plan.by_registers || is_long_chain(plan.stage.value))
-    return false;
-  const Operand& result = operands[static_cast<size_t>(plan.stage.operand)];
-  const bool whole_lines = size_of(result.dtype) * plan.native == kLine && plan.stage.index.size() == 1;
-  const auto stride = address_stride(result, plan.stage.index, plan.lane.id);
-  const bool is_long = (plan.lane.extent - kFewestRegisters * plan.native).lower_bound().value_or(0) >= 0;
-  return whole_lines && stride && stride->is(1) && is_long &&
-         begins_anywhere(plan.stage.index[0], plan.lane, plan.native);
-}
-
 /// Moves an axis of the loops outside into the vector loop where that saves most of its work.
 void plan_shared_work(StagePlan& plan, std::vector<Axis>& outer) {
   if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !plan.transposed.empty()) return;
@@ -315,7 +277,10 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   stage_plan.loops.clear();
   plan_inner_rows(stage_plan, plan.outer);
   plan_shared_work(stage_plan, plan.outer);
-  stage_plan.aligned = is_misaligned_stream(target, stage_plan, kernel.operands);
+  const bool is_plain = !stage_plan.interior && stage_plan.minor.id < 0 && !stage_plan.shared &&
+                        stage_plan.transposed.empty() && stage_plan.maskable && !stage_plan.by_registers;
+  stage_plan.aligned =
+      is_plain && stores_split_lines(target, stage_plan.stage, stage_plan.lane, stage_plan.native, kernel.operands);
   const Axis& lane = stage_plan.lane;
   if (!stage_plan.transposed.empty()) {
     plan.block = {fresh_axis_id(loop), ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
@@ -390,24 +355,6 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
 }
 
 }  // namespace
-
-Dim work_of(const Expr& root) {
-  Dim sum(1);
-  std::set<const ExprNode*> seen;
-  std::function<void(const Expr&)> add = [&](const Expr& e) {
-    if (!seen.insert(e.get()).second) return;
-    if (e->kind == ExprKind::reduce) {
-      sum = sum + extent_of(e->reduce_axes) * work_of(e->args[0]);
-      return;
-    }
-    sum = sum + Dim(own_work(*e));
-    for (const Expr& a : e->args) add(a);
-  };
-  add(root);
-  return sum;
-}
-
-Dim points_per_task(const Dim& work) { return max(Dim(1), floor_div(Dim(kTaskWork), max(Dim(1), work))); }
 
 StagePlan plan_row(const CpuTarget& target, Stage stage, const Axis& axis, const std::vector<Operand>& operands) {
   return plan_stage(target, std::move(stage), {axis}, operands);

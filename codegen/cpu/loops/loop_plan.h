@@ -65,10 +65,6 @@ struct LoopPlan {
 
 /// A stage whose only axis is the vector axis.
 StagePlan plan_row(const CpuTarget& target, Stage stage, const Axis& axis, const std::vector<Operand>& operands);
-/// Cost of one evaluation, at least one cheap element. Reductions multiply what they contain by their extents.
-Dim work_of(const Expr& e);
-/// How many points make a task, if one costs `work`: some microseconds, many times what starting a task costs.
-Dim points_per_task(const Dim& work);
 
 LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop);
 

@@ -5,6 +5,7 @@
 
 #include "codegen/cpu/expressions/arithmetic.h"
 #include "codegen/cpu/llvm/emit.h"
+#include "codegen/cpu/loops/point_work.h"
 #include "codegen/cpu/loops/program_call.h"
 #include "codegen/cpu/loops/vector_row.h"
 #include "compiler/kernel/loop_planning.h"

@@ -206,7 +206,8 @@ class StoreRowEmitter {
   bool fetches_ahead(const RowPiece& piece) const {
     constexpr int64_t kLongRow = 1024;
     const Dim bytes = plan_.lane.extent * Dim(size_of(f_.kernel().operands[static_cast<size_t>(stage_.operand)].dtype));
-    return f_.target().has_avx512() && !piece.masked && piece.lanes > plan_.native &&
+    const bool is_one_row = !plan_.shared && plan_.minor.id < 0;
+    return f_.target().has_avx512() && is_one_row && !piece.masked && piece.lanes > plan_.native &&
            (!bytes.is_constant() || bytes.constant() >= kLongRow);
   }
 
