@@ -51,10 +51,11 @@ std::set<ValueId> chosen_from(const Graph& graph) {
   return tables;
 }
 
-/// Bytes of an input, were its elements of the result's type: a run would convert weights that are stored in few bits,
-/// and pack them. Of a table a run converts what it reads.
+/// Bytes of an input; of numbers of few bits as many as in the result's type: a run would convert such weights, and
+/// pack them. Of a table a run converts what it reads, and of a mask, what it masks.
 int64_t bytes_as(const Tensor& input, const Value& result, bool is_table) {
-  return is_table ? input.bytes() : input.elements() * std::max(size_of(input.dtype()), size_of(result.dtype));
+  const bool converts = size_of(input.dtype()) == 1 && input.dtype() != DType::boolean && !is_table;
+  return converts ? input.elements() * size_of(result.dtype) : input.bytes();
 }
 
 /// True if all outputs have known sizes and none is much larger than the inputs together.
