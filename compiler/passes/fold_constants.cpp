@@ -12,7 +12,7 @@ namespace gcg {
 namespace {
 
 /// A result may have this many bytes whatever it is made of, ...
-constexpr int64_t kAlwaysBytes = 16 * 1024;
+constexpr int64_t kAlwaysBytes = int64_t{16} * 1024;
 /// ... and this many times those of its inputs.
 constexpr int64_t kMostGrowth = 2;
 
