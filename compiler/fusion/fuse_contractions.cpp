@@ -132,7 +132,7 @@ const std::vector<std::vector<NodeId>>& Fuser::users_of() {
 bool Fuser::in_epilogues(DType dtype) const {
   const bool quantized = dtype == DType::i32 || dtype == DType::u8 || dtype == DType::i8;
   const bool half = dtype == DType::f16 || dtype == DType::bf16;
-  return dtype == DType::f32 || ((quantized || half) && traits_.multiplies_integers);
+  return dtype == DType::f32 || (quantized && traits_.multiplies_integers) || (half && traits_.narrows_results);
 }
 
 bool Fuser::fits_epilogues(const Node& n) const {

@@ -8,6 +8,7 @@ constexpr DeviceTraits kCpu = {.kind = "cpu",
                                .reads_mapped_weights = true,
                                .prefers_programs = true,
                                .multiplies_integers = true,
+                               .narrows_results = true,
                                .calls_the_application = true,
                                .fewest_queries = 8,
                                .step_work = 4e3};

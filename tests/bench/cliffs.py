@@ -7,7 +7,7 @@
 The whole zoo is hours: with --json a run that ended, by --budget or otherwise, goes on where it was, and --made keeps the models.
 
 For each row the model is compiled with its dims open and with its dims fixed and measured beside onnxruntime, 1 thread, in turns
-in one process, and once more where ours seems the slower. The ratio is onnxruntime's time over ours; the row counts by the worse of its two. Fails: a wrong result, a
+in one process, once where ours is twice as fast, and more often where it seems the slower. The ratio is onnxruntime's time over ours; the row counts by the worse of its two. Fails: a wrong result, a
 refusal, a remark of the compiler that a kernel works more than its nodes, and a row over 20 us under 0.8x. At the end: the rows
 under 1x, worst first, with the time that they cost; the share of all rows that they are; ratios by operator.
 

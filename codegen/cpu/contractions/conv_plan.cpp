@@ -44,11 +44,6 @@ int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
 /// groups and a few channels under way need registers too.
 int64_t by_lane_pixels(const CpuTarget& target) { return target.vector_registers >= 32 ? 14 : 10; }
 
-bool pointwise(const ConvKernel& k) {
-  return k.kernel_h == 1 && k.kernel_w == 1 && k.stride_h == 1 && k.stride_w == 1 && k.pad_top == 0 &&
-         k.pad_left == 0 && k.in_height == k.out_height && k.in_width == k.out_width;
-}
-
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
   const int64_t words = plan.widens()
@@ -140,6 +135,10 @@ std::optional<int64_t> place_bytes(const ConvKernel& k, const ConvPlan& plan) {
   return std::max<int64_t>(1, pixels * channels);
 }
 
+Dim places_of_image(const ConvKernel& k, const ConvPlan& plan) {
+  return plan.row_blocks * plan.tile_blocks * k.out_depth;
+}
+
 /// Are weights and map both too large for L2? Then a group goes over as many places as leave their inputs in L2 beside
 /// its panel, if that reads less from beyond than each group's going over the whole map.
 std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
@@ -149,7 +148,7 @@ std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target
   const bool small_map = plan.prefetch_lines > 0 && !plan.symbolic_row();
   const int64_t l2 = std::max(target.l2_bytes, small_map ? kL2OfSmallMaps : kCommonL2);
   int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *place;
-  const Dim of_image = plan.row_blocks * plan.tile_blocks * k.out_depth;
+  const Dim of_image = places_of_image(k, plan);
   if (small_map && of_image.is_constant() && *place * of_image.constant() <= l2) {
     // Whole images, and all of them if they fit: then each group goes over what stays in L2.
     together = std::max<int64_t>(1, together / of_image.constant()) * of_image.constant();
@@ -303,6 +302,11 @@ RunCover cover_run(int64_t largest_tile, int64_t vectors) {
   return cover;
 }
 
+bool is_pointwise(const ConvKernel& k) {
+  return k.kernel_h == 1 && k.kernel_w == 1 && k.stride_h == 1 && k.stride_w == 1 && k.pad_top == 0 &&
+         k.pad_left == 0 && k.in_height == k.out_height && k.in_width == k.out_width;
+}
+
 bool fills_tiles(const ConvKernel& kernel) {
   const Dim pixels = kernel.out_height * kernel.out_width;
   const bool few = pixels.is_constant() && pixels.constant() < TileKernel::least_rows;
@@ -343,7 +347,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
                      : by_lane     ? by_lane_pixels(target)
                                    : dense_pixels(target, plan.vectors, plan.multiply);
   plan.taps_together = depthwise_taps(target, k.kernel_w);
-  plan.flat = flat_allowed && !k.depthwise() && !k.input_plain && pointwise(k);
+  plan.flat = flat_allowed && !k.depthwise() && !k.input_plain && is_pointwise(k);
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;
   plan_tiles(k, plan);
@@ -353,7 +357,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   if (!by_lane)
     plan.places_together = plan.places_together ? places_near(k, target, plan) : places_in_l2(k, target, plan);
   if (!by_lane && plan.prefetch_lines > 0 && !plan.symbolic_row() && plan.places_together) {
-    const Dim of_image = plan.row_blocks * plan.tile_blocks * k.out_depth;  // a batch may be one
+    const Dim of_image = places_of_image(k, plan);  // a batch may be one
     const int64_t together = std::min(*plan.places_together, of_image.upper_bound().value_or(*plan.places_together));
     plan_prefetch(k, plan, together * tiles_of_place(plan));
   }

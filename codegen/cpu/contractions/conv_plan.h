@@ -93,6 +93,9 @@ struct ConvPlan {
 /// place row * width + column. `weights`: their type in memory.
 ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed, DType weights = DType::f32);
 
+/// In its plane, does every pixel read one, and the next one the next?
+bool is_pointwise(const ConvKernel& kernel);
+
 /// Does AMX pay for it (conv_tiled.h)? Of two dimensions, one group, and pixels enough to fill tiles.
 bool fills_tiles(const ConvKernel& kernel);
 

@@ -110,7 +110,7 @@ class TiledConvEmitter : IndexArithmetic {
 
   void lay_out(const Place& place) {
     Value* image = source(place);
-    if (is_pointwise()) return lay_out_pixels(place, image);
+    if (is_pointwise(conv_)) return lay_out_pixels(place, image);
     each_pixel(place, [&](Value* p, Value* row, Value* column) {
       Value* to = word(scratch(tiled_.rows_at), mul(p, tiled_.row));
       Value* first_row = sub(mul(row, conv_.stride_h), f_.i64(conv_.pad_top));
@@ -130,12 +130,6 @@ class TiledConvEmitter : IndexArithmetic {
   void add_zeros(Value* row) {
     for (int64_t end = tiled_.depth; end < tiled_.steps; end += tiled_.piece)
       store_piece(llvm::Constant::getNullValue(piece_type()), word(row, f_.i64(end)));
-  }
-
-  /// Does every pixel read one, the next one the next?
-  bool is_pointwise() const {
-    return conv_.taps() == 1 && conv_.stride_h == 1 && conv_.stride_w == 1 && conv_.pad_top == 0 &&
-           conv_.pad_left == 0 && conv_.in_width == conv_.out_width;
   }
 
   /// Of a pointwise convolution: a line of units after the other, pixel by pixel.

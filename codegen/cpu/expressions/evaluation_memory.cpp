@@ -3,6 +3,7 @@
 
 #include "codegen/cpu/expressions/arithmetic.h"
 #include "codegen/cpu/expressions/evaluation.h"
+#include "compiler/kernel/machine.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -242,12 +243,11 @@ void Evaluation::store(int operand, const std::vector<Expr>& index, Value* value
 }
 
 void Evaluation::fetch_to_store(int operand, const std::vector<Expr>& index, int64_t ahead) {
-  constexpr int64_t kLine = 64;
   const DType dtype = f_.kernel().operands[static_cast<size_t>(operand)].dtype;
   const Address a = address(operand, index, point_.mask);
   if (!a.contiguous || a.uniform != nullptr || a.in_range != nullptr) return;
   Value* first = f_.element_address(f_.operand(operand), dtype, a.offset);
-  for (int64_t from = ahead; from < ahead + point_.lanes * size_of(dtype); from += kLine)
+  for (int64_t from = ahead; from < ahead + point_.lanes * size_of(dtype); from += kCacheLine)
     f_.prefetch(ir_.CreateConstGEP1_64(ir_.getInt8Ty(), first, static_cast<uint64_t>(from)), 3, true);
 }
 
