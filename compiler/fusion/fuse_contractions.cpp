@@ -81,9 +81,12 @@ void Fuser::absorb_epilogue(NodeId anchor) {
   // Every input of what is taken is the set's own or ready before it: one that depends on the set would leave it and
   // come back, and then more than one value leaves.
   Growth growth(g_, users, [&](NodeId id, ValueId v) { return may_follow(id, v); }, result);
-  for (double room = kMostCost / 2;;) {
+  double room = kMostCost / 2;
+  for (;;) {
     const NodeId next = growth.next();
-    if (!next.valid() || (room -= cost(node(next))) < 0) break;
+    if (!next.valid()) break;
+    room -= cost(node(next));
+    if (room < 0) break;
     chain.push_back(next);
     growth.take(next);
     if (growth.leaving().size() == 1) {

@@ -92,88 +92,19 @@ Results expand_gemm(Expansion& x) {
   return {x.has_input(7) ? quantized(x, y, 7, x.dtype(0)) : y};
 }
 
-/// (a - a_zero) * (b - b_zero) * a_scale * b_scale + bias; scales of b may be one per column.
-ValueId scaled_product(Expansion& x, Results factors, ValueId a_scale, ValueId b_scale, ValueId bias) {
-  while (!factors.back().valid()) factors.pop_back();
-  const ValueId sum = x.cast(x.node("MatMulInteger", factors), DType::f32);
-  const ValueId y = x.multiply(sum, x.multiply(a_scale, b_scale));
-  return bias.valid() ? x.add(y, bias) : y;
+ValueId with_bias(Expansion& x, ValueId product, size_t bias) {
+  return x.has_input(bias) ? x.add(product, x.input(bias)) : product;
 }
 
 Results expand_matmul_integer_to_float(Expansion& x) {
-  return {scaled_product(x, {x.input(0), x.input(1), x.input(4), x.input(5)}, x.input(2), x.input(3), x.input(6))};
+  const QuantizedFactor a = {x.input(0), x.input(2), x.input(4)}, b = {x.input(1), x.input(3), x.input(5)};
+  return {with_bias(x, scaled_product(x, a, b), 6)};
 }
 
 Results expand_dynamic_quantize_matmul(Expansion& x) {
-  const DynamicallyQuantized a = dynamically_quantized(x, x.input(0));
-  return {scaled_product(x, {a.y, x.input(1), a.zero_point, x.input(3)}, a.scale, x.input(2), x.input(4))};
+  const QuantizedFactor b = {x.input(1), x.input(2), x.input(3)};
+  return {with_bias(x, scaled_product(x, dynamically_quantized(x, x.input(0)), b), 4)};
 }
-
-/// Bytes that a selection of columns may take while compiling.
-constexpr int64_t kLargestSelection = 32 << 20;
-
-/// Of an LSTM whose weights are [directions, of, 4 * hidden] bytes, as products want them; their scales and zero points
-/// are one per direction, or per column too.
-class QuantizedLstm {
- public:
-  explicit QuantizedLstm(Expansion& x)
-      : x_(x), directions_(x.extent(kW, 0)), columns_(x.extent(kW, 2)), all_(directions_ * columns_) {}
-
-  Results expand() {
-    const bool fits = all_ * columns_ * size_of(DType::f32) <= kLargestSelection;
-    Results operands = {fits ? projected() : x_.input(0), fits ? x_.constant(selection()) : weights(kW, kWScale),
-                        weights(kR, kRScale)};
-    for (size_t i = 3; i < 8; ++i) operands.push_back(x_.input(i));
-    return x_.outputs(op("LSTM"), operands, 3,
-                      x_.attributes({"activation_alpha", "activation_beta", "activations", "clip", "direction",
-                                     "hidden_size", "input_forget"}));
-  }
-
- private:
-  enum : size_t { kW = 1, kR = 2, kWScale = 8, kRScale = 10 };
-
-  /// [directions, 4 * hidden, of] in floats. What they are multiplied by onnxruntime quantises at each step.
-  ValueId weights(size_t factor, size_t scale) {
-    const auto columns = [&](size_t i) {
-      return x_.reshape(x_.cast(x_.input(i), DType::f32),
-                        x_.rank(i) == 2 ? std::vector<int64_t>{0, 1, -1} : std::vector<int64_t>{-1, 1, 1});
-    };
-    const ValueId steps = x_.subtract(x_.cast(x_.input(factor), DType::f32), columns(scale + 1));
-    return x_.transpose(x_.multiply(steps, columns(scale)), {0, 2, 1});
-  }
-
-  /// The whole sequence times W of all directions, [steps, batch, directions * 4 * hidden], by one product of bytes.
-  ValueId projected() {
-    const DynamicallyQuantized a = dynamically_quantized(x_, x_.input(0));
-    const ValueId w = x_.reshape(x_.transpose(x_.input(kW), {1, 0, 2}), {x_.extent(kW, 1), all_});
-    const ValueId w_zero = is_zero(x_.value(kWScale + 1).constant) ? ValueId() : of_columns(kWScale + 1);
-    return scaled_product(x_, {a.y, w, a.zero_point, w_zero}, a.scale, of_columns(kWScale), ValueId());
-  }
-
-  static bool is_zero(const TensorRef& t) {
-    for (int64_t i = 0; t && i < t->elements(); ++i)
-      if (t->at_int(i) != 0) return false;
-    return t != nullptr;
-  }
-
-  ValueId of_columns(size_t i) {
-    const bool per_column = x_.rank(i) == 2;
-    const ValueId rows = x_.reshape(x_.input(i), {directions_, per_column ? columns_ : 1});
-    return x_.reshape(x_.node("Expand", {rows, x_.ints({directions_, columns_})}), {all_});
-  }
-
-  /// W of an LSTM that reads its columns of what is projected already.
-  Tensor selection() const {
-    Tensor w(DType::f32, {directions_, columns_, all_});
-    for (int64_t column = 0; column < all_; ++column) w.set_double(column * all_ + column, 1);
-    return w;
-  }
-
-  Expansion& x_;
-  const int64_t directions_, columns_, all_;
-};
-
-Results expand_dynamic_quantize_lstm(Expansion& x) { return QuantizedLstm(x).expand(); }
 
 Results expand_quantize(Expansion& x) {
   Results operands = {x.input(0), x.input(1)};
@@ -224,12 +155,6 @@ constinit const ExpandedOp op_microsoft_MatMulIntegerToFloat = giving(
 constinit const ExpandedOp op_microsoft_DynamicQuantizeMatMul =
     microsoft("DynamicQuantizeMatMul", 3, 5, {Types::floats, Types::bytes, Types::floats, Types::bytes, Types::floats},
               expand_dynamic_quantize_matmul);
-constinit const ExpandedOp op_microsoft_DynamicQuantizeLSTM =
-    giving({Types::as_first},
-           microsoft("DynamicQuantizeLSTM", 12, 12,
-                     {Types::floats, Types::bytes, Types::bytes, Types::floats, Types::integers, Types::floats,
-                      Types::floats, Types::floats, Types::floats, Types::bytes, Types::floats, Types::bytes},
-                     expand_dynamic_quantize_lstm, 3));
 constinit const ExpandedOp op_microsoft_QuantizeLinear = giving(
     {Types::rounded},
     microsoft("QuantizeLinear", 2, 3, {Types::to_quantize, Types::to_quantize, Types::rounded}, expand_quantize));

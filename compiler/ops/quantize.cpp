@@ -199,10 +199,10 @@ ValueId to_type(NodeBuilder& b, ValueId x, DType type) {
 
 void upgrade_dynamic_quantize(UpgradeContext& ctx) {
   NodeBuilder b(ctx.graph, ctx.node.name);
-  const DynamicallyQuantized q = dynamically_quantized(b, ctx.node.inputs.at(0));
+  const QuantizedFactor q = dynamically_quantized(b, ctx.node.inputs.at(0));
   give_output(ctx, 1, q.scale);
   give_output(ctx, 2, q.zero_point);
-  become(ctx, "Identity", {q.y});
+  become(ctx, "Identity", {q.values});
 }
 
 /// round(x * (a_scale * b_scale / y_scale)) + y_zero, saturated to the type of y_zero.
@@ -248,7 +248,7 @@ constexpr OpDef written(const char* name, int since, int min_inputs, int max_inp
 
 }  // namespace
 
-DynamicallyQuantized dynamically_quantized(NodeBuilder& b, ValueId x) {
+QuantizedFactor dynamically_quantized(NodeBuilder& b, ValueId x) {
   const ValueId zero = b.scalar(DType::f32, 0), most = b.scalar(DType::f32, 255);
   const std::vector<ValueId> extremes = b.outputs(op("Extremes", "gart"), {x}, 2);
   const ValueId low = b.node("Min", {extremes[0], zero}), high = b.node("Max", {extremes[1], zero});
@@ -258,6 +258,13 @@ DynamicallyQuantized dynamically_quantized(NodeBuilder& b, ValueId x) {
   const ValueId offset = b.subtract(zero, b.node("Div", {low, scale}));
   const ValueId zero_point = to_type(b, b.node("Round", {b.node("Clip", {offset, zero, most})}), DType::u8);
   return {b.node("QuantizeLinear", {x, scale, zero_point}), scale, zero_point};
+}
+
+ValueId scaled_product(NodeBuilder& b, const QuantizedFactor& left, const QuantizedFactor& right) {
+  std::vector<ValueId> operands = {left.values, right.values, left.zero_point, right.zero_point};
+  while (!operands.back().valid()) operands.pop_back();
+  const ValueId sums = to_type(b, b.node("MatMulInteger", operands), DType::f32);
+  return b.multiply(sums, b.multiply(left.scale, right.scale));
 }
 
 constinit const OpDef op_QuantizeLinear{.name = "QuantizeLinear",

@@ -5,10 +5,14 @@
 
 namespace gcg {
 
-/// x in u8 with the scale and zero point that its range asks for, as DynamicQuantizeLinear defines them.
-struct DynamicallyQuantized {
-  ValueId y, scale, zero_point;
+/// A tensor in bytes that stands for scale * (values - zero_point). A factor of a product has a scale of its own per
+/// column or one for all; without a zero point it is 0.
+struct QuantizedFactor {
+  ValueId values, scale, zero_point;
 };
-DynamicallyQuantized dynamically_quantized(NodeBuilder& b, ValueId x);
+/// x in u8 with the scale and zero point that its range asks for, as DynamicQuantizeLinear defines them.
+QuantizedFactor dynamically_quantized(NodeBuilder& b, ValueId x);
+/// MatMul of what both stand for, in f32.
+ValueId scaled_product(NodeBuilder& b, const QuantizedFactor& left, const QuantizedFactor& right);
 
 }  // namespace gcg

@@ -1,7 +1,9 @@
-// LSTM, GRU, RNN. They have no lowering: expand_recurrent makes loops of plain operators of them.
+// LSTM, GRU, RNN, and the LSTM of bytes of com.microsoft. They have no lowering: expand_recurrent makes loops of plain
+// operators of them.
 #include "compiler/ops/recurrent.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
@@ -9,16 +11,30 @@
 namespace gcg {
 namespace {
 
-enum : int { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitialC, kP };
+using namespace recurrent;
 
 // ---- Inference ------------------------------------------------------------------------------------------------------
 
-void require_shape(InferContext& c, int input, const Shape& expected, const char* what) {
+void require_shape(InferContext& c, int input, const Shape& expected, const std::string& what) {
   if (!c.has_input(input)) return;
   if (c.rank(input) != static_cast<int64_t>(expected.size()))
     c.fail(concat(what, " has rank ", c.rank(input), "; ", str(expected), " is needed"));
   for (size_t d = 0; d < expected.size(); ++d)
     c.require_equal(c.shape(input)[d], expected[d], concat("dimension ", d, " of ", what));
+}
+
+/// W or R, whose shape in floats is `expected`.
+void require_factor(InferContext& c, int input, Shape expected, const char* what) {
+  const bool quantized = recurrent_form(c.node()).quantized;
+  if (quantized) std::swap(expected[1], expected[2]);
+  require_shape(c, input, expected, what);
+  if (!quantized) return;
+  const int scale = input == kW ? kWScale : kRScale;
+  for (int i : {scale, scale + 1}) {
+    Shape one_each = {expected[0]};
+    if (c.rank(i) == 2) one_each.push_back(expected[2]);
+    require_shape(c, i, one_each, i == scale ? concat(what, "'s scale") : concat(what, "'s zero point"));
+  }
 }
 
 void infer_recurrent(InferContext& c) {
@@ -27,14 +43,15 @@ void infer_recurrent(InferContext& c) {
   if (c.rank(kX) != 3) c.fail(concat("X has rank ", c.rank(kX), "; 3 is needed"));
   if (c.rank(kR) != 3) c.fail(concat("R has rank ", c.rank(kR), "; 3 is needed"));
   for (int i : {kW, kR, kB, kInitialH, kInitialC, kP})
-    if (c.has_input(i) && c.dtype(i) != c.dtype(kX)) c.fail(concat("input ", i, " is not of X's type"));
-  const Dim hidden = c.shape(kR)[2], directions(form.directions()), gates(form.gates);
+    if (c.has_input(i) && c.dtype(i) != c.dtype(kX) && !(form.quantized && (i == kW || i == kR)))
+      c.fail(concat("input ", i, " is not of X's type"));
+  const Dim hidden = c.shape(kR)[form.quantized ? 1 : 2], directions(form.directions()), gates(form.gates);
   if (c.node().has_attribute("hidden_size"))
     c.require_equal(hidden, Dim(c.node().int_attribute("hidden_size", 0)), "hidden_size and R");
   const Dim steps = c.shape(kX)[form.batch_first ? 1 : 0], batch = c.shape(kX)[form.batch_first ? 0 : 1];
   const Shape state = form.batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
-  require_shape(c, kW, {directions, gates * hidden, c.shape(kX)[2]}, "W");
-  require_shape(c, kR, {directions, gates * hidden, hidden}, "R");
+  require_factor(c, kW, {directions, gates * hidden, c.shape(kX)[2]}, "W");
+  require_factor(c, kR, {directions, gates * hidden, hidden}, "R");
   require_shape(c, kB, {directions, Dim(2) * gates * hidden}, "B");
   require_shape(c, kSequenceLens, {batch}, "sequence_lens");
   require_shape(c, kInitialH, state, "initial_h");
@@ -48,16 +65,56 @@ void infer_recurrent(InferContext& c) {
 
 // ---- Reference ------------------------------------------------------------------------------------------------------
 
+/// What bytes stand for that `values` are quantised to, as DynamicQuantizeLinear does.
+std::vector<double> as_quantized(std::vector<double> values) {
+  double low = 0, high = 0;
+  for (double v : values) low = std::min(low, v), high = std::max(high, v);
+  const float scale = high > low ? static_cast<float>(high - low) / 255 : 1.0F / 255;
+  const double zero = std::nearbyint(static_cast<float>(-low) / scale);
+  for (double& v : values) {
+    const double steps = std::nearbyint(static_cast<float>(v) / scale) + zero;
+    v = (std::clamp(steps, 0.0, 255.0) - zero) * static_cast<double>(scale);
+  }
+  return values;
+}
+
+/// W or R.
+class Factor {
+ public:
+  Factor(ReferenceContext& c, const RecurrentForm& form, int input, int scale)
+      : values_(*c.input(input)),
+        scale_(form.quantized ? c.input(scale) : nullptr),
+        zero_(form.quantized ? c.input(scale + 1) : nullptr),
+        columns_(values_.shape()[form.quantized ? 2 : 1]),
+        of_(values_.shape()[form.quantized ? 1 : 2]) {}
+
+  int64_t of() const { return of_; }
+  /// What `column` of the gates of a direction multiplies element k by.
+  double at(int64_t direction, int64_t column, int64_t k) const {
+    if (scale_ == nullptr) return values_.at_double((direction * columns_ + column) * of_ + k);
+    const auto own = [&](const Tensor& t) {
+      return t.at_double(t.rank() == 2 ? direction * columns_ + column : direction);
+    };
+    return (values_.at_double((direction * of_ + k) * columns_ + column) - own(*zero_)) * own(*scale_);
+  }
+
+ private:
+  const Tensor& values_;
+  const Tensor *scale_, *zero_;
+  int64_t columns_, of_;
+};
+
 /// One direction of one sequence of the batch, stepped in double.
 class Cell {
  public:
   Cell(ReferenceContext& c, const RecurrentForm& form, int64_t direction)
-      : c_(c), form_(form), d_(direction), hidden_(c.input(kR)->shape()[2]), width_(c.input(kW)->shape()[2]) {}
+      : c_(c), form_(form), d_(direction), w_(c, form, kW, kWScale), r_(c, form, kR, kRScale), hidden_(r_.of()) {}
 
   std::vector<double> h, cell;
 
-  void step(const std::vector<double>& x) {
-    if (form_.gates == 4) lstm(x);
+  /// `before` is h as its products take it.
+  void step(const std::vector<double>& x, const std::vector<double>& before) {
+    if (form_.gates == 4) lstm(x, before);
     if (form_.gates == 3) gru(x);
     if (form_.gates == 1) rnn(x);
   }
@@ -71,20 +128,13 @@ class Cell {
     const Tensor* p = c_.input_count() > kP ? c_.input(kP) : nullptr;
     return p == nullptr ? 0 : p->at_double((d_ * 3 + gate) * hidden_ + j);
   }
-  double from_x(int64_t gate, int64_t j, const std::vector<double>& x) const {
-    double sum = bias(0, gate, j);
-    for (int64_t k = 0; k < width_; ++k)
-      sum +=
-          x[static_cast<size_t>(k)] * c_.input(kW)->at_double(((d_ * form_.gates + gate) * hidden_ + j) * width_ + k);
+  double from(const Factor& factor, int64_t half, int64_t gate, int64_t j, const std::vector<double>& x) const {
+    double sum = bias(half, gate, j);
+    for (int64_t k = 0; k < factor.of(); ++k) sum += x[static_cast<size_t>(k)] * factor.at(d_, gate * hidden_ + j, k);
     return sum;
   }
-  double from_h(int64_t gate, int64_t j, const std::vector<double>& state) const {
-    double sum = bias(1, gate, j);
-    for (int64_t k = 0; k < hidden_; ++k)
-      sum += state[static_cast<size_t>(k)] *
-             c_.input(kR)->at_double(((d_ * form_.gates + gate) * hidden_ + j) * hidden_ + k);
-    return sum;
-  }
+  double from_x(int64_t gate, int64_t j, const std::vector<double>& x) const { return from(w_, 0, gate, j, x); }
+  double from_h(int64_t gate, int64_t j, const std::vector<double>& state) const { return from(r_, 1, gate, j, state); }
   double gate(int64_t g, int64_t j, const std::vector<double>& x, const std::vector<double>& state) const {
     return from_x(g, j, x) + from_h(g, j, state);
   }
@@ -97,8 +147,7 @@ class Cell {
     for (size_t j = 0; j < h.size(); ++j) h[j] = activate(0, gate(0, static_cast<int64_t>(j), x, before));
   }
 
-  void lstm(const std::vector<double>& x) {
-    const std::vector<double> h_before = h;
+  void lstm(const std::vector<double>& x, const std::vector<double>& h_before) {
     for (size_t j = 0; j < h.size(); ++j) {
       const auto n = static_cast<int64_t>(j);
       const double c_before = cell[j];
@@ -127,7 +176,9 @@ class Cell {
 
   ReferenceContext& c_;
   const RecurrentForm& form_;
-  int64_t d_, hidden_, width_;
+  int64_t d_;
+  Factor w_, r_;
+  int64_t hidden_;
 };
 
 /// Places of X, Y and the states in either layout.
@@ -153,16 +204,24 @@ void write(Tensor& tensor, int64_t offset, const std::vector<double>& values) {
   for (size_t i = 0; i < values.size(); ++i) tensor.set_double(offset + static_cast<int64_t>(i), values[i]);
 }
 
+std::vector<double> part(const std::vector<double>& of, int64_t from, int64_t count) {
+  return {of.begin() + from, of.begin() + from + count};
+}
+
+/// h of all.
+std::vector<double> states(const std::vector<Cell>& cells) {
+  std::vector<double> h;
+  for (const Cell& cell : cells) h.insert(h.end(), cell.h.begin(), cell.h.end());
+  return h;
+}
+
 std::vector<Tensor> reference_recurrent(ReferenceContext& c) {
   const RecurrentForm form = recurrent_form(c.node());
   const auto input = [&](int i) { return i < c.input_count() ? c.input(i) : nullptr; };
-  const Tensor &x = *c.input(kX), &r = *c.input(kR);
-  const Places at{form.batch_first,
-                  x.shape()[form.batch_first ? 1 : 0],
-                  x.shape()[form.batch_first ? 0 : 1],
-                  form.directions(),
-                  x.shape()[2],
-                  r.shape()[2]};
+  const Tensor& x = *c.input(kX);
+  const Places at{
+      form.batch_first, x.shape()[form.batch_first ? 1 : 0], x.shape()[form.batch_first ? 0 : 1], form.directions(),
+      x.shape()[2],     Factor(c, form, kR, kRScale).of()};
   std::vector<int64_t> y_shape{at.steps, at.directions, at.batch, at.hidden},
       state_shape{at.directions, at.batch, at.hidden};
   if (form.batch_first) {
@@ -170,21 +229,32 @@ std::vector<Tensor> reference_recurrent(ReferenceContext& c) {
     state_shape = {at.batch, at.directions, at.hidden};
   }
   Tensor y(x.dtype(), y_shape), y_h(x.dtype(), state_shape), y_c(x.dtype(), state_shape);
-  for (int64_t d = 0; d < at.directions; ++d)
+  const auto as_factor = [&](std::vector<double> v) { return form.quantized ? as_quantized(std::move(v)) : v; };
+  const std::vector<double> of_x = as_factor(read(&x, 0, x.elements()));
+  const Tensor* lengths = input(kSequenceLens);
+  const auto length = [&](int64_t b) { return lengths == nullptr ? at.steps : lengths->at_int(b); };
+  for (int64_t d = 0; d < at.directions; ++d) {
+    std::vector<Cell> cells;
     for (int64_t b = 0; b < at.batch; ++b) {
-      Cell cell(c, form, d);
+      Cell& cell = cells.emplace_back(c, form, d);
       cell.h = read(input(kInitialH), at.state(d, b), at.hidden);
       cell.cell = read(form.gates == 4 ? input(kInitialC) : nullptr, at.state(d, b), at.hidden);
-      const Tensor* lengths = input(kSequenceLens);
-      const int64_t steps = lengths == nullptr ? at.steps : std::clamp<int64_t>(lengths->at_int(b), 0, at.steps);
-      for (int64_t i = 0; i < steps; ++i) {
-        const int64_t t = form.backward[static_cast<size_t>(d)] ? steps - 1 - i : i;
-        cell.step(read(&x, at.x(t, b), at.width));
+    }
+    for (int64_t i = 0; i < at.steps; ++i) {
+      const int64_t t = form.backward[static_cast<size_t>(d)] ? at.steps - 1 - i : i;
+      const std::vector<double> before = as_factor(states(cells));
+      for (int64_t b = 0; b < at.batch; ++b) {
+        if (t >= length(b)) continue;
+        Cell& cell = cells[static_cast<size_t>(b)];
+        cell.step(part(of_x, at.x(t, b), at.width), part(before, b * at.hidden, at.hidden));
         write(y, at.y(t, d, b), cell.h);
       }
-      write(y_h, at.state(d, b), cell.h);
-      write(y_c, at.state(d, b), cell.cell);
     }
+    for (int64_t b = 0; b < at.batch; ++b) {
+      write(y_h, at.state(d, b), cells[static_cast<size_t>(b)].h);
+      write(y_c, at.state(d, b), cells[static_cast<size_t>(b)].cell);
+    }
+  }
   std::vector<Tensor> out{std::move(y), std::move(y_h)};
   if (form.gates == 4) out.push_back(std::move(y_c));
   return out;
@@ -212,6 +282,21 @@ const OpDef op_LSTM{
     .min_outputs = 0,
     .max_outputs = 3,
     .types = {Types::floats, Types::as_first, Types::as_first, Types::as_first, Types::integers, Types::as_first},
+    .kind = OpKind::opaque,
+    .infer = infer_recurrent,
+    .reference = reference_recurrent};
+
+/// Its LSTM multiplies by weights of bytes, whose columns lie one after the other.
+const OpDef op_microsoft_DynamicQuantizeLSTM{
+    .name = "DynamicQuantizeLSTM",
+    .domain = "com.microsoft",
+    .since = 1,
+    .min_inputs = 12,
+    .max_inputs = 12,
+    .min_outputs = 0,
+    .max_outputs = 3,
+    .types = {Types::f32, Types::bytes, Types::bytes, Types::as_first, Types::integers, Types::as_first,
+              Types::as_first, Types::as_first, Types::f32, Types::bytes, Types::f32, Types::bytes},
     .kind = OpKind::opaque,
     .infer = infer_recurrent,
     .reference = reference_recurrent};

@@ -20,7 +20,9 @@ struct Activation {
 /// The attributes of a recurrent node, defaults filled in.
 ///
 /// Inputs: X, W, R, B, sequence_lens, initial_h, and for LSTM initial_c, P. Gates stand in W, R and B in the order
-/// LSTM: i o f c, GRU: z r h, RNN: one; P in the order i o f.
+/// LSTM: i o f c, GRU: z r h, RNN: one; P in the order i o f. W and R are [directions, gates * H, of]; of a quantised
+/// LSTM they are [directions, of, gates * H], and after P come scale and zero point of W and of R, each one for a
+/// direction or for a column.
 struct RecurrentForm {
   int gates = 1;
   std::vector<bool> backward;                        // per direction
@@ -29,9 +31,14 @@ struct RecurrentForm {
   bool batch_first = false;                          // layout 1: X and initial states begin with the batch
   bool linear_before_reset = false;                  // GRU
   bool input_forget = false;                         // LSTM: the forget gate is 1 - input gate
+  bool quantized = false;                            // W and R are bytes, what they are multiplied by becomes so
 
   int directions() const { return static_cast<int>(backward.size()); }
 };
+
+namespace recurrent {
+enum : int { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitialC, kP, kWScale, kWZero, kRScale, kRZero };
+}  // namespace recurrent
 
 bool is_recurrent(const Node& node);
 /// Throws CompileError for a direction or activation that does not exist.

@@ -85,11 +85,15 @@ std::vector<std::vector<Activation>> activations_of(const Node& node, const Recu
 
 double Activation::operator()(double x) const { return find_activation(name)->apply(x, alpha, beta); }
 
-bool is_recurrent(const Node& node) { return node.op == &op_LSTM || node.op == &op_GRU || node.op == &op_RNN; }
+bool is_recurrent(const Node& node) {
+  return node.op == &op_LSTM || node.op == &op_microsoft_DynamicQuantizeLSTM || node.op == &op_GRU ||
+         node.op == &op_RNN;
+}
 
 RecurrentForm recurrent_form(const Node& node) {
   RecurrentForm form;
-  form.gates = node.op == &op_LSTM ? 4 : node.op == &op_GRU ? 3 : 1;
+  form.quantized = node.op == &op_microsoft_DynamicQuantizeLSTM;
+  form.gates = form.quantized || node.op == &op_LSTM ? 4 : node.op == &op_GRU ? 3 : 1;
   form.backward = backward_directions(node);
   form.activations = activations_of(node, form);
   if (node.has_attribute("clip")) form.clip = node.float_attribute("clip", 0);

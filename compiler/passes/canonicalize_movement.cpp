@@ -111,36 +111,6 @@ bool gather_to_slice(Rewriter& r, NodeId id) {
   return r.replace(y, slice);
 }
 
-/// The first of the rows that a product by `c` selects, if it selects neighbours in order; nullopt: it multiplies.
-std::optional<int64_t> first_selected(const Tensor& c) {
-  const int64_t rows = c.shape()[0], columns = c.shape()[1];
-  std::optional<int64_t> first;
-  int64_t selected = 0;
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column) {
-      const double v = c.at_double(row * columns + column);
-      if (v == 0) continue;
-      if (!first && column == 0) first = row;
-      if (v != 1 || !first || row != *first + column) return std::nullopt;
-      ++selected;
-    }
-  return selected == columns ? first : std::nullopt;
-}
-
-/// A product by columns of the identity is a slice.
-bool product_to_slice(Rewriter& r, NodeId id) {
-  const Node& n = r.graph.node(id);
-  const ValueId x = n.inputs[0];
-  const Tensor* c = r.constant(n.inputs[1]);
-  if (!c || c->rank() != 2 || r.constant(x) || !r.has_shape(x) || r.shape(x).size() < 2) return false;
-  const auto first = first_selected(*c);
-  if (!first) return false;
-  const int64_t columns = c->shape()[1], axis = static_cast<int64_t>(r.shape(x).size()) - 1;
-  if (columns == c->shape()[0]) return r.replace(n.outputs[0], x);
-  const auto list = [&](int64_t v) { return r.add_constant(n.name, Tensor::vector_i64({v})); };
-  return r.replace(n.outputs[0], r.add(op_Slice, n.name, {x, list(*first), list(*first + columns), list(axis)}));
-}
-
 }  // namespace
 
 const std::vector<RuleFor>& movement_rules() {
@@ -148,7 +118,7 @@ const std::vector<RuleFor>& movement_rules() {
       {&op_Transpose, simplify_transpose}, {&op_Slice, drop_slice},           {&op_Pad, drop_pad},
       {&op_Gather, gather_to_slice},       {&op_Expand, drop_if_shape_stays}, {&op_Tile, drop_if_shape_stays},
       {&op_Concat, drop_if_single},        {&op_Sum, drop_if_single},         {&op_Max, drop_if_single},
-      {&op_Min, drop_if_single},           {&op_Mean, drop_if_single},        {&op_MatMul, product_to_slice}};
+      {&op_Min, drop_if_single},           {&op_Mean, drop_if_single}};
   return rules;
 }
 

@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-enum : size_t { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitialC, kP };
+using namespace recurrent;
 
 /// One recurrent node being written as others.
 class Expansion {
@@ -18,7 +18,7 @@ class Expansion {
     const Value& x = graph.value(input(kX));
     dtype_ = x.dtype;
     steps_ = (*x.shape)[form_.batch_first ? 1 : 0];
-    const Dim hidden = graph.value(input(kR)).shape->at(2);
+    const Dim hidden = graph.value(input(kR)).shape->at(form_.quantized ? 1 : 2);
     if (!hidden.is_constant())
       fail(graph.node(id).op->name, " '", b_.name(), "': the hidden size ", hidden.str(), " must be a number");
     hidden_ = hidden.constant();
@@ -46,9 +46,9 @@ class Expansion {
     CellState last;
   };
 
-  ValueId input(size_t i) const {
+  ValueId input(int i) const {
     const auto& inputs = graph_.node(id_).inputs;
-    return i < inputs.size() ? inputs[i] : ValueId();
+    return i < std::ssize(inputs) ? inputs[static_cast<size_t>(i)] : ValueId();
   }
   bool has_output(size_t i) const {
     const auto& outputs = graph_.node(id_).outputs;
@@ -73,17 +73,24 @@ class Expansion {
   Direction expand(size_t d) {
     const auto at = static_cast<int64_t>(d);
     CellInputs in;
-    in.recurrent = b_.transpose(b_.element(input(kR), 0, at), {1, 0});
+    in.recurrent = factor(kR, kRScale, at);
     in.h = initial_state(kInitialH, at);
     if (form_.gates == 4) in.c = initial_state(kInitialC, at);
     if (input(kP).valid()) in.peepholes = b_.element(input(kP), 0, at);
-    ValueId projected = b_.node("MatMul", {x_, b_.transpose(b_.element(input(kW), 0, at), {1, 0})});
+    ValueId projected = recurrent_product(b_, x_, factor(kW, kWScale, at));
     if (input(kB).valid()) {
       const ValueId bias = b_.element(input(kB), 0, at);
       if (form_.linear_before_reset && form_.gates == 3) in.reset_bias = b_.slice(bias, 0, 5 * hidden_, 6 * hidden_);
       projected = b_.add(projected, early_bias(bias));
     }
     return steps_.is(1) ? one_step(d, projected, in) : loop(d, projected, in);
+  }
+
+  /// W or R of a direction; of a quantised node with the scale and zero point from input `scale` on.
+  RecurrentFactor factor(int weights, int scale, int64_t direction) {
+    const auto element = [&](int i) { return b_.element(input(i), 0, direction); };
+    if (!form_.quantized) return {b_.transpose(element(weights), {1, 0}), ValueId(), ValueId()};
+    return {element(weights), element(scale), element(scale + 1)};
   }
 
   /// [G*H]: W's bias plus R's, without the part that belongs inside the reset product.
@@ -97,7 +104,7 @@ class Expansion {
 
   /// [B, H]: the given state of the direction, or zeros. A state whose extents go by other names than those of X and R
   /// is given theirs: a Loop's variables keep their shape.
-  ValueId initial_state(size_t i, int64_t direction) {
+  ValueId initial_state(int i, int64_t direction) {
     const auto shape = [&] { return b_.concat({b_.slice(b_.node("Shape", {x_}), 0, 1, 2), b_.ints({hidden_})}, 0); };
     if (!input(i).valid()) return b_.node("Expand", {b_.scalar(dtype_, 0), shape()});
     const Shape& x = *graph_.value(input(kX)).shape;
@@ -142,7 +149,9 @@ class Expansion {
       inner.c = loop.body_input("c");
     }
     const ValueId all_projected = loop.capture(projected, "projected");
-    inner.recurrent = loop.capture(in.recurrent, "recurrent");
+    inner.recurrent = {loop.capture(in.recurrent.values, "recurrent"),
+                       loop.capture(in.recurrent.scale, "recurrent_scale"),
+                       loop.capture(in.recurrent.zero_point, "recurrent_zero_point")};
     inner.peepholes = loop.capture(in.peepholes, "peepholes");
     inner.reset_bias = loop.capture(in.reset_bias, "reset_bias");
     const ValueId lengths = loop.capture(lengths_, "sequence_lens");

@@ -10,7 +10,7 @@ class CellWriter {
       : b_(b), form_(form), activations_(form.activations[direction]), dtype_(dtype), hidden_(hidden), in_(in) {}
 
   CellState lstm() {
-    const ValueId gates = b_.add(in_.projected, b_.node("MatMul", {in_.h, in_.recurrent}));
+    const ValueId gates = b_.add(in_.projected, of_state());
     const ValueId i = activate(0, with_peephole(gate(gates, 0), 0, in_.c));
     const ValueId f = form_.input_forget ? one_minus(i) : activate(0, with_peephole(gate(gates, 2), 2, in_.c));
     const ValueId c = b_.add(b_.multiply(f, in_.c), b_.multiply(i, activate(1, gate(gates, 3))));
@@ -20,8 +20,8 @@ class CellWriter {
 
   CellState gru() {
     const bool resets_product = form_.linear_before_reset;  // then one product does for all gates
-    const ValueId of_h =
-        b_.node("MatMul", {in_.h, resets_product ? in_.recurrent : b_.slice(in_.recurrent, 1, 0, 2 * hidden_)});
+    const ValueId weights = in_.recurrent.values;
+    const ValueId of_h = resets_product ? of_state() : b_.node("MatMul", {in_.h, b_.slice(weights, 1, 0, 2 * hidden_)});
     const ValueId both = b_.add(z_and_r(in_.projected), resets_product ? z_and_r(of_h) : of_h);
     const ValueId z = activate(0, gate(both, 0)), r = activate(0, gate(both, 1));
     ValueId recurrent;
@@ -30,15 +30,16 @@ class CellWriter {
       if (in_.reset_bias.valid()) recurrent = b_.add(recurrent, in_.reset_bias);
       recurrent = b_.multiply(r, recurrent);
     } else {
-      recurrent = b_.node("MatMul", {b_.multiply(r, in_.h), gate(in_.recurrent, 2)});
+      recurrent = b_.node("MatMul", {b_.multiply(r, in_.h), gate(weights, 2)});
     }
     const ValueId candidate = activate(1, b_.add(gate(in_.projected, 2), recurrent));
     return {b_.add(b_.multiply(one_minus(z), candidate), b_.multiply(z, in_.h)), ValueId()};
   }
 
-  CellState rnn() { return {activate(0, b_.add(in_.projected, b_.node("MatMul", {in_.h, in_.recurrent}))), ValueId()}; }
+  CellState rnn() { return {activate(0, b_.add(in_.projected, of_state())), ValueId()}; }
 
  private:
+  ValueId of_state() { return recurrent_product(b_, in_.h, in_.recurrent); }
   /// Columns of gate `g`.
   ValueId gate(ValueId x, int64_t g) { return b_.slice(x, 1, g * hidden_, (g + 1) * hidden_); }
   ValueId z_and_r(ValueId x) { return b_.slice(x, 1, 0, 2 * hidden_); }
@@ -79,6 +80,11 @@ class CellWriter {
 };
 
 }  // namespace
+
+ValueId recurrent_product(NodeBuilder& b, ValueId x, const RecurrentFactor& factor) {
+  if (!factor.scale.valid()) return b.node("MatMul", {x, factor.values});
+  return scaled_product(b, dynamically_quantized(b, x), factor);
+}
 
 CellState write_cell(NodeBuilder& b, const RecurrentForm& form, size_t direction, DType dtype, int64_t hidden,
                      const CellInputs& in) {

@@ -4,17 +4,23 @@
 #include <vector>
 
 #include "compiler/ops/node_builder.h"
+#include "compiler/ops/quantize.h"
 #include "compiler/ops/recurrent.h"
 
 namespace gcg {
 
+/// What X or a state is multiplied by, [of, G*H]: in floats, or in bytes if it has a scale. Then what it multiplies is
+/// quantised as its range asks for.
+using RecurrentFactor = QuantizedFactor;
+ValueId recurrent_product(NodeBuilder& b, ValueId x, const RecurrentFactor& factor);
+
 /// What a step reads. Shapes: B batch, H hidden, G gates.
 struct CellInputs {
-  ValueId projected;   // [B, G*H]: x W^T and all biases that may be added before the step
-  ValueId h, c;        // [B, H]; c only for LSTM
-  ValueId recurrent;   // [H, G*H]: R^T
-  ValueId peepholes;   // [3*H], or none
-  ValueId reset_bias;  // [H]: GRU with linear_before_reset, the bias inside the reset product; or none
+  ValueId projected;          // [B, G*H]: x W^T and all biases that may be added before the step
+  ValueId h, c;               // [B, H]; c only for LSTM
+  RecurrentFactor recurrent;  // [H, G*H]: R^T
+  ValueId peepholes;          // [3*H], or none
+  ValueId reset_bias;         // [H]: GRU with linear_before_reset, the bias inside the reset product; or none
 };
 
 struct CellState {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/ops/op_test.h"
 
 namespace gcg::test {
@@ -84,6 +86,59 @@ TEST(Recurrent, Lstm) {
          f32({2, 2, 2}, {-0.0127798, 0.30564, 0.239554, 0.228087, -0.372548, 0.442161, -0.268727, 0.196372})});
 }
 
+/// Those of an LSTM whose weights are 200 times as many steps from `zero`, with scales about 1 / 200.
+std::vector<OpInput> quantised(int64_t directions, const std::string& given, DType type, double zero, bool by_column) {
+  std::vector<OpInput> in = inputs(4, directions, given);
+  in.resize(8, omitted());
+  for (size_t i : {1, 2}) {
+    Tensor w = series({directions, 2, 8}, static_cast<int64_t>(i) + 1), bytes(type, w.shape());
+    for (int64_t k = 0; k < w.elements(); ++k) bytes.set_double(k, std::nearbyint(w.at_double(k) * 200) + zero);
+    in[i] = known(bytes);
+  }
+  for (int64_t seed : {8, 9}) {
+    Tensor scale = series(by_column ? std::vector<int64_t>{directions, 8} : std::vector<int64_t>{directions}, seed);
+    Tensor zeros(type, scale.shape());
+    for (int64_t k = 0; k < scale.elements(); ++k) {
+      scale.set_double(k, std::abs(scale.at_double(k)) * 0.01 + 0.005);
+      zeros.set_double(k, zero);
+    }
+    in.push_back(known(scale));
+    in.push_back(known(zeros));
+  }
+  return in;
+}
+
+TEST(Recurrent, LstmOfBytes) {
+  const auto check_bytes = [](std::vector<OpInput> in, std::map<std::string, Attribute> attributes,
+                              const std::vector<Tensor>& expected, double tolerance) {
+    OpCase c{"bytes", "DynamicQuantizeLSTM", std::move(in), std::move(attributes), expected, 3, true, tolerance};
+    c.domain = "com.microsoft";
+    check_op(c);
+  };
+  check_bytes(quantised(1, "B", DType::u8, 128, false), {},
+              {f32({3, 1, 2, 2}, {0.00625819, 0.0279753, -0.00212784, 0.0723506, -0.0067204, 0.00818273, 0.0122462,
+                                  0.112317, -0.00134741, 0.112795, 0.00804246, 0.0910219}),
+               f32({1, 2, 2}, {-0.00134741, 0.112795, 0.00804246, 0.0910219}),
+               f32({1, 2, 2}, {-0.00370853, 0.439057, 0.017583, 0.321882})},
+              1e-3);
+  check_bytes(
+      quantised(2, "BHC", DType::i8, 0, true), {{"direction", "bidirectional"}},
+      {f32({3, 2, 2, 2}, {0.0367621,  0.0185842, 0.128616,  0.0721854, -0.306817, 0.189668, -0.327425, 0.153957,
+                          0.00659141, 0.0100785, 0.106727,  0.103539,  -0.25003,  0.192577, -0.251864, 0.13263,
+                          0.00666038, 0.107951,  0.0704844, 0.0784623, -0.214604, 0.196139, -0.132961, 0.0276477}),
+       f32({2, 2, 2}, {0.00666038, 0.107951, 0.0704844, 0.0784623, -0.306817, 0.189668, -0.327425, 0.153957}),
+       f32({2, 2, 2}, {0.0165712, 0.41923, 0.161286, 0.267891, -0.617059, 0.572478, -0.598514, 0.546569})},
+      1e-3);
+  check_bytes(
+      quantised(2, "BLHCP", DType::i8, 0, false), {{"direction", "bidirectional"}, {"clip", 0.4}},
+      {f32({3, 2, 2, 2}, {0.0377342,  0.00483831,  0.112623,  0.103467, -0.226579, 0.147658, -0.145578,  0.0852659,
+                          0.00755009, -0.00447595, 0.0932851, 0.128359, -0.19442,  0.168545, -0.0948479, 0.0201807,
+                          0.00595105, 0.0880361,   0,         0,        -0.191815, 0.172187, 0,          0}),
+       f32({2, 2, 2}, {0.00595105, 0.0880361, 0.0932851, 0.128359, -0.226579, 0.147658, -0.145578, 0.0852659}),
+       f32({2, 2, 2}, {0.0148301, 0.222995, 0.217499, 0.331478, -0.404813, 0.386037, -0.248132, 0.215754})},
+      1e-3);
+}
+
 TEST(Recurrent, BatchFirstIsTheSameTransposed) {
   for (const char* op : {"LSTM", "GRU", "RNN"}) {
     const int64_t gates = std::string(op) == "LSTM" ? 4 : std::string(op) == "GRU" ? 3 : 1;
@@ -128,6 +183,11 @@ TEST(Recurrent, WhatDoesNotFitIsRefused) {
   std::vector<OpInput> flat = inputs(4, 1, "");
   flat[0] = data(Tensor(DType::f32, {3, 2}));
   EXPECT_NE(why(flat, {}).find("X has rank 2; 3 is needed"), std::string::npos);
+  std::vector<OpInput> bytes = quantised(1, "", DType::i8, 0, true);
+  bytes[10] = known(series({1, 7}, 1));
+  OpCase one_scale_short{"refused", "DynamicQuantizeLSTM", std::move(bytes)};
+  one_scale_short.domain = "com.microsoft";
+  EXPECT_NE(refusal(one_scale_short).find("dimension 1 of R's scale"), std::string::npos);
 }
 
 }  // namespace

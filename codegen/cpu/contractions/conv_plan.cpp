@@ -200,9 +200,9 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
     return;
   }
   const Dim pixels = plan.rows * plan.row_pixels;
-  const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= 28 * 28;
+  const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= int64_t{28} * 28;
   if (plan.symbolic_row() && plan.flat) plan_prefetch(k, plan, std::nullopt);
-  if (weight_bytes(k, plan) <= kCommonL2 && !(small_map && pixels.constant() <= 14 * 14)) return;
+  if (weight_bytes(k, plan) <= kCommonL2 && !(small_map && pixels.constant() <= int64_t{14} * 14)) return;
   plan.places_together = std::nullopt;
   if (small_map) plan_prefetch(k, plan, std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles)));
 }
