@@ -14,9 +14,14 @@ namespace {
 
 bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 
+bool repeats_pixels(const Node& n) {
+  return n.op == &op_Resize && n.string_attribute("mode", "nearest") == "nearest" &&
+         n.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
+}
+
 /// Operators that only choose among the elements of their inputs and know bytes.
 bool chooses(const Node& n) {
-  if (n.op == &op_Split) return true;
+  if (n.op == &op_Split || repeats_pixels(n)) return true;
   if (n.outputs.size() != 1 || n.op == &op_BitCast) return false;
   return n.op->kind == OpKind::view || n.op == &op_Transpose || n.op == &op_Slice || n.op == &op_MaxPool ||
          n.op == &op_Concat || n.op == &op_Gather || n.op == &op_GatherElements || n.op == &op_GatherND ||

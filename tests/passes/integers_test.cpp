@@ -183,7 +183,8 @@ TEST(LowerIntegers, WeightsOfFloatsAreConstantsWhateverTheirSize) {
 }
 
 TEST(MergeQuantization, ChosenRowsStayBytes) {
-  for (const char* chosen : {"Gather(%d, %i)", "GatherND(%d, %i)", "Tile(%d, %i)", "Transpose(%r)"}) {
+  for (const char* chosen :
+       {"Gather(%d, %i)", "GatherND(%d, %i)", "Tile(%d, %i)", "Transpose(%r)", "Resize(%d, _, _, %i)"}) {
     const Graph after = check_rewrite(std::string(R"(graph g(%q: i8[3,8]) -> (%y) {
       constant %s: f32[] = {0.03125}
       constant %z: i8[] = {3}
@@ -317,6 +318,17 @@ TEST(MergeQuantization, LeavesOtherScales) {
     %d = DequantizeLinear(%q, %s)
     %p = MaxPool(%d) {kernel_shape = [2,2]}
     %y = QuantizeLinear(%p, %t)
+  })",
+                merge_quantization, false);
+}
+
+TEST(MergeQuantization, LeavesWhatMixesPixels) {
+  check_rewrite(R"(graph g(%q: i8[1,1,3,8]) -> (%y) {
+    constant %s: f32[] = {0.03125}
+    constant %i: i64[4] = {1, 1, 6, 16}
+    %d = DequantizeLinear(%q, %s)
+    %r = Resize(%d, _, _, %i) {mode = "linear"}
+    %y = QuantizeLinear(%r, %s) {output_dtype = 3}
   })",
                 merge_quantization, false);
 }

@@ -118,6 +118,14 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
   return cost * std::ceil(extent / lanes) * lanes / extent;
 }
 
+bool gathers(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis) {
+  bool found = false;
+  visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
+    found = found || (!store && !address_stride(operands[static_cast<size_t>(operand)], index, axis.id));
+  });
+  return found;
+}
+
 bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis) {
   bool scattered = false;
   visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {

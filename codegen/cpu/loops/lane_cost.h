@@ -21,6 +21,8 @@ bool is_maskable(const CpuTarget& target, const Stage& stage, const std::vector<
 /// Does a select that takes sides by lane guard a load?
 bool has_masked_load(const Expr& value, const Axis& lane);
 bool has_interleaved_load(const Stage& stage, const std::vector<Operand>& operands, const Axis& lane);
+/// Does it read at places that are not equally far apart?
+bool gathers(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis);
 /// Scalar code inside (calls, gathers) gains nothing from more than one register per step.
 bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis);
 

@@ -220,6 +220,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   }
   plan.loops = std::move(axes);
   plan.narrow_ends = plan.interior && has_narrow_ends(*plan.interior, plan.native);
+  plan.ends_apart = plan.interior && gathers(plan.stage, operands, plan.lane);
   return plan;
 }
 

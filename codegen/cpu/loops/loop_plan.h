@@ -28,6 +28,7 @@ struct StagePlan {
   /// Of a store whose value is simpler in the middle of `lane`; then there are no tiles.
   std::optional<RowInterior> interior;
   bool narrow_ends = false;  // what is beside the interior fits into a register at each end
+  bool ends_apart = false;   // rows without a register of middle are done element by element: lanes would gather
   /// The same where axes outside of `lane` are in their middle, too: where all of `inner_rows` hold.
   std::optional<RowInterior> inner;
   std::vector<RowInterior> inner_rows;

@@ -95,7 +95,10 @@ class StoreRowEmitter {
     return reads && plain;
   }
 
-  void emit_plainly(Value* begin, Value* end) { emit_pieces(plan_.values, begin, end); }
+  void emit_plainly(Value* begin, Value* end) {
+    plan_.ends_apart ? emit_piece(plan_.values, {.lanes = 1, .masked = false, .begin = begin, .end = end})
+                     : emit_pieces(plan_.values, begin, end);
+  }
   void emit_pieces(const std::vector<Expr>& values, Value* begin, Value* end) {
     for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) emit_piece(values, piece);
   }
