@@ -18,13 +18,16 @@ constexpr double kSlowest = 6;  // times the plain sum
 /// A kernel for one target, and the shortest of its runs.
 class Timed {
  public:
-  Timed(Kernel kernel, const std::string& target)
-      : kernel_(std::move(kernel)), code_(kernel_, target), operands_(random_operands(kernel_, {})) {
+  Timed(Kernel kernel, const std::string& target, SymbolValues symbols = {})
+      : kernel_(std::move(kernel)),
+        code_(kernel_, target),
+        symbols_(std::move(symbols)),
+        operands_(random_operands(kernel_, symbols_)) {
     for (Tensor& t : operands_) buffers_.push_back(t.mutable_data());
   }
   void run() {
     const auto begin = std::chrono::steady_clock::now();
-    EXPECT_EQ(code_.call(buffers_, {}, 0, code_.tasks({})), 0);
+    EXPECT_EQ(code_.call(buffers_, symbols_, 0, code_.tasks(symbols_)), 0);
     seconds_ = std::min(seconds_, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   }
   double seconds() const { return seconds_; }
@@ -32,6 +35,7 @@ class Timed {
  private:
   Kernel kernel_;
   RunnableKernel code_;
+  SymbolValues symbols_;
   std::vector<Tensor> operands_;
   std::vector<void*> buffers_;
   double seconds_ = 1e9;
@@ -51,12 +55,12 @@ Kernel plain_sum(int64_t loads, int64_t elements) {
 }
 
 /// Other processes take caches and cores for a while: both run by turns, for longer where the first turns do not tell.
-void expect_near_plain_sum(const Kernel& kernel, int64_t loads) {
+void expect_near_plain_sum(const Kernel& kernel, int64_t loads, const SymbolValues& symbols = {}) {
   const Shape& shape = kernel.operands.back().shape;
   int64_t elements = 1;
-  for (const Dim& d : shape) elements *= d.constant();
+  for (const Dim& d : shape) elements *= d.evaluate(symbols);
   for (const std::string& target : runnable_targets()) {
-    Timed measured(kernel, target), plain(plain_sum(loads, elements), target);
+    Timed measured(kernel, target, symbols), plain(plain_sum(loads, elements), target);
     const auto near = [&] { return measured.seconds() < kSlowest * plain.seconds(); };
     for (int turn = 0; turn < 60 || (turn < 3000 && !near()); ++turn) {
       measured.run();
@@ -166,6 +170,30 @@ TEST(FormerCliffs, ShortRows) {
                              [&](const std::vector<Expr>& i) { return load(0, DType::f32, {i[0], i[1]}); });
   kernel.operands[1].shape = {rows, 8};
   expect_near_plain_sum(kernel, 1);
+}
+
+/// Maxima of bytes in rows that turn out to be all border: an element costs its loads, not as many as there are lanes.
+TEST(FormerCliffs, OpenRowsWithoutAMiddle) {
+  constexpr int64_t rows = 512, taps = 5, lanes = 16;
+  const Dim width = Dim::symbol("w");
+  const Axis tap{10, taps};
+  expect_near_plain_sum(map_kernel("bytes", {{DType::i8, {rows, width}}, {DType::i8, {rows, width}}},
+                                   [&](const std::vector<Expr>& i) {
+                                     const Expr from = i[1] + axis_ref(tap) - index(2);
+                                     return reduce(ReduceOp::max, {tap},
+                                                   load(0, DType::i8, {i[0], clamped(from, width)}));
+                                   }),
+                        taps * lanes, {{"w", 3}});
+}
+
+/// Pairs of bytes in rows of six: a register takes a row, and does not gather from as many rows as it has lanes.
+TEST(FormerCliffs, ShortRowsOfBytes) {
+  const Kernel kernel = map_kernel("pairs", {{DType::i8, {2048, 6}}, {DType::i8, {2048, 6, 2}}},
+                                   [&](const std::vector<Expr>& i) { return load(0, DType::i8, {i[0], i[1]}); });
+  for (const std::string& target : runnable_targets()) {
+    const std::string note = RunnableKernel(kernel, target).info().note;
+    EXPECT_EQ(note.find("store 2048 by"), std::string::npos) << target << ": " << note;
+  }
 }
 
 /// Elements of many planes at places that data names.

@@ -15,7 +15,8 @@ namespace gcg::cpu {
 
 namespace {
 
-constexpr double kFewLanes = 4;  // of an open extent, as a batch, a quarter of the lanes may be in use
+constexpr double kGathered = 16;  // lanes at most; more, of narrow types, are loaded and stored one by one
+constexpr double kFewLanes = 4;   // of an open extent, as a batch, a quarter of the lanes may be in use
 
 /// A number made of extents, as the count that a mean divides by: the same in all lanes, so computed once and not in a
 /// vector of the extents' width.
@@ -95,6 +96,7 @@ bool reads_own_array(const std::vector<Operand>& operands, const std::vector<Exp
 
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store) {
+  const double apart = std::max(1.0, lanes / kGathered);
   double cost = 0.5;
   bool scatters = false;
   std::set<std::string> known;  // loads at affine places: rewriting indices copies those inside
@@ -111,7 +113,7 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
     else if (!store && !stride && reads_own_array(operands, index))
       cost += 5;
     else
-      scatters |= store, cost += store ? 16 : 10;
+      scatters |= store, cost += (store ? 16 : 10) * apart;
   });
   if (!axis.extent.is_constant()) return scatters ? kFewLanes * cost : cost;
   const double extent = std::max<double>(1, static_cast<double>(axis.extent.constant()));
