@@ -163,6 +163,10 @@ TEST_P(ConvBytes, DilationAndDepth) {
   ConvCase c = conv_case(16, 9, 16, 3, 1, 2);
   c.dilation_h = c.dilation_w = 2;
   check(c);
+  c = conv_case(24, 5, 40, 3, 1, 6);
+  c.dilation_h = c.dilation_w = 6;
+  c.symbolic_height = c.symbolic_width = true;
+  check(c);
   c = conv_case(16, 5, 16, 3, 1, 1);
   c.depth = 4, c.kernel_d = 3, c.pad_front = c.pad_back = 1;
   check(c);

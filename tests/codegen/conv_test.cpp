@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tests/codegen/conv_harness.h"
 
@@ -124,6 +125,20 @@ TEST_P(Conv, dilation) {
     c.out_channels = c.in_channels;
     check(c);
   }
+}
+
+/// Open maps beside which taps are far apart: all pixels lack the same ones, in one direction, in none.
+TEST_P(Conv, atrous_maps) {
+  const auto check_map = [](int64_t channels, int64_t height, int64_t width, int64_t dilation) {
+    ConvCase c = conv_case(channels, height, 48, 3, 1, dilation);
+    c.width = width, c.batch = 2, c.dilation_h = c.dilation_w = dilation;
+    c.symbolic_batch = c.symbolic_height = c.symbolic_width = true;
+    check(c);
+  };
+  for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 3}, {4, 4}, {3, 17}, {9, 2}, {15, 16}})
+    check_map(24, height, width, 4);
+  for (const auto& [height, width] : {std::pair<int64_t, int64_t>{7, 6}, {3, 17}})
+    check_map(960, height, width, 7);  // the panel is read in passes
 }
 
 TEST_P(Conv, uneven_pads) {

@@ -46,7 +46,9 @@ class ConvEmitter : IndexArithmetic {
                    : plan_.widens()                   ? ", widened once"
                                                       : "",
                    !conv_.bytes && weights_ != DType::f32 ? concat(", weights of ", name_of(weights_)) : "",
-                   plan_.flat ? ", flat" : "",
+                   plan_.flat            ? ", flat"
+                   : plan_.may_turn_flat ? ", flat where taps are alike"
+                                         : "",
                    !plan_.places_together       ? ", weights outer"
                    : plan_.places_together == 1 ? ", rows outer"
                                                 : concat(", weights over ", *plan_.places_together, " tasks"),
@@ -146,6 +148,44 @@ class ConvEmitter : IndexArithmetic {
   };
 
   void emit_rows(const Task& task) {
+    if (!plan_.may_turn_flat) return emit_rows_of_map(task);
+    const auto last = [&](const Dim& extent) { return sub(f_.dim(extent), f_.i64(1)); };
+    const ValueRange kh = kernel_rows(f_.i64(0)), kw = symbolic_row_.columns_of(f_.i64(0));
+    Value* alike = f_.ir().CreateAnd(same(kh, kernel_rows(last(plan_.rows))),
+                                     same(kw, symbolic_row_.columns_of(last(plan_.row_pixels))));
+    f_.if_else(
+        alike, [&] { return emit_flat(task, kh, kw), FunctionBuilder::Values{}; },
+        [&] { return emit_rows_of_map(task), FunctionBuilder::Values{}; });
+  }
+
+  Value* same(const ValueRange& a, const ValueRange& b) {
+    return f_.ir().CreateAnd(f_.ir().CreateICmpEQ(a.begin, b.begin), f_.ir().CreateICmpEQ(a.end, b.end));
+  }
+
+  /// The task's part of a map that is one row, where all pixels have these taps.
+  void emit_flat(const Task& task, const ValueRange& kh, const ValueRange& kw) {
+    Value *width = f_.dim(plan_.row_pixels), *pixels = f_.ir().CreateMul(f_.dim(plan_.rows), width);
+    ValueRange run{f_.ir().CreateMul(task.rows.begin, width), f_.ir().CreateMul(task.rows.end, width)};
+    if (plan_.tiles_per_task > 0) {  // a row's tasks are as many as its tiles, so all rows' are enough
+      Value* row_tiles = mul(f_.dim(plan_.tile_blocks), plan_.tiles_per_task);
+      Value* first_tile = add(f_.ir().CreateMul(task.rows.begin, row_tiles), task.tiles.begin);
+      run.begin = mul(first_tile, plan_.tile_pixels);
+      run.end = min(add(run.begin, f_.i64(plan_.tiles_per_task * plan_.tile_pixels)), pixels);
+    }
+    RowPlace at{f_.i64(0), f_.i64(0), {}, {}};
+    at.place.kh = kh;
+    at.place.input = word_address(f_, layout_, task.input, mul(layout_.row, -conv_.pad_top));
+    at.place.kd = task.kd;
+    at.place.weights = task.weights;
+    symbolic_row_.emit_alike(run.begin, run.end, task.vectors, kw,
+                             [&](const TileAxis& columns, Value* pixel, const ClippedColumns& clipped) {
+                               RowPlace here = at;
+                               here.place.kw = clipped.kw;
+                               emit_tile(task, columns, here, pixel);
+                             });
+  }
+
+  void emit_rows_of_map(const Task& task) {
     if (plan_.row_tiles.empty()) {
       f_.for_loop(task.rows.begin, task.rows.end, f_.i64(1), [&](Value* row) {
         RowPlace at{row, row, {}, {}};

@@ -207,6 +207,15 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
   if (small_map) plan_prefetch(k, plan, std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles)));
 }
 
+/// Does it keep the size of the map, with taps that far apart that on small maps the same ones may fall outside for all
+/// pixels?
+bool is_atrous(const ConvKernel& k) {
+  constexpr int64_t far = 4;  // of a dilation
+  const bool one_to_one =
+      k.stride_h == 1 && k.stride_w == 1 && k.in_height == k.out_height && k.in_width == k.out_width;
+  return one_to_one && k.dilation_h >= far && k.dilation_w >= far && k.kernel_h > 1 && k.kernel_w > 1;
+}
+
 /// Cuts the map into tiles as far as its extents are known.
 void plan_tiles(const ConvKernel& k, ConvPlan& plan) {
   plan.row_steps = plan.rows;
@@ -351,6 +360,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;
   plan_tiles(k, plan);
+  plan.may_turn_flat = flat_allowed && plan.symbolic_row() && !plan.flat && !by_lane && !k.input_plain && is_atrous(k);
   plan_passes(k, target, plan);
   plan_order(k, plan);
   plan_tasks(k, plan);

@@ -55,6 +55,8 @@ struct ConvPlan {
   int64_t lanes = 0;                             // f32 lanes of a vector
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;
+  /// A map whose size only a run knows, and taps so far apart that all pixels may lack the same: then it is one row.
+  bool may_turn_flat = false;
   Dim rows, row_pixels;      // of the output, per plane
   int64_t group_blocks = 1;  // channel blocks (of 16) per full group of output channels
   int64_t groups = 1;

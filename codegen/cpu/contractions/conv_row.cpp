@@ -36,6 +36,15 @@ void ConvRow::emit(Value* begin, Value* end, int64_t vectors, const EmitTile& ti
   if (right_border_) right_tile(right_begin, end, tile);
 }
 
+void ConvRow::emit_alike(Value* begin, Value* end, int64_t vectors, const ValueRange& kw, const EmitTile& tile) {
+  cover(begin, end, cover_of(plan_.tile_pixels, vectors),
+        [&](Value* pixel, int64_t pixels) { tile({pixels, {}}, pixel, {kw, nullptr}); });
+}
+
+ValueRange ConvRow::columns_of(Value* pixel) {
+  return kernel_range(pixel, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w, f_.dim(conv_.in_width));
+}
+
 /// Sizes of the tiles that a row may have at its borders, largest first: halves, and three quarters, since a row that
 /// is shorter than a tile is done in half the time if one tile holds it.
 std::vector<int64_t> ConvRow::border_tiles() const {
@@ -132,10 +141,7 @@ Value* ConvRow::clipped_pixels(Value* begin, Value* end, int64_t vectors, const 
 }
 
 void ConvRow::clipped_tile(Value* pixel, int64_t pixels, const EmitTile& emit) {
-  const auto columns = [&](Value* p) {
-    return kernel_range(p, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w, f_.dim(conv_.in_width));
-  };
-  const ValueRange first = columns(pixel), last = columns(add(pixel, f_.i64(pixels - 1)));
+  const ValueRange first = columns_of(pixel), last = columns_of(add(pixel, f_.i64(pixels - 1)));
   const auto tile = [&](bool alike) {
     ClippedColumns clipped;
     clipped.kw = {last.begin, first.end};

@@ -28,6 +28,10 @@ class ConvRow : IndexArithmetic {
 
   /// `vectors`: of output channels.
   void emit(llvm::Value* begin, llvm::Value* end, int64_t vectors, const EmitTile& tile);
+  /// Pixels [begin, end) that all have the taps `kw` of a kernel row.
+  void emit_alike(llvm::Value* begin, llvm::Value* end, int64_t vectors, const ValueRange& kw, const EmitTile& tile);
+  /// Taps of a kernel row inside the map for column `pixel`.
+  ValueRange columns_of(llvm::Value* pixel);
 
  private:
   std::optional<int64_t> find_right_border() const;
