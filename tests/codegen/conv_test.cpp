@@ -129,7 +129,7 @@ TEST_P(Conv, dilation) {
 
 /// Open maps beside which taps are far apart: all pixels lack the same ones, in one direction, in none.
 TEST_P(Conv, atrous_maps) {
-  const auto check_map = [](int64_t channels, int64_t height, int64_t width, int64_t dilation) {
+  const auto check_map = [this](int64_t channels, int64_t height, int64_t width, int64_t dilation) {
     ConvCase c = conv_case(channels, height, 48, 3, 1, dilation);
     c.width = width, c.batch = 2, c.dilation_h = c.dilation_w = dilation;
     c.symbolic_batch = c.symbolic_height = c.symbolic_width = true;
