@@ -109,6 +109,57 @@ TEST(VectorMath, InverseAngles) {
   expect_accuracy(UnaryOp::atan, 2.0, [](double x) { return std::atan(x); });
 }
 
+/// Bases and exponents of every size, whose powers are mostly floats.
+TEST(VectorMath, Pow) {
+  const Operand floats{DType::f32, {kBatch}};
+  const Kernel kernel = map_kernel("pow", {floats, floats, floats}, [](const auto& i) {
+    return binary(BinaryOp::pow, load(0, DType::f32, i), load(1, DType::f32, i));
+  });
+  for (const std::string& target : runnable_targets()) {
+    const RunnableKernel code(kernel, target);
+    std::vector<float> x(kBatch), y(kBatch), z(kBatch);
+    uint32_t random = 1;
+    const auto next = [&] { return random = random * 1664525 + 1013904223; };
+    Worst worst;
+    for (int batch = 0; batch < 16; ++batch) {
+      for (size_t i = 0; i < x.size(); ++i) {
+        x[i] = std::bit_cast<float>(batch % 2 == 0 ? next() >> 1 : 0x3f000000 + (next() >> 7));  // any, or near 1
+        const double most = 150 / std::max(1e-4, std::abs(std::log2(static_cast<double>(x[i]))));
+        y[i] = static_cast<float>(most * (static_cast<double>(next()) * 0x1p-31 - 1));
+      }
+      code.call({x.data(), y.data(), z.data()}, {}, 0, code.tasks({}));
+      for (size_t i = 0; i < x.size(); ++i) {
+        const double error = ulps(z[i], std::pow(static_cast<double>(x[i]), static_cast<double>(y[i])));
+        if (error > worst.error) worst = {error, x[i], y[i]};
+      }
+    }
+    std::cout << target << ": largest error " << worst.error << " ulp at " << worst.at << "^" << worst.value << "\n";
+    EXPECT_LE(worst.error, 0.6) << target << ": " << worst.at << "^" << worst.value;
+  }
+}
+
+TEST(VectorMath, SpecialPowers) {
+  const std::vector<float> values{0.0F,        -0.0F,       1.0F,     -1.0F,     0.5F,   -0.5F, 2.0F,   -2.0F,
+                                  3.0F,        -3.0F,       2.5F,     -2.5F,     1e-40F, 1e30F, -1e30F, 8388609.0F,
+                                  16777217.0F, -8388609.0F, INFINITY, -INFINITY, NAN,    0.1F};
+  const auto count = static_cast<int64_t>(values.size());
+  const Kernel kernel = map_kernel(
+      "powers", {{DType::f32, {count}}, {DType::f32, {count}}, {DType::f32, {count, count}}},
+      [](const auto& i) { return binary(BinaryOp::pow, load(0, DType::f32, {i[0]}), load(1, DType::f32, {i[1]})); });
+  for (const std::string& target : runnable_targets()) {
+    const Tensor v = Tensor::from(DType::f32, {count}, values);
+    std::vector<Tensor> operands{v, v, Tensor(DType::f32, {count, count})};
+    RunnableKernel(kernel, target).run(operands, {}, false);
+    for (size_t i = 0; i < values.size(); ++i)
+      for (size_t j = 0; j < values.size(); ++j) {
+        const double exact = std::pow(static_cast<double>(values[i]), static_cast<double>(values[j]));
+        const float got = operands[2].as<float>()[i * values.size() + j];
+        EXPECT_LE(ulps(got, exact), 1.0) << target << ": " << values[i] << "^" << values[j] << " is " << got;
+        if (!std::isnan(exact)) EXPECT_EQ(std::signbit(got), std::signbit(exact)) << values[i] << "^" << values[j];
+      }
+  }
+}
+
 TEST(VectorMath, SpecialValues) {
   const std::vector<float> x{INFINITY,      -INFINITY,      NAN,       0.0f,    -0.0f, 1e-45f,
                              3.4028235e38f, -3.4028235e38f, 88.72284f, -103.97f};

@@ -170,8 +170,8 @@ Value* float_binary(FunctionBuilder& f, BinaryOp op, DType dtype, Value* a, Valu
     case BinaryOp::fmod:
       return call_import(f, import_of(op, dtype), {a, b});
     case BinaryOp::pow: {
-      Value* simple = simple_power(f, a, b);
-      return simple != nullptr ? simple : call_import(f, import_of(op, dtype), {a, b});
+      if (Value* simple = simple_power(f, a, b)) return simple;
+      return dtype == DType::f32 ? emit_pow(f, a, b) : call_import(f, import_of(op, dtype), {a, b});
     }
     case BinaryOp::max:
       return float_extremum(f, true, a, b);

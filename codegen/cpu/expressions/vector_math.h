@@ -23,6 +23,8 @@ llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x
 llvm::Value* emit_atan(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_asin(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_acos(FunctionBuilder& f, llvm::Value* x);
+/// x^y as C's pow: of negative numbers, zeros, infinities and NaN, too. (vector_power.cpp)
+llvm::Value* emit_pow(FunctionBuilder& f, llvm::Value* x, llvm::Value* y);
 /// a * b + c with one rounding.
 llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* c);
 

@@ -69,7 +69,7 @@ std::string import_of(UnaryOp op, DType dtype) {
 std::string import_of(BinaryOp op, DType dtype) {
   if (!is_float(dtype)) return "";
   const std::string suffix = dtype == DType::f64 ? "" : "f";
-  if (op == BinaryOp::pow) return "pow" + suffix;
+  if (op == BinaryOp::pow) return dtype == DType::f64 ? "pow" : "";
   // Integer-like modulo of floats rounds the quotient down; both come from the C remainder.
   if (op == BinaryOp::fmod || op == BinaryOp::mod) return "fmod" + suffix;
   return "";
