@@ -66,14 +66,11 @@ constexpr auto kSub = [](auto a, auto b) {
 };
 constexpr auto kMul = [](auto a, auto b) { return wrapping_mul(a, b); };
 constexpr auto kDiv = [](auto a, auto b) -> decltype(a) {
-  if constexpr (kFloating<decltype(a)>)
-    return a / b;
-  else if (b == 0)
-    return 0;
-  else if (b == decltype(b)(-1) && std::is_signed_v<decltype(b)>)
-    return wrapping_mul(a, b);
-  else
-    return a / b;
+  if constexpr (!kFloating<decltype(a)>) {
+    if (b == 0) return 0;
+    if (b == decltype(b)(-1) && std::is_signed_v<decltype(b)>) return wrapping_mul(a, b);
+  }
+  return a / b;
 };
 constexpr auto kMax = [](auto a, auto b) { return a != a || a > b ? a : b; };
 constexpr auto kMin = [](auto a, auto b) { return a != a || a < b ? a : b; };

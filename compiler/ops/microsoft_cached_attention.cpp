@@ -32,7 +32,7 @@ Results expand_rotary_embedding(Expansion& x) {
   if (packed && heads == 0) heads = x.extent(kX, 2) / (2 * x.extent(kCosines, 1));
   const ValueId split = packed ? heads_first(x, x.input(kX), heads) : x.input(kX);
   ValueId places = x.cast(x.input(kPlaces), DType::i64);
-  if (x.rank(kPlaces) == 1 || x.shape(kPlaces).size() == 0) {  // the first one's: B rows of it and those that follow
+  if (x.rank(kPlaces) == 1 || x.shape(kPlaces).empty()) {  // the first one's: B rows of it and those that follow
     const ValueId rows =
         x.node("ConstantOfShape", {x.node("Shape", {x.input(kX)}, {{"start", int64_t{0}}, {"end", int64_t{1}}})},
                {{"value", TensorRef(std::make_shared<Tensor>(Tensor::vector_i64({0})))}});

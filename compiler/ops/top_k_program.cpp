@@ -295,7 +295,7 @@ class Selection {
     return from;
   }
   static Expr digit(const Expr& k, int d) {
-    const Expr shifted = binary(BinaryOp::shift_right, k, constant_int(k->dtype, 8 * d));
+    const Expr shifted = binary(BinaryOp::shift_right, k, constant_int(k->dtype, int64_t{8} * d));
     return cast(DType::i64, binary(BinaryOp::bit_and, shifted, constant_int(k->dtype, kDigits - 1)));
   }
   /// One pass: to the places that `counts` says for digit d.

@@ -81,7 +81,7 @@ Kernel product(const Dim& m, const Dim& n, const Dim& k, bool packed, bool trans
 }
 
 /// Checks all multiplying loops of the kernel; `sums` are the FMAs of one turn in each of them, in any order.
-void expect_register_loops(const Kernel& kernel, const std::string& target, std::multiset<int> sums) {
+void expect_register_loops(const Kernel& kernel, const std::string& target, const std::multiset<int>& sums) {
   const Lines lines = assembly(kernel, target);
   std::multiset<int> found;
   for (const LoopRange& loop : multiplying_loops(lines)) {

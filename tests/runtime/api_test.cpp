@@ -127,7 +127,7 @@ TEST_F(Api, OutputBuffersAreChecked) {
 
 TEST(ApiLoad, OptionsAreChecked) {
   test::ArtifactBuilder b = test::add_and_double();
-  const auto load_with = [&](LoadOptions options) { return test::load_model(b, options); };
+  const auto load_with = [&](const LoadOptions& options) { return test::load_model(b, options); };
   expect_error(load_with({.device = "tpu"}), ErrorCode::unsupported,
                "this runtime has no device 'tpu', only 'cpu', 'cpu:0-1' (these cores), 'cuda' and 'cuda:1'");
   const std::string only_cpu = "the model has no code for GPUs, only for " + b.content.manifest.targets[0]->name;

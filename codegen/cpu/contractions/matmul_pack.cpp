@@ -66,7 +66,7 @@ class PanelPacker {
     f_.for_loop(f_.i64(0), k_, f_.i64(1), [&](llvm::Value* k) {
       llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, row_stride_), column);
       for (int v = 0; v < plan_.panel_vectors(); ++v) {
-        llvm::Value* place = f_.i64(v * plan_.lanes);
+        llvm::Value* place = f_.i64(int64_t{v} * plan_.lanes);
         store(f_.load(b_, DType::f32, f_.ir().CreateAdd(offset, place), plan_.lanes), k, place);
       }
     });
