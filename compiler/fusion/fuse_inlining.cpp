@@ -77,7 +77,30 @@ bool Fuser::reduction_fits(ValueId v, const FusionGroup& group, int id) {
   return false;
 }
 
+bool Fuser::is_read(ValueId v) const {
+  const Use& u = uses_[static_cast<size_t>(v.index)];
+  return u.must || !u.groups.empty();
+}
+
+/// What a node alone reads and operators that only move elements give: it will have no storage.
+std::vector<ValueId> Fuser::moved_inputs(const Node& n) const {
+  std::vector<ValueId> result;
+  if (n.op->reads() == Reads::window) return result;  // which would move each element again for every result
+  for (ValueId in : n.inputs) {
+    if (!reads(in)) continue;
+    const ValueId base = out_.view_of[static_cast<size_t>(in.index)];
+    const NodeId p = value(base).producer;
+    if (!p.valid() || !probe_.materialized[static_cast<size_t>(base.index)]) continue;
+    const Node& producer = node(p);
+    const bool moves = producer.op->kind == OpKind::movement && producer.op->lower != nullptr && !is_concat(producer);
+    if (moves && !is_interleave(producer) && !runs_program(producer) && !is_read(base)) result.push_back(base);
+  }
+  return result;
+}
+
 bool Fuser::saves_work(ValueId v, const FusionGroup& group) {
+  const std::vector<ValueId> moved = moved_inputs(node(value(v).producer));
+  for (ValueId in : moved) probe_.materialized[static_cast<size_t>(in.index)] = false;
   FusionGroup own;
   own.result = own.storage = v;
   const double apart = probed_work(group) + probed_work(own) + traits_.step_work;
@@ -85,6 +108,7 @@ bool Fuser::saves_work(ValueId v, const FusionGroup& group) {
   *stored = false;
   const double together = probed_work(group);
   *stored = true;
+  for (ValueId in : moved) probe_.materialized[static_cast<size_t>(in.index)] = true;
   return together <= apart;
 }
 

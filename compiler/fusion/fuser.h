@@ -111,8 +111,11 @@ class Fuser {
   /// A reduction joins a group if its result is computed once per row of the group, or element for element, and that
   /// costs no more than a kernel of its own.
   bool reduction_fits(ValueId v, const FusionGroup& group, int id);
+  /// Has a node that was decided already a use for it?
+  bool is_read(ValueId v) const;
+  std::vector<ValueId> moved_inputs(const Node& n) const;
   /// Is computing `v` where the group's kernel reads it less work than storing and loading it? What `v` reads counts as
-  /// stored, on both sides.
+  /// stored, on both sides, but for moved_inputs.
   bool saves_work(ValueId v, const FusionGroup& group);
   /// What a kernel for the group would do, as far as decisions have gone.
   double probed_work(const FusionGroup& group) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "compiler/kernel/access_analysis.h"
@@ -14,6 +15,9 @@ namespace gcg {
 namespace {
 
 constexpr double kUniform = 0.1, kContiguous = 1, kScattered = 10;  // an access, by how lanes move through memory
+constexpr double kTurned = 3;    // an access that jumps, where tiles of two axes are read along it and turned round
+constexpr int64_t kInterleaved = 4;  // loads that jump no further are contiguous loads and shuffles
+constexpr int64_t kTileSide = 8;
 constexpr double kRowStart = 8;  // a stage's loop and what closes it, per point outside
 constexpr int kNoAxis = -1;
 
@@ -34,8 +38,9 @@ double points(const std::vector<Axis>& axes) {
 /// of them and counts nothing.
 class StageWork {
  public:
-  StageWork(const std::vector<Operand>& operands, const Stage& stage, const std::vector<Axis>& loops, int lane)
-      : operands_(operands), lane_(lane) {
+  StageWork(const std::vector<Operand>& operands, const Stage& stage, const std::vector<Axis>& loops, int lane,
+            double scattered)
+      : operands_(operands), lane_(lane), scattered_(scattered) {
     for (const Axis& a : loops) inside_.insert(a.id);
     inside_.insert(lane);
     visit(stage.value, [&](const ExprNode& n) {
@@ -52,7 +57,7 @@ class StageWork {
         sum += points(e->reduce_axes) * (1 + evaluation(e->args[0]));
         return;
       }
-      sum += e->kind == ExprKind::load ? access(e->operand, e->args) : operation(*e);
+      sum += e->kind == ExprKind::load ? access(e->operand, e->args, false) : operation(*e);
       if (e->kind == ExprKind::load && std::none_of(e->args.begin(), e->args.end(), is_data)) return;
       for (const Expr& a : e->args) add(a);
     };
@@ -60,14 +65,21 @@ class StageWork {
     return sum;
   }
 
-  double access(int operand, const std::vector<Expr>& index) const {
-    const auto stride =
-        lane_ == kNoAxis ? Dim(0) : address_stride(operands_[static_cast<size_t>(operand)], index, lane_);
-    if (!stride) return kScattered;
-    return stride->is(0) ? kUniform : stride->is(1) ? kContiguous : kScattered;
+  double access(int operand, const std::vector<Expr>& index, bool store) const {
+    const auto stride = lane_ == kNoAxis ? Dim(0) : stride_in_tile(operand, index);
+    if (!stride) return scattered_;
+    if (!store && stride->is_constant() && stride->constant() > 1 && stride->constant() <= kInterleaved)
+      return static_cast<double>(stride->constant());
+    return stride->is(0) ? kUniform : stride->is(1) ? kContiguous : scattered_;
   }
 
  private:
+  /// Blocks of channels, which lanes go through whole, have divided the axis already.
+  std::optional<Dim> stride_in_tile(int operand, std::vector<Expr> index) const {
+    for (Expr& i : index) i = in_run(i, {.id = lane_}, kTileSide, gcg::index(0));
+    return address_stride(operands_[static_cast<size_t>(operand)], index, lane_);
+  }
+
   bool varies(const Expr& e) {
     if (const auto it = varies_.find(e.get()); it != varies_.end()) return it->second;
     bool result = e->kind == ExprKind::axis && inside_.count(e->axis) != 0;
@@ -77,13 +89,22 @@ class StageWork {
 
   const std::vector<Operand>& operands_;
   int lane_;
+  double scattered_;
   std::set<int> inside_;
   std::map<const ExprNode*, bool> varies_;
 };
 
-double point_work(const std::vector<Operand>& operands, const Stage& stage, const std::vector<Axis>& loops, int lane) {
-  StageWork work(operands, stage, loops, lane);
-  return 1 + work.evaluation(stage.value) + (stage.operand < 0 ? 0 : work.access(stage.operand, stage.index));
+double point_work(const std::vector<Operand>& operands, const Stage& stage, const std::vector<Axis>& loops, int lane,
+                  double scattered = kScattered) {
+  StageWork work(operands, stage, loops, lane, scattered);
+  return 1 + work.evaluation(stage.value) + (stage.operand < 0 ? 0 : work.access(stage.operand, stage.index, true));
+}
+
+/// Do machines turn tiles of a single store round, whose lanes are neighbours along `lane`?
+bool turns(const std::vector<Operand>& operands, const Stage& stage, const Axis& lane) {
+  const auto any = [](const Expr&) { return true; };
+  const auto is_long = [](const Axis& a) { return typical(a.extent) >= kTileSide; };
+  return find_tile(stage, lane, stage.axes, operands, kTileSide, any, is_long).has_value();
 }
 
 /// All stages of a point of the outer axes in turn, the lanes along an axis of each stage's own. The other axes of a
@@ -94,7 +115,10 @@ double row_work(const Kernel& kernel, const LoopKernel& loops) {
   for (const Stage& stage : loops.stages) {
     const std::vector<Axis> inside = alone ? std::vector<Axis>() : stage.axes;
     double least = stage.axes.empty() ? point_work(kernel.operands, stage, inside, kNoAxis) * kScattered : HUGE_VAL;
-    for (const Axis& a : stage.axes) least = std::min(least, point_work(kernel.operands, stage, inside, a.id));
+    for (const Axis& a : stage.axes) {
+      const double scattered = alone && turns(kernel.operands, stage, a) ? kTurned : kScattered;
+      least = std::min(least, point_work(kernel.operands, stage, inside, a.id, scattered));
+    }
     sum += points(loops.outer) * (points(stage.axes) * least + (alone ? 0 : kRowStart));
   }
   return sum;

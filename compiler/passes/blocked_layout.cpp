@@ -48,7 +48,8 @@ bool BlockedLayout::is_activation(ValueId id) const {
   if (!id.valid()) return false;
   const Value& v = value(id);
   const bool bytes = v.dtype == DType::u8 || v.dtype == DType::i8 || v.dtype == DType::i32;
-  return (v.dtype == DType::f32 || bytes) && v.shape && v.shape->size() >= 3 && v.shape->size() <= 5 &&
+  const bool held = v.dtype == DType::f32 || v.dtype == DType::boolean || bytes;
+  return held && v.shape && v.shape->size() >= 3 && v.shape->size() <= 5 &&
          (*v.shape)[1].is_constant() && (*v.shape)[1].constant() > 0;
 }
 

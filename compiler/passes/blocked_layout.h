@@ -23,7 +23,8 @@ class BlockedLayout {
   bool transforms_weights() const { return transforms_weights_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
 
-  /// A value of rank 3 to 5 whose channel count is known, of a type that regions hold: f32, bytes, and their sums.
+  /// A value of rank 3 to 5 whose channel count is known, of a type that regions hold: f32, bytes and their sums,
+  /// booleans.
   bool is_activation(ValueId id) const;
   /// Requires is_activation.
   int64_t channels(ValueId id) const { return (*value(id).shape)[1].constant(); }

@@ -103,6 +103,22 @@ TEST(BlockChannels, GatesStayBlocked) {
   EXPECT_EQ(conversions(after), 2);
 }
 
+TEST(BlockChannels, MasksStayBlocked) {
+  const Graph after = check(R"(graph g(%x: f32[2,16,5,4]) -> (%y) {
+    constant %w: f32[20,16,1,1] = random(1)
+    constant %v: f32[8,20,1,1] = random(2)
+    constant %limit: f32[] = {0.25}
+    %c = Conv(%x, %w)
+    %large = Greater(%c, %limit)
+    %spikes = Cast(%large) {to = 1}
+    %kept = Where(%large, %c, %limit)
+    %sum = Add(%kept, %spikes)
+    %y = Conv(%sum, %v)
+  })");
+  EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 2);
+  EXPECT_EQ(conversions(after), 2);  // the input and the output
+}
+
 TEST(BlockChannels, ReducesToVectors) {
   for (const char* channels : {"32", "20"}) {
     const Graph after = check(std::string(R"(graph g(%x: f32[n,16,4,4]) -> (%y) {
