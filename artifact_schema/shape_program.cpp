@@ -99,8 +99,10 @@ Status verify_program(ShapeProgram program, size_t symbols) {
   return {};
 }
 
-Status evaluate(ShapeProgram program, size_t symbols, Slots& slots) {
-  for (size_t i = 0; i < program.size(); ++i) {
+Status evaluate(ShapeProgram program, size_t symbols, Slots& slots, std::span<const uint32_t> only) {
+  const size_t count = only.empty() ? program.size() : only.size();
+  for (size_t n = 0; n < count; ++n) {
+    const size_t i = only.empty() ? n : only[n];
     const fb::Instruction& instruction = program[i];
     const uint32_t a = instruction.a(), b = instruction.b();
     const size_t slot = symbols + i;

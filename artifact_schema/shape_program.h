@@ -34,7 +34,8 @@ Status verify_program(ShapeProgram program, size_t symbols);
 
 /// Computes every slot whose operands are known, known ones anew. Requires a verified program and
 /// slots.size() == symbols + program.size(). Fails on overflow and division by zero, naming slot and values.
-Status evaluate(ShapeProgram program, size_t symbols, Slots& slots);
+/// `only`: these instructions, in their order; none: all.
+Status evaluate(ShapeProgram program, size_t symbols, Slots& slots, std::span<const uint32_t> only = {});
 
 /// Which slots have a value once the symbols marked in `known_symbols` have one.
 std::vector<uint8_t> reachable_slots(ShapeProgram program, std::span<const uint8_t> known_symbols);

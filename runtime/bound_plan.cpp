@@ -59,7 +59,7 @@ void BoundPlan::evaluate_early(uint64_t weight_bytes, const Site& site) {
   operands_.resize(plan.operands.size());
   params_.resize(plan.params.size());
   steps_.resize(plan.steps.size());
-  for (size_t i = 0; i < plan.late_buffers.size(); ++i) late_blocks_.emplace_back(site.memory);
+  for (size_t i = 0; !plan.late_buffers.empty() && i < extents_.size(); ++i) late_blocks_.emplace_back(site.memory);
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     steps_[i].operands = operands_.data() + plan.steps[i].first_operand;
     steps_[i].params = params_.data() + plan.steps[i].first_param;
@@ -224,7 +224,7 @@ void BoundPlan::forget_late() {
   for (const uint32_t index : plan_->late_buffers) addresses_[index] = nullptr, extents_[index] = {};
 }
 
-void BoundPlan::place_late_buffer(uint32_t index, Block& block, Outputs& outputs) {
+void BoundPlan::place_late_buffer(uint32_t index, Outputs& outputs) {
   const fb::Buffer& buffer = plan_->buffer(index);
   Status status = measure_buffer(*plan_->manifest, index, true, slots_, weight_bytes_, extents_);
   if (!status.ok()) fail_model(status.message);
@@ -240,8 +240,8 @@ void BoundPlan::place_late_buffer(uint32_t index, Block& block, Outputs& outputs
     addresses_[index] = outputs.place(buffer.index(), extent.bytes);
     return;
   }
-  block.reserve(static_cast<size_t>(extent.bytes));
-  addresses_[index] = block.data();
+  late_blocks_[index].reserve(static_cast<size_t>(extent.bytes));
+  addresses_[index] = late_blocks_[index].data();
 }
 
 void BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
@@ -250,14 +250,12 @@ void BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
   }
   slots_.set(symbol, value);
   entry_slots_.set(symbol, value);
-  Status status = evaluate(plan_->program, plan_->symbols, slots_);
+  Status status = evaluate(plan_->program, plan_->symbols, slots_, plan_->reach_of(symbol, Reach::instructions));
   if (status.ok()) status = evaluate(entry_->program, entry_->symbols.size(), entry_slots_);
   if (!status.ok()) fail(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
-  for (size_t i = 0; i < plan_->late_buffers.size(); ++i) {
-    place_late_buffer(plan_->late_buffers[i], late_blocks_[i], outputs);
-  }
+  for (const uint32_t index : plan_->reach_of(symbol, Reach::buffers)) place_late_buffer(index, outputs);
   check_callers_sizes();  // of outputs whose size was known before, but not their shape
-  for (const uint32_t index : plan_->late_steps) {
+  for (const uint32_t index : plan_->reach_of(symbol, Reach::steps)) {
     const PlanStep& step = plan_->steps[index];
     if (!all_known(step)) continue;
     for (uint32_t i = 0; i < step.operands; ++i) {

@@ -92,7 +92,7 @@ class BoundPlan {
   void check_callers_sizes() const;
   void check_output_size(size_t index, int64_t bytes) const;
   void bind_step(uint32_t index);
-  void place_late_buffer(uint32_t index, Block& block, Outputs& outputs);
+  void place_late_buffer(uint32_t index, Outputs& outputs);
   bool all_known(const PlanStep& step) const;
 
   const Entry* entry_ = nullptr;
@@ -107,7 +107,7 @@ class BoundPlan {
   std::vector<int64_t> params_;   // parallel to plan.params
   std::vector<BoundStep> steps_;  // parallel to plan.steps
   std::vector<Wait> waits_;
-  std::vector<Block> late_blocks_;  // parallel to plan.late_buffers
+  std::vector<Block> late_blocks_;  // per buffer; none where no buffer is late
   BaseAddresses linked_;
 };
 

@@ -5,15 +5,57 @@
 namespace gart {
 namespace {
 
-void find_late_buffers(Plan& plan) {
-  const uint32_t count = count_of(plan.manifest->buffers());
-  plan.early_buffer.resize(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    const fb::Buffer& buffer = plan.buffer(i);
-    const bool view = buffer.alias_of() >= 0;
-    plan.early_buffer[i] = plan.early_slot[buffer.size()] &&
-                           (!view || (plan.early_slot[buffer.alias_offset()] && plan.early_buffer[buffer.alias_of()]));
-    if (!plan.early_buffer[i]) plan.late_buffers.push_back(i);
+/// What has a value, a size and place, or all it needs while some symbols have no value.
+struct Known {
+  std::vector<uint8_t> slots, buffers, steps;
+
+  Known(const Plan& plan, std::span<const uint8_t> symbols)
+      : slots(reachable_slots(plan.program, symbols)),
+        buffers(count_of(plan.manifest->buffers())),
+        steps(plan.steps.size()) {
+    for (uint32_t i = 0; i < buffers.size(); ++i) {
+      const fb::Buffer& buffer = plan.buffer(i);
+      const bool view = buffer.alias_of() >= 0;
+      buffers[i] = slots[buffer.size()] && (!view || (slots[buffer.alias_offset()] && buffers[buffer.alias_of()]));
+    }
+    for (size_t i = 0; i < steps.size(); ++i) steps[i] = all_of(plan, plan.steps[i]);
+  }
+
+ private:
+  bool all_of(const Plan& plan, const PlanStep& step) const {
+    bool known = !is_work(step.kind) || slots[step.tasks_slot];
+    if (step.kind == fb::StepKind::launch) known = known && slots[step.scratch_slot];
+    for (uint32_t i = 0; i < step.operands; ++i) known = known && buffers[plan.operands[step.first_operand + i]];
+    for (uint32_t i = 0; i < step.params; ++i) known = known && slots[plan.params[step.first_param + i]];
+    return known;
+  }
+};
+
+void add_reach(Plan& plan, std::span<const uint8_t> known) {
+  for (uint32_t i = 0; i < known.size(); ++i) {
+    if (!known[i]) plan.reach.push_back(i);
+  }
+  plan.reach_end.push_back(static_cast<uint32_t>(plan.reach.size()));
+}
+
+/// `symbols`: which have values before the first step.
+void find_late(Plan& plan, std::vector<uint8_t> symbols) {
+  Known early(plan, symbols);
+  for (uint32_t i = 0; i < early.buffers.size(); ++i) {
+    if (!early.buffers[i]) plan.late_buffers.push_back(i);
+  }
+  for (size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].late = !early.steps[i];
+  plan.early_slot = std::move(early.slots);
+  plan.early_buffer = std::move(early.buffers);
+  std::fill(symbols.begin(), symbols.end(), 1);
+  plan.reach_end.push_back(0);
+  for (size_t i = 0; i < plan.symbols; ++i) {
+    symbols[i] = plan.early_slot[i];
+    const Known others(plan, symbols);
+    add_reach(plan, std::span(others.slots).subspan(plan.symbols));
+    add_reach(plan, others.buffers);
+    add_reach(plan, others.steps);
+    symbols[i] = 1;
   }
 }
 
@@ -31,14 +73,6 @@ void find_callers_buffers(Plan& plan) {
   }
 }
 
-bool depends_on_bind(const Plan& plan, const PlanStep& step) {
-  bool late = is_work(step.kind) && !plan.early_slot[step.tasks_slot];
-  if (step.kind == fb::StepKind::launch) late = late || !plan.early_slot[step.scratch_slot];
-  for (uint32_t i = 0; i < step.operands; ++i) late = late || !plan.early_buffer[plan.operands[step.first_operand + i]];
-  for (uint32_t i = 0; i < step.params; ++i) late = late || !plan.early_slot[plan.params[step.first_param + i]];
-  return late;
-}
-
 PlanStep make_step(Plan& plan, const fb::Step& manifest) {
   PlanStep step{
       .kind = manifest.kind(), .value = manifest.value(), .tasks_slot = manifest.tasks(), .manifest = &manifest};
@@ -52,7 +86,6 @@ PlanStep make_step(Plan& plan, const fb::Step& manifest) {
     step.kernel = plan.manifest->kernels()->Get(manifest.kernel());
     step.scratch_slot = step.kernel->scratch();
   }
-  step.late = depends_on_bind(plan, step);
   return step;
 }
 
@@ -84,7 +117,6 @@ void add_sequence(Plan& plan, const fb::Sequence& sequence, bool entry) {
     plan.steps.push_back(make_step(plan, *sequence.steps()->Get(i)));
     const int32_t call = sequence.steps()->Get(i)->fallback_for();
     if (call >= 0) plan.steps.back().call = begin + static_cast<uint32_t>(call);
-    if (plan.steps.back().late) plan.late_steps.push_back(static_cast<uint32_t>(plan.steps.size() - 1));
   }
   add_segments(plan, begin, entry);
   plan.sequence_begin.push_back(static_cast<uint32_t>(plan.steps.size()));
@@ -103,12 +135,11 @@ Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest) {
   plan.manifest = &manifest;
   plan.symbols = count_of(entry.symbols());
   plan.program = span_of(manifest.program());
-  plan.early_slot = reachable_slots(plan.program, carried_symbols(entry));
-  find_late_buffers(plan);
   plan.sequence_begin.push_back(0);
   plan.segment_begin.push_back(0);
   const uint32_t sequences = manifest.sequences()->size();
   for (uint32_t i = 0; i < sequences; ++i) add_sequence(plan, *manifest.sequences()->Get(i), i + 1 == sequences);
+  find_late(plan, carried_symbols(entry));
   find_callers_buffers(plan);
   return plan;
 }

@@ -7,6 +7,7 @@
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/spectrum.h"
+#include "compiler/passes/open_fourier.h"
 
 namespace gcg {
 namespace {
@@ -77,7 +78,7 @@ class FourierWriter {
     if (!form) return false;
     const Spectrum& s = form->spectrum;
     const auto factors = factors_of(s);
-    if (!factors && !fits(s)) return false;
+    if (!factors && !fits(s)) return write_open_dft(graph_, id_, *form);
     const auto rank = static_cast<int64_t>(value(0)->shape->size());
     Ints to_end(static_cast<size_t>(rank));
     std::iota(to_end.begin(), to_end.end(), 0);

@@ -8,7 +8,7 @@ namespace gcg {
 /// Requires: every value has a rank.
 /// Ensures: no STFT or DFT is left, in bodies neither, whose length and number of rows are numbers and whose matrix is
 /// of
-///   moderate size; the graph is inferred.
+///   moderate size; a DFT whose length only a run knows is in a branch for long lines; the graph is inferred.
 /// Before: constant folding (a constant window goes into the matrix), fusion.
 ///
 /// A line of n complex or real numbers, as a vector, times a constant matrix is its transform as a vector:

@@ -35,6 +35,7 @@
 #include "compiler/passes/lower_integers.h"
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/merge_quantization.h"
+#include "compiler/passes/multiply_by_vectors.h"
 #include "compiler/passes/narrow_storage.h"
 #include "compiler/passes/narrow_weights.h"
 #include "compiler/passes/pack_conv_weights.h"
@@ -136,6 +137,7 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
           kFoldConstants,  // what becomes of zero points, for block-channels
           kMergeProducts,
+          {"multiply-by-vectors", [](Graph& g, const Target*) { return multiply_by_vectors(g); }},
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
           block,
           {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},

@@ -68,8 +68,20 @@ TEST(ExpandFourier, TwoDimensionsAreTwoProducts) {
   EXPECT_EQ(op_counts(g).at("MatMul"), 2);
 }
 
+TEST(ExpandFourier, OpenLengthsAreProductsUpToABound) {
+  for (const char* form : {"inverse = 0", "onesided = 1", "inverse = 1"}) {
+    for (const char* shape : {"b,n,1", "b,n,2", "n,b,3,2"}) {
+      const std::string axis = shape[0] == 'n' ? ", _, %zero" : "";
+      const Graph g = check("%x: f32[" + std::string(shape) + "]", "DFT(%x" + axis + ") {" + form + "}");
+      EXPECT_EQ(op_counts(g).at("If"), 1);
+    }
+  }
+  const std::string text = "graph g(%x: f32[1,n,1]) -> (%y) { %y = DFT(%x) }";
+  check_rewrite(text, expand_fourier, true, {{"n", 1100}});
+}
+
 TEST(ExpandFourier, LeavesWhatIsTooLargeOrNotKnown) {
-  check("%x: f32[b,n,1]", "DFT(%x)", false);
+  check("%x: f32[b,n,1]", "DFT(%x) {inverse = 1, onesided = 1}", false);
   check("%x: f32[1,n,1]", "DFT(%x, %four)", false);
   check("%x: f32[1,5003,1]", "DFT(%x)", false);
   check("%x: f32[1,n,1], %w: f32[w]", "STFT(%x, %four, %w)", false);
