@@ -248,14 +248,17 @@ void BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
   if (value < 0 || value > kMaxExtent) {
     fail(ErrorCode::run_failed, "the extent '", entry_->symbols[symbol], "' would be ", value);
   }
+  if (!reach_) reach_ = std::make_unique<Reach[]>(plan_->symbols);
+  Reach& reach = reach_[symbol];
+  if (reach.parts.empty()) reach = reach_of(*plan_, symbol);
   slots_.set(symbol, value);
   entry_slots_.set(symbol, value);
-  Status status = evaluate(plan_->program, plan_->symbols, slots_, plan_->reach_of(symbol, Reach::instructions));
+  Status status = evaluate(plan_->program, plan_->symbols, slots_, reach.instructions());
   if (status.ok()) status = evaluate(entry_->program, entry_->symbols.size(), entry_slots_);
   if (!status.ok()) fail(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
-  for (const uint32_t index : plan_->reach_of(symbol, Reach::buffers)) place_late_buffer(index, outputs);
+  for (const uint32_t index : reach.buffers()) place_late_buffer(index, outputs);
   check_callers_sizes();  // of outputs whose size was known before, but not their shape
-  for (const uint32_t index : plan_->reach_of(symbol, Reach::steps)) {
+  for (const uint32_t index : reach.steps()) {
     const PlanStep& step = plan_->steps[index];
     if (!all_known(step)) continue;
     for (uint32_t i = 0; i < step.operands; ++i) {

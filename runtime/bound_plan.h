@@ -108,6 +108,7 @@ class BoundPlan {
   std::vector<BoundStep> steps_;  // parallel to plan.steps
   std::vector<Wait> waits_;
   std::vector<Block> late_blocks_;  // per buffer; none where no buffer is late
+  std::unique_ptr<Reach[]> reach_;  // per symbol, once it was bound: a loop may bind it at every turn
   BaseAddresses linked_;
 };
 

@@ -31,32 +31,21 @@ struct Known {
   }
 };
 
-void add_reach(Plan& plan, std::span<const uint8_t> known) {
+/// Returns how many there are now.
+uint32_t add_unknown(std::span<const uint8_t> known, std::vector<uint32_t>& to) {
   for (uint32_t i = 0; i < known.size(); ++i) {
-    if (!known[i]) plan.reach.push_back(i);
+    if (!known[i]) to.push_back(i);
   }
-  plan.reach_end.push_back(static_cast<uint32_t>(plan.reach.size()));
+  return static_cast<uint32_t>(to.size());
 }
 
 /// `symbols`: which have values before the first step.
-void find_late(Plan& plan, std::vector<uint8_t> symbols) {
+void find_late(Plan& plan, std::span<const uint8_t> symbols) {
   Known early(plan, symbols);
-  for (uint32_t i = 0; i < early.buffers.size(); ++i) {
-    if (!early.buffers[i]) plan.late_buffers.push_back(i);
-  }
+  add_unknown(early.buffers, plan.late_buffers);
   for (size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].late = !early.steps[i];
   plan.early_slot = std::move(early.slots);
   plan.early_buffer = std::move(early.buffers);
-  std::fill(symbols.begin(), symbols.end(), 1);
-  plan.reach_end.push_back(0);
-  for (size_t i = 0; i < plan.symbols; ++i) {
-    symbols[i] = plan.early_slot[i];
-    const Known others(plan, symbols);
-    add_reach(plan, std::span(others.slots).subspan(plan.symbols));
-    add_reach(plan, others.buffers);
-    add_reach(plan, others.steps);
-    symbols[i] = 1;
-  }
 }
 
 bool is_callers(const Plan& plan, uint32_t buffer) {
@@ -128,6 +117,17 @@ bool writes_operand(const PlanStep& step, uint32_t position) {
   if (step.kind != fb::StepKind::launch && step.kind != fb::StepKind::call) return position == 0;
   const auto writes = span_of(step.manifest->writes());
   return writes.empty() || std::find(writes.begin(), writes.end(), position) != writes.end();
+}
+
+Reach reach_of(const Plan& plan, uint32_t symbol) {
+  std::vector<uint8_t> symbols(plan.symbols, 1);
+  symbols[symbol] = 0;
+  const Known others(plan, symbols);
+  Reach reach;
+  reach.first_buffer = add_unknown(std::span(others.slots).subspan(plan.symbols), reach.parts);
+  reach.first_step = add_unknown(others.buffers, reach.parts);
+  add_unknown(others.steps, reach.parts);
+  return reach;
 }
 
 Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest) {

@@ -43,8 +43,17 @@ struct Segment {
 /// Does the step write its operand at this position? A launch that does not say may write all of them.
 bool writes_operand(const PlanStep& step, uint32_t position);
 
-/// What a symbol that is bound during the run takes part in.
-enum class Reach : uint8_t { instructions, buffers, steps };
+/// What a symbol that is bound during the run takes part in, in order.
+struct Reach {
+  std::vector<uint32_t> parts;                // instructions, then buffers, then steps
+  uint32_t first_buffer = 0, first_step = 0;  // in `parts`
+
+  std::span<const uint32_t> instructions() const { return {parts.data(), first_buffer}; }
+  std::span<const uint32_t> buffers() const {
+    return std::span(parts).subspan(first_buffer, first_step - first_buffer);
+  }
+  std::span<const uint32_t> steps() const { return std::span(parts).subspan(first_step); }
+};
 
 struct Plan {
   const fb::Plan* manifest = nullptr;
@@ -59,19 +68,12 @@ struct Plan {
   std::vector<uint8_t> early_slot;       // per slot: known before the first step
   std::vector<uint8_t> early_buffer;     // per buffer: size and place known before the first step
   std::vector<uint32_t> late_buffers;    // the others
-  std::vector<uint32_t> reach;           // see reach_of
-  std::vector<uint32_t> reach_end;       // per symbol and kind, after a zero
   std::vector<uint32_t> io_buffers;      // early buffers in the caller's memory: their addresses change between runs
   std::vector<uint32_t> io_operands;     // positions in `operands` that name one of them
 
   uint32_t entry_sequence() const { return static_cast<uint32_t>(sequence_begin.size()) - 2; }
   std::span<const Segment> sequence(uint32_t index) const {
     return std::span(segments).subspan(segment_begin[index], segment_begin[index + 1] - segment_begin[index]);
-  }
-  /// In order: a loop may bind a symbol at every turn, and a turn is not to look at the whole plan.
-  std::span<const uint32_t> reach_of(uint32_t symbol, Reach kind) const {
-    const uint32_t* const end = &reach_end[size_t{3} * symbol + size_t(kind)];
-    return std::span(reach).subspan(end[0], end[1] - end[0]);
   }
   const fb::Buffer& buffer(uint32_t index) const { return *manifest->buffers()->Get(index); }
   uint32_t base_of(uint32_t index) const {
@@ -82,5 +84,6 @@ struct Plan {
 
 /// Its launches have no functions yet. Requires a verified manifest.
 Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest);
+Reach reach_of(const Plan& plan, uint32_t symbol);
 
 }  // namespace gart
