@@ -147,7 +147,8 @@ TEST(ShapeChain, DataDependentExtents) {
 
 TEST(ShapeChain, ShapesOfDataKeepTheNumbersBesideIt) {
   Chain c;
-  const ValueId count = c.add("ReduceSum", {c.add("Gather", {c.add("NonZero", {c.x()}), c.scalar(0)})});
+  const ValueId sum = c.add("ReduceSum", {c.add("Gather", {c.add("NonZero", {c.x()}), c.scalar(0)})});
+  const ValueId count = c.add("Add", {sum, c.ints({1})});
   const ValueId filled = c.add("ConstantOfShape", {c.join({c.ints({3}), count, c.ints({16})})});
   EXPECT_EQ(c.shape(filled), "[3,filled_1,16]");
   const ValueId lines = c.add("Reshape", {filled, c.join({count, c.ints({48})})});
