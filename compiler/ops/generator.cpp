@@ -26,7 +26,10 @@ void infer_constant_of_shape(InferContext& ctx) {
     shape = *contents;
   } else {
     if (!ctx.shape(0)[0].is_constant()) ctx.fail("the number of dimensions of the shape is not known at compile time");
-    for (int64_t d = 0; d < ctx.shape(0)[0].constant(); ++d) shape.push_back(ctx.fresh_symbol("filled"));
+    for (const auto& known : ctx.known_contents(0)) {
+      const Dim symbol = ctx.fresh_symbol("filled");  // of every extent, so that each keeps its own when more are known
+      shape.push_back(known.value_or(symbol));
+    }
   }
   const bool small = shape.size() <= 1 && is_static(shape) && product(shape).constant() <= 1024;
   const int64_t count = small ? product(shape).constant() : 0;

@@ -27,6 +27,16 @@ void collect_symbols(const Graph& graph, std::set<std::string>& out) {
   }
 }
 
+std::optional<std::vector<Dim>> contents_of(const Value& v) {
+  if (v.shape && v.shape->size() > 1) return std::nullopt;
+  if (has_no_elements(v)) return std::vector<Dim>();
+  if (v.contents) return v.contents;
+  if (!v.constant || !is_whole(v.dtype) || v.constant->rank() > 1 || v.constant->elements() > kMaxContents)
+    return std::nullopt;
+  const std::vector<int64_t> ints = v.constant->to_ints();
+  return std::vector<Dim>(ints.begin(), ints.end());
+}
+
 }  // namespace
 
 const Value& InferContext::input(int i) const {
@@ -41,15 +51,24 @@ const Shape& InferContext::shape(int i) const {
 }
 
 std::optional<std::vector<Dim>> InferContext::contents(int i) const {
-  if (!has_input(i)) return std::nullopt;
-  const Value& v = input(i);
-  if (v.shape && v.shape->size() > 1) return std::nullopt;
-  if (has_no_elements(v)) return std::vector<Dim>();
-  if (v.contents) return v.contents;
-  if (!v.constant || !is_whole(v.dtype) || v.constant->rank() > 1 || v.constant->elements() > kMaxContents)
-    return std::nullopt;
-  const std::vector<int64_t> ints = v.constant->to_ints();
-  return std::vector<Dim>(ints.begin(), ints.end());
+  return has_input(i) ? contents_of(input(i)) : std::nullopt;
+}
+
+std::vector<std::optional<Dim>> InferContext::known_contents(int i) const {
+  if (const auto all = contents(i)) return {all->begin(), all->end()};
+  std::vector<std::optional<Dim>> known(static_cast<size_t>(shape(i)[0].constant()));
+  const NodeId producer = input(i).producer;
+  if (!producer.valid() || graph_->node(producer).op != &op("Concat")) return known;
+  size_t at = 0;
+  for (const ValueId part : graph_->node(producer).inputs) {
+    const Value& v = graph_->value(part);
+    if (!v.shape || v.shape->size() != 1 || !v.shape->front().is_constant()) return known;
+    const auto count = static_cast<size_t>(v.shape->front().constant());
+    if (const auto values = contents_of(v))
+      for (size_t k = 0; k < count; ++k) known[at + k] = (*values)[k];
+    at += count;
+  }
+  return known;
 }
 
 std::optional<std::vector<int64_t>> InferContext::int_contents(int i) const {

@@ -101,6 +101,9 @@ class InferContext {
   TensorRef constant(int i) const { return has_input(i) ? input(i).constant : nullptr; }
   /// Elements of an integer/bool input of rank 0 or 1, whether constant or symbolic; nullopt when data-dependent.
   std::optional<std::vector<Dim>> contents(int i) const;
+  /// The elements of a vector that are known where others are data: of a shape joined from numbers and extents of
+  /// results. Requires: its extent is a number.
+  std::vector<std::optional<Dim>> known_contents(int i) const;
   /// The same, but every element must be a known number.
   std::optional<std::vector<int64_t>> int_contents(int i) const;
 

@@ -95,7 +95,10 @@ void infer_reshape(InferContext& ctx) {
   if (!ctx.shape(1)[0].is_constant())
     ctx.fail("the number of dimensions of the new shape is not known at compile time");
   Shape out;
-  for (int64_t d = 0; d < ctx.shape(1)[0].constant(); ++d) out.push_back(ctx.fresh_symbol("reshaped"));
+  for (const auto& known : ctx.known_contents(1)) {
+    const Dim symbol = ctx.fresh_symbol("reshaped");  // of every extent, so that each keeps its own when more are known
+    out.push_back(known && known->lower_bound().value_or(0) > 0 ? *known : symbol);  // 0 and -1 stand for others
+  }
   ctx.require_equal(product(ctx.shape(0)), product(out), "elements before and after");
   set_view(ctx, std::move(out));
 }

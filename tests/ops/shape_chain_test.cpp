@@ -145,5 +145,18 @@ TEST(ShapeChain, DataDependentExtents) {
   c.check(first);
 }
 
+TEST(ShapeChain, ShapesOfDataKeepTheNumbersBesideIt) {
+  Chain c;
+  const ValueId sum = c.add("ReduceSum", {c.add("Gather", {c.add("NonZero", {c.x()}), c.scalar(0)})});
+  const ValueId count = c.add("Add", {sum, c.ints({1})});
+  const ValueId filled = c.add("ConstantOfShape", {c.join({c.ints({3}), count, c.ints({16})})});
+  EXPECT_EQ(c.shape(filled), "[3,filled_1,16]");
+  const ValueId lines = c.add("Reshape", {filled, c.join({count, c.ints({48})})});
+  EXPECT_EQ(c.shape(lines), "[reshaped,48]");
+  const ValueId open = c.add("Reshape", {filled, c.join({count, c.ints({-1})})});
+  EXPECT_EQ(c.shape(open), "[reshaped_2,reshaped_3]");
+  c.check(c.add("Identity", {lines}));
+}
+
 }  // namespace
 }  // namespace gcg::test
