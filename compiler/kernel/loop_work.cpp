@@ -15,7 +15,7 @@ namespace gcg {
 namespace {
 
 constexpr double kUniform = 0.1, kContiguous = 1, kScattered = 10;  // an access, by how lanes move through memory
-constexpr double kTurned = 3;    // an access that jumps, where tiles of two axes are read along it and turned round
+constexpr double kTurned = 3;        // an access that jumps, where tiles of two axes are read along it and turned round
 constexpr int64_t kInterleaved = 4;  // loads that jump no further are contiguous loads and shuffles
 constexpr int64_t kTileSide = 8;
 constexpr double kRowStart = 8;  // a stage's loop and what closes it, per point outside

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/kernel/packing.h"
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/kernel/winograd.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/op_support.h"
@@ -200,6 +201,37 @@ ValueId entries_at(BlockedLayout& layout, ValueId list, const Ints& positions) {
   return layout.add("Gather", "", name, {list, layout.add_ints(name + ".spatial", positions)}, {{"axis", int64_t{0}}});
 }
 
+/// Does the node go on in blocks, for sure or perhaps?
+bool stays_blocked(const Graph& graph, const Node& node, ValueId read);
+
+/// Will nothing that reads the value go on in blocks?
+bool leaves_region(const Graph& graph, ValueId v) {
+  const auto users = graph.users();
+  const std::vector<NodeId>& readers = users[static_cast<size_t>(v.index)];
+  return std::none_of(readers.begin(), readers.end(),
+                      [&](NodeId id) { return stays_blocked(graph, graph.node(id), v); });
+}
+
+bool stays_blocked(const Graph& graph, const Node& node, ValueId read) {
+  const std::string name = node.op->name;
+  if (std::string_view(node.op->domain) != "") return true;
+  if (node.op->kind == OpKind::pointwise) {  // of this value alone: as what reads it goes on
+    const auto is_other = [&](ValueId in) { return in.valid() && in != read && !graph.value(in).is_constant(); };
+    return std::any_of(node.inputs.begin(), node.inputs.end(), is_other) || node.outputs.size() != 1 ||
+           !leaves_region(graph, node.outputs[0]);
+  }
+  for (const char* other : {"ArgMax", "ArgMin", "Softmax", "LogSoftmax", "Transpose", "Reshape", "Flatten", "Squeeze"})
+    if (name == other) return false;
+  return true;
+}
+
+/// Is the result larger and read in plain order? The values before it are fewer to convert then, and only as many as
+/// there are channels.
+bool enlarges_at_the_end(const Graph& graph, ValueId x, ValueId y) {
+  const Shape &from = *graph.value(x).shape, &to = *graph.value(y).shape;
+  return typical(product(to)) > typical(product(from)) && leaves_region(graph, y);
+}
+
 /// Resizing rows and columns leaves the blocks alone. Only where it is known that batch and channels stay.
 bool block_resize(BlockedLayout& layout, const Node& node) {
   const ValueId x = node.inputs[0], y = node.outputs[0];
@@ -210,6 +242,7 @@ bool block_resize(BlockedLayout& layout, const Node& node) {
   const bool keeps_ratio = node.string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch";
   if (how == "tf_crop_and_resize" || keeps_ratio) return false;
   if (!(from_shape[0] == to_shape[0]) || !(from_shape[1] == to_shape[1])) return false;
+  if (enlarges_at_the_end(layout.graph(), x, y)) return false;
   Ints listed = node.ints_attribute("axes");
   if (listed.empty())
     for (int64_t d = 0; d < rank; ++d) listed.push_back(d);

@@ -49,8 +49,8 @@ bool BlockedLayout::is_activation(ValueId id) const {
   const Value& v = value(id);
   const bool bytes = v.dtype == DType::u8 || v.dtype == DType::i8 || v.dtype == DType::i32;
   const bool held = v.dtype == DType::f32 || v.dtype == DType::boolean || bytes;
-  return held && v.shape && v.shape->size() >= 3 && v.shape->size() <= 5 &&
-         (*v.shape)[1].is_constant() && (*v.shape)[1].constant() > 0;
+  return held && v.shape && v.shape->size() >= 3 && v.shape->size() <= 5 && (*v.shape)[1].is_constant() &&
+         (*v.shape)[1].constant() > 0;
 }
 
 ValueId BlockedLayout::add(const std::string& op_name, const std::string& domain, const std::string& name,

@@ -134,8 +134,8 @@ TEST(BlockChannels, ReducesToVectors) {
 }
 
 TEST(BlockChannels, ResizesPlanesInPlace) {
-  for (const char* resize : {"%y = Resize(%c, _, %scales)", "%y = Resize(%c, _, _, %sizes) {mode = \"linear\"}",
-                             "%y = Resize(%c, _, %two) {mode = \"linear\", axes = [-1,2]}"}) {
+  for (const char* resize : {"%r = Resize(%c, _, %scales)", "%r = Resize(%c, _, _, %sizes) {mode = \"linear\"}",
+                             "%r = Resize(%c, _, %two) {mode = \"linear\", axes = [-1,2]}"}) {
     const Graph after = check(std::string(R"(graph g(%x: f32[n,16,4,5]) -> (%y) {
       constant %w: f32[20,16,1,1] = random(1)
       constant %scales: f32[4] = {1, 1, 2, 1.5}
@@ -144,7 +144,7 @@ TEST(BlockChannels, ResizesPlanesInPlace) {
       %c = Conv(%x, %w)
       %batch = Shape(%x) {start = 0, end = 1}
       %sizes = Concat(%batch, %chw) {axis = 0}
-      )") + resize + "\n}",
+      )") + resize + "\n constant %v: f32[4,20,1,1] = random(2)\n %y = Conv(%r, %v)\n}",
                               true, {{"n", 3}});
     EXPECT_EQ(op_counts(after).at("Resize"), 1);
     EXPECT_EQ(conversions(after), 2);
@@ -161,6 +161,26 @@ TEST(BlockChannels, ResizesPlanesInPlace) {
   })",
                                      true, {{"n", 3}});
   EXPECT_EQ(along_channels.value(along_channels.outputs[0]).shape->size(), 4u);
+}
+
+TEST(BlockChannels, WhatIsEnlargedAtTheEndOfARegionIsPlain) {
+  const auto rank_after = [](const std::string& scale, const std::string& rest) {
+    const Graph after =
+        check("graph g(%x: f32[n,16,4,6]) -> (%y) {\n constant %w: f32[19,16,1,1] = random(1)\n" +
+                  std::string(" constant %v: f32[4,19,1,1] = random(2)\n constant %s: f32[4] = ") + scale +
+                  "\n %c = Conv(%x, %w)\n %r = Resize(%c, _, %s) {mode = \"linear\"}\n" + rest + "}",
+              true, {{"n", 2}});
+    for (NodeId id : after.order())
+      if (std::string_view(after.node(id).op->name) == "Resize")
+        return after.value(after.node(id).outputs[0]).shape->size();
+    return size_t{0};
+  };
+  const std::string enlarges = "{1, 1, 4, 4}";
+  EXPECT_EQ(rank_after(enlarges, " %y = Sigmoid(%r)\n"), 4u);
+  EXPECT_EQ(rank_after(enlarges, " %t = Relu(%r)\n %y = ArgMax(%t) {axis = 1}\n"), 4u);
+  EXPECT_EQ(rank_after("{1, 1, 0.5, 0.5}", " %y = Sigmoid(%r)\n"), 5u);
+  EXPECT_EQ(rank_after(enlarges, " %t = Relu(%r)\n %y = Conv(%t, %v)\n"), 5u);
+  EXPECT_EQ(rank_after(enlarges, " %t = Resize(%c, _, %s)\n %u = Add(%r, %t)\n %y = Conv(%u, %v)\n"), 5u);
 }
 
 TEST(BlockChannels, TakesOneDimensionalConvolutions) {
