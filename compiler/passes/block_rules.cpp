@@ -7,6 +7,7 @@
 #include "compiler/kernel/winograd.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/op_support.h"
+#include "compiler/ops/ops.h"
 #include "compiler/ops/sliding_window.h"
 
 namespace gcg {
@@ -213,16 +214,12 @@ bool leaves_region(const Graph& graph, ValueId v) {
 }
 
 bool stays_blocked(const Graph& graph, const Node& node, ValueId read) {
-  const std::string name = node.op->name;
-  if (std::string_view(node.op->domain) != "") return true;
-  if (node.op->kind == OpKind::pointwise) {  // of this value alone: as what reads it goes on
-    const auto is_other = [&](ValueId in) { return in.valid() && in != read && !graph.value(in).is_constant(); };
-    return std::any_of(node.inputs.begin(), node.inputs.end(), is_other) || node.outputs.size() != 1 ||
-           !leaves_region(graph, node.outputs[0]);
-  }
-  for (const char* other : {"ArgMax", "ArgMin", "Softmax", "LogSoftmax", "Transpose", "Reshape", "Flatten", "Squeeze"})
-    if (name == other) return false;
-  return true;
+  if (node.op->kind != OpKind::pointwise)
+    return node.op->kind == OpKind::contraction || (node.op->keeps_channels() && node.op != &op_Transpose);
+  // Of this value alone: as what reads it goes on.
+  const auto is_other = [&](ValueId in) { return in.valid() && in != read && !graph.value(in).is_constant(); };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), is_other) || node.outputs.size() != 1 ||
+         !leaves_region(graph, node.outputs[0]);
 }
 
 /// Is the result larger and read in plain order? The values before it are fewer to convert then, and only as many as
