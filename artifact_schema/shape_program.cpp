@@ -63,7 +63,8 @@ struct Describer {
   /// Parenthesised if it binds weaker than `strength`: 0 comma, 1 sum, 2 product, 3 right operand of a product or less.
   std::string operator()(size_t slot, int strength) {
     if (slot < symbols.size()) {
-      if ((budget -= int(symbols[slot].size() / 32)) < 0) return "...";
+      budget -= int(symbols[slot].size() / 32);
+      if (budget < 0) return "...";
       return symbols[slot];
     }
     const fb::Instruction& instruction = program[slot - symbols.size()];

@@ -319,7 +319,7 @@ bool block_node(BlockedLayout& layout, NodeId id) {
   const std::string name = node.op->name;
   if (node.outputs.empty() || !node.outputs[0].valid()) return false;
   if (node.op == &op("Interleave", "gart")) return block_interleave(layout, node);
-  if (std::string_view(node.op->domain) != "") return false;
+  if (!std::string_view(node.op->domain).empty()) return false;
   if (name == "Conv" || name == "ConvInteger") return block_conv(layout, node);
   if (name == "MaxPool") return block_pool(layout, node, "BlockedMaxPool");
   if (name == "AveragePool") return block_pool(layout, node, "BlockedAveragePool");

@@ -14,7 +14,7 @@ namespace gcg {
 namespace {
 
 /// Of a larger constant the key holds samples: weights that differ mostly differ there, and are not read further.
-constexpr int64_t kWholeBytes = 64 * 1024;
+constexpr int64_t kWholeBytes = int64_t{64} * 1024;
 constexpr int64_t kSamples = 64, kSampleBytes = 8;
 
 using AttributeKey = std::map<std::string, Attribute>;  // tensors compare by address

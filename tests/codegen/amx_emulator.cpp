@@ -11,6 +11,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -64,7 +65,7 @@ void load_configuration(const uint8_t* memory) {
   for (int i = 0; i < kTiles; ++i) {
     Tile& t = tiles.tile[i];
     uint16_t bytes = 0;
-    std::memcpy(&bytes, memory + 16 + ptrdiff_t{2} * i, 2);
+    std::memcpy(&bytes, memory + 16 + std::ptrdiff_t{2} * i, 2);
     t.bytes = bytes, t.rows = memory[48 + i];
     if (t.bytes > kRowBytes || t.rows > kRows) refuse("#GP, a tile that is too large");
     if ((t.bytes == 0) != (t.rows == 0)) refuse("#GP, a tile of rows or columns alone");
@@ -78,7 +79,7 @@ void store_configuration(uint8_t* memory) {
   memory[0] = 1;
   for (int i = 0; i < kTiles; ++i) {
     const auto bytes = static_cast<uint16_t>(tiles.tile[i].bytes);
-    std::memcpy(memory + 16 + ptrdiff_t{2} * i, &bytes, 2);
+    std::memcpy(memory + 16 + std::ptrdiff_t{2} * i, &bytes, 2);
     memory[48 + i] = static_cast<uint8_t>(tiles.tile[i].rows);
   }
 }
@@ -117,7 +118,7 @@ void multiply_bytes(Tile& sums, const Tile& a, const Tile& b) {
       for (int k = 0; k < b.rows; ++k)
         for (int i = 0; i < 4; ++i)
           sum += static_cast<uint32_t>(int32_t{at<Left>(a, m, 4 * k + i)} * int32_t{at<Right>(b, k, 4 * n + i)});
-      std::memcpy(sums.data[m] + ptrdiff_t{4} * n, &sum, 4);
+      std::memcpy(sums.data[m] + std::ptrdiff_t{4} * n, &sum, 4);
     }
 }
 
@@ -140,7 +141,7 @@ __attribute__((target("fma"))) void multiply_pairs(Tile& sums, const Tile& a, co
       }
       const __m128 sum = _mm_add_ss(_mm_set_ss(at<float>(sums, m, n)), _mm_add_ss(even, odd));
       const float value = _mm_cvtss_f32(sum);
-      std::memcpy(sums.data[m] + ptrdiff_t{4} * n, &value, 4);
+      std::memcpy(sums.data[m] + std::ptrdiff_t{4} * n, &value, 4);
     }
   _mm_setcsr(before);
 }
@@ -182,7 +183,7 @@ void decode_memory(const ucontext_t& context, const uint8_t* code, int mod, bool
     base = general_register(context, rm | (b ? 8 : 0));
   }
   int64_t displacement = 0;
-  if (mod == 1) displacement = static_cast<int8_t>(code[i.bytes++]);
+  if (mod == 1) displacement = static_cast<int8_t>(code[i.bytes++]);  // NOLINT: its sign is what is wanted
   if (wide) {
     int32_t value = 0;
     std::memcpy(&value, code + i.bytes, 4);

@@ -140,7 +140,7 @@ Value* simple_power(FunctionBuilder& f, Value* x, Value* y) {
   if (number->isExactlyValue(-1.0)) return reciprocal(f, x);
   if (number->isExactlyValue(0.5)) {  // pow(-0, 0.5) = +0 and pow(-inf, 0.5) = inf, unlike sqrt
     Value* root = ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, ir.CreateFAdd(x, zero_like(x)));
-    return ir.CreateSelect(ir.CreateFCmpOEQ(x, f.constant_like(x, -INFINITY)), f.constant_like(x, INFINITY), root);
+    return ir.CreateSelect(ir.CreateFCmpOEQ(x, f.constant_like(x, -HUGE_VAL)), f.constant_like(x, HUGE_VAL), root);
   }
   return nullptr;
 }
