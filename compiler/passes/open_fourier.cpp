@@ -27,9 +27,8 @@ class OpenDftWriter {
     Node branch{.op = &op("If"), .name = b_.name()};
     branch.inputs = {b_.node("LessOrEqual", {extent, number(kMostRows)}), x(), matrix(n)};
     branch.captures = 2;
-    branch.bodies.push_back(std::make_unique<Graph>(sum()));
     branch.bodies.push_back(std::make_unique<Graph>(product()));
-    std::swap(branch.bodies[0], branch.bodies[1]);
+    branch.bodies.push_back(std::make_unique<Graph>(sum()));
     branch.outputs = {graph_.add_value(Value{.name = graph_.value(graph_.node(id_).outputs[0]).name})};
     const NodeId written = graph_.add_node(std::move(branch));
     b_.replace(graph_.node(id_).outputs[0], graph_.node(written).outputs[0]);
