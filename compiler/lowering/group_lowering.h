@@ -53,9 +53,9 @@ class GroupLowering {
   static Dim stride(const Affine& a, const Axis& axis);
   void matmul();
   /// Moves to the end of `axes` the longest of those that B does not depend on, of equally long ones that whose rows
-  /// lie closest together in A: it becomes m, the others the batch. A batch of single rows has none and gets one of
-  /// extent 1.
-  void put_rows_last(std::vector<Axis>& axes, const Affine& a, const Affine& b);
+  /// lie closest together in A: it becomes m, the others the batch. An open one, which may be short, is no match for
+  /// one of more than `enough` rows. A batch of single rows has none and gets one of extent 1.
+  void put_rows_last(std::vector<Axis>& axes, const Affine& a, const Affine& b, double enough);
   static void fill(MatrixView& view, const Affine& form, const std::vector<Axis>& batch, const Axis& row,
                    const Axis& column);
   /// Index of a matrix operand for the product's axes: its leading dimensions broadcast.

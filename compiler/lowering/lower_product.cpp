@@ -1,5 +1,6 @@
 // Matrix products, and operands as strided views.
 #include <algorithm>
+#include <tuple>
 
 #include "compiler/kernel/flat_loops.h"
 #include "compiler/kernel/typical_extent.h"
@@ -9,6 +10,13 @@
 #include "compiler/support/error.h"
 
 namespace gcg {
+namespace {
+
+/// Rows that fill tiles of registers, whose tallest has 9, whatever their number. Measured on a Granite Rapids, 24 x 1
+/// rows, K = 64, 384 columns: 13.5 us as 24 times one row, 8.1 us as 24 rows.
+constexpr double kFillTiles = 16;
+
+}  // namespace
 
 void GroupLowering::matmul() {
   const bool packed = std::string_view(anchor().op->name) == "PackedMatMul";
@@ -45,7 +53,7 @@ void GroupLowering::matmul() {
   for (Expr& i : index) all.push_back(&i);
   merge_axes(rows, all, next_axis_);
   const Affine fa = *as_affine(a_index), fb = *as_affine(b_index);
-  put_rows_last(rows, fa, fb);
+  put_rows_last(rows, fa, fb, packed ? kFillTiles : kTypicalExtent);
   kernel.m = rows.back();
   kernel.batch.assign(rows.begin(), rows.end() - 1);
   kernel.n = n;
@@ -61,14 +69,16 @@ void GroupLowering::matmul() {
   out_.kernel.body = std::move(kernel);
 }
 
-void GroupLowering::put_rows_last(std::vector<Axis>& axes, const Affine& a, const Affine& b) {
-  const auto preferred = [&](const Axis& axis, const Axis& to) {
-    const double extent = typical(axis.extent), other = typical(to.extent);
-    return extent != other ? extent > other : typical(stride(a, axis)) <= typical(stride(a, to));
+void GroupLowering::put_rows_last(std::vector<Axis>& axes, const Affine& a, const Affine& b, double enough) {
+  const auto certain = [&](const Axis& axis) {
+    return axis.extent.is_constant() ? typical(axis.extent) : std::min(typical(axis.extent), enough);
+  };
+  const auto order = [&](const Axis& axis) {
+    return std::tuple(certain(axis), typical(axis.extent), -typical(stride(a, axis)));
   };
   auto rows = axes.end();
   for (auto it = axes.begin(); it != axes.end(); ++it)
-    if (!b.strides.count(it->id) && (rows == axes.end() || preferred(*it, *rows))) rows = it;
+    if (!b.strides.count(it->id) && (rows == axes.end() || order(*it) >= order(*rows))) rows = it;
   if (rows == axes.end())
     axes.push_back(Axis{next_axis_++, Dim(1)});
   else

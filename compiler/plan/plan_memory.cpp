@@ -27,6 +27,9 @@ class Users {
     }
   }
 
+  /// The step of the entry sequence that is this step or has it in a body.
+  StepId entry_of(const Step& step) const { return entry_of_.at(&step); }
+
   /// Every use of `a` has finished when any use of `b` begins; within one step of the entry their ranges decide.
   bool before(const std::set<StepId>& a, const std::set<StepId>& b) const {
     for (StepId u : a)
@@ -39,6 +42,7 @@ class Users {
 
  private:
   void note(const Step& step, StepId entry_step) {
+    entry_of_[&step] = entry_step;
     for (const auto& list : {step.reads(), step.writes()})
       for (BufferId b : list) of_[b].insert(entry_step);
     for (SequenceId body : step.bodies())
@@ -48,6 +52,7 @@ class Users {
   const Plan& plan_;
   StepOrder order_;
   IndexedVector<BufferId, std::set<StepId>> of_;
+  std::map<const Step*, StepId> entry_of_;
 };
 
 class Planner {
@@ -148,11 +153,10 @@ class Planner {
     }
   }
 
-  /// On every stream the block's other uses have finished when `step`, of the entry sequence, begins.
+  /// On every stream the block's other uses have finished when `step` begins; within one step of the entry sequence
+  /// their ranges decide.
   bool last_everywhere(int block, const Step& step) const {
-    const auto& steps = p_.entry().steps;
-    if (steps.empty() || &step < &steps.front() || &step > &steps.back()) return false;
-    const StepId self(&step - &steps.front());
+    const StepId self = users_->entry_of(step);
     const std::set<StepId> users = users_of(block);
     return std::all_of(users.begin(), users.end(), [&](StepId u) { return u == self || users_->before(u, self); });
   }
