@@ -14,6 +14,7 @@ struct DeviceTraits {
       false;  // where the file is mapped, in the form that it has there; else load-time packing can make others
   bool prefers_programs = false;       // statements in order (ProgramKernel), where there is a form of elements, too
   bool multiplies_integers = false;    // of 8 bits, in contractions
+  bool multiplies_blocks = false;      // of integers of few bits with scales (BlockPacking), by floats
   bool narrows_results = false;        // to 16 bits, where contractions store them
   bool copies_parts_together = false;  // of a Concat, in one kernel
   bool calls_the_application = false;  // for operators of its own

@@ -44,6 +44,8 @@ void each_operand(LoopKernel& k, const OnOperand& f) {
 void each_operand(MatMulKernel& k, const OnOperand& f) {
   f(k.a.operand);
   f(k.b.operand);
+  for (int* o : {&k.scales, &k.offsets})
+    if (*o >= 0) f(*o);
   f(k.result);
 }
 

@@ -59,6 +59,9 @@ void write(KeyText& t, const MatMulKernel& k) {
   t << std::string("matmul") << k.batch << k.m << k.n << k.k;
   write(t, k.a);
   write(t, k.b);
+  if (k.blocks)
+    t << k.blocks->rows << k.blocks->bits << k.blocks->block << static_cast<int64_t>(k.scales)
+      << static_cast<int64_t>(k.offsets);
   t << k.packed_columns << static_cast<int64_t>(k.narrow) << static_cast<int64_t>(k.near) << k.epilogue
     << static_cast<int64_t>(k.result) << k.index;
 }

@@ -12,6 +12,7 @@
 // ranges.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -73,6 +74,9 @@ struct MatMulKernel {
   /// strided view.
   MatrixView b;
   int64_t packed_columns = 0;
+  /// Packed words of integers with scales and offsets, f32, in operands of their own (-1: no offsets).
+  std::optional<BlockPacking> blocks;
+  int scales = -1, offsets = -1;
   /// In quads: |w0| + |w1| <= 128 for the first and for the last two of each, so that pairs of products fit into 16
   /// bits.
   bool narrow = false;

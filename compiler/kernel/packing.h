@@ -56,6 +56,22 @@ struct ConvPacking {
   }
 };
 
+/// A matrix of integers of few bits with a scale, and perhaps an offset, for each block of rows of each column:
+/// w = q * scale - offset. In panels of columns, the last one padded with zeros:
+///   words i32 [ceil(N/columns)][ceil(K/per_word)][columns]: rows one after another, the first in the lowest bits
+///   scales, offsets f32 [ceil(N/columns)][blocks][columns]
+struct BlockPacking {
+  int64_t rows = 0;   // K
+  int64_t bits = 4;   // of q, signed: 2, 4 or 8
+  int64_t block = 0;  // rows; all of them, or whole words
+  bool offsets = false;
+
+  int64_t per_word() const { return 32 / bits; }
+  int64_t blocks() const { return blocks_of(rows, block); }
+  int64_t words() const { return blocks_of(rows, per_word()); }
+  int64_t words_of_block() const { return blocks_of(block, per_word()); }
+};
+
 /// Weights packed in quads: can products of u8 with their first and with their last two be added in 16 bits? So it is
 /// where |w0| + |w1| <= 128.
 bool in_narrow_pairs(const Tensor& packed);

@@ -52,6 +52,8 @@ class GroupLowering {
   Strided strided(NodeId product, int input, const std::vector<Expr>& index);
   static Dim stride(const Affine& a, const Axis& axis);
   void matmul();
+  /// Scales and offsets of packed weights of few bits.
+  void lower_blocks(MatMulKernel& kernel);
   /// Moves to the end of `axes` the longest of those that B does not depend on, of equally long ones that whose rows
   /// lie closest together in A: it becomes m, the others the batch. An open one, which may be short, is no match for
   /// one of more than `enough` rows. A batch of single rows has none and gets one of extent 1.

@@ -48,7 +48,7 @@ bool fits(const LoopKernel& k, const std::vector<int>& operands) {
 
 bool fits(const MatMulKernel& k, const std::vector<int>& operands) {
   for (int o : operands)
-    if (o == k.a.operand || o == k.b.operand) return false;
+    if (o == k.a.operand || o == k.b.operand || o == k.scales || o == k.offsets) return false;
   for (const ExprNode* load : loads_of(k.epilogue, operands))
     if (!same_index(*load, k.index)) return false;
   return true;

@@ -40,6 +40,7 @@ void GroupLowering::matmul() {
   MatMulKernel kernel;
   kernel.a.operand = add_operand(a);
   kernel.b.operand = add_operand(b);
+  if (packed && anchor().inputs.size() > 2) lower_blocks(kernel);
   kernel.result = add_result(result_shape());
   FlatIndices flat(out_.kernel.operands);
   e = flat.flatten(e);
@@ -67,6 +68,16 @@ void GroupLowering::matmul() {
   kernel.epilogue = e;
   kernel.index = index;
   out_.kernel.body = std::move(kernel);
+}
+
+void GroupLowering::lower_blocks(MatMulKernel& kernel) {
+  const Node& node = anchor();
+  kernel.blocks = {.rows = node.int_attribute("k", 0),
+                   .bits = node.int_attribute("bits", 0),
+                   .block = node.int_attribute("block", 0),
+                   .offsets = node.inputs.size() > 3};
+  kernel.scales = add_operand({node.inputs[2], node.inputs[2], {}});
+  if (kernel.blocks->offsets) kernel.offsets = add_operand({node.inputs[3], node.inputs[3], {}});
 }
 
 void GroupLowering::put_rows_last(std::vector<Axis>& axes, const Affine& a, const Affine& b, double enough) {

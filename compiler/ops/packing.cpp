@@ -55,18 +55,51 @@ std::vector<Tensor> reference_pack_matmul(ReferenceContext& ctx) {
   return {packed};
 }
 
-// ---- PackedMatMul: a[..., K] by a packed matrix -> [..., n]; u8 by i8 gives i32
+// ---- PackedMatMul: a[..., K] by a packed matrix -> [..., n]; u8 by i8 gives i32; by words of integers, their scales
+//      and perhaps offsets (BlockPacking) f32
+
+BlockPacking block_packing(const Node& node) {
+  return {node.int_attribute("k", 0), node.int_attribute("bits", 0), node.int_attribute("block", 0),
+          node.inputs.size() > 3};
+}
+bool has_blocks(const Node& node) { return node.inputs.size() > 2; }
+
+void infer_blocks(InferContext& ctx) {
+  const Node& node = ctx.node();
+  const BlockPacking packing = block_packing(node);
+  const int64_t columns = columns_of(node), panels = blocks_of(node.int_attribute("n", 0), columns);
+  if (ctx.shape(1) != Shape{panels, packing.words(), columns}) ctx.fail("the words do not match n, k and bits");
+  for (int i = 2; i < ctx.input_count(); ++i)
+    if (ctx.shape(i) != Shape{panels, packing.blocks(), columns}) ctx.fail("there is a scale for each block");
+}
 
 void infer_packed_matmul(InferContext& ctx) {
   const Node& node = ctx.node();
   const int64_t n = node.int_attribute("n", 0), k = node.int_attribute("k", 0), columns = columns_of(node);
   if (ctx.rank(0) < 1) ctx.fail("the left operand must have at least one dimension");
-  if (ctx.shape(1) != packed_shape(ctx.dtype(1), k, n, columns))
+  if (has_blocks(node))
+    infer_blocks(ctx);
+  else if (ctx.shape(1) != packed_shape(ctx.dtype(1), k, n, columns))
     ctx.fail("the packed operand does not match n, k and columns");
   ctx.require_equal(ctx.shape(0).back(), k, "the inner extents");
   Shape shape = ctx.shape(0);
   shape.back() = n;
-  ctx.set_output(0, sum_type(ctx.dtype(1)), shape);
+  ctx.set_output(0, has_blocks(node) ? DType::f32 : sum_type(ctx.dtype(1)), shape);
+}
+
+/// w[k, column] of a panel.
+Expr lower_blocks(LowerContext& ctx, const Expr& panel, const Expr& k, const Expr& column) {
+  const BlockPacking packing = block_packing(ctx.node());
+  const auto of_block = [&](int i) {
+    return ctx.input(i, {panel, binary(BinaryOp::floor_div, k, index(packing.block)), column});
+  };
+  const Expr word = ctx.input(1, {panel, binary(BinaryOp::floor_div, k, index(packing.per_word())), column});
+  const Expr from = cast(DType::i32, binary(BinaryOp::mod, k, index(packing.per_word()))) *
+                    number(DType::i32, static_cast<double>(packing.bits));
+  const Expr top = number(DType::i32, static_cast<double>(32 - packing.bits));
+  const Expr q = binary(BinaryOp::shift_right, binary(BinaryOp::shift_left, word, top - from), top);
+  const Expr w = cast(DType::f32, q) * of_block(2);
+  return packing.offsets ? w - of_block(3) : w;
 }
 
 Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
@@ -76,6 +109,8 @@ Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
   a_index.back() = axis_ref(k);
   const Expr panel = binary(BinaryOp::floor_div, at.back(), columns),
              column = binary(BinaryOp::mod, at.back(), columns);
+  if (has_blocks(ctx.node()))
+    return reduce(ReduceOp::sum, {k}, ctx.input(0, a_index) * lower_blocks(ctx, panel, axis_ref(k), column));
   std::vector<Expr> b_index = {panel, axis_ref(k), column};
   const DType type = ctx.input_value(1).dtype;
   if (in_quads(type)) {
@@ -91,16 +126,28 @@ std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
   const int64_t n = ctx.node().int_attribute("n", 0), k = ctx.node().int_attribute("k", 0),
                 columns = columns_of(ctx.node());
   const int64_t quad = in_quads(packed.dtype()) ? kQuad : 1;
+  const auto element = [&](int64_t i, int64_t column) {
+    if (!has_blocks(ctx.node())) {
+      const int64_t row = column / columns * k + i / quad * quad;
+      return packed.at_double(row * columns + column % columns * quad + i % quad);
+    }
+    const BlockPacking packing = block_packing(ctx.node());
+    const auto at = [&](int64_t rows, int64_t row) {
+      return (column / columns * rows + row) * columns + column % columns;
+    };
+    const int64_t word = packed.at_int(at(packing.words(), i / packing.per_word())), block = i / packing.block;
+    const int64_t shifted = word >> (i % packing.per_word() * packing.bits), top = 64 - packing.bits;
+    const double q = static_cast<double>(static_cast<int64_t>(static_cast<uint64_t>(shifted) << top) >> top);
+    const double offset = packing.offsets ? ctx.input(3)->at_double(at(packing.blocks(), block)) : 0;
+    return q * ctx.input(2)->at_double(at(packing.blocks(), block)) - offset;
+  };
   std::vector<int64_t> shape = a.shape();
   shape.back() = n;
-  Tensor y(sum_type(packed.dtype()), shape);
+  Tensor y(has_blocks(ctx.node()) ? DType::f32 : sum_type(packed.dtype()), shape);
   for (int64_t o = 0; o < y.elements(); ++o) {
     const int64_t row = o / n, column = o % n;
     double sum = 0;
-    for (int64_t i = 0; i < k; ++i) {
-      const int64_t place = ((column / columns * k + i / quad * quad) * columns + column % columns * quad) + i % quad;
-      sum += a.at_double(row * k + i) * packed.at_double(place);
-    }
+    for (int64_t i = 0; i < k; ++i) sum += a.at_double(row * k + i) * element(i, column);
     y.set_double(o, sum);
   }
   return {y};
@@ -173,7 +220,7 @@ const OpDef op_gart_PackMatMul = {.name = "PackMatMul",
 const OpDef op_gart_PackedMatMul = {.name = "PackedMatMul",
                                     .domain = "gart",
                                     .min_inputs = 2,
-                                    .max_inputs = 2,
+                                    .max_inputs = 4,
                                     .kind = OpKind::contraction,
                                     .infer = infer_packed_matmul,
                                     .lower = lower_packed_matmul,

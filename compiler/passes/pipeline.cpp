@@ -32,7 +32,9 @@
 #include "compiler/passes/grow_scan_outputs.h"
 #include "compiler/passes/hoist_projections.h"
 #include "compiler/passes/integer_contractions.h"
+#include "compiler/passes/keep_quantized_weights.h"
 #include "compiler/passes/lower_integers.h"
+#include "compiler/passes/lower_quantized_products.h"
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/merge_quantization.h"
 #include "compiler/passes/multiply_by_vectors.h"
@@ -55,7 +57,7 @@ namespace gcg {
 namespace {
 
 constexpr Pass kFoldConstants = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g); }};
-/// The first time round; weights are quantised until integer-contractions has seen them.
+/// Before clean-up; weights are quantised until integer-contractions and keep-quantized-weights have seen them.
 constexpr Pass kFoldButQuantized = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g, true); }};
 constexpr Pass kSinkConstants = {"sink-constants", [](Graph& g, const Target*) { return sink_constants(g); }};
 constexpr Pass kMergeProducts = {"merge-products", [](Graph& g, const Target*) { return merge_products(g); }};
@@ -101,6 +103,8 @@ const std::vector<PassGroup>& model_passes() {
       {{{"expand-operators", [](Graph& g, const Target*) { return expand_operators(g); }},
         {"compute-in-f32", [](Graph& g, const Target*) { return compute_in_f32(g); }},
         {"integer-contractions", [](Graph& g, const Target*) { return integer_contractions(g); }},
+        kFoldButQuantized,  // scales that an expanded operator reshapes
+        {"keep-quantized-weights", [](Graph& g, const Target*) { return keep_quantized_weights(g); }},
         {"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
         {"expand-deform-conv", [](Graph& g, const Target*) { return expand_deform_conv(g); }},
@@ -135,6 +139,7 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
   return {
       {{
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
+          {"lower-quantized-products", [](Graph& g, const Target* t) { return lower_quantized_products(g, *t); }},
           kFoldConstants,  // what becomes of zero points, for block-channels
           kMergeProducts,
           {"multiply-by-vectors", [](Graph& g, const Target*) { return multiply_by_vectors(g); }},
@@ -163,6 +168,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
       {{
           {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
+          {"lower-quantized-products", [](Graph& g, const Target* t) { return lower_quantized_products(g, *t); }},
           kFoldConstants,  // weights in floats
           kMergeProducts,
           {"pack-conv-weights", [](Graph& g, const Target*) { return pack_conv_weights(g); }},

@@ -68,8 +68,9 @@ def products():
 
 def block_weights():
     for bits, k, block, extra in [(4, 64, 32, ()), (4, 96, 32, ("zeros",)), (4, 80, 16, ("float zeros",)), (8, 64, 32, ("zeros",)),
-                                  (4, 72, 32, ("zeros", "bias"))]:
-        n, blocks, per_row = 10, -(-k // block), block * bits // 8
+                                  (4, 72, 32, ("zeros", "bias")), (4, 512, 32, ()), (4, 500, 32, ("zeros", "bias")), (8, 512, 128, ("zeros",)),
+                                  (2, 512, 64, ("zeros",))]:
+        n, blocks, per_row = 10 if k < 100 else 140, -(-k // block), block * bits // 8  # large ones stay packed
         constants = {"b": u8(n, blocks, per_row), "s": f(n * blocks, scale=0.1)}
         inputs = [("a", f(2, 3, k), ["n", 3, k]), "b", "s", None, None, None]
         if "zeros" in extra:

@@ -1,4 +1,6 @@
 // C = epilogue(A * B): the loop over tasks, their operands, and the epilogue that stores the result.
+#include "codegen/cpu/contractions/block_weights.h"
+#include "codegen/cpu/contractions/emit_cases.h"
 #include "codegen/cpu/contractions/matmul_epilogue.h"
 #include "codegen/cpu/contractions/matmul_pack.h"
 #include "codegen/cpu/contractions/matmul_plan.h"
@@ -29,6 +31,30 @@ class MatMulEmitter {
         plan_(plan),
         state_(f),
         epilogue_(f, matmul, plan) {}
+
+  /// For a product by integers of at most kBlockRows rows, which are one row tile.
+  void emit_few_rows() {
+    begin_ = ir_.CreateMul(f_.task_begin(), f_.i64(plan_.grain));
+    end_ = smin(ir_.CreateMul(f_.task_end(), f_.i64(plan_.grain)), f_.dim(plan_.units()));
+    m_ = f_.dim(matmul_.m.extent);
+    std::vector<int> heights;
+    for (int rows : plan_.heights)
+      if (rows <= kBlockRows) heights.push_back(rows);
+    const std::vector<Axis> walk = axes_of_groups();
+    f_.for_loop(begin_, end_, f_.i64(1), coordinates(f_, walk, begin_), [&](llvm::Value*, const Values& at) {
+      PanelTask g;
+      g.panel = panel_at(at);
+      g.batch.assign(at.begin() + 2, at.end());
+      g.column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
+      const BlockPanel panel = block_panel(f_, matmul_, g.panel);
+      const BlockTile tile = {address(matmul_.a, g), f_.dim(matmul_.a.row_stride), f_.dim(matmul_.a.column_stride),
+                              f_.scratch()};
+      emit_cases(f_, m_, heights, [&](int rows) { emit_block_tile(f_, matmul_, plan_.lanes, rows, panel, tile); });
+      llvm::Value* columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), g.column), f_.i64(plan_.panel_columns));
+      epilogue_.store({g.batch, f_.i64(0), m_, g.column, columns, f_.scratch()});
+      return next_coordinates(f_, walk, at);
+    });
+  }
 
   KernelEmission emit() {
     // A task is `grain` units; a unit is a row tile of a panel.
@@ -125,6 +151,7 @@ class MatMulEmitter {
       tile.a_column_stride = f_.i64(DotProduct::parts(plan_.multiply) * size_of(DType::i32));
     }
     tile.prefetch_lines = lines_;
+    tile.fetches = !plan_.blocks;
     if (plan_.tiled) tile.state = &state_;
     read_b(g, tile);
     if (plan_.has_last_step()) tile.last_b = last_rows_of(tile.b);
@@ -141,7 +168,7 @@ class MatMulEmitter {
       const bool is_split = (plan_.strips() || plan_.near) && !plan_.tiles.is_constant();
       if (!is_split) return chunk(g, tile, from, to, next, plan_.strips());
       RowTile only = tile, one_of_several = tile;
-      only.fetches = !plan_.near;
+      only.fetches = tile.fetches && !plan_.near;
       only.is_only = true;
       one_of_several.least_rows = (plan_.tallest + 1) / 2;
       f_.if_else(
@@ -167,6 +194,7 @@ class MatMulEmitter {
           row_tiles(g, t, from, to, k, next);
         return Values{};
       };
+      if (plan_.blocks) return void(tiles(unpacked_panel(g, tile, k)));
       if (!plan_.widens_panels()) return void(tiles(tile));
       if (plan_.tiled) return void(tiles(widened_panel(tile)));
       f_.if_else(
@@ -194,7 +222,8 @@ class MatMulEmitter {
   /// Of the first block of k: all of it for rows so few that several sets of sums are added up at a block's end. So the
   /// order of the sums is that of a product which is not cut.
   llvm::Value* first_depth() {
-    if (plan_.heights.front() > MicroKernel::most_split_rows || plan_.widens()) return f_.i64(plan_.k_block);
+    if (plan_.heights.front() > MicroKernel::most_split_rows || plan_.widens() || plan_.blocks)
+      return f_.i64(plan_.k_block);
     return ir_.CreateSelect(ir_.CreateICmpSLE(m_, f_.i64(MicroKernel::most_split_rows)), k_, f_.i64(plan_.k_block));
   }
 
@@ -262,6 +291,15 @@ class MatMulEmitter {
     tile.right = DType::f32;
     if (plan_.tiled)  // zeros from there on, in the rows of A, too
       tile.k = ir_.CreateAnd(ir_.CreateAdd(tile.k, f_.i64(plan_.lanes - 1)), f_.i64(-plan_.lanes));
+    return tile;
+  }
+
+  /// The rows of a panel of integers from `k` on, as floats in scratch.
+  RowTile unpacked_panel(const PanelTask& g, RowTile tile, llvm::Value* k) {
+    tile.b = scratch_after_sums();
+    tile.b_row_stride = f_.i64(plan_.panel_columns);
+    tile.right = DType::f32;
+    emit_unpack_panel(f_, matmul_, plan_.lanes, block_panel(f_, matmul_, g.panel), k, tile.k, tile.b);
     return tile;
   }
 
@@ -369,6 +407,19 @@ KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, cons
   const DType right = kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype;
   const Multiply multiply = multiply_of_product(f.target(), kernel, matmul);
   const MatMulPlan plan = plan_matmul(matmul, f.target(), multiply, right);
+  if (plan.blocks) {
+    MatMulEmitter emitter(f, kernel, matmul, plan);
+    const auto few = [&] { return emitter.emit_few_rows(), FunctionBuilder::Values{}; };
+    const auto many = [&] { return emitter.emit(), FunctionBuilder::Values{}; };
+    const Dim& rows = matmul.m.extent;
+    if (!rows.is_constant())
+      f.if_else(f.ir().CreateICmpSLE(f.dim(rows), f.i64(kBlockRows)), few, many);
+    else if (rows.constant() <= kBlockRows)
+      few();
+    else
+      many();
+    return {plan.tasks(), plan.scratch_bytes(), plan.note()};
+  }
   if (!plan.tiled || matmul.m.extent.is_constant()) return MatMulEmitter(f, kernel, matmul, plan).emit();
   // Few rows take vectors, in the same tasks: of one row tile either way.
   CpuTarget vectors = f.target();

@@ -62,10 +62,15 @@ constexpr int64_t deepest_tiled = 96;  // k steps
 /// For L2 of 2 MiB: what the rows of a block take there as pairs of bf16, or copied.
 constexpr int64_t most_narrowed = 1 << 20;
 
-/// Blocks of equal depth, a multiple of a cache line of A.
+/// Blocks of equal depth, a multiple of a cache line of A; of words of integers one of their blocks, or all.
 void cut_depth(MatMulPlan& plan) {
   const Dim& k = plan.steps;
   plan.k_block = k.is_constant() ? k.constant() : 0;
+  if (plan.blocks && plan.blocks->block <= deepest_strip) {
+    plan.k_block = deepest_strip / plan.blocks->block * plan.blocks->block;
+    plan.k_blocks = std::max<int64_t>(1, (k.constant() + plan.k_block - 1) / plan.k_block);
+  }
+  if (plan.blocks) return;
   if (plan.source != MatMulPlan::Source::packed || !k.is_constant()) return;
   if (!plan.fetches_together()) return;
   const int64_t deepest = plan.tiled ? deepest_tiled : plan.strips() ? deepest_strip : deepest_block;
@@ -136,7 +141,7 @@ Dim MatMulPlan::panel_words() const {
   if (copies()) return ceil_div(steps, lanes) * lanes * panel_columns;
   if (has_last_step()) return lanes * panel_columns;
   if (!widens_panels()) return 0;
-  const Dim rows = k_blocks > 1 ? Dim(k_block) : steps;
+  const Dim rows = k_blocks > 1 ? Dim(k_block) : blocks ? blocks->words() * blocks->per_word() : steps;
   return (tiled ? ceil_div(rows, lanes) * lanes : rows) * panel_columns;
 }
 
@@ -151,9 +156,10 @@ std::string MatMulPlan::note() const {
   std::string rows = std::to_string(heights.back());
   if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
   const char* quads[] = {"", ", quads", ", narrow quads", ", widened quads", "", ", pairs"};
+  const std::string in_blocks = blocks ? concat(", ", blocks->bits, " bits by blocks of ", blocks->block) : "";
   return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)],
                 quads[static_cast<int>(multiply)], size_of(right) == 2 ? concat(" of ", name_of(right)) : "",
-                tiled ? ", tiles" : "");
+                tiled ? ", tiles" : "", in_blocks);
 }
 
 namespace {
@@ -211,7 +217,8 @@ Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, cons
 MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply, DType right) {
   MatMulPlan plan;
   plan.multiply = multiply;
-  if (sums_floats(multiply)) plan.right = right;
+  plan.blocks = matmul.blocks;
+  if (sums_floats(multiply) && !plan.blocks) plan.right = right;
   plan.steps = floor_div(matmul.k.extent, DotProduct::elements(multiply));
   plan.lanes = lanes_for(matmul.n.extent, target, multiply);
   plan.registers = target.vector_registers;

@@ -29,9 +29,10 @@ struct MatMulPlan {
   int registers = 32;  // vector registers a tile may use
   int64_t panel_columns = 48;
   Multiply multiply = Multiply::floats;
-  bool tiled = false;        // through AMX's tiles (tile_kernel.h)
-  DType right = DType::f32;  // of packed panels of floats in memory; of pairs of bf16: rows of bf16
-  Dim steps;                 // words along k
+  bool tiled = false;                  // through AMX's tiles (tile_kernel.h)
+  std::optional<BlockPacking> blocks;  // of packed panels of words of integers
+  DType right = DType::f32;            // of packed panels of floats in memory; of pairs of bf16: rows of bf16
+  Dim steps;                           // words along k
   Source source = Source::packed;
   int tallest = 9;             // rows of a row tile, at most
   std::vector<int> heights;    // the row counts that tiles can have; one or two when M is constant
@@ -54,7 +55,7 @@ struct MatMulPlan {
   static constexpr int64_t widen_tiles = 4;
   /// May a panel be widened into scratch?
   bool widens_panels() const {
-    return size_of(right) == 2 && (tiled || !(tiles.is_constant() && tiles.constant() < widen_tiles));
+    return blocks || (size_of(right) == 2 && (tiled || !(tiles.is_constant() && tiles.constant() < widen_tiles)));
   }
   bool copies() const { return source == Source::copied || source == Source::either; }
   /// Can a register tile meet columns that do not exist in memory?

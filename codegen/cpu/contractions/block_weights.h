@@ -1,0 +1,43 @@
+// Products by integers of few bits with scales for blocks of rows (BlockPacking), on vectors of f32.
+//
+// A few rows of A are multiplied by the integers as they leave a word, and each block's sums by its scales: the panel
+// is read once, from wherever it lies, and that takes longer than the arithmetic. For more rows a panel is unpacked
+// once, to floats in scratch.
+#pragma once
+
+#include "codegen/cpu/llvm/function_builder.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+/// A panel of packed words, the scales and the offsets (or null) of its columns.
+struct BlockPanel {
+  llvm::Value* words = nullptr;
+  llvm::Value* scales = nullptr;
+  llvm::Value* offsets = nullptr;
+};
+
+/// Panel number `panel` of a product's right operand.
+BlockPanel block_panel(FunctionBuilder& f, const MatMulKernel& matmul, llvm::Value* panel);
+
+/// Rows of A, at most, that are multiplied by packed words.
+constexpr int kBlockRows = 4;
+
+/// Rows of A and the sums of their products with a panel.
+struct BlockTile {
+  llvm::Value* a = nullptr;
+  llvm::Value* row_stride = nullptr;     // in floats; constants become part of the code
+  llvm::Value* column_stride = nullptr;  // the same
+  llvm::Value* sums = nullptr;           // [rows][columns of a panel], aligned to a vector
+};
+
+/// Emits sums = A * panel for `rows` (at most kBlockRows) rows.
+void emit_block_tile(FunctionBuilder& f, const MatMulKernel& matmul, int lanes, int rows, const BlockPanel& panel,
+                     const BlockTile& tile);
+
+/// Emits wide[row][column] = w for the `rows` rows of a panel from `first`, which begins a block, on, and anything for
+/// rows up to a whole word.
+void emit_unpack_panel(FunctionBuilder& f, const MatMulKernel& matmul, int lanes, const BlockPanel& panel,
+                       llvm::Value* first, llvm::Value* rows, llvm::Value* wide);
+
+}  // namespace gcg::cpu

@@ -1,0 +1,168 @@
+#include "compiler/passes/keep_quantized_weights.h"
+
+#include <functional>
+#include <optional>
+
+#include "compiler/ops/infer.h"
+#include "compiler/ops/ops.h"
+#include "compiler/passes/node_copy.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+constexpr int64_t kLeastElements = 64 << 10;  // 256 KB in f32
+
+/// Signed integers of 2, 4 or 8 bits, and how far the numbers stored lie above them.
+struct Signed {
+  DType type = DType::undefined;
+  int middle = 0;
+};
+
+std::optional<Signed> signed_form(DType type) {
+  switch (type) {
+    case DType::i2:
+    case DType::i4:
+    case DType::i8:
+      return Signed{type, 0};
+    case DType::u2:
+      return Signed{DType::i2, 2};
+    case DType::u4:
+      return Signed{DType::i4, 8};
+    case DType::u8:
+      return Signed{DType::i8, 128};
+    default:
+      return {};
+  }
+}
+
+int64_t bits_of(DType type) { return small_int_bits(type) > 0 ? small_int_bits(type) : 8; }
+
+/// Elements of a matrix [columns, rows] of weights, or of their blocks, wherever they lie in memory.
+struct Lines {
+  const Tensor* tensor = nullptr;
+  int64_t column_stride = 0, row_stride = 0;
+  int64_t place(int64_t column, int64_t row) const { return column * column_stride + row * row_stride; }
+};
+
+class Product {
+ public:
+  Product(Rewriter& r, NodeId id) : r_(r), n_(copy_of(r.graph.node(id))), replaced_{id} {}
+
+  bool rewrite() {
+    if (!read_weights()) return false;
+    std::vector<ValueId> inputs = {n_.inputs[0], integers(), scales()};
+    if (Tensor t = offsets(); !is_all(&t, 0)) inputs.push_back(r_.add_constant(name_ + ".offsets", std::move(t)));
+    r_.replace(n_.outputs[0], r_.add(op_gart_QuantizedMatMul, n_.name, inputs, {{"block", block_}}));
+    for (NodeId id : replaced_) r_.erase_if_dead(id);  // not folded, which would take the memory that f32 does
+    return true;
+  }
+
+ private:
+  bool read_weights() {
+    ValueId v = n_.inputs[1];
+    const Node* swap = r_.producer(v, op_Transpose);
+    if (swap && r_.shape(v).size() == 2) {
+      transposed_ = swap->ints_attribute("perm", {1, 0}) == std::vector<int64_t>{1, 0};
+      replaced_.push_back(r_.value(v).producer);
+      v = swap->inputs[0];
+    }
+    replaced_.push_back(r_.value(v).producer);
+    const Node* d = r_.producer(v, op_DequantizeLinear);
+    if (!d || r_.value(v).dtype != DType::f32) return false;
+    const Tensor *q = r_.constant(d->inputs[0]), *scale = r_.constant(d->inputs[1]);
+    zero_tensor_ = d->inputs.size() > 2 ? r_.constant(d->inputs[2]) : nullptr;
+    if (d->inputs.size() > 2 && d->inputs[2].valid() && !zero_tensor_) return false;
+    if (!q || q->rank() != 2 || !scale || !signed_form(q->dtype()) || q->elements() < kLeastElements) return false;
+    if (zero_tensor_ && zero_tensor_->shape() != scale->shape()) return false;
+    form_ = *signed_form(q->dtype());
+    name_ = r_.value(d->inputs[0]).name;
+    weights_ = lines(*q);
+    n_columns_ = q->shape()[transposed_ ? 0 : 1];
+    k_ = q->shape()[transposed_ ? 1 : 0];
+    int64_t axis = d->int_attribute("axis", 1);
+    if (axis < 0) axis += 2;
+    return read_scales(*scale, axis, d->int_attribute("block_size", 0));
+  }
+
+  /// One scale, one for each column, or one for each block of a column; not one for each row.
+  bool read_scales(const Tensor& scale, int64_t axis, int64_t block) {
+    const bool along_k = axis == (transposed_ ? 1 : 0);
+    block_ = k_;
+    if (scale.elements() == 1) {
+      scales_ = {&scale, 0, 0};
+    } else if (block == 0 && scale.rank() == 1 && !along_k) {
+      scales_ = {&scale, 1, 0};
+    } else if (block > 0 && scale.rank() == 2 && along_k) {
+      block_ = std::min(block, k_);
+      scales_ = lines(scale);
+    } else {
+      return false;
+    }
+    zeros_ = scales_;
+    zeros_.tensor = zero_tensor_;
+    return block_ == k_ || block_ % (32 / bits_of(form_.type)) == 0;
+  }
+
+  Lines lines(const Tensor& t) const { return transposed_ ? Lines{&t, t.shape()[1], 1} : Lines{&t, 1, t.shape()[1]}; }
+  int64_t blocks() const { return (k_ + block_ - 1) / block_; }
+
+  ValueId integers() {
+    Tensor out(form_.type, {n_columns_, k_});
+    uint8_t* to = out.mutable_data();  // a byte each, whatever the bits
+    for (int64_t column = 0; column < n_columns_; ++column)
+      for (int64_t row = 0; row < k_; ++row)
+        *to++ = static_cast<uint8_t>(weights_.tensor->data()[weights_.place(column, row)] - form_.middle);
+    return r_.add_constant(name_, std::move(out));
+  }
+
+  ValueId scales() {
+    Tensor out(DType::f32, {n_columns_, blocks()});
+    each_block(out,
+               [&](int64_t column, int64_t block) { return scales_.tensor->at_double(scales_.place(column, block)); });
+    return r_.add_constant(name_ + ".scales", std::move(out));
+  }
+
+  /// (zero - middle) * scale.
+  Tensor offsets() {
+    Tensor out(DType::f32, {n_columns_, blocks()});
+    each_block(out, [&](int64_t column, int64_t block) {
+      const int64_t zero = zeros_.tensor ? zeros_.tensor->at_int(zeros_.place(column, block)) : 0;
+      return static_cast<double>(zero - form_.middle) * scales_.tensor->at_double(scales_.place(column, block));
+    });
+    return out;
+  }
+
+  void each_block(Tensor& out, const std::function<double(int64_t, int64_t)>& element) const {
+    for (int64_t column = 0; column < n_columns_; ++column)
+      for (int64_t block = 0; block < blocks(); ++block)
+        out.set_double(column * blocks() + block, element(column, block));
+  }
+
+  Rewriter& r_;
+  const Node n_;
+  std::vector<NodeId> replaced_;  // the product and what dequantises its factor
+  std::string name_;
+  bool transposed_ = false;  // [N, K] in memory
+  int64_t n_columns_ = 0, k_ = 0, block_ = 0;
+  Signed form_;
+  const Tensor* zero_tensor_ = nullptr;
+  Lines weights_, scales_, zeros_;
+};
+
+}  // namespace
+
+bool keep_quantized_weights(Graph& graph) {
+  return edit_all(graph, [](Rewriter& r) {
+    bool any = false;
+    for (NodeId id : r.graph.order()) {
+      const Node& n = r.graph.node(id);
+      if (n.op != &op_MatMul || r.constant(n.inputs[0]) || !r.has_shape(n.inputs[0]) || !r.has_shape(n.outputs[0]))
+        continue;
+      if (r.shape(n.inputs[0]).size() >= 2) any |= Product(r, id).rewrite();
+    }
+    return any;
+  });
+}
+
+}  // namespace gcg

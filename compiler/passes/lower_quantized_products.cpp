@@ -1,0 +1,102 @@
+#include "compiler/passes/lower_quantized_products.h"
+
+#include "compiler/kernel/device_traits.h"
+#include "compiler/kernel/packing.h"
+#include "compiler/ops/infer.h"
+#include "compiler/ops/ops.h"
+#include "compiler/passes/node_copy.h"
+#include "compiler/passes/rewrite.h"
+
+namespace gcg {
+namespace {
+
+class Lowering {
+ public:
+  Lowering(Rewriter& r, const Node& n)
+      : r_(r), n_(copy_of(n)), q_(*r.constant(n.inputs[1])), columns_(q_.shape()[0]), k_(q_.shape()[1]) {
+    const int bits = small_int_bits(q_.dtype());
+    packing_ = {.rows = k_,
+                .bits = bits > 0 ? bits : 8,
+                .block = n_.int_attribute("block", 0),
+                .offsets = n_.inputs.size() > 3};
+  }
+
+  ValueId by_words() {
+    std::vector<ValueId> inputs = {n_.inputs[0], r_.add_constant(name(), words())};
+    for (size_t i = 2; i < n_.inputs.size(); ++i)
+      inputs.push_back(r_.add_constant(r_.value(n_.inputs[i]).name, in_panels(*r_.constant(n_.inputs[i]))));
+    return r_.add(
+        op_gart_PackedMatMul, n_.name, inputs,
+        {{"k", k_}, {"n", columns_}, {"columns", kPanelColumns}, {"bits", packing_.bits}, {"block", packing_.block}});
+  }
+
+  ValueId by_floats() {
+    Tensor w(DType::f32, {k_, columns_});
+    const std::span<const float> scales = r_.constant(n_.inputs[2])->as<float>();
+    const std::span<const float> offsets =
+        packing_.offsets ? r_.constant(n_.inputs[3])->as<float>() : std::span<const float>();
+    const std::span<float> to = w.as_mutable<float>();
+    for (int64_t column = 0; column < columns_; ++column)
+      for (int64_t row = 0; row < k_; ++row) {
+        const auto block = static_cast<size_t>(column * packing_.blocks() + row / packing_.block);
+        to[static_cast<size_t>(row * columns_ + column)] =
+            static_cast<float>(integer(column, row)) * scales[block] - (offsets.empty() ? 0 : offsets[block]);
+      }
+    return r_.add(op_MatMul, n_.name, {n_.inputs[0], r_.add_constant(name(), std::move(w))});
+  }
+
+ private:
+  const std::string& name() const { return r_.value(n_.inputs[1]).name; }
+  int64_t panels() const { return blocks_of(columns_, kPanelColumns); }
+  int integer(int64_t column, int64_t row) const { return static_cast<int8_t>(q_.data()[column * k_ + row]); }
+
+  Tensor words() const {
+    Tensor out(DType::i32, {panels(), packing_.words(), kPanelColumns});
+    const std::span<uint32_t> to = out.as_mutable<uint32_t>();
+    const uint32_t mask = (uint32_t{1} << packing_.bits) - 1;
+    for (int64_t column = 0; column < columns_; ++column)
+      for (int64_t row = 0; row < k_; ++row) {
+        const int64_t line = column / kPanelColumns * packing_.words() + row / packing_.per_word();
+        to[static_cast<size_t>(line * kPanelColumns + column % kPanelColumns)] |=
+            (static_cast<uint32_t>(integer(column, row)) & mask) << (row % packing_.per_word() * packing_.bits);
+      }
+    return out;
+  }
+
+  /// Of [N, blocks].
+  Tensor in_panels(const Tensor& lines) const {
+    const int64_t blocks = packing_.blocks();
+    Tensor out(DType::f32, {panels(), blocks, kPanelColumns});
+    for (int64_t column = 0; column < columns_; ++column)
+      for (int64_t block = 0; block < blocks; ++block)
+        out.as_mutable<float>()[static_cast<size_t>((column / kPanelColumns * blocks + block) * kPanelColumns +
+                                                    column % kPanelColumns)] =
+            lines.as<float>()[static_cast<size_t>(column * blocks + block)];
+    return out;
+  }
+
+  Rewriter& r_;
+  const Node n_;
+  const Tensor& q_;
+  int64_t columns_, k_;
+  BlockPacking packing_;
+};
+
+}  // namespace
+
+bool lower_quantized_products(Graph& graph, const Target& target) {
+  return edit_all(graph, [&](Rewriter& r) {
+    bool any = false;
+    for (NodeId id : r.graph.order()) {
+      if (r.graph.node(id).op != &op_gart_QuantizedMatMul) continue;
+      const ValueId y = r.graph.node(id).outputs[0];
+      Lowering lowering(r, r.graph.node(id));
+      r.replace(y, traits_of(target.device).multiplies_blocks ? lowering.by_words() : lowering.by_floats());
+      r.erase_if_dead(id);
+      any = true;
+    }
+    return any;
+  });
+}
+
+}  // namespace gcg

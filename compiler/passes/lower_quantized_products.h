@@ -1,0 +1,12 @@
+// gart.QuantizedMatMul, as the device multiplies.
+#pragma once
+
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
+
+namespace gcg {
+
+/// Products by packed words (BlockPacking) where the device multiplies them; else by weights in f32.
+bool lower_quantized_products(Graph& graph, const Target& target);
+
+}  // namespace gcg

@@ -1,0 +1,140 @@
+// Products by integers of few bits with scales for blocks, against sums in double, run from compiled code between guard
+// pages.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/codegen/matmul_runner.h"
+
+namespace gcg::test {
+namespace {
+
+constexpr int64_t panel = 48;
+
+/// C[batch, M, N] = A[batch, M, K] * B[K, N], f32; elements of a row of A lie `step` apart.
+struct Case {
+  int64_t batch = 1, m = 1, n = 1;
+  BlockPacking b;
+  bool symbolic_m = false;
+  int64_t step = 1;
+  std::string text() const {
+    return concat(batch, " x ", m, "x", n, "x", b.rows, ", ", b.bits, " bits by ", b.block, b.offsets ? " offsets" : "",
+                  symbolic_m ? " m?" : "", " step ", step);
+  }
+};
+
+Kernel kernel_of(const Case& c) {
+  const Dim m = c.symbolic_m ? Dim::symbol("m") : Dim(c.m), row(c.b.rows * c.step);
+  const int64_t panels = (c.n + panel - 1) / panel;
+  MatMulKernel body;
+  body.batch = {Axis{0, Dim(c.batch)}};
+  body.m = Axis{1, m};
+  body.n = Axis{2, Dim(c.n)};
+  body.k = Axis{3, Dim(c.b.rows)};
+  body.a = {0, 0, {m * row}, row, c.step};
+  body.b = {1, 0, {0}, 0, 0};
+  body.packed_columns = panel;
+  body.blocks = c.b;
+  body.scales = 2;
+  if (c.b.offsets) body.offsets = 3;
+  body.result = c.b.offsets ? 4 : 3;
+  body.index = {axis_ref(body.batch[0]), axis_ref(body.m), axis_ref(body.n)};
+  body.epilogue = accumulator(DType::f32);
+  Kernel kernel;
+  kernel.name = "blocks";
+  kernel.operands = {{DType::f32, {Dim(c.batch) * m * row}, false},
+                     {DType::i32, {panels, c.b.words(), panel}, false},
+                     {DType::f32, {panels, c.b.blocks(), panel}, false}};
+  if (c.b.offsets) kernel.operands.push_back({DType::f32, {panels, c.b.blocks(), panel}, false});
+  kernel.operands.push_back({DType::f32, {c.batch, m, c.n}, true});
+  kernel.body = body;
+  return kernel;
+}
+
+class Blocks : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    if (!can_run(GetParam())) GTEST_SKIP() << "this machine does not run " << GetParam();
+  }
+
+  void check(const Case& c) {
+    const MappedKernel kernel(kernel_of(c), GetParam());
+    for (const int64_t threads : {1, 3}) run(c, kernel, threads);
+  }
+
+  void run(const Case& c, const MappedKernel& kernel, int64_t threads) {
+    const SymbolValues symbols{{"m", c.m}};
+    const int64_t panels = (c.n + panel - 1) / panel, row = c.b.rows * c.step;
+    GuardedBuffer a(c.batch * c.m * row * 4), words(panels * c.b.words() * panel * 4),
+        scales(panels * c.b.blocks() * panel * 4), offsets(panels * c.b.blocks() * panel * 4),
+        result(c.batch * c.m * c.n * 4), scratch(kernel.info().scratch_bytes.evaluate(symbols));
+    uint64_t state = 12345;
+    const auto next = [&] { return state = state * 6364136223846793005ULL + 1442695040888963407ULL, state >> 32; };
+    const auto real = [&] { return static_cast<float>(next() % 2000) / 1000 - 1; };
+    auto* bits = reinterpret_cast<uint32_t*>(words.floats());
+    for (int64_t i = 0; i < c.batch * c.m * row; ++i) a.floats()[i] = real();
+    for (int64_t i = 0; i < panels * c.b.words() * panel; ++i) bits[i] = static_cast<uint32_t>(next());
+    for (int64_t i = 0; i < panels * c.b.blocks() * panel; ++i) scales.floats()[i] = real();
+    for (int64_t i = 0; i < panels * c.b.blocks() * panel; ++i) offsets.floats()[i] = real();
+    const auto weight = [&](int64_t k, int64_t j) {
+      const int64_t place = (j / panel * c.b.words() + k / c.b.per_word()) * panel + j % panel;
+      const int64_t of_block = (j / panel * c.b.blocks() + k / c.b.block) * panel + j % panel;
+      const uint32_t q = bits[place] >> (k % c.b.per_word() * c.b.bits) & ((uint32_t{1} << c.b.bits) - 1);
+      const int sign = 1 << (c.b.bits - 1);
+      const double scaled = double{scales.floats()[of_block]} * ((static_cast<int>(q) ^ sign) - sign);
+      return c.b.offsets ? scaled - offsets.floats()[of_block] : scaled;
+    };
+    std::vector<void*> buffers = {a.floats(), bits, scales.floats()};
+    if (c.b.offsets) buffers.push_back(offsets.floats());
+    buffers.push_back(result.floats());
+    const int64_t tasks = kernel.tasks(symbols);
+    for (int64_t t = 0; t < threads; ++t)
+      ASSERT_EQ(
+          kernel.run(buffers, kernel.params(symbols), scratch.floats(), tasks * t / threads, tasks * (t + 1) / threads),
+          0);
+    for (int64_t i = 0; i < c.batch * c.m; ++i) {
+      for (int64_t j = 0; j < c.n; ++j) {
+        double expected = 0, size = 0;
+        for (int64_t k = 0; k < c.b.rows; ++k) {
+          const double product = a.floats()[i * row + k * c.step] * weight(k, j);
+          expected += product;
+          size += std::abs(product);
+        }
+        ASSERT_NEAR(result.floats()[i * c.n + j], expected, 1e-6 * size + 1e-6)
+            << c.text() << " [" << i << "," << j << "] with " << threads << " threads";
+      }
+    }
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, Blocks, testing::Values("x86-64-v3", "x86-64-v4"),
+                         [](const auto& target) { return target.param.substr(target.param.rfind('-') + 1); });
+
+TEST_P(Blocks, EveryNumberOfRows) {
+  for (int64_t m = 1; m <= 20; ++m) check({.m = m, .n = 100, .b = {.rows = 64, .bits = 4, .block = 32}});
+  for (int64_t m : {0, 1, 3, 4, 5, 9, 10, 40, 300})
+    check({.m = m, .n = 50, .b = {.rows = 96, .bits = 4, .block = 32, .offsets = true}, .symbolic_m = true});
+}
+
+TEST_P(Blocks, EveryKindOfBlock) {
+  for (int64_t bits : {2, 4, 8})
+    for (bool offsets : {false, true})
+      for (int64_t m : {1, 2, 7}) {
+        for (int64_t block : {16, 32, 128}) check({.m = m, .n = 60, .b = {256, bits, block, offsets}});
+        check({.m = m, .n = 60, .b = {250, bits, 64, offsets}});   // the last block is shorter, the last word, too
+        check({.m = m, .n = 60, .b = {1000, bits, 32, offsets}});  // deeper than what is unpacked at once
+        check({.m = m, .n = 60, .b = {333, bits, 333, offsets}});  // one scale for a column
+      }
+}
+
+TEST_P(Blocks, EveryWidthOfManyEntries) {
+  for (int64_t n : {1, 7, 8, 16, 17, 48, 49, 96, 130})
+    for (int64_t m : {1, 4, 12}) check({.batch = 3, .m = m, .n = n, .b = {.rows = 64, .bits = 4, .block = 16}});
+}
+
+TEST_P(Blocks, RowsWhoseElementsLieApart) {
+  for (int64_t m : {1, 3, 6}) check({.m = m, .n = 50, .b = {.rows = 72, .bits = 4, .block = 72}, .step = 3});
+}
+
+}  // namespace
+}  // namespace gcg::test

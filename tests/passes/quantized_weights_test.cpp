@@ -1,0 +1,95 @@
+#include <gtest/gtest.h>
+
+#include "compiler/passes/keep_quantized_weights.h"
+#include "compiler/passes/lower_quantized_products.h"
+#include "tests/passes/rewrite_test.h"
+
+namespace gcg::test {
+namespace {
+
+using Counts = std::map<std::string, int>;
+
+Graph keep(const std::string& text, bool changes) { return check_rewrite(text, keep_quantized_weights, changes, {}); }
+
+TEST(QuantizedWeights, KeepsTheScaleOfAColumn) {
+  for (const char* type : {"i8", "u8"}) {
+    const Graph after = keep(concat(R"(graph g(%x: f32[2,3,256]) -> (%y) {
+      constant %q: )",
+                                    type, R"([256,300] = random(1)
+      constant %s: f32[300] = random(2)
+      constant %z: )",
+                                    type, R"([300] = random(3)
+      %w = DequantizeLinear(%q, %s, %z) {axis = 1}
+      %y = MatMul(%x, %w)
+    })"),
+                             true);
+    EXPECT_EQ(op_counts(after), (Counts{{"gart.QuantizedMatMul", 1}}));
+    const Node& product = after.node(after.value(after.outputs[0]).producer);
+    EXPECT_EQ(product.int_attribute("block", 0), 256);
+    EXPECT_EQ(product.inputs.size(), 4u);
+  }
+}
+
+TEST(QuantizedWeights, KeepsBlocksOfATransposedMatrix) {
+  const Graph after = keep(R"(graph g(%x: f32[3,256]) -> (%y) {
+    constant %q: i8[300,256] = random(1)
+    constant %s: f32[300,8] = random(2)
+    %w = DequantizeLinear(%q, %s) {axis = 1, block_size = 32}
+    %t = Transpose(%w) {perm = [1, 0]}
+    %y = MatMul(%x, %t)
+  })",
+                           true);
+  const Node& product = after.node(after.value(after.outputs[0]).producer);
+  EXPECT_EQ(product.int_attribute("block", 0), 32);
+  EXPECT_EQ(product.inputs.size(), 3u);
+}
+
+TEST(QuantizedWeights, KeepsOneScale) {
+  keep(R"(graph g(%x: f32[3,256]) -> (%y) {
+    constant %q: i8[256,300] = random(1)
+    constant %s: f32[] = random(2)
+    %w = DequantizeLinear(%q, %s)
+    %y = MatMul(%x, %w)
+  })",
+       true);
+}
+
+TEST(QuantizedWeights, LeavesSmallOnesAndScalesOfRows) {
+  keep(R"(graph g(%x: f32[3,64]) -> (%y) {
+    constant %q: i8[64,64] = random(1)
+    constant %s: f32[64] = random(2)
+    %w = DequantizeLinear(%q, %s) {axis = 1}
+    %y = MatMul(%x, %w)
+  })",
+       false);
+  keep(R"(graph g(%x: f32[3,256]) -> (%y) {
+    constant %q: i8[256,300] = random(1)
+    constant %s: f32[256] = random(2)
+    %w = DequantizeLinear(%q, %s) {axis = 0}
+    %y = MatMul(%x, %w)
+  })",
+       false);
+}
+
+Graph lower(const char* target, const std::string& scales) {
+  return check_rewrite(concat(R"(graph g(%x: f32[2,3,100]) -> (%y) {
+    constant %q: i8[60,100] = random(1)
+    constant %s: f32[60,4] = random(2)
+    constant %o: f32[60,4] = random(3)
+    %y = gart.QuantizedMatMul(%x, %q, )",
+                              scales, R"() {block = 32}
+  })"),
+                       [&](Graph& g) { return lower_quantized_products(g, *find_target(target)); }, true, {});
+}
+
+TEST(QuantizedWeights, ArePackedOnCpus) {
+  for (const char* scales : {"%s", "%s, %o"})
+    EXPECT_EQ(op_counts(lower("x86-64-v4", scales)), (Counts{{"gart.PackedMatMul", 1}}));
+}
+
+TEST(QuantizedWeights, AreFloatsElsewhere) {
+  for (const char* scales : {"%s", "%s, %o"}) EXPECT_EQ(op_counts(lower("sm_80", scales)), (Counts{{"MatMul", 1}}));
+}
+
+}  // namespace
+}  // namespace gcg::test
