@@ -167,14 +167,14 @@ std::string name_of(const BlockPacking& p) {
   return std::to_string(p.bits) + "." + std::to_string(p.block) + (p.offsets ? ".o" : "");
 }
 
+}  // namespace
+
 BlockPanel from_column(FunctionBuilder& f, const BlockPanel& panel, int64_t column) {
   const auto at = [&](llvm::Value* base, DType type) {
     return base ? f.element_address(base, type, f.i64(column)) : nullptr;
   };
   return {at(panel.words, DType::i32), at(panel.scales, DType::f32), at(panel.offsets, DType::f32)};
 }
-
-}  // namespace
 
 BlockPanel block_panel(FunctionBuilder& f, const MatMulKernel& matmul, llvm::Value* panel) {
   const auto at = [&](int operand, DType type, int64_t lines) -> llvm::Value* {

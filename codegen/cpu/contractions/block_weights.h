@@ -20,6 +20,9 @@ struct BlockPanel {
 /// Panel number `panel` of a product's right operand.
 BlockPanel block_panel(FunctionBuilder& f, const MatMulKernel& matmul, llvm::Value* panel);
 
+/// The same from its column number `column` on.
+BlockPanel from_column(FunctionBuilder& f, const BlockPanel& panel, int64_t column);
+
 /// Rows of A, at most, that are multiplied by packed words.
 constexpr int kBlockRows = 4;
 

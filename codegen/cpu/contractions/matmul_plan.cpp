@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/cpu/contractions/block_integers.h"
 #include "codegen/cpu/contractions/microkernel.h"
 #include "codegen/cpu/contractions/tile_kernel.h"
 #include "compiler/kernel/machine.h"
@@ -147,7 +148,7 @@ Dim MatMulPlan::panel_words() const {
 
 Dim MatMulPlan::scratch_bytes() const {
   const Dim rows = widens() ? widened_row() * tallest * (tiled ? block_tiles : Dim(1)) : Dim(0);
-  return (panel_words() + rows + sums()) * size_of(DType::f32);
+  return max(panel_words() * size_of(DType::f32), few_bytes) + (rows + sums()) * size_of(DType::f32);
 }
 
 std::string MatMulPlan::note() const {
@@ -227,6 +228,11 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   plan.panel_columns = matmul.packed_columns > 0 ? matmul.packed_columns : default_panel_columns;
   GCG_CHECK(plan.panel_columns % plan.lanes == 0, "matmul panels of ", plan.panel_columns, " columns for vectors of ",
             plan.lanes);
+  if (plan.blocks) {
+    plan.rows_as_integers = multiplies_rows_as_integers(target, matmul, plan.lanes);
+    plan.few_rows = plan.rows_as_integers ? kIntegerRows : kBlockRows;
+    plan.few_bytes = plan.rows_as_integers ? kIntegerRows * integer_row_bytes(matmul) : 0;
+  }
   plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
   plan.source = source_of(matmul, plan.tiles);
   GCG_CHECK(multiply == Multiply::floats || plan.source == MatMulPlan::Source::packed,

@@ -31,6 +31,9 @@ struct MatMulPlan {
   Multiply multiply = Multiply::floats;
   bool tiled = false;                  // through AMX's tiles (tile_kernel.h)
   std::optional<BlockPacking> blocks;  // of packed panels of words of integers
+  int few_rows = 0;                    // at most, that are multiplied by words as they are
+  bool rows_as_integers = false;       // those rows, too
+  int64_t few_bytes = 0;               // of scratch for them, in the place of a panel
   DType right = DType::f32;            // of packed panels of floats in memory; of pairs of bf16: rows of bf16
   Dim steps;                           // words along k
   Source source = Source::packed;
