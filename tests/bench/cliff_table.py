@@ -26,7 +26,8 @@ class Table:
         outputs = {f"y{i}": (out[i] if isinstance(out, list) else out) for i in range(count)}
         node = helper.make_node(op, names, list(outputs), name=op, domain=domain, **attributes)
         dims = {k: OPEN for k, v in feeds.items() if v.ndim > 1 and v.shape[0] > 0} if is_open else {}
-        self.rows.append(make_row(f"table/{op} {label}", [node], feeds, constants, outputs, [helper.make_opsetid("", opset)] if opset else OPSETS, dims))
+        opsets = ([helper.make_opsetid("", opset)] if opset else OPSETS) + ([helper.make_opsetid(domain, 1)] if domain else [])
+        self.rows.append(make_row(f"table/{op} {label}", [node], feeds, constants, outputs, opsets, dims))
 
 
 def convolutions(t):
@@ -81,6 +82,11 @@ def products(t):
           {"b": t.ints(-127, 127, 768, 768, dtype=np.int8), "za": np.uint8(120)}, out=TensorProto.INT32)
     t.add("3x3 u8", "ConvInteger", {"x": t.ints(0, 255, 1, 64, 28, 28, dtype=np.uint8)},
           {"w": t.ints(-127, 127, 64, 64, 3, 3, dtype=np.int8), "zx": np.uint8(120)}, out=TensorProto.INT32, pads=[1] * 4)
+    for bits, accuracy in ((4, 0), (4, 4), (8, 4)):
+        for m, k, n in ((1, 768, 3072), (16, 768, 3072), (1, 2048, 5632), (128, 768, 768)):
+            t.add(f"{bits} bits, accuracy {accuracy}, {m}x{k}x{n}", "MatMulNBits", {"a": t.f32(m, k)},
+                  {"b": t.ints(0, 255, n, k // 32, 4 * bits, dtype=np.uint8), "s": t.f32(n * k // 32, scale=0.01)}, domain="com.microsoft",
+                  K=k, N=n, bits=bits, block_size=32, accuracy_level=accuracy)
     x = t.f32(1, 196, 512)
     t.add("1x196x512", "DynamicQuantizeLinear", {"x": x}, out=[TensorProto.UINT8, TensorProto.FLOAT, TensorProto.UINT8], count=3)
     t.add("LSTM", "LSTM", {"x": t.f32(50, 1, 128)}, {"w": t.f32(1, 1024, 128, scale=0.05), "r": t.f32(1, 1024, 256, scale=0.05)}, count=1, is_open=False, hidden_size=256)

@@ -204,7 +204,9 @@ def measure_apart(row):
 # ---------------------------------------------------------------- report
 
 def tolerance(name):
-    return 2e-2 if name.startswith(("f16", "qdq", "qoperator", "dynamic")) else TOLERANCE
+    """onnxruntime rounds to few bits: what the model says, and for accuracy 4 the left operand of a product as well."""
+    coarse = name.startswith(("f16", "qdq", "qoperator", "dynamic")) or "accuracy 4" in name
+    return 2e-2 if coarse else TOLERANCE
 
 
 def verdict(name, r):
