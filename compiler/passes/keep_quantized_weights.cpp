@@ -50,20 +50,29 @@ class Product {
   Product(Rewriter& r, NodeId id) : r_(r), n_(copy_of(r.graph.node(id))), replaced_{id} {}
 
   bool rewrite() {
-    if (!read_weights()) return false;
+    if (!is_simple() || !read_weights()) return false;
     std::vector<ValueId> inputs = {n_.inputs[0], integers(), scales()};
     if (Tensor t = offsets(); !is_all(&t, 0)) inputs.push_back(r_.add_constant(name_ + ".offsets", std::move(t)));
-    r_.replace(n_.outputs[0], r_.add(op_gart_QuantizedMatMul, n_.name, inputs, {{"block", block_}}));
+    ValueId y = r_.add(op_gart_QuantizedMatMul, n_.name, inputs, {{"block", block_}});
+    if (n_.inputs.size() > 2 && n_.inputs[2].valid()) y = r_.add(op_Add, n_.name, {y, n_.inputs[2]});
+    r_.replace(n_.outputs[0], y);
     for (NodeId id : replaced_) r_.erase_if_dead(id);  // not folded, which would take the memory that f32 does
     return true;
   }
 
  private:
+  /// Nothing beside the product and its bias.
+  bool is_simple() const {
+    return n_.int_attribute("transA", 0) == 0 && n_.float_attribute("alpha", 1) == 1 &&
+           n_.float_attribute("beta", 1) == 1;
+  }
+
   bool read_weights() {
     ValueId v = n_.inputs[1];
+    transposed_ = n_.int_attribute("transB", 0) != 0;
     const Node* swap = r_.producer(v, op_Transpose);
     if (swap && r_.shape(v).size() == 2) {
-      transposed_ = swap->ints_attribute("perm", {1, 0}) == std::vector<int64_t>{1, 0};
+      if (swap->ints_attribute("perm", {1, 0}) == std::vector<int64_t>{1, 0}) transposed_ = !transposed_;
       replaced_.push_back(r_.value(v).producer);
       v = swap->inputs[0];
     }
@@ -157,8 +166,8 @@ bool keep_quantized_weights(Graph& graph) {
     bool any = false;
     for (NodeId id : r.graph.order()) {
       const Node& n = r.graph.node(id);
-      if (n.op != &op_MatMul || r.constant(n.inputs[0]) || !r.has_shape(n.inputs[0]) || !r.has_shape(n.outputs[0]))
-        continue;
+      const bool multiplies = n.op == &op_MatMul || n.op == &op_Gemm;
+      if (!multiplies || r.constant(n.inputs[0]) || !r.has_shape(n.inputs[0]) || !r.has_shape(n.outputs[0])) continue;
       if (r.shape(n.inputs[0]).size() >= 2) any |= Product(r, id).rewrite();
     }
     return any;

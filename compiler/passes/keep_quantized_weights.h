@@ -5,8 +5,8 @@
 
 namespace gcg {
 
-/// MatMul(a, DequantizeLinear(q, scale, zero)) with constants of 8 bits or fewer and scales for whole columns or for
-/// blocks of them becomes gart.QuantizedMatMul. Small weights are left: a cache has them in f32.
+/// MatMul or Gemm of a and DequantizeLinear(q, scale, zero), of constants of 8 bits or fewer with scales for columns or
+/// their blocks, becomes gart.QuantizedMatMul. Small weights are left: a cache has them in f32.
 bool keep_quantized_weights(Graph& graph);
 
 }  // namespace gcg

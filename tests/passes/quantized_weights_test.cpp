@@ -9,7 +9,9 @@ namespace {
 
 using Counts = std::map<std::string, int>;
 
-Graph keep(const std::string& text, bool changes) { return check_rewrite(text, keep_quantized_weights, changes, {}); }
+Graph keep(const std::string& text, bool changes, const std::map<std::string, int64_t>& symbols = {}) {
+  return check_rewrite(text, keep_quantized_weights, changes, symbols);
+}
 
 TEST(QuantizedWeights, KeepsTheScaleOfAColumn) {
   for (const char* type : {"i8", "u8"}) {
@@ -42,6 +44,25 @@ TEST(QuantizedWeights, KeepsBlocksOfATransposedMatrix) {
   const Node& product = after.node(after.value(after.outputs[0]).producer);
   EXPECT_EQ(product.int_attribute("block", 0), 32);
   EXPECT_EQ(product.inputs.size(), 3u);
+}
+
+TEST(QuantizedWeights, KeepsThoseOfGemm) {
+  const Graph after = keep(R"(graph g(%x: f32[b,256]) -> (%y) {
+    constant %q: i8[300,256] = random(1)
+    constant %s: f32[300] = random(2)
+    constant %c: f32[300] = random(3)
+    %w = DequantizeLinear(%q, %s) {axis = 0}
+    %y = Gemm(%x, %w, %c) {transB = 1}
+  })",
+                           true, {{"b", 2}});
+  EXPECT_EQ(op_counts(after), (Counts{{"Add", 1}, {"gart.QuantizedMatMul", 1}}));
+  keep(R"(graph g(%x: f32[3,256]) -> (%y) {
+    constant %q: i8[300,256] = random(1)
+    constant %s: f32[300] = random(2)
+    %w = DequantizeLinear(%q, %s) {axis = 0}
+    %y = Gemm(%x, %w) {transB = 1, alpha = 0.5}
+  })",
+       false);
 }
 
 TEST(QuantizedWeights, KeepsOneScale) {

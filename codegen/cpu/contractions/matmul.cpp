@@ -1,7 +1,7 @@
 // C = epilogue(A * B): the loop over tasks, their operands, and the epilogue that stores the result.
-#include "codegen/cpu/contractions/block_integers.h"
+#include "codegen/cpu/contractions/matmul.h"
+
 #include "codegen/cpu/contractions/block_weights.h"
-#include "codegen/cpu/contractions/emit_cases.h"
 #include "codegen/cpu/contractions/matmul_epilogue.h"
 #include "codegen/cpu/contractions/matmul_pack.h"
 #include "codegen/cpu/contractions/matmul_plan.h"
@@ -33,47 +33,6 @@ class MatMulEmitter {
         state_(f),
         epilogue_(f, matmul, plan) {}
 
-  /// For a product by integers of few rows, in one block of row tiles.
-  void emit_few_rows() {
-    begin_ = ir_.CreateMul(f_.task_begin(), f_.i64(plan_.grain));
-    end_ = smin(ir_.CreateMul(f_.task_end(), f_.i64(plan_.grain)), f_.dim(plan_.units()));
-    m_ = f_.dim(matmul_.m.extent);
-    split_rows();
-    std::vector<int> heights;
-    for (int rows : plan_.heights)
-      if (rows <= plan_.few_rows) heights.push_back(rows);
-    llvm::Value* integers = scratch_after_sums();
-    if (plan_.rows_as_integers)
-      emit_integer_rows(f_, matmul_,
-                        f_.element_address(f_.operand(matmul_.a.operand), DType::f32, f_.dim(matmul_.a.offset)),
-                        f_.dim(matmul_.a.row_stride), m_, integers);
-    std::vector<Axis> walk = axes_of_groups();
-    walk.push_back(Axis{-1, plan_.tiles});
-    f_.for_loop(begin_, end_, f_.i64(1), coordinates(f_, walk, begin_), [&](llvm::Value*, const Values& at) {
-      PanelTask g;
-      g.panel = panel_at(at);
-      g.batch.assign(at.begin() + 2, at.end() - 1);
-      llvm::Value *row = row_of(at.back()), *rows = rows_of(at.back());
-      g.column = ir_.CreateMul(g.panel, f_.i64(plan_.panel_columns));
-      const BlockPanel panel = block_panel(f_, matmul_, g.panel);
-      const BlockTile tile = {address(matmul_.a, g), f_.dim(matmul_.a.row_stride), f_.dim(matmul_.a.column_stride),
-                              f_.scratch()};
-      emit_cases(f_, rows, heights, [&](int height) {
-        if (plan_.rows_as_integers)
-          emit_integer_tile(f_, matmul_, plan_.lanes, height, panel, integers_of(integers, row), tile.sums);
-        else
-          emit_block_tile(f_, matmul_, plan_.lanes, height, panel, tile);
-      });
-      llvm::Value* columns = smin(ir_.CreateSub(f_.dim(matmul_.n.extent), g.column), f_.i64(plan_.panel_columns));
-      epilogue_.store({g.batch, row, rows, g.column, columns, f_.scratch()});
-      return next_coordinates(f_, walk, at);
-    });
-  }
-
-  llvm::Value* integers_of(llvm::Value* integers, llvm::Value* row) {
-    return f_.element_address(integers, DType::i8, ir_.CreateMul(row, f_.i64(integer_row_bytes(matmul_))));
-  }
-
   KernelEmission emit() {
     // A task is `grain` units; a unit is a row tile of a panel.
     begin_ = ir_.CreateMul(f_.task_begin(), f_.i64(plan_.grain));
@@ -82,7 +41,9 @@ class MatMulEmitter {
       m_ = f_.dim(matmul_.m.extent);
       k_ = f_.dim(plan_.steps);
       tiles_ = f_.dim(plan_.tiles);
-      split_rows();
+      // Heights differ by one at most: the first `taller_` tiles have height_ + 1 rows.
+      height_ = f_.dim(floor_div(matmul_.m.extent, max(plan_.tiles, 1)));
+      taller_ = f_.dim(mod(matmul_.m.extent, max(plan_.tiles, 1)));
       block_tiles_ = f_.dim(plan_.block_tiles);
       prepare_prefetch();
       begin_tiles();
@@ -243,11 +204,6 @@ class MatMulEmitter {
     return ir_.CreateSelect(ir_.CreateICmpSLE(m_, f_.i64(MicroKernel::most_split_rows)), k_, f_.i64(plan_.k_block));
   }
 
-  /// Heights differ by one at most: the first `taller_` tiles have height_ + 1 rows.
-  void split_rows() {
-    height_ = f_.dim(floor_div(matmul_.m.extent, max(plan_.tiles, 1)));
-    taller_ = f_.dim(mod(matmul_.m.extent, max(plan_.tiles, 1)));
-  }
   llvm::Value* rows_of(llvm::Value* t) {
     return ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSLT(t, taller_), ir_.getInt64Ty()));
   }
@@ -424,37 +380,9 @@ class MatMulEmitter {
 
 }  // namespace
 
-KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul) {
-  const DType right = kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype;
-  const Multiply multiply = multiply_of_product(f.target(), kernel, matmul);
-  const MatMulPlan plan = plan_matmul(matmul, f.target(), multiply, right);
-  if (plan.blocks) {
-    MatMulEmitter emitter(f, kernel, matmul, plan);
-    const auto few = [&] { return emitter.emit_few_rows(), FunctionBuilder::Values{}; };
-    const auto many = [&] { return emitter.emit(), FunctionBuilder::Values{}; };
-    const Dim& rows = matmul.m.extent;
-    if (!rows.is_constant())
-      f.if_else(f.ir().CreateICmpSLE(f.dim(rows), f.i64(plan.few_rows)), few, many);
-    else if (rows.constant() <= plan.few_rows)
-      few();
-    else
-      many();
-    return {plan.tasks(), plan.scratch_bytes(), plan.note()};
-  }
-  if (!plan.tiled || matmul.m.extent.is_constant()) return MatMulEmitter(f, kernel, matmul, plan).emit();
-  // Few rows take vectors, in the same tasks: of one row tile either way.
-  CpuTarget vectors = f.target();
-  vectors.has_amx = false;
-  MatMulPlan few = plan_matmul(matmul, vectors, sums_floats(multiply) ? Multiply::floats : multiply, right);
-  few.grain = plan.grain;
-  const auto emit = [&](const MatMulPlan& chosen) {
-    MatMulEmitter(f, kernel, matmul, chosen).emit();
-    return FunctionBuilder::Values{};
-  };
-  llvm::Value* are_few = f.ir().CreateICmpSLT(f.dim(matmul.m.extent), f.i64(TileKernel::least_rows));
-  f.if_else(
-      are_few, [&] { return emit(few); }, [&] { return emit(plan); });
-  return {plan.tasks(), max(plan.scratch_bytes(), few.scratch_bytes()), plan.note()};
+KernelEmission emit_matmul(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul,
+                           const MatMulPlan& plan) {
+  return MatMulEmitter(f, kernel, matmul, plan).emit();
 }
 
 }  // namespace gcg::cpu

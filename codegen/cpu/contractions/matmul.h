@@ -1,0 +1,13 @@
+// A matrix product as its plan says.
+#pragma once
+
+#include "codegen/cpu/contractions/matmul_plan.h"
+#include "codegen/cpu/llvm/emit.h"
+#include "codegen/cpu/llvm/function_builder.h"
+
+namespace gcg::cpu {
+
+KernelEmission emit_matmul(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul,
+                           const MatMulPlan& plan);
+
+}  // namespace gcg::cpu
