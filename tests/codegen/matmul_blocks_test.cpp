@@ -145,11 +145,12 @@ TEST_P(Blocks, RowsWhoseElementsLieApart) {
 TEST_P(Blocks, WhatIsNotFiniteStaysSo) {
   const Case c = {.n = 50, .b = {.rows = 64, .bits = 4, .block = 32}};
   const MappedKernel kernel(kernel_of(c), GetParam());
-  GuardedBuffer a(64 * 4), words(2 * 8 * panel * 4), scales(2 * 2 * panel * 4), result(50 * 4),
+  constexpr int64_t word = 4, rows = 64, words_of_panels = panel * 2 * 8, scales_of_panels = panel * 2 * 2;
+  GuardedBuffer a(rows * word), words(words_of_panels * word), scales(scales_of_panels * word), result(c.n * word),
       scratch(kernel.info().scratch_bytes.evaluate({}));
-  std::fill_n(a.floats(), 64, 1.0F);
-  std::fill_n(scales.floats(), 2 * 2 * panel, 1.0F);
-  std::memset(words.floats(), 0x11, 2 * 8 * panel * 4);  // ones
+  std::fill_n(a.floats(), rows, 1.0F);
+  std::fill_n(scales.floats(), scales_of_panels, 1.0F);
+  std::memset(words.floats(), 0x11, words_of_panels * word);  // ones
   for (const float bad : {INFINITY, NAN}) {
     a.floats()[40] = bad;
     ASSERT_EQ(kernel.run({a.floats(), words.floats(), scales.floats(), result.floats()}, {}, scratch.floats(), 0,
