@@ -68,9 +68,9 @@ void infer_blocks(InferContext& ctx) {
   const Node& node = ctx.node();
   const BlockPacking packing = block_packing(node);
   const int64_t columns = columns_of(node), panels = blocks_of(node.int_attribute("n", 0), columns);
-  if (ctx.shape(1) != Shape{panels, packing.words(), columns}) ctx.fail("the words do not match n, k and bits");
-  for (int i = 2; i < ctx.input_count(); ++i)
-    if (ctx.shape(i) != Shape{panels, packing.blocks(), columns}) ctx.fail("there is a scale for each block");
+  for (int i = 1; i < ctx.input_count(); ++i)
+    if (const Shape wanted = {panels, i == 1 ? packing.words() : packing.blocks(), columns}; ctx.shape(i) != wanted)
+      ctx.fail(concat("input ", i, " must be ", str(wanted), " for n, k, bits and block"));
 }
 
 void infer_packed_matmul(InferContext& ctx) {

@@ -16,7 +16,8 @@ void infer_quantized_matmul(InferContext& ctx) {
   const Shape& q = ctx.shape(kWeights);
   ctx.require_equal(ctx.shape(kA).back(), q[1], "the inner extents");
   for (int i = kScales; i < ctx.input_count(); ++i)
-    if (ctx.shape(i) != Shape{q[0], ceil_div(q[1], block)}) ctx.fail("there is a scale for each block of a row");
+    if (const Shape wanted = {q[0], ceil_div(q[1], block)}; ctx.shape(i) != wanted)
+      ctx.fail(concat("input ", i, " must be ", str(wanted), ", a number for each block of ", block, " elements"));
   Shape shape = ctx.shape(kA);
   shape.back() = q[0];
   ctx.set_output(0, DType::f32, shape);

@@ -2,7 +2,9 @@
 
 #include <string>
 
+#include "codegen/cpu/contractions/block_tile.h"
 #include "codegen/cpu/contractions/dot_product.h"
+#include "codegen/cpu/expressions/packed_bytes.h"
 
 namespace gcg::cpu {
 namespace {
@@ -93,10 +95,9 @@ class RowEmitter {
     const Values sums = f_.for_loop(begin, end, step, {zero(DType::i32)}, [&](llvm::Value* k, const Values& so_far) {
       llvm::Value* place = ir.CreateAdd(first, k);
       llvm::Value* scaled = ir.CreateFMul(elements(place), f_.splat(factor, kLanes));
-      llvm::Value* x =
-          ir.CreateFPToSI(ir.CreateUnaryIntrinsic(llvm::Intrinsic::rint, scaled), f_.type(DType::i32, kLanes));
+      llvm::Value* x = emit_nearest(f_, scaled);
       llvm::Value* upper = ir.CreateAShr(ir.CreateAdd(x, llvm::ConstantInt::get(x->getType(), 128)), 8);
-      store(upper, ir.CreateAdd(place, f_.i64(0)));
+      store(upper, place);
       store(ir.CreateSub(x, ir.CreateShl(upper, 8)), ir.CreateAdd(place, f_.i64(form_.lower())));
       return Values{ir.CreateAdd(so_far[0], x)};
     });
@@ -126,45 +127,23 @@ class RowEmitter {
 };
 
 /// The body of a function that multiplies `rows` rows of integers by `vectors` vectors of columns.
-class TileEmitter {
+class TileEmitter : PanelTile {
  public:
   TileEmitter(FunctionBuilder& f, const BlockPacking& packing, int64_t columns, int rows, int vectors)
-      : f_(f),
-        packing_(packing),
-        form_(packing),
-        columns_(columns),
-        rows_(static_cast<size_t>(rows)),
-        vectors_(static_cast<size_t>(vectors)),
-        dot_(f.ir(), Multiply::quads) {}
+      : PanelTile(f, packing, columns, kLanes, rows, vectors), form_(packing), dot_(f.ir(), Multiply::quads) {}
 
   void emit(const BlockPanel& panel, llvm::Value* integers, llvm::Value* sums) {
     panel_ = panel;
     integers_ = integers;
-    const int64_t whole = packing_.rows / form_.block, rest = packing_.rows % form_.block;
-    Values totals =
-        f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(1), zeros(DType::f32, rows_ * vectors_),
-                    [&](llvm::Value* block, const Values& so_far) { return add_block(block, form_.block, so_far); });
-    if (rest > 0) totals = add_block(f_.i64(whole), rest, totals);
-    for (size_t r = 0; r < rows_; ++r)
-      for (size_t v = 0; v < vectors_; ++v)
-        f_.store(totals[r * vectors_ + v], sums, DType::f32,
-                 f_.i64(static_cast<int64_t>(r) * columns_ + static_cast<int64_t>(v) * kLanes));
+    add_blocks(form_.block, sums, [this](llvm::Value* block, int64_t rows, Values totals) {
+      return add_block(block, rows, std::move(totals));
+    });
   }
 
  private:
-  Values zeros(DType type, size_t count) { return Values(count, llvm::Constant::getNullValue(f_.type(type, kLanes))); }
-  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
-    return f_.ir().CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
-  }
   llvm::Value* row(size_t r, int64_t part) {
     return at_byte(f_, integers_, f_.i64(static_cast<int64_t>(r) * form_.bytes() + part));
   }
-  llvm::Value* vector_at(llvm::Value* base, DType type, llvm::Value* line, size_t v) {
-    llvm::Value* place =
-        f_.ir().CreateAdd(f_.ir().CreateMul(line, f_.i64(columns_)), f_.i64(static_cast<int64_t>(v) * kLanes));
-    return f_.load(base, type, place, kLanes);
-  }
-
   /// totals + the sums of `rows` rows of a block of A times both scales - those of A times the offsets.
   Values add_block(llvm::Value* block, int64_t rows, Values totals) {
     llvm::IRBuilder<>& ir = f_.ir();
@@ -226,23 +205,11 @@ class TileEmitter {
     return sums;
   }
 
-  FunctionBuilder& f_;
-  const BlockPacking& packing_;
   const RowForm form_;
-  int64_t columns_;
-  size_t rows_, vectors_;
   DotProduct dot_;
   BlockPanel panel_;
   llvm::Value* integers_ = nullptr;
 };
-
-/// Vectors of a panel whose sums of both bytes and of all stay in registers.
-int vectors_together(const CpuTarget& target, int rows, int panel_vectors) {
-  constexpr int others = 5;
-  for (int vectors = panel_vectors; vectors > 1; --vectors)
-    if (panel_vectors % vectors == 0 && 3 * rows * vectors + others <= target.vector_registers) return vectors;
-  return 1;
-}
 
 }  // namespace
 
@@ -274,7 +241,7 @@ void emit_integer_tile(FunctionBuilder& f, const MatMulKernel& matmul, int lanes
   const BlockPacking& packing = *matmul.blocks;
   const int64_t columns = matmul.packed_columns;
   const int panel_vectors = static_cast<int>(columns) / lanes,
-            vectors = vectors_together(f.target(), rows, panel_vectors);
+            vectors = vectors_together(f.target(), 3 * rows, panel_vectors);
   const std::string name = "blocks_by_integers." + name_of(packing) + "." + std::to_string(rows) + "x" +
                            std::to_string(vectors * lanes) + "of" + std::to_string(columns);
   llvm::Type* pointer = f.ir().getPtrTy();

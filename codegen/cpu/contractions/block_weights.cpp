@@ -2,22 +2,13 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
-#include <optional>
 #include <string>
 
-#include "compiler/support/error.h"
+#include "codegen/cpu/contractions/block_tile.h"
+#include "codegen/cpu/contractions/microkernel.h"
 
 namespace gcg::cpu {
 namespace {
-
-using Values = FunctionBuilder::Values;
-
-std::optional<int64_t> constant_of(llvm::Value* value) {
-  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
-  return constant != nullptr ? std::optional<int64_t>(constant->getSExtValue()) : std::nullopt;
-}
-
-std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
 
 /// Takes integers out of words, as floats.
 class Decoder {
@@ -56,54 +47,32 @@ class Decoder {
 };
 
 /// The body of a function that multiplies `rows` rows of A by `vectors` vectors of columns.
-class TileEmitter {
+class TileEmitter : PanelTile {
  public:
   TileEmitter(FunctionBuilder& f, const BlockPacking& packing, int64_t columns, int lanes, int rows, int vectors)
-      : f_(f),
-        packing_(packing),
-        columns_(columns),
-        lanes_(lanes),
-        rows_(static_cast<size_t>(rows)),
-        vectors_(static_cast<size_t>(vectors)),
-        decode_(f, packing, lanes) {}
+      : PanelTile(f, packing, columns, lanes, rows, vectors), decode_(f, packing, lanes) {}
 
   void emit(const BlockPanel& panel, const BlockTile& tile) {
     panel_ = panel;
     tile_ = tile;
-    const int64_t whole = packing_.rows / packing_.block, rest = packing_.rows % packing_.block;
-    Values totals =
-        f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(1), zeros(rows_ * vectors_),
-                    [&](llvm::Value* block, const Values& so_far) { return add_block(block, packing_.block, so_far); });
-    if (rest > 0) totals = add_block(f_.i64(whole), rest, totals);
-    for (size_t r = 0; r < rows_; ++r)
-      for (size_t v = 0; v < vectors_; ++v)
-        f_.store(totals[r * vectors_ + v], tile.sums, DType::f32,
-                 f_.i64(static_cast<int64_t>(r) * columns_ + static_cast<int64_t>(v) * lanes_));
+    add_blocks(packing_.block, tile.sums, [this](llvm::Value* block, int64_t rows, Values totals) {
+      return add_block(block, rows, std::move(totals));
+    });
   }
 
  private:
-  Values zeros(size_t count) { return Values(count, llvm::Constant::getNullValue(f_.type(DType::f32, lanes_))); }
-  llvm::Value* multiply_add(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
-    return f_.ir().CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
-  }
-  llvm::Value* vector_at(llvm::Value* base, DType type, llvm::Value* line, size_t v) {
-    llvm::Value* place =
-        f_.ir().CreateAdd(f_.ir().CreateMul(line, f_.i64(columns_)), f_.i64(static_cast<int64_t>(v) * lanes_));
-    return f_.load(base, type, place, lanes_);
-  }
-
   /// totals + the sums of `rows` rows of a block times its scales - those of A times its offsets.
   Values add_block(llvm::Value* block, int64_t rows, Values totals) {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* first = ir.CreateMul(block, f_.i64(packing_.block));
     llvm::Value* first_word = ir.CreateMul(block, f_.i64(packing_.words_of_block()));
     const int64_t words = rows / packing_.per_word(), left = rows % packing_.per_word();
-    Values sums =
-        f_.for_loop(f_.i64(0), f_.i64(words), f_.i64(1), zeros(rows_ * vectors_ + (panel_.offsets ? rows_ : 0)),
-                    [&](llvm::Value* word, const Values& so_far) {
-                      llvm::Value* k = ir.CreateAdd(first, ir.CreateMul(word, f_.i64(packing_.per_word())));
-                      return add_words(ir.CreateAdd(first_word, word), k, packing_.per_word(), so_far);
-                    });
+    Values sums = f_.for_loop(f_.i64(0), f_.i64(words), f_.i64(1),
+                              zeros(DType::f32, rows_ * vectors_ + (panel_.offsets ? rows_ : 0)),
+                              [&](llvm::Value* word, const Values& so_far) {
+                                llvm::Value* k = ir.CreateAdd(first, ir.CreateMul(word, f_.i64(packing_.per_word())));
+                                return add_words(ir.CreateAdd(first_word, word), k, packing_.per_word(), so_far);
+                              });
     if (left > 0) {
       llvm::Value* k = ir.CreateAdd(first, f_.i64(words * packing_.per_word()));
       sums = add_words(ir.CreateAdd(first_word, f_.i64(words)), k, left, sums);
@@ -145,23 +114,10 @@ class TileEmitter {
     return sums;
   }
 
-  FunctionBuilder& f_;
-  const BlockPacking& packing_;
-  int64_t columns_;
-  int lanes_;
-  size_t rows_, vectors_;
   Decoder decode_;
   BlockPanel panel_;
   BlockTile tile_;
 };
-
-/// Vectors of a panel that leave room for their sums, within a block and of all, in registers.
-int vectors_together(const CpuTarget& target, int rows, int panel_vectors) {
-  constexpr int others = 4;  // words, numbers, an element of A, and a table or offsets
-  for (int vectors = panel_vectors; vectors > 1; --vectors)
-    if (panel_vectors % vectors == 0 && 2 * rows * vectors + others <= target.vector_registers) return vectors;
-  return 1;
-}
 
 std::string name_of(const BlockPacking& p) {
   return std::to_string(p.bits) + "." + std::to_string(p.block) + (p.offsets ? ".o" : "");
@@ -192,12 +148,13 @@ void emit_block_tile(FunctionBuilder& f, const MatMulKernel& matmul, int lanes, 
   const BlockPacking& packing = *matmul.blocks;
   const int64_t columns = matmul.packed_columns;
   const int panel_vectors = static_cast<int>(columns) / lanes;
-  const int vectors = vectors_together(f.target(), rows, panel_vectors);
+  const int vectors = vectors_together(f.target(), 2 * rows, panel_vectors);
   const std::optional<int64_t> row_stride = constant_of(tile.row_stride),
                                column_stride = constant_of(tile.column_stride);
   const std::string name = "blocks." + name_of(packing) + "." + std::to_string(packing.rows) + "." +
                            std::to_string(rows) + "x" + std::to_string(vectors * lanes) + "of" +
-                           std::to_string(columns) + ".a" + text(row_stride) + "_" + text(column_stride);
+                           std::to_string(columns) + ".a" + name_of_stride(row_stride) + "_" +
+                           name_of_stride(column_stride);
   llvm::Type *pointer = f.ir().getPtrTy(), *i64 = f.ir().getInt64Ty();
   llvm::Function* function =
       f.shared_function(name, {pointer, pointer, pointer, pointer, pointer, i64, i64}, [&](llvm::Function& body) {

@@ -7,11 +7,6 @@
 namespace gcg::cpu {
 namespace {
 
-std::optional<int64_t> constant_of(llvm::Value* value) {
-  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(value);
-  return constant != nullptr ? std::optional<int64_t>(constant->getSExtValue()) : std::nullopt;
-}
-
 /// The heights that the tile can have.
 std::vector<int> heights_of(const MatMulPlan& plan, const RowTile& tile) {
   std::vector<int> heights;

@@ -19,13 +19,12 @@ constexpr int64_t word_bytes = 4;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchMask, kARow, kAColumn, kBRow, kTail };
 
-std::string text(const std::optional<int64_t>& constant) { return constant ? std::to_string(*constant) : "x"; }
-
 std::string name_of(const MicroKernel& m) {
   const std::string right(sums_floats(m.multiply) ? gcg::name_of(m.right) : "quads");
   return "tile." + right + "." + std::to_string(static_cast<int>(m.multiply)) + "." + std::to_string(m.rows) + "x" +
-         std::to_string(m.vectors * m.lanes) + ".a" + text(m.a_row_stride) + "_" + text(m.a_column_stride) + ".b" +
-         text(m.b_row_stride) + ".c" + std::to_string(m.c_row_stride) + ".p" + text(m.prefetch_lines) +
+         std::to_string(m.vectors * m.lanes) + ".a" + name_of_stride(m.a_row_stride) + "_" +
+         name_of_stride(m.a_column_stride) + ".b" + name_of_stride(m.b_row_stride) + ".c" +
+         std::to_string(m.c_row_stride) + ".p" + name_of_stride(m.prefetch_lines) +
          (m.steps > 1 ? ".s" + std::to_string(m.steps) : "") + (m.accumulate ? ".add" : "") +
          (m.masked ? ".masked" : "");
 }
@@ -272,6 +271,13 @@ class TileEmitter {
 };
 
 }  // namespace
+
+std::optional<int64_t> constant_of(llvm::Value* stride) {
+  const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(stride);
+  return constant != nullptr ? std::optional<int64_t>(constant->getSExtValue()) : std::nullopt;
+}
+
+std::string name_of_stride(const std::optional<int64_t>& stride) { return stride ? std::to_string(*stride) : "x"; }
 
 llvm::Function* micro_kernel(const MicroKernel& kernel, FunctionBuilder& f) {
   llvm::Type *pointer = f.ir().getPtrTy(), *i64 = f.ir().getInt64Ty();

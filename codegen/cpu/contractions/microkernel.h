@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "codegen/cpu/contractions/dot_product.h"
 
 namespace llvm {
 class Function;
+class Value;
 }  // namespace llvm
 
 namespace gcg::cpu {
@@ -56,6 +58,10 @@ struct MicroKernel {
     return sums + (rows > 1 ? vectors : size_of(right) < 4 ? 1 : 0) + 1;
   }
 };
+
+/// A stride that becomes part of the code of a shared function, and of its name; nullopt: a run-time argument.
+std::optional<int64_t> constant_of(llvm::Value* stride);
+std::string name_of_stride(const std::optional<int64_t>& stride);
 
 /// Where the operands of one call lie; in a MicroKernel with constant strides the stride arguments are ignored.
 ///   void tile(const void* a, const void* b, int64_t k, void* c, const void* prefetch, int64_t prefetch_lines,

@@ -19,16 +19,6 @@ Value* part_of(FunctionBuilder& f, Value* x, int part, int lanes) {
   return f.ir().CreateShuffleVector(x, some);
 }
 
-/// One register of i32; of NaN and of what no i32 is the least.
-Value* emit_nearest(FunctionBuilder& f, Value* x) {
-  llvm::IRBuilder<>& ir = f.ir();
-  if (!f.target().has_avx512()) return ir.CreateIntrinsic(x86::x86_avx_cvt_ps2dq_256, {}, {x});
-  constexpr uint32_t kRoundingOfTheThread = 4;
-  Value* none = llvm::Constant::getNullValue(x->getType()->getWithNewType(ir.getInt32Ty()));
-  return ir.CreateIntrinsic(x86::x86_avx512_mask_cvtps2dq_512, {},
-                            {x, none, ir.getInt16(0xffff), ir.getInt32(kRoundingOfTheThread)});
-}
-
 /// Packing works within 16 bytes: element j of block b came from block b of part j.
 Value* in_order(FunctionBuilder& f, Value* packed, int bytes) {
   const int blocks = bytes / 16;
@@ -41,6 +31,15 @@ Value* in_order(FunctionBuilder& f, Value* packed, int bytes) {
 }
 
 }  // namespace
+
+Value* emit_nearest(FunctionBuilder& f, Value* x) {
+  llvm::IRBuilder<>& ir = f.ir();
+  if (!f.target().has_avx512()) return ir.CreateIntrinsic(x86::x86_avx_cvt_ps2dq_256, {}, {x});
+  constexpr uint32_t kRoundingOfTheThread = 4;
+  Value* none = llvm::Constant::getNullValue(x->getType()->getWithNewType(ir.getInt32Ty()));
+  return ir.CreateIntrinsic(x86::x86_avx512_mask_cvtps2dq_512, {},
+                            {x, none, ir.getInt16(0xffff), ir.getInt32(kRoundingOfTheThread)});
+}
 
 bool packs_bytes(const CpuTarget& target, int lanes) { return target.is_x86() && lanes == target.vector_bytes; }
 

@@ -5,6 +5,9 @@
 
 namespace gcg::cpu {
 
+/// A register of f32 rounded to i32, to even at ties; of NaN and of what no i32 is the least. Of an x86.
+llvm::Value* emit_nearest(FunctionBuilder& f, llvm::Value* x);
+
 /// Do so many floats become one register of bytes, in few instructions?
 bool packs_bytes(const CpuTarget& target, int lanes);
 /// x rounded, to even at ties, plus `zero`, an i16, kept between the ends of an 8-bit type; of NaN the lowest. x is
