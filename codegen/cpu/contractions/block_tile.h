@@ -3,7 +3,8 @@
 
 #include <functional>
 
-#include "codegen/cpu/contractions/block_weights.h"
+#include "codegen/cpu/llvm/function_builder.h"
+#include "compiler/kernel/kernel.h"
 
 namespace gcg::cpu {
 
