@@ -155,7 +155,8 @@ void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
   const int number = node_group_[static_cast<size_t>(id.index)];
   if (id == group.transpose) return;
   const bool is_attention = group.kind == FusionGroup::Kind::attention;
-  const size_t operands = id != group.anchor ? 0 : is_attention ? kFusedAttentionKept : n.inputs.size();
+  const size_t read = is_attention ? size_t{kFusedAttentionKept} : n.inputs.size();
+  const size_t operands = id == group.anchor ? read : 0;
   // What moves elements elsewhere is not seen through, nor a Transpose that another product applies by storing.
   const auto is_seen_through = [&](NodeId m) { return node_group_[static_cast<size_t>(m.index)] < 0; };
   for (size_t i = 0; i < operands; ++i) {

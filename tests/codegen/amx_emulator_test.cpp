@@ -63,7 +63,10 @@ TILES void multiply(const Shape& s, Product product, Words& w) {
 
 class Random {
  public:
-  uint32_t next() { return state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL, state_ >> 32; }
+  uint32_t next() {
+    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    return static_cast<uint32_t>(state_ >> 32);
+  }
 
  private:
   uint64_t state_ = 2024;

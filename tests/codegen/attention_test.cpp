@@ -253,8 +253,8 @@ TEST_P(CpuAttention, DroppedRows) {
 TEST_P(CpuAttention, Nothing) { check({.batch = 2, .m = 0, .t = 5, .d = 4, .n = 4}); }
 
 INSTANTIATE_TEST_SUITE_P(Targets, CpuAttention, testing::Values("x86-64-v3", "x86-64-v4", "aarch64"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& test) {
+                           std::string name = test.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });

@@ -78,9 +78,9 @@ TEST_P(Winograd, SmallMapsDivideTheirChannels) { check(winograd_case(32, 4, 256,
 
 INSTANTIATE_TEST_SUITE_P(All, Winograd,
                          testing::Combine(testing::Values("x86-64-v3", "x86-64-v4"), testing::Values(2, 4)),
-                         [](const auto& info) {
-                           return std::string(std::get<0>(info.param)).substr(7) + "_tile" +
-                                  std::to_string(std::get<1>(info.param));
+                         [](const auto& test) {
+                           return std::string(std::get<0>(test.param)).substr(7) + "_tile" +
+                                  std::to_string(std::get<1>(test.param));
                          });
 
 TEST(WinogradForm, GivesTheSumOfProducts) {

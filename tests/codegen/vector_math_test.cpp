@@ -155,7 +155,8 @@ TEST(VectorMath, SpecialPowers) {
         const double exact = std::pow(static_cast<double>(values[i]), static_cast<double>(values[j]));
         const float got = operands[2].as<float>()[i * values.size() + j];
         EXPECT_LE(ulps(got, exact), 1.0) << target << ": " << values[i] << "^" << values[j] << " is " << got;
-        if (!std::isnan(exact)) EXPECT_EQ(std::signbit(got), std::signbit(exact)) << values[i] << "^" << values[j];
+        if (std::isnan(exact)) continue;
+        EXPECT_EQ(std::signbit(got), std::signbit(exact)) << values[i] << "^" << values[j];
       }
   }
 }
@@ -240,7 +241,8 @@ std::vector<float> beside_steps_halfway(float c) {
 /// The divisor and the zero are read in the run: also divisors that a product with the reciprocal is not exact for.
 TEST(Quantized, ByWhatARunReadsIsWhatItsStepsGive) {
   for (const std::string& target : runnable_targets())
-    for (const auto [type, low, high] : {std::tuple(DType::i8, -128.0F, 127.0F), std::tuple(DType::u8, 0.0F, 255.0F)}) {
+    for (const auto& [type, low, high] :
+         {std::tuple(DType::i8, -128.0F, 127.0F), std::tuple(DType::u8, 0.0F, 255.0F)}) {
       const Kernel kernel = map_kernel(
           "quantized", {{DType::f32, {kBatch}}, {DType::f32, {}}, {type, {}}, {type, {kBatch}}}, [&](const auto& i) {
             const Expr quotient = binary(BinaryOp::div, load(0, DType::f32, i), load(1, DType::f32, {}));
@@ -271,7 +273,7 @@ TEST(Quantized, ByWhatARunReadsIsWhatItsStepsGive) {
 /// Beside steps halfway, far beyond the ends, and of infinities and NaN.
 TEST(Quantized, IsWhatItsStepsGive) {
   for (const std::string& target : runnable_targets())
-    for (const auto [type, low, high] : {std::tuple(DType::i8, -128.0F, 127.0F), std::tuple(DType::u8, 0.0F, 255.0F)})
+    for (const auto& [type, low, high] : {std::tuple(DType::i8, -128.0F, 127.0F), std::tuple(DType::u8, 0.0F, 255.0F)})
       for (const float zero : {0.0F, 3.0F, type == DType::i8 ? -128.0F : 255.0F})
         for (const float c : {1.0F, 0.05F, 1.0F / 3, 0.045368254F, 3.7F, 1e-6F, 1.9999999F}) {
           const Kernel kernel = map_kernel("quantized", {{DType::f32, {kBatch}}, {type, {kBatch}}}, [&](const auto& i) {

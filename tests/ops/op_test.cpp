@@ -272,11 +272,12 @@ void check_declared_types(const OpCase& row) {
       const std::optional<OpCase> other = with_type(row, types, i, type);
       if (!other || (!is_float(type) && (has_fractions(row) || is_infinite(row)))) continue;
       SCOPED_TRACE(other->what);
-      if (is_one_of(type, own) && !(kNarrowed.count(row.op) > 0 && !refusal(*other).empty()))
+      if (is_one_of(type, own) && !(kNarrowed.count(row.op) > 0 && !refusal(*other).empty())) {
         check_form(*other, false);
-      else if (!is_one_of(type, own))
+      } else if (!is_one_of(type, own)) {
         EXPECT_NE(refusal(*other).find(concat("is ", name_of(type), ", it must be ", phrase_of(own))),
                   std::string::npos);
+      }
     }
   }
 }
@@ -358,7 +359,7 @@ Tensor tensor(DType dtype, std::vector<int64_t> shape, const std::vector<double>
 Tensor pattern(DType dtype, std::vector<int64_t> shape, int seed) {
   Tensor t(dtype, std::move(shape));
   for (int64_t i = 0; i < t.elements(); ++i) {
-    const int64_t v = (i * 37 + seed * 11) % 41;
+    const int64_t v = (i * 37 + int64_t{seed} * 11) % 41;
     if (is_float(dtype))
       t.set_double(i, static_cast<double>(v - 20) / 8);
     else if (dtype == DType::boolean)

@@ -171,7 +171,9 @@ TEST(CutRandom, PartsOfRandomGraphsGiveTheSameBits) {
     const Cut cut = cut_graph(graph, fleet, options);
     groups += cut.groups.size();
     for (const Group& g : cut.groups) EXPECT_FALSE(g.support.empty());
-    if (seed % 6 < 2) EXPECT_LE(cut.groups.size(), runs_of(graph, fleet));
+    if (seed % 6 < 2) {
+      EXPECT_LE(cut.groups.size(), runs_of(graph, fleet));
+    }
     const Assembly assembly = split(graph, cut, kept);
     parts += assembly.parts.size();
     calls += assembly.calls.size();

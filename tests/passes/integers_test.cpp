@@ -365,7 +365,8 @@ TEST(MergeQuantization, DividesTheScalesOfASum) {
   EXPECT_EQ(count(after, "Relu"), 0);
   for (NodeId id : after.order()) {
     const Node& n = after.node(id);
-    if (n.op->name == std::string_view("QuantizeLinear")) EXPECT_EQ(after.value(n.inputs[1]).constant->at_double(0), 1);
+    if (n.op->name != std::string_view("QuantizeLinear")) continue;
+    EXPECT_EQ(after.value(n.inputs[1]).constant->at_double(0), 1);
   }
 }
 
