@@ -1,8 +1,11 @@
 // Attention: a block of query rows after the other, its scores, their softmax, the sums of values.
+#include <optional>
+
 #include "codegen/cpu/contractions/attention_plan.h"
 #include "codegen/cpu/contractions/index_arithmetic.h"
 #include "codegen/cpu/contractions/matmul_epilogue.h"
 #include "codegen/cpu/contractions/matmul_tile.h"
+#include "codegen/cpu/contractions/row_tiles.h"
 #include "codegen/cpu/contractions/strided_panel.h"
 #include "codegen/cpu/llvm/coordinates.h"
 #include "codegen/cpu/llvm/emit.h"
@@ -22,8 +25,7 @@ class AttentionEmitter {
     const Dim& m = plan_.scores.m.extent;
     const Dim& tiles = plan_.scores_plan.tiles;
     tiles_ = f_.dim(tiles);
-    height_ = f_.dim(floor_div(m, max(tiles, 1)));
-    taller_ = f_.dim(mod(m, max(tiles, 1)));
+    tile_rows_.emplace(f_, m, tiles);
     several_ = ir_.CreateICmpSGT(f_.dim(plan_.blocks), f_.i64(1));
     std::vector<Axis> walk = plan_.scores.batch;
     walk.back() = {-1, plan_.blocks};
@@ -45,11 +47,6 @@ class AttentionEmitter {
     llvm::Value* packs;  // is it the thread's first of this entry, or the entry's only one?
   };
 
-  /// As in a product: heights differ by one at most, the first tiles are the taller ones.
-  llvm::Value* row_of(llvm::Value* tile) { return index_.add(index_.mul(tile, height_), index_.min(tile, taller_)); }
-  llvm::Value* rows_of(llvm::Value* tile) {
-    return index_.add(height_, ir_.CreateZExt(ir_.CreateICmpSLT(tile, taller_), ir_.getInt64Ty()));
-  }
   /// Behind the arrays.
   llvm::Value* scratch_word(llvm::Value* word) {
     const Kernel& kernel = f_.kernel();
@@ -62,8 +59,8 @@ class AttentionEmitter {
     Block b;
     b.from = index_.mul(at.back(), f_.dim(plan_.block_tiles));
     b.to = index_.min(index_.add(b.from, f_.dim(plan_.block_tiles)), tiles_);
-    b.first = row_of(b.from);
-    b.rows = index_.sub(row_of(b.to), b.first);
+    b.first = tile_rows_->first(b.from);
+    b.rows = index_.sub(tile_rows_->first(b.to), b.first);
     b.batch = at;
     b.batch.back() = b.first;
     b.packs = ir_.CreateOr(is_first_task, ir_.CreateICmpEQ(at.back(), f_.i64(0)));
@@ -83,10 +80,10 @@ class AttentionEmitter {
                                                     panel_copy(plan, panel), tiles_, b.packs);
       RowTile tile = row_tile(matmul, words);
       f_.for_loop(b.from, b.to, f_.i64(1), [&](llvm::Value* t) {
-        tile.a = f_.element_address(left, DType::f32, index_.mul(row_of(t), tile.a_row_stride));
+        tile.a = f_.element_address(left, DType::f32, index_.mul(tile_rows_->first(t), tile.a_row_stride));
         tile.prefetch = tile.a;
-        emit_row_tile(f_, plan, matmul.n.extent, rows_of(t), columns, tile);
-        epilogue.store({b.batch, row_of(t), rows_of(t), column, columns, tile.sums});
+        emit_row_tile(f_, plan, matmul.n.extent, tile_rows_->height(t), columns, tile);
+        epilogue.store({b.batch, tile_rows_->first(t), tile_rows_->height(t), column, columns, tile.sums});
       });
     });
   }
@@ -133,8 +130,7 @@ class AttentionEmitter {
   IndexArithmetic index_;
   const AttentionPlan& plan_;
   llvm::Value* tiles_ = nullptr;
-  llvm::Value* height_ = nullptr;
-  llvm::Value* taller_ = nullptr;
+  std::optional<RowTiles> tile_rows_;
   llvm::Value* several_ = nullptr;  // blocks of an entry?
 };
 

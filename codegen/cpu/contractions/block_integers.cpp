@@ -45,11 +45,6 @@ struct RowForm {
   const BlockPacking& packing_;
 };
 
-std::string name_of(const BlockPacking& p) {
-  return std::to_string(p.bits) + "." + std::to_string(p.block) + "." + std::to_string(p.rows) +
-         (p.offsets ? ".o" : "");
-}
-
 llvm::Value* at_byte(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset) {
   return f.element_address(base, DType::i8, offset);
 }

@@ -9,6 +9,11 @@ int vectors_together(const CpuTarget& target, int sums, int panel_vectors) {
   return 1;
 }
 
+std::string name_of(const BlockPacking& p) {
+  return std::to_string(p.bits) + "." + std::to_string(p.block) + "." + std::to_string(p.rows) +
+         (p.offsets ? ".o" : "");
+}
+
 void PanelTile::add_blocks(int64_t block, llvm::Value* sums,
                            const std::function<Values(llvm::Value*, int64_t, Values)>& add_block) {
   const int64_t whole = packing_.rows / block, rest = packing_.rows % block;

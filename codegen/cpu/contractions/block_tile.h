@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "codegen/cpu/llvm/function_builder.h"
 #include "compiler/kernel/kernel.h"
@@ -10,6 +11,9 @@ namespace gcg::cpu {
 
 /// Vectors of a panel that a tile takes at a time: as many as leave its `sums` registers for each of them.
 int vectors_together(const CpuTarget& target, int sums, int panel_vectors);
+
+/// In names of shared functions.
+std::string name_of(const BlockPacking& packing);
 
 /// `rows` rows of A by `vectors` vectors of columns of a panel, of `columns` in all.
 class PanelTile {

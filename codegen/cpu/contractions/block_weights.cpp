@@ -119,10 +119,6 @@ class TileEmitter : PanelTile {
   BlockTile tile_;
 };
 
-std::string name_of(const BlockPacking& p) {
-  return std::to_string(p.bits) + "." + std::to_string(p.block) + (p.offsets ? ".o" : "");
-}
-
 }  // namespace
 
 BlockPanel from_column(FunctionBuilder& f, const BlockPanel& panel, int64_t column) {
@@ -151,10 +147,9 @@ void emit_block_tile(FunctionBuilder& f, const MatMulKernel& matmul, int lanes, 
   const int vectors = vectors_together(f.target(), 2 * rows, panel_vectors);
   const std::optional<int64_t> row_stride = constant_of(tile.row_stride),
                                column_stride = constant_of(tile.column_stride);
-  const std::string name = "blocks." + name_of(packing) + "." + std::to_string(packing.rows) + "." +
-                           std::to_string(rows) + "x" + std::to_string(vectors * lanes) + "of" +
-                           std::to_string(columns) + ".a" + name_of_stride(row_stride) + "_" +
-                           name_of_stride(column_stride);
+  const std::string name = "blocks." + name_of(packing) + "." + std::to_string(rows) + "x" +
+                           std::to_string(vectors * lanes) + "of" + std::to_string(columns) + ".a" +
+                           name_of_stride(row_stride) + "_" + name_of_stride(column_stride);
   llvm::Type *pointer = f.ir().getPtrTy(), *i64 = f.ir().getInt64Ty();
   llvm::Function* function =
       f.shared_function(name, {pointer, pointer, pointer, pointer, pointer, i64, i64}, [&](llvm::Function& body) {

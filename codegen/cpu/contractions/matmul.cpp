@@ -1,12 +1,15 @@
 // C = epilogue(A * B): the loop over tasks, their operands, and the epilogue that stores the result.
 #include "codegen/cpu/contractions/matmul.h"
 
+#include <optional>
+
 #include "codegen/cpu/contractions/block_weights.h"
 #include "codegen/cpu/contractions/matmul_epilogue.h"
 #include "codegen/cpu/contractions/matmul_pack.h"
 #include "codegen/cpu/contractions/matmul_plan.h"
 #include "codegen/cpu/contractions/matmul_rows.h"
 #include "codegen/cpu/contractions/matmul_tile.h"
+#include "codegen/cpu/contractions/row_tiles.h"
 #include "codegen/cpu/contractions/strided_panel.h"
 #include "codegen/cpu/llvm/coordinates.h"
 #include "codegen/cpu/llvm/emit.h"
@@ -41,9 +44,7 @@ class MatMulEmitter {
       m_ = f_.dim(matmul_.m.extent);
       k_ = f_.dim(plan_.steps);
       tiles_ = f_.dim(plan_.tiles);
-      // Heights differ by one at most: the first `taller_` tiles have height_ + 1 rows.
-      height_ = f_.dim(floor_div(matmul_.m.extent, max(plan_.tiles, 1)));
-      taller_ = f_.dim(mod(matmul_.m.extent, max(plan_.tiles, 1)));
+      tile_rows_.emplace(f_, matmul_.m.extent, plan_.tiles);
       block_tiles_ = f_.dim(plan_.block_tiles);
       prepare_prefetch();
       begin_tiles();
@@ -204,10 +205,8 @@ class MatMulEmitter {
     return ir_.CreateSelect(ir_.CreateICmpSLE(m_, f_.i64(MicroKernel::most_split_rows)), k_, f_.i64(plan_.k_block));
   }
 
-  llvm::Value* rows_of(llvm::Value* t) {
-    return ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSLT(t, taller_), ir_.getInt64Ty()));
-  }
-  llvm::Value* row_of(llvm::Value* t) { return ir_.CreateAdd(ir_.CreateMul(t, height_), smin(t, taller_)); }
+  llvm::Value* rows_of(llvm::Value* t) { return tile_rows_->height(t); }
+  llvm::Value* row_of(llvm::Value* t) { return tile_rows_->first(t); }
   llvm::Value* sums_of(llvm::Value* slot) {
     return word_address(f_.scratch(), ir_.CreateMul(slot, f_.i64(plan_.tile_sums())));
   }
@@ -290,7 +289,7 @@ class MatMulEmitter {
   void begin_tiles() {
     if (!plan_.tiled) return;
     state_.begin();
-    state_.set_rows(ir_.CreateAdd(height_, ir_.CreateZExt(ir_.CreateICmpSGT(taller_, f_.i64(0)), ir_.getInt64Ty())));
+    state_.set_rows(tile_rows_->greatest_height());
     if (plan_.widens())
       narrowed_.emplace(f_, plan_, matmul_.a, element_, k_, [this](llvm::Value* tile) { return row_of(tile); });
   }
@@ -368,8 +367,7 @@ class MatMulEmitter {
   llvm::Value* k_ = nullptr;
   llvm::Value* tiles_ = nullptr;
   llvm::Value* block_tiles_ = nullptr;
-  llvm::Value* height_ = nullptr;
-  llvm::Value* taller_ = nullptr;
+  std::optional<RowTiles> tile_rows_;
   llvm::Value* several_ = nullptr;        // more than one row tile?
   llvm::Value* together_ = nullptr;       // do the passes over a panel fetch the next one together?
   llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass

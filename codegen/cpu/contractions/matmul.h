@@ -7,6 +7,7 @@
 
 namespace gcg::cpu {
 
+/// Emits the kernel's tasks, each plan.grain units of work.
 KernelEmission emit_matmul(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul,
                            const MatMulPlan& plan);
 

@@ -4,6 +4,7 @@
 #include "codegen/cpu/contractions/block_weights.h"
 #include "codegen/cpu/contractions/emit_cases.h"
 #include "codegen/cpu/contractions/matmul_epilogue.h"
+#include "codegen/cpu/contractions/row_tiles.h"
 #include "codegen/cpu/contractions/strided_panel.h"
 #include "codegen/cpu/llvm/coordinates.h"
 #include "codegen/cpu/llvm/emit.h"
@@ -23,18 +24,14 @@ class FewRows {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* begin = ir.CreateMul(f_.task_begin(), f_.i64(plan_.grain));
     llvm::Value* end = smin(ir.CreateMul(f_.task_end(), f_.i64(plan_.grain)), f_.dim(plan_.units()));
-    const Dim tiles = max(plan_.tiles, 1);
-    llvm::Value *height = f_.dim(floor_div(matmul_.m.extent, tiles)), *taller = f_.dim(mod(matmul_.m.extent, tiles));
+    RowTiles tiles(f_, matmul_.m.extent, plan_.tiles);
     if (plan_.rows_as_integers) emit_integers();
     std::vector<Axis> walk = {Axis{-1, plan_.panels}};
     walk.insert(walk.end(), matmul_.batch.begin(), matmul_.batch.end());
     walk.push_back(Axis{-1, plan_.tiles});
     f_.for_loop(begin, end, f_.i64(1), coordinates(f_, walk, begin),
                 [&](llvm::Value*, const FunctionBuilder::Values& at) {
-                  llvm::Value* is_taller = ir.CreateICmpSLT(at.back(), taller);
-                  llvm::Value* rows = ir.CreateAdd(height, ir.CreateZExt(is_taller, ir.getInt64Ty()));
-                  llvm::Value* row = ir.CreateAdd(ir.CreateMul(at.back(), height), smin(at.back(), taller));
-                  tile(at[0], {at.begin() + 1, at.end() - 1}, row, rows);
+                  tile(at[0], {at.begin() + 1, at.end() - 1}, tiles.first(at.back()), tiles.height(at.back()));
                   return next_coordinates(f_, walk, at);
                 });
   }
