@@ -16,7 +16,7 @@ from style_tools import ROOT, sources
 # Files that the rules hold for; generated tables are not prose.
 COMMENTS = (".h", ".cpp", ".cuh", ".c", ".py", ".fbs", ".sh")
 DOCUMENTS = (".md",)
-FOLDERS = ("tools/python/", "docs/", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+FOLDERS = ("tools/python/", "docs/", "artifact_schema/README.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 GENERATED = ("docs/operators.md",)
 
 # The first commit whose subject is checked comes after this one.
