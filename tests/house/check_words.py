@@ -20,7 +20,7 @@ FOLDERS = ("tools/python/", "docs/", "artifact_schema/README.md", "README.md", "
 GENERATED = ("docs/operators.md",)
 
 # The first commit whose subject is checked comes after this one.
-SUBJECTS_SINCE = "8af34a4aac2deb5a020b87fd17712ffd7b65baec"
+SUBJECTS_SINCE = "ee9d5607f1773d2f60ccb6885c8dacb71ea6685e"
 LONGEST_SUBJECT = 72
 
 START = r"(?:^|(?<=[.;:?!] )|(?<=\| ))"
