@@ -36,7 +36,8 @@ T load(const unsigned char* p) {
   return x;
 }
 
-// The elements of a row of `count`, as numbers.
+}  // namespace
+
 void load_elements(Mma kind, const unsigned char* row, unsigned count, float* out) {
   switch (kind) {
     case Mma::f16_k16:
@@ -56,8 +57,6 @@ void load_elements(Mma kind, const unsigned char* row, unsigned count, float* ou
 }
 
 unsigned element_bytes(Mma kind) { return kind == Mma::s8_k32 ? 1 : kind == Mma::tf32_k8 ? 4 : 2; }
-
-}  // namespace
 
 float f16_to_f32(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
@@ -153,6 +152,17 @@ void compute_mma(const Lanes& lanes, Mma kind) {
   }
 }
 
+// PTX ISA, "Register fragments for wgmma.mma_async": A's of m64, for the 16 rows of a warp, are those of mma's m16.
+void compute_wide_rows(const Lanes& lanes) {
+  for (unsigned l = 0; l < 32 && lanes[l]->a != nullptr; ++l) {
+    auto& product = *static_cast<WideProduct*>(lanes[l]->inout);
+    for (unsigned t = 0; t < 4; ++t) {
+      const auto* registers = static_cast<const unsigned char*>(lanes[l / 4 * 4 + t]->a);
+      for (unsigned r = 0; r < 4; ++r) memcpy(&product.rows[r % 2][4 * t + 16 * (r / 2)], registers + 4 * r, 4);
+    }
+  }
+}
+
 // PTX ISA, ldmatrix, and stmatrix, which is its reverse.
 // Lane l's row address is row l%8 of matrix l/8; register m gets row l/4, bytes 4(l%4).. of matrix m. Transposed: rows
 // 2(l%4) and the next, of column l/4.
@@ -171,16 +181,20 @@ void compute_ldmatrix(const Lanes& lanes, unsigned matrices, bool transposed) {
   }
 }
 
-void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed) {
+void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed, BlockRunner& runner) {
   for (unsigned l = 0; l < 32; ++l) {
+    const auto store = [&](unsigned m, unsigned row, unsigned byte, const unsigned char* source, unsigned bytes) {
+      unsigned char* const target = static_cast<unsigned char*>(lanes[8 * m + row]->inout) + byte;
+      runner.touch_as(l, target, bytes, Access::write, "a matrix store");
+      memcpy(target, source, bytes);
+    };
     for (unsigned m = 0; m < matrices; ++m) {
       const unsigned char* source = static_cast<const unsigned char*>(lanes[l]->b) + 4 * m;
-      const auto row = [&](unsigned r) { return static_cast<unsigned char*>(lanes[8 * m + r]->inout); };
       if (transposed) {
-        memcpy(row(2 * (l % 4)) + 2 * (l / 4), source, 2);
-        memcpy(row(2 * (l % 4) + 1) + 2 * (l / 4), source + 2, 2);
+        store(m, 2 * (l % 4), 2 * (l / 4), source, 2);
+        store(m, 2 * (l % 4) + 1, 2 * (l / 4), source + 2, 2);
       } else {
-        memcpy(row(l / 4) + 4 * (l % 4), source, 4);
+        store(m, l / 4, 4 * (l % 4), source, 4);
       }
     }
   }

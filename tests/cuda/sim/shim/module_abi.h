@@ -5,7 +5,7 @@
 
 namespace gart_sim {
 
-inline constexpr unsigned kAbi = 4;  // Of this header; a module of another one is refused at load.
+inline constexpr unsigned kAbi = 5;  // Of this header; a module of another one is refused at load.
 
 using Size = decltype(sizeof 0);
 
@@ -25,10 +25,34 @@ enum class Shuffle { index, up, down, exclusive_or };
 enum class Vote { ballot, sum, minimum, maximum, bit_and, bit_or, bit_xor };
 enum class Mma { f16_k16, bf16_k16, tf32_k8, f16_k8, s8_k32 };
 
+// A product of a warpgroup: 64 x columns over the kind's depths. a and b describe tiles in shared memory; "across":
+// their lines do not run along the depth.
+struct WideCall {
+  Mma kind;
+  unsigned columns;
+  void* sums;  // Of the thread: columns / 2 of 4 bytes.
+  unsigned long long a, b;
+  const unsigned* left;  // Four registers in the place of a, or null.
+  bool a_across, b_across;
+  bool adds;  // To what the sums are.
+};
+
+// A box between a tensor and shared memory.
+struct BoxCall {
+  void* shared;
+  const void* map;
+  const int* at;
+  unsigned rank;
+  void* barrier;       // Of a copy.
+  unsigned blocks;     // Bits of the cluster's blocks that it goes to; 0: this one.
+  const int* offsets;  // Of images, of each spatial dimension; else null.
+};
+
 // What a kernel asks of the simulated device. Every thread of a block is a fiber; these may switch away from it.
 struct Hooks {
   // Waits for `threads` threads of the block (0: all that live) at barrier `id`; returns the reduction of `predicate`.
   int (*barrier)(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site);
+  void (*barrier_arrive)(unsigned id, unsigned threads, Site site);  // And goes on.
   void (*warp_barrier)(unsigned mask, Site site);
   // Exchanges `bytes` (at most 16) bytes between the lanes of `mask`, in segments of `width` lanes.
   void (*shuffle)(Shuffle kind, unsigned mask, void* value, unsigned bytes, int lane, int width, Site site);
@@ -43,11 +67,8 @@ struct Hooks {
   void (*copy_async)(void* shared, const void* global, unsigned bytes, unsigned source_bytes, Site site);
   void (*copy_commit)();
   void (*copy_wait)(unsigned groups_left, Site site);
-  // wgmma (sm_90a): d += a*b, 64 x columns over 16 depths of 16 bit floats, by this thread's wait for the group; until
-  // then nothing may touch d. a and b describe tiles in shared memory; "across": their lines do not run along the
-  // depth.
-  void (*wgmma)(bool is_bf16, unsigned columns, float* d, unsigned long long a, unsigned long long b, bool a_across,
-                bool b_across, Site site);
+  // wgmma (sm_90a): computed by this thread's wait for the group; until then nothing may touch the sums.
+  void (*wgmma)(const WideCall& call, Site site);
   void (*wgmma_fence)();
   void (*wgmma_commit)();
   void (*wgmma_wait)(unsigned groups_left, Site site);
@@ -59,8 +80,18 @@ struct Hooks {
   // that parity is over. A box copy's target is poisoned at once and filled at the end of the phase that it counts for.
   void (*phase_init)(void* barrier, unsigned arrivals, Site site);
   void (*phase_arrive)(void* barrier, unsigned bytes, Site site);
+  void (*phase_arrive_in_cluster)(void* barrier, unsigned rank, Site site);
   void (*phase_wait)(void* barrier, unsigned parity, Site site);
-  void (*copy_box)(void* shared, const void* map, const int* at, unsigned rank, void* barrier, Site site);
+  void (*copy_box)(const BoxCall& call, Site site);
+  // From shared memory, which is read at the thread's wait for the group.
+  void (*store_box)(const BoxCall& call, Site site);
+  void (*store_commit)();
+  void (*store_wait)(unsigned groups_left);
+  // Clusters: addresses as in_cluster of the shim makes them.
+  unsigned (*cluster_rank)();
+  void (*cluster_arrive)(bool relaxed, Site site);
+  void (*cluster_wait)(Site site);
+  void (*load_in_cluster)(unsigned address, void* out, unsigned bytes, Site site);
   // setmaxnreg: `more` takes registers that others give.
   void (*set_registers)(unsigned count, bool more, Site site);
   // A load or store that the module's own check does not know to be inside its last allocation.
@@ -97,6 +128,7 @@ struct Kernel {
   unsigned parameters;
   const unsigned* sizes;  // Bytes of each parameter.
   unsigned max_threads, min_blocks;
+  unsigned cluster;  // Blocks; 1: none.
 };
 
 struct Module {

@@ -11,7 +11,9 @@
 #pragma GCC visibility push(hidden)
 #include "atomics.h"
 #include "boxes.h"
+#include "cluster.h"
 #include "functions.h"
+#include "half_pairs.h"
 #include "tensor.h"
 #include "threads.h"
 #include "types.h"
