@@ -99,7 +99,6 @@ class Ends {
     value(v).stored = half;
     g_.replace_uses(y, v);
     g_.erase_node(cast);
-    std::swap(value(v).name, value(y).name);  // the name of the output stays with it
     users_.clear();
     return true;
   }
