@@ -11,9 +11,9 @@ namespace gcg {
 /// caller sees them, nothing changes.
 ///
 /// Of an input all readers must be Casts; those of it stay that serve a convolution, for which they bring the channels
-/// together, and nodes that take no other type (control flow, programs). An output is stored in 16 bits if nothing else
-/// reads it, or if narrow_storage has said so before. Where contractions multiply f16, inputs and outputs of bf16 stay
-/// as they are, and the other way round.
+/// together, in 16 bits, and nodes that take no other type (control flow, programs). An output is stored in 16 bits if
+/// nothing else reads it, or if narrow_storage has said so before. Where contractions multiply f16, inputs and outputs
+/// of bf16 stay as they are, and the other way round.
 ///
 /// Requires: Value::stored of all other values is decided.
 /// Example: g(x: f16) { a = Cast(x); b = MatMul(a, w); y = Cast(b) } -> g(x: f32 as f16) { y as f16 = MatMul(x, w) }
