@@ -26,6 +26,7 @@ class MatMulProduct final : public Product {
     vector = epilogue_vector(kernel, *this, columns, mm_.n.id);
     lane = mm_.n.id;
     tma_views_ = {find_tma_view(kernel, mm_.a, true), find_tma_view(kernel, mm_.b, false)};
+    boxes = find_result_boxes(kernel, *this, {{mm_.n}, {mm_.m}, mm_.batch});
   }
 
   std::optional<Matrix> matrix(FunctionText& f, bool of_left) const override {
