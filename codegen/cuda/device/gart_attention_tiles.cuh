@@ -2,8 +2,8 @@
 // fragment of scores, and the way of results to memory.
 #pragma once
 
-#include "gart_cluster.cuh"
 #include "gart_fragment.cuh"
+#include "gart_half_pairs.cuh"
 #include "gart_tma.cuh"
 #include "gart_warp.cuh"
 #include "gart_wgmma.cuh"
@@ -12,15 +12,6 @@
 
 #ifndef GART_EVEN_REGISTERS
 #define GART_EVEN_REGISTERS 0
-#endif
-
-#ifndef GART_SHIM
-/// 2^v in one instruction; what would be denormal is zero.
-inline float gart_exp2(float v) {
-  float result;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(v));
-  return result;
-}
 #endif
 
 template <bool Value>
@@ -32,6 +23,12 @@ struct gart_flag {
 struct gart_seen_keys {
   int end, last, first;
 };
+
+/// A bound as such, where far away is as good as anywhere beyond all keys.
+inline int gart_bound_of_keys(long long value) {
+  const long long far = 1ll << 30;
+  return (int)(value < -far ? -far : value > far ? far : value);
+}
 
 /// Queries from `row` on of head `batch`; they see blocks of keys from `begin` to before `end`.
 struct gart_attention_tile {
@@ -60,7 +57,8 @@ struct gart_attention_tiles {
     t.row = (part == 1 ? of_head - 1 - number : number) * Queries;
     t.seen = seen(t.batch);
     int end = t.seen.end, first = 0;
-    if (LastMoves) end = gart_max(0, gart_min(end, gart_min(t.row + Queries, rows) + t.seen.last));
+    if (LastMoves) end = gart_min(end, gart_min(t.row + Queries, rows) + t.seen.last);
+    end = gart_max(0, end);
     if (FirstMoves) first = gart_max(0, t.row + t.seen.first);
     t.end = (end + Keys - 1) / Keys;
     t.begin = gart_min(first / Keys, t.end);
@@ -119,7 +117,7 @@ struct gart_softmax {
       largest = fmaxf(largest, gart_shuffle_xor(largest, 1));
       largest = fmaxf(largest, gart_shuffle_xor(largest, 2));
       const float offset = (largest == nothing ? 0.0f : -largest) * log2_scale;
-      before[h] = gart_exp2(fmaf(most[h], log2_scale, offset));
+      before[h] = gart_exp2_fast(fmaf(most[h], log2_scale, offset));
       most[h] = largest;
       float added = 0.0f;
 #pragma unroll
@@ -127,7 +125,7 @@ struct gart_softmax {
 #pragma unroll
         for (int e = 0; e < 2; ++e) {
           float& s = scores[4 * j + 2 * h + e];
-          s = gart_exp2(fmaf(s, log2_scale, offset));
+          s = gart_exp2_fast(fmaf(s, log2_scale, offset));
           added += s;
         }
       total[h] = fmaf(total[h], before[h], added);

@@ -57,7 +57,6 @@ struct gart_attention_wide {
       }
       gart_mbarrier_init(queries_full(), 1);
       gart_mbarrier_init(queries_read(), 4 * Groups);
-      gart_mbarrier_init_fence();
       gart_fence_proxy_async();
     }
     __syncthreads();
@@ -130,7 +129,7 @@ struct gart_attention_wide {
       for (int part = tiles.parts(unit); part-- > 0;) {
         const gart_attention_tile tile = tiles.tile(unit, part);
         const int row0 = tile.row + me * 64 + warp % 4 * 16;
-        float sums[(Columns + 7) / 8 * 4], scores[Keys / 2], before[2];
+        float sums[Columns / 2], scores[Keys / 2], before[2];
         unsigned int weights[Keys / 4];
         gart_softmax<Keys> softmax;
 #pragma unroll
