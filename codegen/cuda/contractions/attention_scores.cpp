@@ -114,8 +114,23 @@ class ScoreReader {
     return false;
   }
 
+  /// The condition that a number different from zero, or a choice of two truths, stands for; whether it is the
+  /// opposite.
+  static std::pair<Expr, bool> truth_of(const Expr& e) {
+    const Expr& of = e->kind == ExprKind::cast && e->dtype == DType::boolean ? e->args[0] : e;
+    if (of->kind != ExprKind::select) return {};
+    const auto truth = [](const Expr& x) -> std::optional<bool> {
+      if (x->kind != ExprKind::constant) return std::nullopt;
+      return is_float(x->dtype) ? x->number != 0 : x->integer != 0;
+    };
+    const auto yes = truth(of->args[1]), no = truth(of->args[2]);
+    if (!yes || !no || *yes == *no) return {};
+    return {of->args[0], *no};
+  }
+
   void conjunct(const Expr& e, bool opposite) {
     if (is_not(e)) return conjunct(e->args[0], !opposite);
+    if (const auto [of, turns] = truth_of(e); of) return conjunct(of, opposite != turns);
     if (is(e, opposite ? BinaryOp::logical_or : BinaryOp::logical_and)) {
       conjunct(e->args[0], opposite);
       return conjunct(e->args[1], opposite);

@@ -228,7 +228,7 @@ Plan cuda_plan(Graph& graph, const Target& target) {
   run_passes(graph, model_passes(), nullptr, {});
   run_passes(graph, shape_passes(), nullptr, {});
   run_passes(graph, device_passes(DeviceClass::cuda), &target, {});
-  Plan plan = make_plan(graph);
+  Plan plan = make_plan(graph, DeviceClass::cuda);
   mark_constant_operands(plan);
   return plan;
 }
