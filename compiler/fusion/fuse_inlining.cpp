@@ -1,10 +1,12 @@
 // Which values are computed on the fly where they are used.
 #include <algorithm>
+#include <limits>
 
 #include "compiler/fusion/fuser.h"
 #include "compiler/fusion/fusion_costs.h"
 #include "compiler/kernel/expr.h"
 #include "compiler/kernel/loop_work.h"
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/lowering/lower_group.h"
 #include "compiler/ops/op_def.h"
 
@@ -13,6 +15,7 @@ namespace gcg {
 bool Fuser::inlines(const Node& n, ValueId v, const Use& u) {
   if (n.op->kind == OpKind::contraction) return sum_fits(n, v, u);
   if (is_concat(n)) return u.groups.size() == 1 && u.contexts.size() == 1 && !u.broadcast && !u.in_epilogue;
+  if (traits_.computes_masks && is_mask(v, u)) return true;
   const bool cheap = is_cheap(n);
   const bool scalar = product(*value(v).shape).is(1) && n.op->kind != OpKind::reduction;
   if (u.in_epilogue && !cheap && !(scalar && cost(n) <= 1) && !is_own_arithmetic(n, u)) return false;
@@ -25,6 +28,41 @@ bool Fuser::inlines(const Node& n, ValueId v, const Use& u) {
 
 bool Fuser::is_own_arithmetic(const Node& n, const Use& u) const {
   return fits_epilogues(n) && cost(n) <= 1 && u.groups.size() == 1 && !u.broadcast;
+}
+
+bool Fuser::is_mask(ValueId v, const Use& u) const {
+  constexpr double kMost = 8;
+  const Shape& shape = *value(v).shape;
+  const bool is_matrix = shape.size() > 1 && !shape.back().is(1) && !shape[shape.size() - 2].is(1);
+  if (value(v).dtype == DType::f32 && !is_matrix) return false;  // rows are computed once for all queries
+  if (node(value(v).producer).op->kind == OpKind::reduction) return false;
+  return std::any_of(u.groups.begin(), u.groups.end(), [&](int g) {
+    const FusionGroup& group = out_.groups[static_cast<size_t>(g)];
+    if (group.kind != FusionGroup::Kind::attention) return false;
+    const Graph& body = *node(group.anchor).bodies[0];
+    const Shape& scores = *body.value(body.inputs[0]).shape;
+    return mask_cost(v, typical(scores[scores.size() - 2] * scores.back())) <= kMost;
+  });
+}
+
+double Fuser::mask_cost(ValueId v, double scores) const {
+  constexpr double kNever = std::numeric_limits<double>::infinity(), kFew = 1.0 / 8;
+  v = out_.view_of[static_cast<size_t>(v.index)];
+  if (!reads(v)) return 0;
+  const DType dtype = value(v).dtype;
+  const bool is_index = dtype == DType::i64 || dtype == DType::i32 || dtype == DType::u8;
+  if (dtype != DType::boolean && dtype != DType::f32 && !is_index) return kNever;
+  const NodeId p = value(v).producer;
+  const bool computed = p.valid() && node_group_[static_cast<size_t>(p.index)] < 0 && node(p).op->lower != nullptr &&
+                        node(p).outputs.size() == 1 && !is_concat(node(p)) && !is_interleave(node(p));
+  const OpKind kind = computed ? node(p).op->kind : OpKind::opaque;
+  if (kind == OpKind::pointwise || kind == OpKind::movement || kind == OpKind::generator) {
+    double sum = cost(node(p));
+    for (ValueId in : node(p).inputs)
+      if (in.valid()) sum += mask_cost(in, scores);
+    return sum;
+  }
+  return dtype == DType::boolean || typical(product(*value(v).shape)) <= kFew * scores ? 1 : kNever;
 }
 
 bool Fuser::has_room(const Node& n, const Use& u) const {

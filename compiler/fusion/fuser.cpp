@@ -11,6 +11,7 @@
 namespace gcg {
 
 Fusion Fuser::run() {
+  out_.computes_masks = traits_.computes_masks;
   resolve_views();
   probe_.view_of = out_.view_of;
   probe_.materialized.assign(out_.view_of.size(), true);

@@ -102,6 +102,12 @@ class Fuser {
   bool inlines(const Node& n, ValueId v, const Use& u);
   /// Arithmetic of one epilogue, once for each of its elements: no more work there, and no storage on the way.
   bool is_own_arithmetic(const Node& n, const Use& u) const;
+  /// Index arithmetic that an attention's scores are masked by: no more work than to load the mask, and its kernel sees
+  /// which keys count.
+  bool is_mask(ValueId v, const Use& u) const;
+  /// Of one element that such arithmetic gives, in additions, a load among them; infinite if it is something else, or
+  /// reads numbers that are not few beside the `scores` of a head.
+  double mask_cost(ValueId v, double scores) const;
   /// May the kernels of all groups that use `v` grow by its node, too?
   bool has_room(const Node& n, const Use& u) const;
   /// Does some input of `n` come from a reduction that may join this group, so that `n` is a per-row scalar?

@@ -19,6 +19,7 @@ constexpr DeviceTraits kCuda = {.kind = "cuda",
                                 .has_libraries = true,
                                 .copies_parts_together = true,
                                 .inlines_sums = true,
+                                .computes_masks = true,
                                 .largest_head = 128,  // they stay in registers
                                 .step_work = 4e6};
 

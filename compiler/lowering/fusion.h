@@ -39,6 +39,7 @@ struct FusionGroup {
 };
 
 struct Fusion {
+  bool computes_masks = false;      // DeviceTraits
   std::vector<FusionGroup> groups;  // not yet ordered
   std::vector<bool> materialized;   // by ValueId: has storage of its own
   std::vector<ValueId> view_of;     // by ValueId: through views, the value whose elements these are (maybe itself)

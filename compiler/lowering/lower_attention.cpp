@@ -55,7 +55,10 @@ void GroupLowering::attention_scores(AttentionKernel& kernel) {
     inside.bind(body.inputs[i], [this, outer = anchor().inputs[own + i - 1]](const std::vector<Expr>& index) {
       return values_.element(outer, index);
     });
+  values_.compute_bands(f_.computes_masks);
+  inside.compute_bands(f_.computes_masks);
   kernel.scores = inside.element(body.outputs[0], at);
+  values_.compute_bands(false);
   kernel.is_nan_zero = anchor().int_attribute(kNanToZeroAttribute, 0) != 0;
   if (const ValueId kept = anchor().inputs[kFusedAttentionKept]; kept.valid())
     kernel.kept = values_.element(kept, broadcast_index(*value(kept).shape, at));

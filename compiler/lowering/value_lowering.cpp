@@ -106,6 +106,29 @@ Expr ValueLowering::even_element(ValueId v, const std::vector<Expr>& at) {
   return e;
 }
 
+Expr ValueLowering::band_element(ValueId v, const std::vector<Expr>& at) {
+  const Value& value = graph_.value(v);
+  const bool is_number = value.dtype == DType::f32 || value.dtype == DType::boolean || value.dtype == DType::u8;
+  if (!computes_bands_ || !value.is_constant() || !is_number || at.size() < 2) return nullptr;
+  const auto [found, is_new] = bands_.try_emplace(v);
+  if (is_new) found->second = band_of(*value.constant);
+  if (!found->second) return nullptr;
+  const Band& band = *found->second;
+  const Expr &row = at[at.size() - 2], &column = at.back();
+  Expr holds = boolean(true);
+  if (band.last) holds = binary(BinaryOp::less_equal, column, row + index(*band.last));
+  if (band.first) {
+    const Expr begun = binary(BinaryOp::greater_equal, column, row + index(*band.first));
+    holds = band.last ? binary(BinaryOp::logical_and, holds, begun) : begun;
+  }
+  if (value.dtype == DType::boolean) return band.inside != 0 ? holds : unary(UnaryOp::logical_not, holds);
+  const auto number = [&](double x) {
+    return value.dtype == DType::f32 ? constant_float(DType::f32, x)
+                                     : constant_int(value.dtype, static_cast<int64_t>(x));
+  };
+  return select(holds, number(band.inside), number(band.outside));
+}
+
 Expr ValueLowering::symbolic_content(const Value& value, const std::vector<Expr>& index_) {
   const auto& elements = *value.contents;
   GCG_CHECK(!elements.empty(), "element of an empty shape tensor '", value.name, "'");
@@ -122,6 +145,7 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
   const Value& value = graph_.value(v);
   if (Expr e = literal(value)) return e;
   if (Expr e = even_element(v, index)) return e;
+  if (Expr e = band_element(v, index)) return e;
   if (value.contents && !value.is_constant()) return symbolic_content(value, index);
   const auto memo_key = std::pair(v, index_key(index));
   if (auto it = memo_.find(memo_key); it != memo_.end()) return it->second;

@@ -7,6 +7,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/expr.h"
+#include "compiler/lowering/constant_band.h"
 #include "compiler/ops/op_def.h"
 
 namespace gcg {
@@ -39,6 +40,9 @@ class ValueLowering {
   using Element = std::function<Expr(const std::vector<Expr>&)>;
   void bind(ValueId v, Element element) { bound_[v] = std::move(element); }
 
+  /// From here on, elements of constants that are bands (constant_band.h) are computed from their positions.
+  void compute_bands(bool does) { computes_bands_ = does; }
+
   Axis fresh_axis(const Dim& extent) { return Axis{next_axis_++, extent}; }
   const std::vector<StoredOperand>& operands() const { return operands_; }
   int operand_number(ValueId value, ValueId storage);
@@ -54,11 +58,15 @@ class ValueLowering {
   Expr symbolic_content(const Value& value, const std::vector<Expr>& index);
   /// Element of a constant whose elements step evenly along each dimension, as those that count do; null for any other.
   Expr even_element(ValueId v, const std::vector<Expr>& index);
+  /// Element of a constant that is a band; null for any other.
+  Expr band_element(ValueId v, const std::vector<Expr>& index);
 
   const Graph& graph_;
   Stored stored_;
   std::map<ValueId, Element> bound_;
   std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, along their dimensions; empty: uneven
+  std::map<ValueId, std::optional<Band>> bands_;
+  bool computes_bands_ = false;
   std::map<std::pair<ValueId, std::string>, Expr> memo_;
   std::vector<StoredOperand> operands_;
   std::map<int, Dim> extents_;

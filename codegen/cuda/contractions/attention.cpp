@@ -1,8 +1,10 @@
 // Attention in one kernel: a block takes some queries of one head and goes through the keys with an online softmax.
+// This is the form that every GPU has; attention_wide.cpp is that of warpgroups.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
+#include "codegen/cuda/contractions/attention_wide.h"
 #include "codegen/cuda/contractions/choice.h"
 #include "codegen/cuda/contractions/epilogue_text.h"
 #include "codegen/cuda/text/vector_access.h"
@@ -19,6 +21,7 @@ struct AttentionTile {
   int query_warps = 4, key_groups = 1, key_tiles = 4;  // 8 keys each, of a group's step
   int head = 64, columns = 8;                          // depth of scores; 8-wide tiles of a value
   Arithmetic arithmetic = Arithmetic::scalar;
+  double clocks = 0;  // expected
   int queries() const { return 16 * query_warps; }
   int keys() const { return 8 * key_tiles * key_groups; }  // of a step
   int threads() const { return kWarpThreads * query_warps * key_groups; }
@@ -72,14 +75,13 @@ std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel&
     for (int key_tiles : {4, 2, 1}) {
       if (key_tiles == 1 && is_half(arithmetic)) continue;  // keys are loaded by 16
       const AttentionTile t{query_warps, key_groups, key_tiles, power_of_two(k.d.extent), power_of_two(k.n.extent) / 8,
-                            arithmetic};
-      if (t.shared_bytes() <= gpu.shared_block_bytes) tiles.push_back(t);
+                            arithmetic,  0};
+      if (t.shared_bytes() > gpu.shared_block_bytes) continue;
+      tiles.push_back(t);
+      tiles.back().clocks = clocks(gpu, arithmetic, t, heads, typical(k.m.extent), typical(k.t.extent));
     }
-  const auto time = [&](const AttentionTile& t) {
-    return clocks(gpu, arithmetic, t, heads, typical(k.m.extent), typical(k.t.extent));
-  };
   std::stable_sort(tiles.begin(), tiles.end(),
-                   [&](const AttentionTile& a, const AttentionTile& b) { return time(a) < time(b); });
+                   [](const AttentionTile& a, const AttentionTile& b) { return a.clocks < b.clocks; });
   GCG_CHECK(!tiles.empty(), "no tile of attention fits a multiprocessor of ", gpu.name);
   return tiles;
 }
@@ -243,16 +245,36 @@ class AttentionText {
   EvaluationPoint batch_;
 };
 
+/// A way to compute the kernel: number `index` of the tiles of warpgroups or of the others.
+struct Way {
+  bool is_wide = false;
+  size_t index = 0;
+  double clocks = 0;
+};
+
+/// Best first.
+std::vector<Way> ways_of(const std::vector<WideAttentionTile>& wide, const std::vector<AttentionTile>& tiles) {
+  std::vector<Way> ways;
+  for (size_t i = 0; i < wide.size(); ++i) ways.push_back({true, i, wide[i].clocks});
+  for (size_t i = 0; i < tiles.size(); ++i) ways.push_back({false, i, tiles[i].clocks});
+  std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.clocks < b.clocks; });
+  return ways;
+}
+
 }  // namespace
 
 KernelText emit_attention(const Kernel& kernel, const Target& target) {
   const auto& attention = std::get<AttentionKernel>(kernel.body);
+  const std::vector<WideAttentionTile> wide = wide_attention_tiles(kernel, target);
   const std::vector<AttentionTile> tiles = tiles_of(target, attention);
   static_assert(kMostCandidates >= 15);
+  const std::vector<Way> ways = ways_of(wide, tiles);
   std::vector<std::string> candidates;
-  for (const AttentionTile& t : tiles) candidates.push_back(describe(t));
+  for (const Way& w : ways) candidates.push_back(w.is_wide ? describe(wide[w.index]) : describe(tiles[w.index]));
   const Choice choice = choose(target, "attention", shape_text(kernel, attention), std::move(candidates));
-  KernelText text = AttentionText(kernel, attention, tiles[choice.index]).emit();
+  const Way& way = ways[choice.index];
+  KernelText text = way.is_wide ? emit_wide_attention(kernel, target, wide[way.index])
+                                : AttentionText(kernel, attention, tiles[way.index]).emit();
   text.note += choice.note();
   return text;
 }

@@ -19,3 +19,10 @@ inline int gart_computed_again(int index) {
 #endif
   return index;
 }
+
+/// After step `number` of an unrolled loop that reads memory: at those levels reads of later steps stay behind.
+inline void gart_limit_reads_ahead(int number) {
+#if GART_REGISTER_PRESSURE > 0
+  if (number % (GART_REGISTER_PRESSURE == 1 ? 4 : 1) == 0) asm volatile("" ::: "memory");
+#endif
+}

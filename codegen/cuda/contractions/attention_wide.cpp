@@ -1,0 +1,110 @@
+#include "codegen/cuda/contractions/attention_wide.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/cuda/contractions/attention_scores.h"
+#include "compiler/kernel/machine.h"
+#include "compiler/kernel/typical_extent.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+constexpr int64_t kLargestHead = 256, kElements = 8;  // of 16 bytes
+constexpr double kFewestQueries = 33;                 // of a head, for a tile of its own where heads share keys
+
+bool is_head(const Dim& extent) {
+  return extent.is_constant() && extent.constant() % kElements == 0 && extent.constant() <= kLargestHead;
+}
+
+/// An operand as a tensor of lines of one head: queries or keys, `at` which begins "row".
+std::optional<Product::TmaView> view_of(const Kernel& kernel, const AttentionKernel& k, const MatrixView& view,
+                                        const Axis& rows, Dim row_stride, const Axis& columns,
+                                        const Dim& column_stride) {
+  const Operand& operand = kernel.operands[static_cast<size_t>(view.operand)];
+  if (operand.of_caller || size_of(operand.dtype) != 2 || !column_stride.is(1)) return std::nullopt;
+  if (rows.extent.is(1) && row_stride.is(0)) row_stride = columns.extent;
+  Product::TmaView out{view.operand, operand.dtype, view.offset, {}};
+  out.dimensions.push_back({columns.extent, column_stride, "column", 'd'});
+  out.dimensions.push_back({rows.extent, row_stride, "row", 'r'});
+  for (size_t b = 0; b < k.batch.size(); ++b)
+    if (!view.batch_strides[b].is(0))
+      out.dimensions.push_back({k.batch[b].extent, view.batch_strides[b], concat("(int)a", k.batch[b].id), 'b'});
+  auto tensor = as_tma_view(std::move(out));
+  return tensor && tensor->dimensions[0].kind == 'd' ? tensor : std::nullopt;
+}
+
+double heads_of(const AttentionKernel& k) {
+  double heads = 1;
+  for (const Axis& a : k.batch) heads *= typical(a.extent);
+  return heads;
+}
+
+/// Expected time: blocks go through their tiles, tiles through their blocks of keys.
+double clocks(const Machine& gpu, const AttentionKernel& k, const AttentionScores& scores, const WideAttentionTile& t) {
+  constexpr double kEachTile = 3500, kRate = 0.65, kIssue = 3.3;  // clocks per key of a warpgroup
+  const double tiles = std::ceil(typical(k.m.extent) / t.queries()), keys = typical(k.t.extent);
+  const double waves = std::ceil(tiles * heads_of(k) / gpu.processors);
+  const double seen = scores.seen.lasts.empty() ? 1 : 0.5 + 0.5 / tiles;
+  const double steps = std::ceil(seen * keys / t.keys);
+  const double products = 64.0 * t.groups * t.keys * static_cast<double>(k.d.extent.constant() + k.n.extent.constant());
+  const double issue = kIssue * t.groups * t.keys * (scores.scale ? 1 : 1.5);
+  const double step = std::max(products / gpu.warpgroup_rate, issue) / kRate;
+  return waves * (kEachTile + steps * step);
+}
+
+/// The kernel with heads that share keys told apart, where each has many queries.
+Kernel with_heads_apart(const Kernel& kernel) {
+  Kernel out = kernel;
+  out.body = split_heads(std::get<AttentionKernel>(kernel.body), kFewestQueries);
+  return out;
+}
+
+}  // namespace
+
+std::optional<AttentionViews> attention_views(const Kernel& kernel) {
+  const auto& k = std::get<AttentionKernel>(kernel.body);
+  const auto q = view_of(kernel, k, k.q, k.m, k.q.row_stride, k.d, k.q.column_stride);
+  const auto key = view_of(kernel, k, k.k, k.t, k.k.column_stride, k.d, k.k.row_stride);
+  const auto v = view_of(kernel, k, k.v, k.t, k.v.row_stride, k.n, k.v.column_stride);
+  return q && key && v ? std::optional(AttentionViews{*q, *key, *v}) : std::nullopt;
+}
+
+std::vector<WideAttentionTile> wide_attention_tiles(const Kernel& kernel, const Target& target) {
+  std::vector<WideAttentionTile> tiles;
+  const Machine& gpu = machine_of(target);
+  const Arithmetic arithmetic = arithmetic_of(target);
+  if (gpu.warpgroup_rate == 0 || !is_half(arithmetic)) return tiles;
+  const Kernel apart = with_heads_apart(kernel);
+  const auto& k = std::get<AttentionKernel>(apart.body);
+  if (!is_head(k.d.extent) || !is_head(k.n.extent)) return tiles;
+  const auto views = attention_views(apart);
+  if (!views) return tiles;
+  for (const Product::TmaView* v : {&views->q, &views->k, &views->v})
+    if (name_of(v->stored) != name_of(arithmetic)) return tiles;
+  const AttentionScores scores = scores_of(k);
+  const int64_t columns = k.n.extent.constant(), keys = columns <= 128 ? 128 : columns <= 192 ? 96 : 64;
+  for (const int groups : {1, 2, 3})
+    for (const bool takes_turns : {true, false}) {
+      WideAttentionTile t{groups, static_cast<int>(keys), takes_turns, 0};
+      if ((groups == 1 && takes_turns) || (groups == 3 && (columns > 64 || !scores.scale))) continue;
+      if (wide_attention_shared_bytes(k, t) > gpu.shared_block_bytes) continue;
+      t.clocks = clocks(gpu, k, scores, t);
+      tiles.push_back(t);
+    }
+  std::stable_sort(tiles.begin(), tiles.end(),
+                   [](const WideAttentionTile& a, const WideAttentionTile& b) { return a.clocks < b.clocks; });
+  return tiles;
+}
+
+std::string describe(const WideAttentionTile& t) {
+  return concat(t.queries(), " queries, ", t.keys, " keys a step, wgmma, TMA", t.takes_turns ? ", in turns" : "");
+}
+
+KernelText emit_wide_attention(const Kernel& kernel, const Target& target, const WideAttentionTile& tile) {
+  const Kernel apart = with_heads_apart(kernel);
+  return wide_attention_text(apart, target, tile);
+}
+
+}  // namespace gcg::cuda

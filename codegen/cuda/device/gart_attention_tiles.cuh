@@ -1,0 +1,179 @@
+// What attention by warpgroups (sm_90a) has beside its products: which blocks of keys a tile of queries sees, the softmax of a
+// fragment of scores, and the way of results to memory.
+#pragma once
+
+#include "gart_fragment.cuh"
+#include "gart_half_pairs.cuh"
+#include "gart_tma.cuh"
+#include "gart_warp.cuh"
+#include "gart_wgmma.cuh"
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+#ifndef GART_EVEN_REGISTERS
+#define GART_EVEN_REGISTERS 0
+#endif
+
+template <bool Value>
+struct gart_flag {
+  static constexpr bool value = Value;
+};
+
+/// Query `row` sees keys below `end`, up to row + `last` if that bound moves, and from row + `first` on if that one does.
+struct gart_seen_keys {
+  int end, last, first;
+};
+
+/// A bound as such, where far away is as good as anywhere beyond all keys.
+inline int gart_bound_of_keys(long long value) {
+  const long long far = 1ll << 30;
+  return (int)(value < -far ? -far : value > far ? far : value);
+}
+
+/// Queries from `row` on of head `batch`; they see blocks of keys from `begin` to before `end`.
+struct gart_attention_tile {
+  int batch, row, begin, end;
+  gart_seen_keys seen;
+};
+
+/// How the tiles of `Queries` queries, of blocks of `Keys` keys, are shared by the blocks of the launch. A unit is a tile or, if
+/// the last key alone moves, two tiles of a head that have the same work together.
+template <int Queries, int Keys, bool LastMoves, bool FirstMoves, class Seen>
+struct gart_attention_tiles {
+  static constexpr bool kLastMoves = LastMoves, kFirstMoves = FirstMoves, kPairs = LastMoves && !FirstMoves;
+  int rows, of_head, units_of_head, units;
+  const Seen& seen;  // seen(batch) -> gart_seen_keys
+
+  gart_attention_tiles(int rows_, int heads, const Seen& seen_) : rows(rows_), seen(seen_) {
+    of_head = (rows + Queries - 1) / Queries;
+    units_of_head = kPairs ? (of_head + 1) / 2 : of_head;
+    units = units_of_head * heads;
+  }
+  int parts(int unit) const { return kPairs && unit % units_of_head != of_head - 1 - unit % units_of_head ? 2 : 1; }
+  gart_attention_tile tile(int unit, int part) const {
+    gart_attention_tile t;
+    t.batch = unit / units_of_head;
+    const int number = unit % units_of_head;
+    t.row = (part == 1 ? of_head - 1 - number : number) * Queries;
+    t.seen = seen(t.batch);
+    int end = t.seen.end, first = 0;
+    if (LastMoves) end = gart_min(end, gart_min(t.row + Queries, rows) + t.seen.last);
+    end = gart_max(0, end);
+    if (FirstMoves) first = gart_max(0, t.row + t.seen.first);
+    t.end = (end + Keys - 1) / Keys;
+    t.begin = gart_min(first / Keys, t.end);
+    return t;
+  }
+  /// The first block in which some query of the tile does not see some key because it comes too late.
+  template <int Keys_>
+  int first_dropped_above(const gart_attention_tile& t) const {
+    return gart_max(0, t.row + t.seen.last + 1) / Keys_;
+  }
+  /// The first block of which all queries see all keys as far as those that come too early are concerned.
+  template <int Keys_, int Queries_>
+  int last_dropped_below(const gart_attention_tile& t) const {
+    return gart_max(t.begin, (gart_max(0, t.row + Queries_ - 1 + t.seen.first) + Keys_ - 1) / Keys_);
+  }
+
+  /// Scores of this warp's queries from `row0` on and block `n` of the keys: what is not seen counts nothing.
+  template <int Keys_>
+  static void drop(float (&scores)[Keys_ / 2], const gart_attention_tile& t, int row0, int n) {
+    const int row = row0 + threadIdx.x % 32 / 4, key0 = n * Keys_ + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int here = row + h * 8;
+      const int end = LastMoves ? gart_min(t.seen.end, here + t.seen.last + 1) : t.seen.end;
+#pragma unroll
+      for (int j = 0; j < Keys_ / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const int key = key0 + j * 8 + e;
+          if (key >= end || (FirstMoves && key < here + t.seen.first)) scores[j * 4 + h * 2 + e] = -gart_f32_from_bits(0x7f800000u);
+        }
+    }
+  }
+};
+
+/// The online softmax of a warp's 16 queries, of which a lane has two, over steps of `Keys` keys.
+template <int Keys>
+struct gart_softmax {
+  float most[2], total[2];
+
+  gart_softmax() {
+    most[0] = most[1] = -gart_f32_from_bits(0x7f800000u);
+    total[0] = total[1] = 0.0f;
+  }
+  static int lane_row() { return threadIdx.x % 32 / 4; }
+  static int lane_key() { return threadIdx.x % 4 * 2; }
+
+  /// Scores become weights; what was summed before counts `before` times as much. Where nothing counts yet every weight is zero.
+  void weigh(float (&scores)[Keys / 2], float log2_scale, float (&before)[2]) {
+    const float nothing = -gart_f32_from_bits(0x7f800000u);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float largest = most[h];
+#pragma unroll
+      for (int j = 0; j < Keys / 8; ++j) largest = fmaxf(largest, fmaxf(scores[4 * j + 2 * h], scores[4 * j + 2 * h + 1]));
+      largest = fmaxf(largest, gart_shuffle_xor(largest, 1));
+      largest = fmaxf(largest, gart_shuffle_xor(largest, 2));
+      const float offset = (largest == nothing ? 0.0f : -largest) * log2_scale;
+      before[h] = gart_exp2_fast(fmaf(most[h], log2_scale, offset));
+      most[h] = largest;
+      float added = 0.0f;
+#pragma unroll
+      for (int j = 0; j < Keys / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          float& s = scores[4 * j + 2 * h + e];
+          s = gart_exp2_fast(fmaf(s, log2_scale, offset));
+          added += s;
+        }
+      total[h] = fmaf(total[h], before[h], added);
+    }
+  }
+  /// Sums of all lanes' keys, divided by the sum of weights.
+  template <int Count>
+  void finish(float (&sums)[Count]) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      total[h] += gart_shuffle_xor(total[h], 1);
+      total[h] += gart_shuffle_xor(total[h], 2);
+    }
+    const float factors[2] = {1.0f / total[0], 1.0f / total[1]};
+#pragma unroll
+    for (int i = 0; i < Count; ++i) sums[i] *= factors[i % 4 / 2];
+  }
+};
+
+/// Of a warp, for 16 rows of 64 columns of 16 bits.
+constexpr int kGartStagingBytes = 2048;
+
+/// Stores `lines` rows, at most 16, of a warp's sums as 16-bit numbers, 16 bytes a lane; at(line, column) is where they go.
+template <class Half, int Columns, int Count, class At>
+void gart_store_rows(unsigned char* staging, const float (&sums)[Count], int lines, const At& at) {
+  const int lane = threadIdx.x % 32, line = lane % 16;
+#pragma unroll
+  for (int c = 0; c < Columns; c += 64) {
+#pragma unroll
+    for (int j = 0; j < 64 && c + j < Columns; j += 16) {
+      unsigned int pairs[4];
+#pragma unroll
+      for (int p = 0; p < 4; ++p) {
+        const int i = (c + j) / 2 + p * 2;
+        pairs[p] = i < Count ? Half::pack(sums[i], sums[i + 1]) : 0u;
+      }
+      gart_store_matrices(staging + line * 128 + (((j / 8 + lane / 16) ^ line % 8) << 4), pairs[0], pairs[1], pairs[2], pairs[3]);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int first = 0; first < 16; first += 4) {
+      const int here = first + lane / 8, chunk = lane % 8, column = c + chunk * 8;
+      if (here < lines && column < Columns)
+        gart_store(at(here, column), gart_load<8>(reinterpret_cast<const unsigned short*>(staging + here * 128 +
+                                                                                          ((chunk ^ here % 8) << 4))));
+    }
+    __syncwarp();
+  }
+}
+
+#endif
