@@ -6,6 +6,8 @@
 //
 // Order: a barrier exists for copies after gart_fence_proxy_async() by the thread that made it and a barrier of the block. What
 // a box copy wrote is seen by who has waited for its phase. It may overwrite what others are known to have read: by a phase, too.
+// What threads wrote is seen by a store of a box, or may be overwritten by a copy, after gart_fence_proxy_async() by each of them
+// and a barrier. The thread that stores also commits and waits; until its wait nobody may change the box, or end the block.
 #pragma once
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -15,6 +17,10 @@
 struct alignas(128) GartTensorMap {
   unsigned long long words[16];
 };
+
+/// How long the second-level cache keeps what is copied, as copies take it.
+constexpr unsigned long long kGartEvictFirst = 0x12F0000000000000ull, kGartEvictNormal = 0x1000000000000000ull,
+                             kGartEvictLast = 0x14F0000000000000ull;
 
 #ifndef GART_SHIM
 inline unsigned int gart_shared_address(const void* at) { return (unsigned int)__cvta_generic_to_shared(at); }
@@ -41,20 +47,72 @@ inline bool gart_mbarrier_try_wait(unsigned long long* barrier, int parity) {
   return is_over != 0;
 }
 
+/// Has the map fetched, which the first copy by it would wait for.
+inline void gart_prefetch_map(const GartTensorMap& map) {
+  asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
+
+#define GART_NAMES_OF_2 "{%5,%6}"
+#define GART_NAMES_OF_3 "{%5,%6,%7}"
+#define GART_NAMES_OF_4 "{%5,%6,%7,%8}"
+#define GART_NAMES_OF_5 "{%5,%6,%7,%8,%9}"
+#define GART_PLACE_OF_2 "r"(at[0]), "r"(at[1])
+#define GART_PLACE_OF_3 GART_PLACE_OF_2, "r"(at[2])
+#define GART_PLACE_OF_4 GART_PLACE_OF_3, "r"(at[3])
+#define GART_PLACE_OF_5 GART_PLACE_OF_4, "r"(at[4])
+
 // Starts copying the box whose first element has these coordinates, the contiguous one first; what lies outside of the tensor
-// becomes zero. `shared`: 128-aligned, 1024-aligned where the map swizzles by 128 bytes.
-#define GART_COPY_BOX(rank, coordinates, ...)                                                                              \
-  inline void gart_copy_box(void* shared, const GartTensorMap& map, const int(&at)[rank], unsigned long long* barrier) {   \
-    asm volatile("cp.async.bulk.tensor." #rank "d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {"        \
-                 coordinates "}], [%2];" ::"r"(gart_shared_address(shared)),                                               \
-                 "l"(&map), "r"(gart_shared_address(barrier)), __VA_ARGS__                                                 \
+// becomes zero. `shared`: 128-aligned, 1024-aligned where the map swizzles by 128 bytes. `hint`: a kGartEvict. In a cluster,
+// gart_copy_box_multicast copies to this place of each block whose bit is set in `blocks`; there the bytes count for the barrier
+// in the same place.
+#define GART_COPY(name, rank, kind, tail, blocks, hint, ...)                                                                \
+  inline void name(void* shared, const GartTensorMap& map, const int(&at)[rank], unsigned long long* barrier __VA_ARGS__) { \
+    asm volatile("cp.async.bulk.tensor." #rank "d.shared::cluster.global.mbarrier::complete_tx::bytes" kind                 \
+                 " [%0], [%1, " GART_NAMES_OF_##rank "], [%2]" tail ";" ::"r"(gart_shared_address(shared)),                 \
+                 "l"(&map), "r"(gart_shared_address(barrier)), "h"(blocks), "l"(hint), GART_PLACE_OF_##rank                 \
+                 : "memory");                                                                                               \
+  }
+/// Starts storing a box of shared memory, as it would have been copied there; what lies outside of the tensor is left out.
+#define GART_BOXES(rank)                                                                                                   \
+  GART_COPY(gart_copy_box, rank, "", "", (unsigned short)0, 0ull, )                                                        \
+  GART_COPY(gart_copy_box, rank, ".L2::cache_hint", ", %4", (unsigned short)0, hint, , unsigned long long hint)            \
+  GART_COPY(gart_copy_box_multicast, rank, ".multicast::cluster", ", %3", blocks, 0ull, , unsigned short blocks)           \
+  GART_COPY(gart_copy_box_multicast, rank, ".multicast::cluster.L2::cache_hint", ", %3, %4", blocks, hint, ,               \
+            unsigned short blocks, unsigned long long hint)                                                                \
+  inline void gart_store_box(const GartTensorMap& map, const void* shared, const int(&at)[rank]) {                         \
+    asm volatile("cp.async.bulk.tensor." #rank "d.global.shared::cta.bulk_group [%1, " GART_NAMES_OF_##rank                \
+                 "], [%0];" ::"r"(gart_shared_address(shared)),                                                            \
+                 "l"(&map), "r"(0), "r"(0), "r"(0), GART_PLACE_OF_##rank                                                   \
                  : "memory");                                                                                              \
   }
-GART_COPY_BOX(2, "%3,%4", "r"(at[0]), "r"(at[1]))
-GART_COPY_BOX(3, "%3,%4,%5", "r"(at[0]), "r"(at[1]), "r"(at[2]))
-GART_COPY_BOX(4, "%3,%4,%5,%6", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]))
-GART_COPY_BOX(5, "%3,%4,%5,%6,%7", "r"(at[0]), "r"(at[1]), "r"(at[2]), "r"(at[3]), "r"(at[4]))
-#undef GART_COPY_BOX
+GART_BOXES(2)
+GART_BOXES(3)
+GART_BOXES(4)
+GART_BOXES(5)
+#undef GART_BOXES
+#undef GART_COPY
+
+/// Of a map of images (channels, columns, rows, images): copies `pixels per box` pixels from `at` on, a line each, in the order in
+/// which a convolution's window comes to them within the map's corners, each moved by the offsets (not negative).
+#define GART_COPY_IM2COL(kind, tail, hint, ...)                                                                            \
+  inline void gart_copy_im2col(void* shared, const GartTensorMap& map, const int(&at)[4], int column_offset,               \
+                               int row_offset, unsigned long long* barrier __VA_ARGS__) {                                  \
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes" kind                 \
+                 " [%0], [%1, " GART_NAMES_OF_4 "], [%2], {%3, %9}" tail ";" ::"r"(gart_shared_address(shared)),           \
+                 "l"(&map), "r"(gart_shared_address(barrier)), "h"((unsigned short)column_offset), "l"(hint),              \
+                 GART_PLACE_OF_4, "h"((unsigned short)row_offset)                                                          \
+                 : "memory");                                                                                              \
+  }
+GART_COPY_IM2COL("", "", 0ull, )
+GART_COPY_IM2COL(".L2::cache_hint", ", %4", hint, , unsigned long long hint)
+#undef GART_COPY_IM2COL
+
+// This thread's stores since the last commit become a group; `wait` until at most `Left` groups have yet to read shared memory.
+inline void gart_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+template <int Left>
+void gart_store_wait() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Left) : "memory");
+}
 
 /// All threads of a warpgroup: from here on each has `Count` registers at most, a multiple of 8; others may take the rest.
 template <int Count>

@@ -28,24 +28,12 @@ struct gart_swizzled_tile {
   }
 };
 
-struct gart_wide_f16 {
-  template <bool LeftAcross, bool RightAcross, int Count>
-  static void add(float (&sums)[Count], unsigned long long a, unsigned long long b) {
-    gart_wgmma_f16<LeftAcross, RightAcross>(sums, a, b);
-  }
-};
-struct gart_wide_bf16 {
-  template <bool LeftAcross, bool RightAcross, int Count>
-  static void add(float (&sums)[Count], unsigned long long a, unsigned long long b) {
-    gart_wgmma_bf16<LeftAcross, RightAcross>(sums, a, b);
-  }
-};
-
 /// Sums of a block of `Groups` warpgroups.
 template <class Kind, class A, class B, int Groups, int Columns>
 struct gart_warpgroup_sums {
   typedef typename A::Tile Left;
   typedef typename B::Tile Right;
+  typedef gart_wgmma<Kind, Columns, !Left::kAlongDepth, !Right::kAlongDepth> Products;
   static constexpr int kThreads = 128 * Groups;
   static constexpr int kRows = 2, kColumns = Columns / 4;
   float sums[Columns / 2];
@@ -67,7 +55,7 @@ struct gart_warpgroup_sums {
     gart_wgmma_fence();
 #pragma unroll
     for (int k = 0; k < 4; ++k)
-      Kind::template add<!Left::kAlongDepth, !Right::kAlongDepth>(sums, a + k * Left::kNextDepths, b + k * Right::kNextDepths);
+      Products::ss(sums, a + k * Left::kNextDepths, b + k * Right::kNextDepths, 1);
     gart_wgmma_commit();
   }
 };

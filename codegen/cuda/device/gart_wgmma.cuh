@@ -4,10 +4,23 @@
 //
 // Order: what threads copied to shared memory is seen after gart_fence_proxy_async by the copying thread and a barrier; sums
 // that were written or read otherwise, after gart_wgmma_fence; between a product and the wait for its group nobody may touch
-// its sums or change its tiles.
+// its sums or change its tiles. A left operand in registers counts as a sum: it is written before the fence, and not again before
+// the wait.
 #pragma once
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+#include "gart_wgmma_shapes.cuh"
+
+/// What is multiplied. 16-bit floats: 16 depths a product.
+struct gart_wide_f16 {
+  typedef float Sum;
+  enum { kDepth = 16 };
+};
+struct gart_wide_bf16 {
+  typedef float Sum;
+  enum { kDepth = 16 };
+};
 
 #ifndef GART_SHIM
 inline void gart_fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
@@ -18,52 +31,68 @@ template <int Left>
 void gart_wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
 }
-/// Keeps the compiler from moving uses of the sums to before this point: no instruction.
+/// Keeps the compiler from moving uses of the sums, or definitions of a left operand in registers, across this point: no
+/// instruction. ptxas serialises products whose left registers are defined after their fence (C7513).
 template <int Count>
 void gart_wgmma_hold(float (&sums)[Count]) {
 #pragma unroll
   for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(sums[i])::"memory");
 }
-
-/// Says where a tile lies whose lines are 128 bytes with swizzled 16-byte chunks, 1024-aligned but for the step's offset.
-inline unsigned long long gart_wgmma_descriptor(const void* tile, int leading_bytes, int stride_bytes) {
-  const unsigned int address = (unsigned int)__cvta_generic_to_shared(tile);
-  return (address >> 4 & 0x3fffu) | (unsigned long long)(leading_bytes >> 4) << 16 |
-         (unsigned long long)(stride_bytes >> 4) << 32 | 1ull << 62;
+template <int Count>
+void gart_wgmma_hold(int (&sums)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(sums[i])::"memory");
+}
+template <int Count>
+void gart_wgmma_hold(unsigned int (&left)[Count]) {
+#pragma unroll
+  for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(left[i])::"memory");
+}
+/// What follows waits until `value`, which is not negative, is known: ptxas moves waits for products up past arithmetic, but not
+/// past this store, which never happens. `scratch`: 4 bytes of shared memory.
+inline void gart_known(float value, void* scratch) {
+  const unsigned int to = (unsigned int)__cvta_generic_to_shared(scratch);
+  asm volatile("{\n.reg .pred p;\nsetp.lt.f32 p, %0, 0f00000000;\n@p st.shared.f32 [%1], %0;\n}" ::"f"(value), "r"(to)
+               : "memory");
 }
 
-#define GART_NAMES_32                                                                                               \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29," \
-  "%30,%31"
-#define GART_NAMES_64                                                                                              \
-  GART_NAMES_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55," \
-                "%56,%57,%58,%59,%60,%61,%62,%63"
-#define GART_NAMES_128                                                                                              \
-  GART_NAMES_64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87," \
-                "%88,%89,%90,%91,%92,%93,%94,%95,%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109," \
-                "%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-#define GART_SUMS_8(i)                                                                                               \
-  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
-#define GART_SUMS_32(i) GART_SUMS_8(i), GART_SUMS_8(i + 8), GART_SUMS_8(i + 16), GART_SUMS_8(i + 24)
-#define GART_SUMS_64(i) GART_SUMS_32(i), GART_SUMS_32(i + 32)
-#define GART_SUMS_128(i) GART_SUMS_64(i), GART_SUMS_64(i + 64)
+/// Says where a tile lies whose lines are 128 (64, 32) bytes with swizzled 16-byte chunks, aligned to 8 lines but for the step's
+/// offset. `stride_bytes`: to the next 8 lines.
+inline unsigned long long gart_wgmma_descriptor(const void* tile, int leading_bytes, int stride_bytes, int line_bytes = 128) {
+  const unsigned int address = (unsigned int)__cvta_generic_to_shared(tile);
+  return (address >> 4 & 0x3fffu) | (unsigned long long)(leading_bytes >> 4) << 16 |
+         (unsigned long long)(stride_bytes >> 4) << 32 |
+         (unsigned long long)(line_bytes == 128 ? 1 : line_bytes == 64 ? 2 : 3) << 62;
+}
 
-/// d += left * right, 64 x columns over 16 depths; an operand is "across" if its lines do not run along the depth.
-#define GART_WGMMA(type, columns, count, left, right, across_left, across_right)                                        \
-  template <bool LeftAcross, bool RightAcross>                                                                           \
-  void gart_wgmma_##type(float(&d)[count], unsigned long long a, unsigned long long b) {                                \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64n" columns "k16.f32." #type "." #type \
-                 " {" GART_NAMES_##count "}, " left ", " right ", p, 1, 1, " across_left ", " across_right ";\n}\n"      \
-                 : GART_SUMS_##count(0)                                                                                  \
-                 : "l"(a), "l"(b), "n"(LeftAcross ? 1 : 0), "n"(RightAcross ? 1 : 0));                                   \
-  }
-GART_WGMMA(f16, "64", 32, "%32", "%33", "%34", "%35")
-GART_WGMMA(f16, "128", 64, "%64", "%65", "%66", "%67")
-GART_WGMMA(f16, "256", 128, "%128", "%129", "%130", "%131")
-GART_WGMMA(bf16, "64", 32, "%32", "%33", "%34", "%35")
-GART_WGMMA(bf16, "128", 64, "%64", "%65", "%66", "%67")
-GART_WGMMA(bf16, "256", 128, "%128", "%129", "%130", "%131")
-#undef GART_WGMMA
+/// Sums of 64 x Columns = left * right + (scale_d != 0 ? sums : 0), over the kind's depths. An operand is "across" if its lines do
+/// not run along the depth. ss: both by descriptors; rs: the left one as A of m16n8k16 lies in a lane's registers.
+template <class Kind, int Columns, bool LeftAcross, bool RightAcross>
+struct gart_wgmma;
+
+#define GART_WGMMA(type, columns, n0, n1, n2, n3, n4, n5, n6)                                                              \
+  template <bool LeftAcross, bool RightAcross>                                                                             \
+  struct gart_wgmma<gart_wide_##type, columns, LeftAcross, RightAcross> {                                                  \
+    static void ss(float(&d)[n0], unsigned long long a, unsigned long long b, int scale_d) {                               \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #n2 ", 0;\nwgmma.mma_async.sync.aligned.m64n" #columns             \
+                   "k16.f32." #type "." #type " {" GART_NAMES_##n0 "}, %" #n0 ", %" #n1 ", p, 1, 1, %" #n3 ", %" #n4       \
+                   ";\n}\n"                                                                                                \
+                   : GART_SUMS_##n0("+f")                                                                                  \
+                   : "l"(a), "l"(b), "r"(scale_d), "n"(LeftAcross ? 1 : 0), "n"(RightAcross ? 1 : 0));                     \
+    }                                                                                                                      \
+    static void rs(float(&d)[n0], unsigned int a0, unsigned int a1, unsigned int a2, unsigned int a3, unsigned long long b, \
+                   int scale_d) {                                                                                          \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %" #n5 ", 0;\nwgmma.mma_async.sync.aligned.m64n" #columns             \
+                   "k16.f32." #type "." #type " {" GART_NAMES_##n0 "}, {%" #n0 ",%" #n1 ",%" #n2 ",%" #n3 "}, %" #n4       \
+                   ", p, 1, 1, %" #n6 ";\n}\n"                                                                             \
+                   : GART_SUMS_##n0("+f")                                                                                  \
+                   : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(b), "r"(scale_d), "n"(RightAcross ? 1 : 0));                  \
+    }                                                                                                                      \
+  };
+#define GART_WGMMA_F16(...) GART_WGMMA(f16, __VA_ARGS__)
+#define GART_WGMMA_BF16(...) GART_WGMMA(bf16, __VA_ARGS__)
+GART_WGMMA_SHAPES(GART_WGMMA_F16)
+GART_WGMMA_SHAPES(GART_WGMMA_BF16)
 #endif
 
 #endif

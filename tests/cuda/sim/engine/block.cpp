@@ -379,6 +379,8 @@ void BlockRunner::complete(const WarpRequest& request, const Lanes& lanes) {
       compute_stmatrix(lanes, request.detail >> 1, request.detail & 1u);
       break;
     case WarpRequest::Kind::wgmma:
+      compute_wide_rows(lanes);
+      break;
     case WarpRequest::Kind::wgmma_wait:
     case WarpRequest::Kind::registers:
       break;

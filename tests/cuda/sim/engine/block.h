@@ -31,19 +31,17 @@ struct AsyncCopy {
 };
 
 // A product of a warpgroup that a thread has not waited for.
-struct WideProduct {
-  bool is_bf16;
-  unsigned columns;
-  float* sums;  // Of the thread: columns / 2.
-  uint64_t a, b;
-  bool a_across, b_across;
+struct WideProduct : WideCall {
+  using Line = std::array<unsigned char, 32>;  // All depths of a row or column.
+  std::array<Line, 2> rows = {};               // Of a left operand in registers: the two of the thread.
+  [[nodiscard]] uint32_t* values() const { return static_cast<uint32_t*>(sums); }
 };
 struct WideProducts {
   std::vector<WideProduct> products;  // Oldest first.
   std::vector<size_t> committed;      // As AsyncCopy's.
   size_t uncommitted = 0;
   bool is_fenced = false;
-  std::vector<std::pair<float*, std::vector<float>>> values;  // Of sums in flight, in whose place are signalling NaNs.
+  std::vector<std::pair<uint32_t*, std::vector<uint32_t>>> values;  // Of sums in flight, where signalling NaNs are now.
 };
 
 // A box of a tensor on its way to shared memory.
@@ -183,8 +181,9 @@ class BlockRunner {
   void land(const BoxCopy& copy);
   void touch_pieces(size_t offset, size_t bytes, const char* doing);
   void check_registers();
-  void multiply(const WideProduct& product, std::vector<float>& sums, Site site);
-  float wide_element(uint64_t descriptor, bool across, unsigned row, unsigned depth, bool is_bf16, Site site);
+  void multiply(const WideProduct& product, std::vector<uint32_t>& sums, Site site);
+  WideProduct::Line wide_line(uint64_t descriptor, bool across, unsigned row, Site site);
+  const unsigned char* wide_bytes(uint64_t address, unsigned swizzle, unsigned bytes, Site site);
   [[nodiscard]] std::string thread_name(unsigned index) const;
 
   Launch launch_;

@@ -75,11 +75,12 @@ void copy_commit() { runner().copy_commit(); }
 void copy_wait(unsigned groups_left, Site) { runner().copy_wait(groups_left); }
 
 // Its warp must be together; that the other three come is for their own threads to do.
-void wgmma(bool is_bf16, unsigned columns, float* d, unsigned long long a, unsigned long long b, bool a_across,
-           bool b_across, Site site) {
-  WarpRequest request{Kind::wgmma, columns, kWholeWarp, site, nullptr, nullptr, nullptr, 0, 0};
+void wgmma(const WideCall& call, Site site) {
+  WideProduct product{call, {}};
+  const unsigned detail = call.columns | static_cast<unsigned>(call.kind) << 16 | (call.left != nullptr ? 1u << 24 : 0);
+  WarpRequest request{Kind::wgmma, detail, kWholeWarp, site, &product, call.left, nullptr, 0, 0};
   runner().collective(request);
-  runner().wgmma({is_bf16, columns, d, a, b, a_across, b_across}, site);
+  runner().wgmma(product, site);
 }
 void wgmma_fence() { runner().wgmma_fence(); }
 void wgmma_commit() { runner().wgmma_commit(); }

@@ -36,7 +36,8 @@ T load(const unsigned char* p) {
   return x;
 }
 
-// The elements of a row of `count`, as numbers.
+}  // namespace
+
 void load_elements(Mma kind, const unsigned char* row, unsigned count, float* out) {
   switch (kind) {
     case Mma::f16_k16:
@@ -56,8 +57,6 @@ void load_elements(Mma kind, const unsigned char* row, unsigned count, float* ou
 }
 
 unsigned element_bytes(Mma kind) { return kind == Mma::s8_k32 ? 1 : kind == Mma::tf32_k8 ? 4 : 2; }
-
-}  // namespace
 
 float f16_to_f32(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16, exponent = h >> 10 & 31u, fraction = h & 1023u;
@@ -149,6 +148,17 @@ void compute_mma(const Lanes& lanes, Mma kind) {
         float& sum = static_cast<float*>(c)[i];
         sum = add_products(sum, fa[m], fb[n], k_extent, 16 / element_bytes(kind));
       }
+    }
+  }
+}
+
+// PTX ISA, "Register fragments for wgmma.mma_async": A's of m64, for the 16 rows of a warp, are those of mma's m16.
+void compute_wide_rows(const Lanes& lanes) {
+  for (unsigned l = 0; l < 32 && lanes[l]->a != nullptr; ++l) {
+    auto& product = *static_cast<WideProduct*>(lanes[l]->inout);
+    for (unsigned t = 0; t < 4; ++t) {
+      const auto* registers = static_cast<const unsigned char*>(lanes[l / 4 * 4 + t]->a);
+      for (unsigned r = 0; r < 4; ++r) memcpy(&product.rows[r % 2][4 * t + 16 * (r / 2)], registers + 4 * r, 4);
     }
   }
 }

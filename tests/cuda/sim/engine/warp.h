@@ -12,6 +12,12 @@ void compute_mma(const Lanes& lanes, Mma kind);
 void compute_ldmatrix(const Lanes& lanes, unsigned matrices, bool transposed);
 void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed);
 
+// The rows of a product's left operand in registers, if it is.
+void compute_wide_rows(const Lanes& lanes);
+
+// The elements of a row of `count`, as numbers.
+void load_elements(Mma kind, const unsigned char* row, unsigned count, float* out);
+unsigned element_bytes(Mma kind);
 float f16_to_f32(uint16_t h);
 
 }  // namespace gart_sim

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
 
 #include "tests/cuda/sim/engine/block.h"
 #include "tests/cuda/sim/engine/block_adder.h"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr uint32_t kInFlight = 0x7fa00000;  // A signalling NaN.
 
-auto find(WideProducts& wide, const float* sums) {
+auto find(WideProducts& wide, const uint32_t* sums) {
   return std::find_if(wide.values.begin(), wide.values.end(), [sums](const auto& v) { return v.first == sums; });
 }
 
@@ -41,11 +42,10 @@ void BlockRunner::wgmma(const WideProduct& product, Site site) {
     fault(Finding::async_product, 719, "a product of an incomplete warpgroup at " + at(site));
   if (!wide.is_fenced)
     fault(Finding::async_product, 719, "a product without a fence since the last wait at " + at(site));
-  if (product.a >> 62 != 1 || product.b >> 62 != 1)
-    fault(Finding::async_product, 719, "a tile that is not swizzled by 128 bytes at " + at(site));
-  if (find(wide, product.sums) == wide.values.end()) {
-    wide.values.emplace_back(product.sums, std::vector<float>(product.sums, product.sums + product.columns / 2));
-    std::fill_n(product.sums, product.columns / 2, std::bit_cast<float>(kInFlight));
+  if (find(wide, product.values()) == wide.values.end()) {
+    wide.values.emplace_back(product.values(),
+                             std::vector<uint32_t>(product.values(), product.values() + product.columns / 2));
+    std::fill_n(product.values(), product.columns / 2, kInFlight);
   }
   wide.products.push_back(product);
   ++wide.uncommitted;
@@ -62,58 +62,74 @@ void BlockRunner::wgmma_wait(unsigned groups_left, Site site) {
   wide.is_fenced = false;
   while (wide.committed.size() > groups_left) {
     for (size_t i = 0; i < wide.committed.front(); ++i) {
-      multiply(wide.products.front(), find(wide, wide.products.front().sums)->second, site);
+      multiply(wide.products.front(), find(wide, wide.products.front().values())->second, site);
       wide.products.erase(wide.products.begin());
     }
     wide.committed.erase(wide.committed.begin());
   }
   std::erase_if(wide.values, [&](auto& v) {
-    const auto same = [&](const WideProduct& p) { return p.sums == v.first; };
+    const auto same = [&](const WideProduct& p) { return p.values() == v.first; };
     if (std::any_of(wide.products.begin(), wide.products.end(), same)) return false;
     for (size_t i = 0; i < v.second.size(); ++i)
-      if (std::bit_cast<uint32_t>(v.first[i]) != kInFlight)
+      if (v.first[i] != kInFlight)
         fault(Finding::async_product, 719, "a sum was written while its product was under way, before " + at(site));
     std::copy(v.second.begin(), v.second.end(), v.first);
     return true;
   });
 }
 
-// Element (row, depth) of a tile. Along the depth: lines of 64 depths, 8 of them every `stride` bytes. Across: lines of
-// 64 rows, every `leading` bytes the next 64 rows, every `stride` bytes the next 8 depths. Chunks are swizzled by
-// address.
-float BlockRunner::wide_element(uint64_t descriptor, bool across, unsigned row, unsigned depth, bool is_bf16,
-                                Site site) {
-  const auto field = [descriptor](unsigned shift) { return static_cast<unsigned>(descriptor >> shift & 0x3fffu) << 4; };
-  const unsigned begin = field(0), leading = field(16), stride = field(32);
-  unsigned address = across ? begin + row / 64 * leading + depth / 8 * stride + depth % 8 * 128 + row % 64 * 2
-                            : begin + row / 8 * stride + row % 8 * 128 + depth * 2;
-  address ^= (address >> 7 & 7u) << 4;
-  if (address + 2 > launch_.shared_bytes)
+// `bytes` of a tile, from a multiple of them on: chunks of 16 are swizzled by address.
+const unsigned char* BlockRunner::wide_bytes(uint64_t address, unsigned swizzle, unsigned bytes, Site site) {
+  address ^= (address >> 7 & (swizzle / 16 - 1)) << 4;
+  if (address + bytes > launch_.shared_bytes)
     fault(Finding::out_of_bounds, 700, "a product reads past the shared memory at " + at(site));
   if (unfenced_writer_[address / 16] != 0)
     fault(Finding::async_product, 719,
           "a product reads byte " + std::to_string(address) + " of shared memory, which " +
               thread_name(unfenced_writer_[address / 16] - 1) + " wrote with no proxy fence since, at " + at(site));
   if (address % 16 == 0) touch_shared(address, 16, Access::read, "a product of a warpgroup");
-  uint16_t bits;
-  memcpy(&bits, dynamic_ + address, 2);
-  return is_bf16 ? std::bit_cast<float>(uint32_t{bits} << 16) : f16_to_f32(bits);
+  return dynamic_ + address;
+}
+
+// A row of a tile over all depths of a product, 32 bytes. Along the depth: lines of 128, 64 or 32 bytes, 8 of them
+// every `stride` bytes. Across, elements of 16 bits: lines of 64 rows, every `leading` bytes the next 64 rows, every
+// `stride` bytes the next 8 depths.
+WideProduct::Line BlockRunner::wide_line(uint64_t descriptor, bool across, unsigned row, Site site) {
+  const auto field = [descriptor](unsigned shift) { return static_cast<unsigned>(descriptor >> shift & 0x3fffu) << 4; };
+  const unsigned begin = field(0), leading = field(16), stride = field(32), layout = descriptor >> 62 & 3u;
+  const unsigned line_bytes = layout == 1 ? 128 : layout == 2 ? 64 : layout == 3 ? 32 : 0;
+  if (line_bytes == 0 || (across && line_bytes != 128))
+    fault(Finding::async_product, 719, "a tile whose layout is not simulated at " + at(site));
+  WideProduct::Line line;
+  for (unsigned i = 0; !across && i < 32; i += 16)
+    memcpy(&line[i], wide_bytes(begin + row / 8 * stride + row % 8 * line_bytes + i, line_bytes, 16, site), 16);
+  for (unsigned k = 0; across && k < 16; ++k) {
+    const unsigned address = begin + row / 64 * leading + k / 8 * stride + k % 8 * 128 + row % 64 * 2;
+    memcpy(&line[2 * k], wide_bytes(address, line_bytes, 2, site), 2);
+  }
+  return line;
 }
 
 // The thread's part: rows g and g + 8 of its warp's 16, columns 2t and 2t + 1 of every 8.
-void BlockRunner::multiply(const WideProduct& p, std::vector<float>& sums, Site site) {
-  constexpr unsigned kDepths = 16;
+void BlockRunner::multiply(const WideProduct& p, std::vector<uint32_t>& sums, Site site) {
   const unsigned thread = current_->index % 128, g = thread % 32 / 4, t = thread % 4;
-  float rows[2][kDepths];
-  for (unsigned h = 0; h < 2; ++h)
-    for (unsigned k = 0; k < kDepths; ++k)
-      rows[h][k] = wide_element(p.a, p.a_across, thread / 32 * 16 + h * 8 + g, k, p.is_bf16, site);
+  const unsigned depths = 32 / element_bytes(p.kind), per_add = 16 / element_bytes(p.kind);
+  float rows[2][32], factors[32];
+  for (unsigned h = 0; h < 2; ++h) {
+    const WideProduct::Line line =
+        p.left != nullptr ? p.rows[h] : wide_line(p.a, p.a_across, thread / 32 * 16 + h * 8 + g, site);
+    load_elements(p.kind, line.data(), depths, rows[h]);
+  }
+  if (!p.adds) std::fill(sums.begin(), sums.end(), 0u);
   for (unsigned column = 2 * t; column < p.columns; column += column % 2 ? 7 : 1) {
-    float factors[kDepths];
-    for (unsigned k = 0; k < kDepths; ++k) factors[k] = wide_element(p.b, p.b_across, column, k, p.is_bf16, site);
+    load_elements(p.kind, wide_line(p.b, p.b_across, column, site).data(), depths, factors);
     for (unsigned h = 0; h < 2; ++h) {
-      float& sum = sums[column / 8 * 4 + h * 2 + column % 2];
-      sum = add_products(sum, rows[h], factors, kDepths, 8);
+      uint32_t& sum = sums[column / 8 * 4 + h * 2 + column % 2];
+      if (p.kind == Mma::s8_k32) {  // exact: the products' sum stays below 2^24
+        sum += static_cast<uint32_t>(static_cast<int>(std::inner_product(rows[h], rows[h] + depths, factors, 0.0f)));
+      } else {
+        sum = std::bit_cast<uint32_t>(add_products(std::bit_cast<float>(sum), rows[h], factors, depths, per_add));
+      }
     }
   }
 }

@@ -26,6 +26,13 @@ static inline void gart_copy_box(void* shared, const Map& map, const int (&at)[R
   static_assert(sizeof(Map) == 128 && alignof(Map) >= 64, "a tensor map");
   gart_sim::hooks->copy_box(shared, &map, at, Rank, barrier, site);
 }
+template <class Map, int Rank>
+static inline void gart_copy_box(void* shared, const Map& map, const int (&at)[Rank], unsigned long long* barrier,
+                                 unsigned long long, GART_SIM_SITE) {
+  gart_copy_box(shared, map, at, barrier, site);
+}
+template <class Map>
+static inline void gart_prefetch_map(const Map&) {}
 template <int count>
 static inline void gart_give_registers(GART_SIM_SITE) {
   gart_sim::hooks->set_registers(count, false, site);

@@ -5,7 +5,7 @@
 
 namespace gart_sim {
 
-inline constexpr unsigned kAbi = 4;  // Of this header; a module of another one is refused at load.
+inline constexpr unsigned kAbi = 5;  // Of this header; a module of another one is refused at load.
 
 using Size = decltype(sizeof 0);
 
@@ -25,6 +25,18 @@ enum class Shuffle { index, up, down, exclusive_or };
 enum class Vote { ballot, sum, minimum, maximum, bit_and, bit_or, bit_xor };
 enum class Mma { f16_k16, bf16_k16, tf32_k8, f16_k8, s8_k32 };
 
+// A product of a warpgroup: 64 x columns over the kind's depths. a and b describe tiles in shared memory; "across":
+// their lines do not run along the depth.
+struct WideCall {
+  Mma kind;
+  unsigned columns;
+  void* sums;  // Of the thread: columns / 2 of 4 bytes.
+  unsigned long long a, b;
+  const unsigned* left;  // Four registers in the place of a, or null.
+  bool a_across, b_across;
+  bool adds;  // To what the sums are.
+};
+
 // What a kernel asks of the simulated device. Every thread of a block is a fiber; these may switch away from it.
 struct Hooks {
   // Waits for `threads` threads of the block (0: all that live) at barrier `id`; returns the reduction of `predicate`.
@@ -43,11 +55,8 @@ struct Hooks {
   void (*copy_async)(void* shared, const void* global, unsigned bytes, unsigned source_bytes, Site site);
   void (*copy_commit)();
   void (*copy_wait)(unsigned groups_left, Site site);
-  // wgmma (sm_90a): d += a*b, 64 x columns over 16 depths of 16 bit floats, by this thread's wait for the group; until
-  // then nothing may touch d. a and b describe tiles in shared memory; "across": their lines do not run along the
-  // depth.
-  void (*wgmma)(bool is_bf16, unsigned columns, float* d, unsigned long long a, unsigned long long b, bool a_across,
-                bool b_across, Site site);
+  // wgmma (sm_90a): computed by this thread's wait for the group; until then nothing may touch the sums.
+  void (*wgmma)(const WideCall& call, Site site);
   void (*wgmma_fence)();
   void (*wgmma_commit)();
   void (*wgmma_wait)(unsigned groups_left, Site site);

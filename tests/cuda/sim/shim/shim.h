@@ -12,6 +12,7 @@
 #include "atomics.h"
 #include "boxes.h"
 #include "functions.h"
+#include "half_pairs.h"
 #include "tensor.h"
 #include "threads.h"
 #include "types.h"

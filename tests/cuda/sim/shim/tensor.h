@@ -81,6 +81,20 @@ static inline void gart_stmatrix_x4(void* row, const unsigned (&r)[4], GART_SIM_
 static inline void gart_stmatrix_x4_trans(void* row, const unsigned (&r)[4], GART_SIM_SITE) {
   gart_sim::hooks->stmatrix(row, 4, true, r, site);
 }
+static inline void gart_store_matrices(void* row, unsigned r0, unsigned r1, unsigned r2, unsigned r3, GART_SIM_SITE) {
+  const unsigned r[4] = {r0, r1, r2, r3};
+  gart_sim::hooks->stmatrix(row, 4, false, r, site);
+}
+static inline void gart_store_matrices_transposed(void* row, unsigned r0, unsigned r1, unsigned r2, unsigned r3,
+                                                  GART_SIM_SITE) {
+  const unsigned r[4] = {r0, r1, r2, r3};
+  gart_sim::hooks->stmatrix(row, 4, true, r, site);
+}
+// elect.sync: which lane is the machine's choice, the same each time.
+static inline bool gart_elect_one(GART_SIM_SITE) {
+  gart_sim::hooks->vote(gart_sim::Vote::bit_or, 0xffffffffu, 0, site);
+  return gart_sim::state.thread.x % 32 == 0;
+}
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 static inline void gart_fence_proxy_async() { gart_sim::hooks->proxy_fence(); }
 static inline void gart_wgmma_fence() { gart_sim::hooks->wgmma_fence(); }
@@ -91,20 +105,62 @@ static inline void gart_wgmma_wait(GART_SIM_SITE) {
 }
 template <int count>
 static inline void gart_wgmma_hold(float (&)[count]) {}
+template <int count>
+static inline void gart_wgmma_hold(int (&)[count]) {}
+template <int count>
+static inline void gart_wgmma_hold(unsigned (&)[count]) {}
+static inline void gart_known(float, void*) {}
 // Addresses of shared memory count from the block's dynamic one.
-static inline unsigned long long gart_wgmma_descriptor(const void* tile, int leading_bytes, int stride_bytes) {
+static inline unsigned long long gart_wgmma_descriptor(const void* tile, int leading_bytes, int stride_bytes,
+                                                       int line_bytes = 128) {
   const unsigned address = (unsigned)((const unsigned char*)tile - gart_sim::state.shared);
   return (address >> 4 & 0x3fffu) | (unsigned long long)(leading_bytes >> 4) << 16 |
-         (unsigned long long)(stride_bytes >> 4) << 32 | 1ull << 62;
+         (unsigned long long)(stride_bytes >> 4) << 32 |
+         (unsigned long long)(line_bytes == 128  ? 1
+                              : line_bytes == 64 ? 2
+                                                 : 3)
+             << 62;
 }
-template <bool left_across, bool right_across, int count>
-static inline void gart_wgmma_f16(float (&d)[count], unsigned long long a, unsigned long long b, GART_SIM_SITE) {
-  gart_sim::hooks->wgmma(false, count * 2, d, a, b, left_across, right_across, site);
-}
-template <bool left_across, bool right_across, int count>
-static inline void gart_wgmma_bf16(float (&d)[count], unsigned long long a, unsigned long long b, GART_SIM_SITE) {
-  gart_sim::hooks->wgmma(true, count * 2, d, a, b, left_across, right_across, site);
-}
+struct gart_wide_f16;  // The prelude's.
+struct gart_wide_bf16;
+struct gart_wide_tf32;
+struct gart_wide_s8;
+namespace gart_sim {
+template <class Kind>
+struct WideKind;
+template <>
+struct WideKind<gart_wide_f16> {
+  static constexpr Mma kind = Mma::f16_k16;
+};
+template <>
+struct WideKind<gart_wide_bf16> {
+  static constexpr Mma kind = Mma::bf16_k16;
+};
+template <>
+struct WideKind<gart_wide_tf32> {
+  static constexpr Mma kind = Mma::tf32_k8;
+};
+template <>
+struct WideKind<gart_wide_s8> {
+  static constexpr Mma kind = Mma::s8_k32;
+};
+}  // namespace gart_sim
+template <class Kind, int columns, bool left_across, bool right_across>
+struct gart_wgmma {
+  static constexpr gart_sim::Mma kind = gart_sim::WideKind<Kind>::kind;
+  static_assert(columns >= 8 && columns <= 256 && columns % 8 == 0, "columns of a product");
+  static_assert(kind != gart_sim::Mma::s8_k32 || columns <= 24 || columns % 16 == 0, "columns of a product of bytes");
+  template <class Sum>
+  static void ss(Sum (&d)[columns / 2], unsigned long long a, unsigned long long b, int scale_d, GART_SIM_SITE) {
+    gart_sim::hooks->wgmma({kind, columns, d, a, b, nullptr, left_across, right_across, scale_d != 0}, site);
+  }
+  template <class Sum>
+  static void rs(Sum (&d)[columns / 2], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned long long b,
+                 int scale_d, GART_SIM_SITE) {
+    const unsigned left[4] = {a0, a1, a2, a3};
+    gart_sim::hooks->wgmma({kind, columns, d, 0, b, left, false, right_across, scale_d != 0}, site);
+  }
+};
 #endif
 // Programmatic dependent launch. Where the next launch may begin is no question: as early as this one does.
 static inline void gart_griddepcontrol_wait() { gart_sim::hooks->grid_wait(); }

@@ -19,7 +19,8 @@ std::string text(const std::string& proxy_fence, const std::string& fence, const
   for (int i = 0; i < 32; ++i) sums[i] = 1.0f;
   )" + fence +
          R"(
-  gart_wgmma_f16<false, true>(sums, gart_wgmma_descriptor(tiles, 8192, 1024), gart_wgmma_descriptor(tiles + 64 * 64, 8192, 1024));
+  gart_wgmma<gart_wide_f16, 64, false, true>::ss(sums, gart_wgmma_descriptor(tiles, 8192, 1024),
+                                                  gart_wgmma_descriptor(tiles + 64 * 64, 8192, 1024), 1);
   gart_wgmma_commit();
   )" + in_flight +
          wait + R"(

@@ -1,0 +1,35 @@
+// What the threads of a warp, or some warps of a block, do together. One PTX instruction each.
+#pragma once
+
+#ifndef GART_SHIM
+/// Waits for `threads` threads, a multiple of 32, at barrier `id` of 1 to 15 (0 is __syncthreads'); orders their memory.
+inline void gart_named_barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+/// Is one of the `threads` that others wait for, and goes on.
+inline void gart_named_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+#if __CUDA_ARCH__ >= 900
+/// True for one lane of the warp, always the same one; all its lanes ask. ptxas then knows that one lane goes on.
+inline bool gart_elect_one() {
+  unsigned int is_elected;
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.b32 %0, 1, 0, p;\n}" : "=r"(is_elected));
+  return is_elected != 0;
+}
+
+// The reverse of gart_ldmatrix_x4: four matrices of 8 x 8 elements of 16 bits, of which a lane has elements 2 * (l % 4) and the next
+// of row l / 4 (transposed: of column l / 4) in r0 to r3; lane l's `row` is where row l % 8 of matrix l / 8 goes, 16-aligned.
+#define GART_STORE_MATRICES(name, kind)                                                                            \
+  inline void name(void* row, unsigned int r0, unsigned int r1, unsigned int r2, unsigned int r3) {                \
+    asm volatile("stmatrix.sync.aligned.m8n8.x4" kind ".shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(                    \
+                     (unsigned int)__cvta_generic_to_shared(row)),                                                 \
+                 "r"(r0), "r"(r1), "r"(r2), "r"(r3)                                                                \
+                 : "memory");                                                                                      \
+  }
+GART_STORE_MATRICES(gart_store_matrices, "")
+GART_STORE_MATRICES(gart_store_matrices_transposed, ".trans")
+#undef GART_STORE_MATRICES
+#endif
+#endif
