@@ -10,25 +10,10 @@
 
 #include "gart_dot.cuh"
 #include "gart_fragment.cuh"
+#include "gart_half_pairs.cuh"
 
 #if __CUDA_ARCH__ >= 800
-struct gart_words {
-  unsigned int at[4];
-};
-
-/// 16 aligned bytes that nobody reads again soon. Not to be moved: what the text reads ahead of a wait, it means to.
-inline gart_words gart_load_once(const void* from) {
-  gart_words v;
-#ifdef GART_SHIM
-  const gart_vector<unsigned int, 4> read = gart_load<4>((const unsigned int*)from);
-  for (int i = 0; i < 4; ++i) v.at[i] = read.at[i];
-#else
-  asm volatile("ld.global.L1::no_allocate.L2::256B.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.at[0]), "=r"(v.at[1]), "=r"(v.at[2]), "=r"(v.at[3])
-               : "l"(from));
-#endif
-  return v;
-}
+typedef gart_vector<unsigned int, 4> gart_words;
 
 /// Eight depths of a line from `from` on, Vector of which may be read at once.
 template <class Kind, class Lines, int Vector>
