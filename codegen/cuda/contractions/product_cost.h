@@ -40,6 +40,9 @@ struct ProductTile {
   double microseconds = 0;              // expected for the whole product
   bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
   int producers = 0;  // wide: producer threads beside them, which have TMA tiles copied (device/gart_tma_ring.cuh)
+  /// By the blocks of a cluster, which share the depth in `splits` (device/gart_cluster_sums.cuh); `rows` are then
+  /// lines of the operand that warpgroups share out, which is the right one if it is swapped.
+  bool is_cluster = false, is_swapped = false;
 
   int threads() const { return kWarpThreads * warp_rows * warp_columns + producers; }
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/contractions/choice.h"
+#include "codegen/cuda/contractions/cluster_product.h"
 #include "codegen/cuda/contractions/epilogue_text.h"
 #include "codegen/cuda/contractions/vector_product.h"
 #include "codegen/cuda/text/vector_access.h"
@@ -220,8 +221,8 @@ class SkinnyGemmChoice {
 
   void add_tiles() {
     if (target_.decisions != nullptr)
-      all_.tiles = best_product_tiles(target_, size_for_cost(kernel_, product_), form_of(product_, target_),
-                                      kMostCandidates - all_.forms.size() - all_.sharings.size());
+      all_.tiles =
+          candidate_tiles(kernel_, target_, product_, kMostCandidates - all_.forms.size() - all_.sharings.size());
   }
 
   KernelText emit(size_t index) const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 #include "codegen/cuda/contractions/epilogue_text.h"
 #include "compiler/kernel/machine.h"
@@ -123,6 +124,12 @@ class VectorText {
   int64_t most_blocks_;
 };
 
+/// Do registers hold what a lane has under way? Both lie there: 16 of weights a piece, 8 of each eight lines.
+bool fits_registers(const VectorForm& f, const Sides& s) {
+  constexpr int64_t kMost = 96;
+  return f.unroll * (16 + 8 * ((s.few_lines.constant() + 7) / 8)) <= kMost;
+}
+
 bool fits(const Kernel& kernel, const Target& target, const Product& product, bool few_rows) {
   const Arithmetic arithmetic = arithmetic_of(target);
   const Sides s(product, few_rows);
@@ -146,7 +153,9 @@ std::vector<VectorForm> vector_forms(const Kernel& kernel, const Target& target,
                                      bool few_rows) {
   if (!fits(kernel, target, product, few_rows)) return {};
   const Sides sides(product, few_rows);
-  std::vector<VectorForm> forms(kForms.begin(), kForms.end());
+  std::vector<VectorForm> forms;
+  std::copy_if(kForms.begin(), kForms.end(), std::back_inserter(forms),
+               [&](const VectorForm& f) { return fits_registers(f, sides); });
   for (VectorForm& f : forms) f.microseconds = microseconds(machine_of(target), f, product, sides);
   const auto is_faster = [](const VectorForm& a, const VectorForm& b) {
     return std::llround(a.microseconds * 1000) < std::llround(b.microseconds * 1000);

@@ -1,6 +1,10 @@
 // Products of few rows on tensor cores straight from memory: values on the simulated GPU, the form that is chosen, and
 // what the real assembler makes of it.
+#include <elf.h>
 #include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
 
 #include "codegen/cuda/assembler/assemble.h"
 #include "codegen/cuda/contractions/vector_product.h"
@@ -90,7 +94,7 @@ TEST(Vectors, ByTensorCores) {
 TEST(Vectors, EveryForm) {
   Target target = gpu_target("sm_90a", Precision::fp16);
   for (const VectorCase& c : {kVectors[1], kVectors[2]})
-    for (size_t i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < (c.few > 8 ? 2U : 4U); ++i) {
       const ForcedChoice choice(i);
       target.decisions = &choice;
       const SimulatedRun run = expect_simulates(c.graph, target, 1e-2);
@@ -144,10 +148,11 @@ TEST(Vectors, AssembledWithoutSpills) {
   for (const VectorTarget& t : kTargets) {
     Target target = gpu_target(t.name, t.precision);
     if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
-    const cuda::Assembler assembler(target, cuda::CubinCache(std::filesystem::path()));
+    const cuda::CubinCache cache{std::filesystem::path()};
+    const cuda::Assembler assembler(target, cache);
     for (const VectorCase& c : kVectors) {
       const Plan plan = cuda_plan(parse_graph(c.graph), target);
-      for (size_t i = 0; i < 4; ++i) {
+      for (size_t i = 0; i < (c.few > 8 ? 2U : 4U); ++i) {
         const ForcedChoice choice(i);
         target.decisions = &choice;
         const cuda::KernelText text =
@@ -158,6 +163,61 @@ TEST(Vectors, AssembledWithoutSpills) {
           std::printf("%s, %s: %d registers, %s\n", t.name, c.what, usage.registers, text.note.c_str());
       }
       target.decisions = nullptr;
+    }
+  }
+}
+
+/// Of the instructions of 16 bytes of the cubin's one function: loads of 16 bytes before the wait for the last launch.
+int wide_loads_ahead(const std::vector<uint8_t>& cubin) {
+  constexpr unsigned kWait = 0x82e, kLoad = 0x981, kWide = 6;
+  Elf64_Ehdr header;
+  std::memcpy(&header, cubin.data(), sizeof header);
+  const auto section = [&](unsigned i) {
+    Elf64_Shdr s;
+    std::memcpy(&s, cubin.data() + header.e_shoff + i * sizeof s, sizeof s);
+    return s;
+  };
+  const Elf64_Shdr names = section(header.e_shstrndx);
+  int loads = 0;
+  for (unsigned i = 0; i < header.e_shnum; ++i) {
+    const Elf64_Shdr s = section(i);
+    const char* name = reinterpret_cast<const char*>(cubin.data() + names.sh_offset + s.sh_name);
+    if (std::strncmp(name, ".text.", 6) != 0) continue;
+    for (uint64_t at = 0; at + 16 <= s.sh_size; at += 16) {
+      uint64_t words[2];
+      std::memcpy(words, cubin.data() + s.sh_offset + at, sizeof words);
+      if ((words[0] & 0xfff) == kWait) return loads;
+      loads += (words[0] & 0xfff) == kLoad && (words[1] >> 9 & 7) == kWide;
+    }
+  }
+  return -1;
+}
+
+/// What keeps the memory busy lies in registers: all of a warp's first pieces are asked for before the wait, by 16
+/// bytes.
+TEST(Vectors, PiecesAreAskedForAheadOfTheWait) {
+  Target target = gpu_target("sm_90a", Precision::fp16);
+  if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
+  const cuda::CubinCache cache{std::filesystem::path()};
+  const cuda::Assembler assembler(target, cache);
+  for (const int rows : {1, 16}) {
+    const std::string gir = concat("graph g(%a: f32[", rows, R"(,4096]) -> (%y) {
+      constant %w: f32[4096,256] = random(1)
+      %n = Neg(%a)
+      %y = MatMul(%n, %w)
+    })");
+    const Plan plan = cuda_plan(parse_graph(gir), target);
+    const Kernel& kernel = plan.kernels[plan.entry().steps.back().as<Launch>()->kernel];
+    const auto product = cuda::matmul_product(kernel);
+    for (const cuda::VectorForm& form : cuda::vector_forms(kernel, target, *product, true)) {
+      const cuda::KernelText text = cuda::emit_vectors(kernel, target, *product, true, form, "matmul");
+      const cuda::Assembled assembled = assembler.assemble(text.source);
+      const cuda::Usage usage = cuda::usage_of(assembled.log);
+      EXPECT_EQ(usage.spill_bytes, 0) << text.note;
+      EXPECT_GE(usage.registers, 16 * form.unroll) << text.note;
+      EXPECT_GE(wide_loads_ahead(assembled.code), 4 * form.unroll) << text.note;
+      if (std::getenv("GCC_GRAPH_ALL_TILES") != nullptr)
+        std::printf("%d rows: %d registers, %s\n", rows, usage.registers, text.note.c_str());
     }
   }
 }
