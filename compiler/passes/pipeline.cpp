@@ -53,6 +53,7 @@
 #include "compiler/passes/stack_unknown_rows.h"
 #include "compiler/passes/tabulate_bytes.h"
 #include "compiler/passes/take_sequences_apart.h"
+#include "compiler/passes/transpose_weights.h"
 
 namespace gcg {
 namespace {
@@ -174,6 +175,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
           kMergeProducts,
           {"pack-conv-weights", [](Graph& g, const Target*) { return pack_conv_weights(g); }},
           kFoldConstants,  // transposes the weights
+          {"transpose-weights", [](Graph& g, const Target* t) { return transpose_weights(g, *t); }},
           kDeadCode,
           // Nothing after these three makes values that they should have seen.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},

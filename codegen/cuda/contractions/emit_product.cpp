@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/contractions/choice.h"
+#include "codegen/cuda/contractions/cluster_product.h"
 #include "codegen/cuda/contractions/product_text.h"
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/kernel/access_analysis.h"
@@ -85,6 +86,7 @@ std::string shape_text(const Product& p) {
 
 KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile,
                         const std::string& kind) {
+  if (tile.is_cluster) return emit_cluster_product(kernel, product, tile, kind);
   KernelText text = tile.producers > 0 ? emit_tile_loop(kernel, product, tile, kind)
                                        : BlockProductText(kernel, product, tile).emit(kind);
   if (tile.splits > 1) text.then.push_back(emit_split_sum(kernel, product, tile.splits, kind));
@@ -101,8 +103,7 @@ ProductSize size_for_cost(const Kernel& kernel, const Product& product) {
 
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind) {
   if (KernelText text = emit_skinny_gemm(kernel, target, product, kind); !text.source.empty()) return text;
-  const std::vector<ProductTile> tiles =
-      best_product_tiles(target, size_for_cost(kernel, product), form_of(product, target), kMostCandidates);
+  const std::vector<ProductTile> tiles = candidate_tiles(kernel, target, product, kMostCandidates);
   std::vector<std::string> candidates;
   for (const ProductTile& tile : tiles) candidates.push_back(describe(tile));
   const Choice choice = choose(target, kind, shape_text(product), std::move(candidates));

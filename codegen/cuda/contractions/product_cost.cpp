@@ -220,6 +220,9 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
 }
 
 std::string describe(const ProductTile& t) {
+  if (t.is_cluster)
+    return concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), " wgmma, cluster of ", t.splits,
+                  ", ", t.stages, " stages", t.is_swapped ? ", swapped" : "");
   std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), t.is_wide ? " wgmma" : "",
                             t.producers > 0 ? ", TMA, " : ", ", t.stages, " stages");
   return t.splits > 1 ? text + concat(", ", t.splits, " splits") : text;

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "codegen/cuda/contractions/choice.h"
+#include "codegen/cuda/contractions/cluster_product.h"
 #include "codegen/cuda/contractions/epilogue_text.h"
+#include "codegen/cuda/contractions/vector_product.h"
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/kernel/machine.h"
 #include "compiler/kernel/typical_extent.h"
@@ -10,8 +12,8 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int64_t kMostLines = 8;
-constexpr int kWarps = 8;  // of a block
+constexpr int64_t kMostLines = 8;  // of a warp's sums in registers; tensor cores take kMostVectors
+constexpr int kWarps = 8;          // of a block
 
 /// How the lines of the larger operand are shared out.
 struct Sharing {
@@ -156,7 +158,16 @@ class SkinnyGemmText {
   const Sharing sharing_;
 };
 
-bool is_few(const Dim& lines) { return lines.is_constant() && lines.constant() >= 1 && lines.constant() <= kMostLines; }
+bool is_few(const Dim& lines, int64_t most) {
+  return lines.is_constant() && lines.constant() >= 1 && lines.constant() <= most;
+}
+
+/// Are the rows the few lines, are the columns? Of both the fewer.
+std::optional<bool> few_rows_of(const Product& product, int64_t most) {
+  const bool rows = is_few(product.rows, most), columns = is_few(product.columns, most);
+  if (!rows && !columns) return std::nullopt;
+  return rows && !(columns && product.rows.constant() > product.columns.constant());
+}
 
 /// Is every operand a matrix whose larger one can be read in order?
 bool fits(const Kernel& kernel, const Product& product, bool few_rows) {
@@ -165,48 +176,80 @@ bool fits(const Kernel& kernel, const Product& product, bool few_rows) {
   return many && few && (many->line_stride.is(1) || many->depth_stride.is(1));
 }
 
-/// What is worth measuring: ways of sharing the lines out, then tiles.
+/// What is worth measuring: tensor cores, ways of sharing lines out among warps, then tiles.
 struct Candidates {
+  std::vector<VectorForm> forms;
   std::vector<Sharing> sharings;
   std::vector<ProductTile> tiles;
   std::vector<std::string> names() const {
     std::vector<std::string> names;
+    for (const VectorForm& f : forms) names.push_back(describe(f));
     for (const Sharing& s : sharings) names.push_back(describe(s));
     for (const ProductTile& t : tiles) names.push_back(describe(t));
     return names;
   }
 };
 
-Candidates candidates_of(const Kernel& kernel, const Target& target, const Product& product, const SkinnyGemm& lines) {
-  Candidates all{sharings(machine_of(target), product, lines), {}};
-  constexpr size_t kMostSharings = 12;
-  all.sharings.resize(std::min(all.sharings.size(), kMostSharings));
-  if (target.decisions != nullptr)
-    all.tiles = best_product_tiles(target, size_for_cost(kernel, product), form_of(product, target),
-                                   kMostCandidates - all.sharings.size());
-  return all;
-}
+class SkinnyGemmChoice {
+ public:
+  SkinnyGemmChoice(const Kernel& kernel, const Target& target, const Product& product, std::string kind)
+      : kernel_(kernel), target_(target), product_(product), kind_(std::move(kind)) {}
+
+  KernelText emit() {
+    find_candidates();
+    if (all_.forms.empty() && all_.sharings.empty()) return {};
+    add_tiles();
+    const Choice choice = choose(target_, kind_ + "_vector", shape_text(product_), all_.names());
+    KernelText text = emit(choice.index);
+    text.note += choice.note();
+    return text;
+  }
+
+ private:
+  void find_candidates() {
+    constexpr size_t kMostSharings = 12;
+    if (const auto few_rows = few_rows_of(product_, kMostVectors)) {
+      few_rows_ = *few_rows;
+      all_.forms = vector_forms(kernel_, target_, product_, few_rows_);
+    }
+    const auto few_rows = few_rows_of(product_, kMostLines);
+    if (!few_rows || !fits(kernel_, product_, *few_rows)) return;
+    lines_.emplace(product_, *few_rows);
+    all_.sharings = sharings(machine_of(target_), product_, *lines_);
+    all_.sharings.resize(std::min(all_.sharings.size(), kMostSharings - all_.forms.size()));
+  }
+
+  void add_tiles() {
+    if (target_.decisions != nullptr)
+      all_.tiles =
+          candidate_tiles(kernel_, target_, product_, kMostCandidates - all_.forms.size() - all_.sharings.size());
+  }
+
+  KernelText emit(size_t index) const {
+    if (index < all_.forms.size()) return emit_vectors(kernel_, target_, product_, few_rows_, all_.forms[index], kind_);
+    index -= all_.forms.size();
+    if (index >= all_.sharings.size())
+      return emit_product(kernel_, product_, all_.tiles[index - all_.sharings.size()], kind_);
+    const Sharing& sharing = all_.sharings[index];
+    KernelText text = SkinnyGemmText(kernel_, product_, *lines_, sharing).emit(kind_);
+    if (sharing.splits > 1) text.then.push_back(emit_split_sum(kernel_, product_, sharing.splits, kind_));
+    return text;
+  }
+
+  const Kernel& kernel_;
+  const Target& target_;
+  const Product& product_;
+  std::string kind_;
+  Candidates all_;
+  bool few_rows_ = true;  // of `forms`
+  std::optional<SkinnyGemm> lines_;
+};
 
 }  // namespace
 
 KernelText emit_skinny_gemm(const Kernel& kernel, const Target& target, const Product& product,
                             const std::string& kind) {
-  const bool few_rows =
-      is_few(product.rows) && !(is_few(product.columns) && product.rows.constant() > product.columns.constant());
-  if ((!few_rows && !is_few(product.columns)) || !fits(kernel, product, few_rows)) return {};
-  const SkinnyGemm lines(product, few_rows);
-  const Candidates all = candidates_of(kernel, target, product, lines);
-  const Choice choice = choose(target, kind + "_vector", shape_text(product), all.names());
-  KernelText text;
-  if (choice.index < all.sharings.size()) {
-    const Sharing& sharing = all.sharings[choice.index];
-    text = SkinnyGemmText(kernel, product, lines, sharing).emit(kind);
-    if (sharing.splits > 1) text.then.push_back(emit_split_sum(kernel, product, sharing.splits, kind));
-  } else {
-    text = emit_product(kernel, product, all.tiles[choice.index - all.sharings.size()], kind);
-  }
-  text.note += choice.note();
-  return text;
+  return SkinnyGemmChoice(kernel, target, product, kind).emit();
 }
 
 }  // namespace gcg::cuda

@@ -1,0 +1,148 @@
+#include "codegen/cuda/contractions/cluster_product.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/cuda/contractions/epilogue_text.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+constexpr int kLineBytes = 128;  // of a box
+
+class ClusterText {
+ public:
+  ClusterText(const Kernel& kernel, const Product& product, const ProductTile& tile)
+      : f_(kernel), p_(product), tile_(tile), vector_(tile.is_swapped ? 1 : product.vector) {}
+
+  KernelText emit(const std::string& kind) {
+    f_.include("gart_cluster_sums.cuh");
+    coordinates();
+    p_.declare_batch(f_, batch_);
+    declare(!tile_.is_swapped, tile_.rows, "A", "a");
+    declare(tile_.is_swapped, tile_.columns, "B", "b");
+    f_.line("typedef gart_cluster_sums<gart_wide_", name_of(tile_.arithmetic), ", A, B, ", tile_.stages, ", ", boxes(),
+            ", ", tile_.splits, ", ", tile_.is_swapped ? "true" : "false", "> Sums;");
+    f_.line("GART_SHARED(shared);");
+    f_.line("Sums sums(shared);");
+    f_.line("sums.multiply<", copy_ahead(), ">(a, b, ", int_text(f_, ceil_div(p_.depth, Dim(64))), ");");
+    store_results();
+    f_.line("sums.leave();");
+    KernelText text = f_.finish(kind + "_small", tile_.threads(), 1);
+    text.tasks = tiles(true) * tiles(false) * p_.batch * tile_.splits;
+    text.shared_bytes = shared_bytes();
+    text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us");
+    return text;
+  }
+
+ private:
+  int boxes() const { return tile_.depth / 64; }
+  /// Tiles along the rows of the tile, or its columns.
+  Dim tiles(bool of_rows) const {
+    const Dim& lines = of_rows != tile_.is_swapped ? p_.rows : p_.columns;
+    return ceil_div(lines, Dim(of_rows ? tile_.rows : tile_.columns));
+  }
+
+  /// Blocks that run at the same time share lines of the first operand, and those of the other one after the other.
+  void coordinates() {
+    const std::string b_tiles = int_text(f_, tiles(false)), a_tiles = int_text(f_, tiles(true));
+    f_.line("const int tile = blockIdx.x / ", tile_.splits, ";");
+    f_.line("const int ", tile_.is_swapped ? "column0" : "row0", " = tile / ", b_tiles, " % ", a_tiles, " * ",
+            tile_.rows, ", ", tile_.is_swapped ? "row0" : "column0", " = tile % ", b_tiles, " * ", tile_.columns, ";");
+    f_.line("const int batch = tile / ", b_tiles, " / ", a_tiles, ";");
+  }
+
+  /// An operand as boxes of `lines` of its lines.
+  void declare(bool left, int lines, const char* type, const char* name) {
+    const Product::TmaView view = *p_.tma_view(left);
+    const bool along_depth = view.dimensions[0].kind == 'd';
+    TensorMap map{view.operand, view.stored, view.offset, {}, {}, std::vector<int>(view.dimensions.size(), 1)};
+    const int line = kLineBytes / static_cast<int>(size_of(view.stored));
+    std::string at;
+    size_t row = 0, depth = 0;
+    for (size_t d = 0; d < view.dimensions.size(); ++d) {
+      const Product::TmaView::Dimension& dimension = view.dimensions[d];
+      map.extents.push_back(dimension.extent);
+      if (d > 0) map.strides.push_back(dimension.stride);
+      at += concat(d == 0 ? "" : ", ", dimension.at);
+      if (dimension.kind == 'r') row = d;
+      if (dimension.kind == 'd') depth = d;
+    }
+    map.box[0] = line;
+    map.box[along_depth ? row : depth] = along_depth ? lines : line;
+    // What every block reads stays in the cache; weights that one tile reads do not.
+    const bool once = is_constant(f_.kernel(), view.operand);
+    f_.line("typedef gart_shared_depth<gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">, ",
+            view.dimensions.size(), ", ", row, ", ", depth, ", ", once ? "kGartEvictFirst" : "kGartEvictNormal", "> ",
+            type, ";");
+    f_.line("const ", type, " ", name, " = {&", f_.map(std::move(map)), ", {", at, "}};");
+  }
+
+  /// Which operand is a constant: a whole ring of it is copied before the last launch has ended.
+  int copy_ahead() {
+    const auto bytes = [&](int lines) { return int64_t{kLineBytes} * lines * boxes() * tile_.stages; };
+    const int a = tile_.is_swapped ? p_.right_operand : p_.left_operand;
+    const int b = tile_.is_swapped ? p_.left_operand : p_.right_operand;
+    if (is_constant(f_.kernel(), b) && !(tile_.is_swapped && is_constant(f_.kernel(), a))) {
+      f_.wait_later(b, bytes(tile_.columns));
+      return 2;
+    }
+    if (is_constant(f_.kernel(), a)) {
+      f_.wait_later(a, bytes(tile_.rows));
+      return 1;
+    }
+    f_.wait_later(-1, 0);
+    return 0;
+  }
+
+  void store_results() {
+    f_.open("if (Sums::adds())");
+    f_.open("for (int i = threadIdx.x; i < Sums::kMine; i += Sums::kMultiplying)");
+    f_.line("const int a_line = sums.row(i), b_line = sums.column(i);");
+    f_.line("const int row = row0 + ", tile_.is_swapped ? "b" : "a", "_line, first_column = column0 + ",
+            tile_.is_swapped ? "a" : "b", "_line;");
+    f_.line("if (row >= ", int_text(f_, p_.rows), " || first_column >= ", int_text(f_, p_.columns), ") continue;");
+    f_.line("gart_vector<float, Sums::kVector> sum = sums.sum(a_line, b_line);");
+    EvaluationPoint place = batch_;
+    p_.declare_row(f_, place);
+    const int sums = tile_.is_swapped ? 1 : 4;
+    for (int first = 0; first < sums; first += vector_) store(place, first);
+    f_.close();
+    f_.close();
+  }
+
+  /// `vector_` neighbouring columns.
+  void store(EvaluationPoint place, int first) {
+    f_.open(first == 0 ? std::string() : concat("if (first_column + ", first, " < ", int_text(f_, p_.columns), ")"));
+    f_.line("const int column = first_column", first == 0 ? "" : concat(" + ", first), ";");
+    p_.declare_column(f_, place);
+    EpilogueText epilogue(f_, p_, vector_);
+    const auto name = [first](int v) { return concat("sum.at[", first + v, "]"); };
+    epilogue.values(place, name);
+    epilogue.store(place, name);
+    f_.close();
+  }
+
+  /// As device/gart_cluster_sums.cuh lays it out.
+  int64_t shared_bytes() const {
+    const int64_t ring = int64_t{kLineBytes} * tile_.stages * boxes() * (tile_.rows + tile_.columns);
+    const int64_t sums = int64_t{4} * tile_.rows * (tile_.columns + (tile_.is_swapped ? 1 : 8));
+    return std::max(ring, (sums + 1023) / 1024 * 1024) + int64_t{16} * tile_.stages;
+  }
+
+  FunctionText f_;
+  const Product& p_;
+  const ProductTile& tile_;
+  int vector_;
+  EvaluationPoint batch_;
+};
+
+}  // namespace
+
+KernelText emit_cluster_product(const Kernel& kernel, const Product& product, const ProductTile& tile,
+                                const std::string& kind) {
+  return ClusterText(kernel, product, tile).emit(kind);
+}
+
+}  // namespace gcg::cuda

@@ -1,0 +1,172 @@
+#include "codegen/cuda/contractions/vector_product.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+
+#include "codegen/cuda/contractions/epilogue_text.h"
+#include "compiler/kernel/machine.h"
+#include "compiler/kernel/typical_extent.h"
+#include "compiler/support/error.h"
+
+namespace gcg::cuda {
+namespace {
+
+constexpr int kTile = 16, kPiece = 64;  // lines; depths that a warp takes at once
+constexpr int kPieceBytes = kTile * kPiece * 2;
+constexpr double kLeastPieces = 4;  // of a depth: fewer leave most warps without work
+
+// Of equal ones the first is the fastest on an H200.
+constexpr std::array kForms = {VectorForm{8, 2, 2}, VectorForm{16, 2, 1}, VectorForm{4, 4, 3}, VectorForm{8, 4, 2}};
+
+/// The two operands.
+struct Sides {
+  Sides(const Product& p, bool few_rows)
+      : few(few_rows ? p.left : p.right),
+        many(few_rows ? p.right : p.left),
+        few_lines(few_rows ? p.rows : p.columns),
+        many_lines(few_rows ? p.columns : p.rows),
+        many_operand(few_rows ? p.right_operand : p.left_operand) {}
+  Product::Copy few, many;
+  Dim few_lines, many_lines;
+  int many_operand;
+};
+
+double tiles_of(const Sides& s) { return std::ceil(typical(s.many_lines) / kTile); }
+
+/// Blocks that share the tiles of one product of the batch.
+double blocks_of_batch(const Machine& gpu, const VectorForm& f, const Product& p) {
+  return std::max(1.0, std::floor(double{1} * gpu.processors * f.blocks / typical(p.batch)));
+}
+
+/// Either the memory gives no more, less what blocks miss that have one tile less than others; or what is under way
+/// does not keep it busy. Measured on an H200 for one row times 0.6 to 500 MB: within 8 %, and the best form within 3
+/// %.
+double microseconds(const Machine& gpu, const VectorForm& f, const Product& p, const Sides& s) {
+  constexpr double kStart = 1.5, kUnderLoad = 0.8, kEnd = 0.1;  // a read's time under load; the end of a tile
+  constexpr double kIdle = 0.25;  // of the time of blocks without work is lost: others get their share of the memory
+  const double batch = typical(p.batch), tiles = tiles_of(s), pieces = std::ceil(typical(p.depth) / kPiece);
+  const double tile_bytes = kPieceBytes * pieces, slots = f.warps * f.unroll;
+  const double blocks = std::min(tiles, blocks_of_batch(gpu, f, p)), each = std::ceil(tiles / blocks);
+  const double residents = std::ceil(blocks * batch / gpu.processors);
+  const double read =
+      batch * tiles * tile_bytes / gpu.bytes_per_second * 1e6 * (1 + kIdle * (each * blocks / tiles - 1));
+  const double under_way = kPieceBytes * pieces / std::ceil(pieces / slots);
+  return kStart + std::max(read, each * tile_bytes / (under_way / kUnderLoad)) + each * kEnd / residents;
+}
+
+class VectorText {
+ public:
+  VectorText(const Kernel& kernel, const Target& target, const Product& product, bool few_rows, const VectorForm& form)
+      : f_(kernel),
+        p_(product),
+        few_rows_(few_rows),
+        sides_(product, few_rows),
+        form_(form),
+        arithmetic_(arithmetic_of(target)),
+        most_blocks_(static_cast<int64_t>(blocks_of_batch(machine_of(target), form, product))) {}
+
+  KernelText emit(const std::string& kind) {
+    const Dim tiles = ceil_div(sides_.many_lines, Dim(kTile)), blocks = min(tiles, Dim(most_blocks_));
+    f_.include("gart_vectors.cuh");
+    f_.line("const int blocks = ", int_text(f_, blocks),
+            ", first_tile = blockIdx.x % blocks, batch = blockIdx.x / blocks;");
+    EvaluationPoint place;
+    p_.declare_batch(f_, place);
+    declare("few", few_rows_);
+    declare("many", !few_rows_);
+    f_.line("__shared__ float shared[", 2 * form_.warps * kTile * few(), "];");
+    const bool ahead = is_constant(f_.kernel(), sides_.many_operand);
+    f_.wait_later(ahead ? sides_.many_operand : -1, int64_t{kPieceBytes} * form_.warps * form_.unroll);
+    f_.open("const auto finish = [&](int few_line, int many_line, float sum)");
+    f_.line("const int row = ", few_rows_ ? "few" : "many", "_line, column = ", few_rows_ ? "many" : "few", "_line;");
+    finish_sum(place);
+    f_.close(";");
+    const bool whole = is_multiple_of_pieces();
+    f_.line("gart_multiply_vectors<gart_", name_of(arithmetic_), ", ", few(), ", ", form_.warps, ", ", form_.unroll,
+            ", ", few_vector(), ", ", whole ? "true" : "false", ", ", ahead ? "true" : "false", ">(few, many, ",
+            int_text(f_, p_.depth), ", first_tile, blocks, shared, finish);");
+    KernelText text = f_.finish(kind + "_vector", kWarpThreads * form_.warps, form_.blocks);
+    text.tasks = blocks * p_.batch;
+    text.note = concat("vectors of ", few(), ", ", describe(form_), ", expected ",
+                       std::round(form_.microseconds * 10) / 10, " us");
+    return text;
+  }
+
+ private:
+  int few() const { return static_cast<int>(sides_.few_lines.constant()); }
+  bool is_multiple_of_pieces() const { return p_.depth.is_constant() && p_.depth.constant() % kPiece == 0; }
+  int few_vector() const { return sides_.few.along_depth ? sides_.few.vector : 1; }
+
+  void declare(const char* name, bool left) {
+    const Product::Matrix m = *p_.matrix(f_, left);
+    const std::string conversion = conversion_of((left ? p_.left : p_.right).stored, arithmetic_).name;
+    f_.line("const gart_lines<", conversion, "> ", name, " = {", m.base, ", ", f_.dim(m.line_stride).as_wide(), ", ",
+            f_.dim(m.depth_stride).as_wide(), ", ", int_text(f_, left ? p_.rows : p_.columns), "};");
+  }
+
+  void finish_sum(EvaluationPoint place) {
+    p_.declare_row(f_, place);
+    p_.declare_column(f_, place);
+    EpilogueText epilogue(f_, p_, 1);
+    const auto name = [](int) { return std::string("sum"); };
+    epilogue.values(place, name);
+    epilogue.store(place, name);
+  }
+
+  FunctionText f_;
+  const Product& p_;
+  bool few_rows_;
+  Sides sides_;
+  VectorForm form_;
+  Arithmetic arithmetic_;
+  int64_t most_blocks_;
+};
+
+/// Do registers hold what a lane has under way? Both lie there: 16 of weights a piece, 8 of each eight lines.
+bool fits_registers(const VectorForm& f, const Sides& s) {
+  constexpr int64_t kMost = 96;
+  return f.unroll * (16 + 8 * ((s.few_lines.constant() + 7) / 8)) <= kMost;
+}
+
+bool fits(const Kernel& kernel, const Target& target, const Product& product, bool few_rows) {
+  const Arithmetic arithmetic = arithmetic_of(target);
+  const Sides s(product, few_rows);
+  if (!machine_of(target).has_async_copies || !is_half(arithmetic)) return false;
+  if (size_of(s.many.stored) != 2 || !s.many.along_depth || s.many.vector != 8) return false;
+  if (!s.few_lines.is_constant() || s.few_lines.constant() < 1 || s.few_lines.constant() > kMostVectors) return false;
+  if (typical(product.depth) < kLeastPieces * kPiece) return false;
+  FunctionText scratch(kernel);
+  const auto many = product.matrix(scratch, !few_rows), few = product.matrix(scratch, few_rows);
+  return many && few && many->depth_stride.is(1);
+}
+
+}  // namespace
+
+std::string describe(const VectorForm& f) {
+  return concat("tensor cores, ", f.warps, " warps, ", f.unroll, " pieces, ", f.blocks,
+                f.blocks == 1 ? " block" : " blocks");
+}
+
+std::vector<VectorForm> vector_forms(const Kernel& kernel, const Target& target, const Product& product,
+                                     bool few_rows) {
+  if (!fits(kernel, target, product, few_rows)) return {};
+  const Sides sides(product, few_rows);
+  std::vector<VectorForm> forms;
+  std::copy_if(kForms.begin(), kForms.end(), std::back_inserter(forms),
+               [&](const VectorForm& f) { return fits_registers(f, sides); });
+  for (VectorForm& f : forms) f.microseconds = microseconds(machine_of(target), f, product, sides);
+  const auto is_faster = [](const VectorForm& a, const VectorForm& b) {
+    return std::llround(a.microseconds * 1000) < std::llround(b.microseconds * 1000);
+  };
+  std::stable_sort(forms.begin(), forms.end(), is_faster);
+  return forms;
+}
+
+KernelText emit_vectors(const Kernel& kernel, const Target& target, const Product& product, bool few_rows,
+                        const VectorForm& form, const std::string& kind) {
+  return VectorText(kernel, target, product, few_rows, form).emit(kind);
+}
+
+}  // namespace gcg::cuda

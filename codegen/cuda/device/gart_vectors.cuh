@@ -1,0 +1,166 @@
+// Products of up to 16 lines (the "few" operand) with a matrix whose lines run along the depth (the "many"), both of 16 bits, on
+// tensor cores straight from memory: each element of the many operand is read once, by 16 bytes, and nothing of it goes through
+// shared memory.
+//
+// A warp takes 16 lines of the many operand and every Warps-th 64 depths of them. Lane (g, t) reads 8 depths from 8t on, and from
+// 32 + 8t on, of lines g and g + 8: 128 neighbouring bytes of 16 lines. Which depths a product takes together does not matter as long
+// as both factors agree, so the few operand is read alike. A block goes from one tile of 16 lines to the next, and the first
+// elements of the next are on their way while the sums of this one are added.
+#pragma once
+
+#include "gart_dot.cuh"
+#include "gart_fragment.cuh"
+#include "gart_half_pairs.cuh"
+
+#if __CUDA_ARCH__ >= 800
+typedef gart_vector<unsigned int, 4> gart_words;
+
+/// Eight depths of a line from `from` on, Vector of which may be read at once.
+template <class Kind, class Lines, int Vector>
+gart_words gart_read_factors(const Lines& lines, const typename Lines::Source* from) {
+  typedef typename Lines::Source Source;
+  gart_words v;
+  Source all[8];
+#pragma unroll
+  for (int i = 0; i < 8; i += Vector) {
+    const auto part = Lines::template read<Vector, (Vector > 1)>(from + i * lines.depth_stride, lines.depth_stride);
+#pragma unroll
+    for (int e = 0; e < Vector; ++e) all[i + e] = part.at[e];
+  }
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (Lines::Conversion::kIsKept) v.at[i] = all[2 * i] | (unsigned int)all[2 * i + 1] << 16;
+    else v.at[i] = Kind::pack(all[2 * i], all[2 * i + 1]);
+  }
+  return v;
+}
+
+/// Calls finish(line of few, line of many, sum) once for each sum of Few lines with those of tiles first_tile, first_tile + stride,
+/// ... of 16 lines. Every thread of the block of Warps warps must come. Whole: the depth is a multiple of 64, otherwise of 8. Ahead: no
+/// launch writes the many operand. FewVector: depths of the few operand that may be read at once. `shared`:
+/// 2 * Warps * 16 * Few floats.
+template <class Kind, int Few, int Warps, int Unroll, int FewVector, bool Whole, bool Ahead, class FewLines, class ManyLines, class Finish>
+void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth, int first_tile, int stride, float* shared,
+                           const Finish& finish) {
+  typedef typename FewLines::Source FewSource;
+  constexpr int kHalves = (Few + 7) / 8, kPiece = 64, kNext = Warps * kPiece;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int pieces = (depth + kPiece - 1) / kPiece, tiles = (many.lines + 15) / 16;
+  const int rounds = (pieces + Warps * Unroll - 1) / (Warps * Unroll);  // of Unroll pieces of each warp
+  const int first = warp * kPiece + t * 8;                              // of this lane's depths in its first piece
+
+  gart_words weights[Unroll][2][2], factors[Unroll][kHalves][2];
+#pragma unroll
+  for (int i = 0; i < Unroll; ++i)
+#pragma unroll
+    for (int b = 0; b < 2; ++b)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        weights[i][0][b].at[e] = weights[i][1][b].at[e] = 0;
+#pragma unroll
+        for (int h = 0; h < kHalves; ++h) factors[i][h][b].at[e] = 0;  // they stay where there is no such line
+      }
+  // Of the round that is read next: its tile, its number, and where it begins.
+  int tile_ahead = first_tile, round_ahead = 0, depth_ahead = first;
+  const unsigned short* lines[2];
+  const auto seek = [&] {
+#pragma unroll
+    for (int r = 0; r < 2; ++r)
+      lines[r] = many.at + (long long)gart_min(tile_ahead * 16 + r * 8 + g, many.lines - 1) * many.line_stride;
+  };
+  const auto advance = [&] {
+    depth_ahead += Unroll * kNext;
+    if (++round_ahead < rounds) return;
+    round_ahead = 0;
+    depth_ahead = first;
+    tile_ahead += stride;
+    if (tile_ahead < tiles) seek();
+  };
+  // Does the piece hold the depths from `k` on? Of a whole depth all or none of a lane's do.
+  const auto exists = [&](int k) { return (Whole ? k - t * 8 : k) < depth; };
+  const auto read_weights = [&](int i) {
+    const int k = depth_ahead + i * kNext;
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+      if (tile_ahead >= tiles || !exists(Whole ? k : k + b * 32)) continue;
+#pragma unroll
+      for (int r = 0; r < 2; ++r) weights[i][r][b] = gart_load_once(lines[r] + k + b * 32);
+    }
+  };
+  const auto read_factors = [&](int i) {
+    const int k = depth_ahead + i * kNext;
+#pragma unroll
+    for (int b = 0; b < 2; ++b) {
+      if (tile_ahead >= tiles || !exists(Whole ? k : k + b * 32)) continue;
+#pragma unroll
+      for (int h = 0; h < kHalves; ++h) {
+        if (h * 8 + g >= Few) continue;
+        const FewSource* from = few.at + (h * 8 + g) * few.line_stride + (k + b * 32) * few.depth_stride;
+        factors[i][h][b] = gart_read_factors<Kind, FewLines, FewVector>(few, from);
+      }
+    }
+  };
+
+  if (!Ahead) gart_await_last_launch();
+  seek();
+#pragma unroll
+  for (int i = 0; i < Unroll; ++i) read_weights(i);
+  if (Ahead) gart_await_last_launch();
+#pragma unroll
+  for (int i = 0; i < Unroll; ++i) read_factors(i);
+  advance();
+
+  int part = 0;  // of `shared`: the other threads may still read the last tile's
+#pragma unroll 1
+  for (int tile = first_tile; tile < tiles; tile += stride) {
+    float sums[kHalves][4] = {};
+    int k = first;
+#pragma unroll 1
+    for (int round = 0; round < rounds; ++round, k += Unroll * kNext) {
+#pragma unroll
+      for (int i = 0; i < Unroll; ++i) {
+        if (k - t * 8 + i * kNext < depth) {
+#pragma unroll
+          for (int b = 0; b < 2; ++b) {
+            const bool kept = Whole || exists(k + i * kNext + b * 32);  // else a former piece's
+            gart_words upper = weights[i][0][b], lower = weights[i][1][b];
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+              if (!kept) upper.at[e] = lower.at[e] = 0;
+            }
+            const typename Kind::A a[2] = {{{upper.at[0], lower.at[0], upper.at[1], lower.at[1]}},
+                                           {{upper.at[2], lower.at[2], upper.at[3], lower.at[3]}}};
+#pragma unroll
+            for (int h = 0; h < kHalves; ++h) {
+              gart_words right = factors[i][h][b];
+#pragma unroll
+              for (int e = 0; e < 4; ++e) {
+                if (!kept) right.at[e] = 0;
+              }
+#pragma unroll
+              for (int s = 0; s < 2; ++s) Kind::add(sums[h], a[s], typename Kind::B{{right.at[2 * s], right.at[2 * s + 1]}});
+            }
+          }
+        }
+        read_weights(i);
+        read_factors(i);
+      }
+      advance();
+    }
+    float* const partial = shared + part * (Warps * Few * 16);
+    part ^= 1;
+#pragma unroll
+    for (int h = 0; h < kHalves; ++h)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (h * 8 + 2 * t + e % 2 < Few) partial[(warp * Few + h * 8 + 2 * t + e % 2) * 16 + g + e / 2 * 8] = sums[h][e];
+    __syncthreads();
+    for (int i = threadIdx.x; i < 16 * Few; i += 32 * Warps) {
+      float sum = 0.0f;
+#pragma unroll
+      for (int w = 0; w < Warps; ++w) sum += partial[w * Few * 16 + i];
+      if (tile * 16 + i % 16 < many.lines) finish(i / 16, tile * 16 + i % 16, sum);
+    }
+  }
+}
+#endif
