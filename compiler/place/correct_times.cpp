@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/fleet/measures.h"
 #include "compiler/place/assembly_problem.h"
 #include "compiler/support/error.h"
 
@@ -11,6 +12,8 @@ namespace gcg {
 namespace {
 
 namespace fb = gart::fb;
+
+constexpr double kLeastMicroseconds = 1e-6;
 
 double median(std::vector<double> values, double none) {
   if (values.empty()) return none;
@@ -51,7 +54,9 @@ std::vector<Measured> measured_of(fb::AssemblyT& a, const FleetProfile& profile)
     if (time_on(*a.groups[g], a.groups[g]->predicted, d) == nullptr)
       fail("the profile has group '", m.group, "' on '", m.device, "', which does not support it");
     Measured& of = all.try_emplace({g, d}, Measured{g, d}).first->second;
-    (m.crossed ? of.crossed : of.direct) = m.operation_us;
+    // What is shorter than a clock can tell took no time: a quotient by it says nothing.
+    const double us = checked_microseconds(m.operation_us, concat("the time of group '", m.group, "'"));
+    (m.crossed ? of.crossed : of.direct) = us < kLeastMicroseconds ? 0 : us;
   }
   std::vector<Measured> list;
   list.reserve(all.size());
@@ -71,7 +76,7 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
   std::vector<std::vector<double>> by_device(a.devices.size()), by_group(a.groups.size());
   const auto longer = [&](const Measured& m) {  // than predicted
     const double predicted = *time_on(*a.groups[m.group], a.groups[m.group]->predicted, m.device);
-    return predicted > 0 ? m.operation(crossing) / predicted : 0;
+    return predicted >= kLeastMicroseconds ? m.operation(crossing) / predicted : 0;
   };
   for (const Measured& m : measured)
     if (const double times = longer(m); times > 0) by_device[m.device].push_back(times);
@@ -85,7 +90,8 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
       by_group[m.group].push_back(times / slower[m.device]);
   for (size_t g = 0; g < a.groups.size(); ++g)
     for (uint32_t d : a.groups[g]->support)
-      *time_on(*a.groups[g], a.groups[g]->predicted, d) *= slower[d] * median(by_group[g], 1);
+      *time_on(*a.groups[g], a.groups[g]->predicted, d) =
+          bounded_microseconds(*time_on(*a.groups[g], a.groups[g]->predicted, d) * slower[d] * median(by_group[g], 1));
   for (const Measured& m : measured)
     *time_on(*a.groups[m.group], a.groups[m.group]->predicted, m.device) = m.operation(crossing);
 }
@@ -99,7 +105,7 @@ void correct_crossings(fb::AssemblyT& a, const std::vector<Measured>& measured, 
     const double times = median(by_group[g], crossing);
     for (uint32_t d : a.groups[g]->support)
       *time_on(*a.groups[g], a.groups[g]->crossing, d) =
-          std::max(0.0, times - 1) * *time_on(*a.groups[g], a.groups[g]->predicted, d);
+          bounded_microseconds((times - 1) * *time_on(*a.groups[g], a.groups[g]->predicted, d));
   }
   for (const Measured& m : measured)
     if (m.crossed >= 0)

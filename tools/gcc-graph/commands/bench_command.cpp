@@ -14,6 +14,7 @@
 #include "tools/gcc-graph/measure/throughput.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
 #include "tools/gcc-graph/support/fail.h"
+#include "tools/gcc-graph/support/json_text.h"
 
 namespace gcg::tools {
 namespace {
@@ -45,7 +46,8 @@ void print(const nlohmann::ordered_json& report, const std::string& prefix = {})
     if (value.is_object()) {
       print(value, prefix + key + ".");
     } else {
-      std::cout << prefix << key << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+      std::cout << prefix << key << ": " << (value.is_string() ? value.get<std::string>() : json_text(value, -1))
+                << '\n';
     }
   }
 }
@@ -62,7 +64,7 @@ void run_on_fleet(const Arguments& a) {
   };
   const nlohmann::ordered_json out = report();
   if (a.json)
-    std::cout << out.dump(2) << '\n';
+    std::cout << json_text(out) << '\n';
   else
     print(out);
 }
@@ -146,7 +148,7 @@ void run(const Arguments& a) {
     out["throughput"] = throughput_json(measure_throughput(program, inputs, callers, a.seconds));
   if (a.profile.wanted()) out["profile"] = profile(a.artifact, program, invocation, inputs, a.seconds, a.profile);
   if (a.json) {
-    std::cout << out.dump(2) << '\n';
+    std::cout << json_text(out) << '\n';
     return;
   }
   const nlohmann::ordered_json profiled = a.profile.wanted() ? out["profile"] : nlohmann::ordered_json();
