@@ -14,6 +14,9 @@ namespace {
 namespace fb = gart::fb;
 
 constexpr double kLeastMicroseconds = 1e-6;
+/// Times as long as predicted, at most, are groups taken to be on a device that was never measured: what takes longer
+/// elsewhere is due to that device (it may be busy), and the one that is not known is worth a try.
+constexpr double kAssumedSlower = 4;
 
 double median(std::vector<double> values, double none) {
   if (values.empty()) return none;
@@ -84,7 +87,8 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
   for (const auto& of : by_device)
     if (!of.empty()) known.push_back(median(of, 1));
   std::vector<double> slower(a.devices.size());  // than predicted; devices that nothing ran on: as the others
-  for (size_t d = 0; d < slower.size(); ++d) slower[d] = median(by_device[d], median(known, 1));
+  for (size_t d = 0; d < slower.size(); ++d)
+    slower[d] = median(by_device[d], std::min(median(known, 1), kAssumedSlower));
   for (const Measured& m : measured)
     if (const double times = longer(m); times > 0 && slower[m.device] > 0)
       by_group[m.group].push_back(times / slower[m.device]);

@@ -9,6 +9,7 @@
 #include "tools/gcc-graph/fleet/check_predictions.h"
 #include "tools/gcc-graph/fleet/replace_on_fleet.h"
 #include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/measure/profile.h"
 #include "tools/gcc-graph/measure/throughput.h"
@@ -31,6 +32,7 @@ struct Arguments {
   ProfileOptions profile;
   RunOnFleet fleet;
   bool replace = false;
+  std::string output;  // of --replace
   int placements = 0;
 };
 
@@ -58,7 +60,7 @@ void run_on_fleet(const Arguments& a) {
   if ((a.replace || a.placements > 0) && !a.profile.trace.empty())
     fail("--trace writes when the parts of one placement run; --replace and --placements try many");
   const auto report = [&] {
-    if (a.replace) return replace_on_fleet(a.artifact, a.fleet, a.inputs, a.seconds);
+    if (a.replace) return replace_on_fleet(a.artifact, a.fleet, a.inputs, a.seconds, a.output);
     if (a.placements > 0) return check_predictions(a.artifact, a.fleet, a.inputs, a.seconds, a.placements);
     return bench_fleet(a.artifact, a.fleet, a.inputs, a.seconds, a.profile.trace);
   };
@@ -112,6 +114,8 @@ Latency measure_latency(gart::Invocation& invocation, const Arguments& a) {
 }
 
 void run(const Arguments& a) {
+  if (!a.output.empty() && !a.replace) fail("-o ", a.output, " takes what --replace found best");
+  if (!a.output.empty()) check_writable(a.output);
   if (a.replace || a.placements > 0 || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const auto begin = Clock::now();
   const gart::Program program = load_program(a.artifact, a.inputs);
@@ -167,6 +171,8 @@ void add_bench_command(CLI::App& app) {
   a->fleet.add_to(*c);
   c->add_flag("--replace", a->replace,
               "On a fleet: run, measure and place the groups anew, --seconds a round, until that gains less than 2 %");
+  c->add_option("-o,--output", a->output,
+                "Where --replace writes the artifact, placed as it was measured to be fastest");
   c->add_option("--placements", a->placements,
                 "On a fleet: predict and measure this many random placements, and say how far off predictions are")
       ->check(CLI::Range(1, 1000));
