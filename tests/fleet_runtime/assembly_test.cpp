@@ -1,5 +1,7 @@
 // Files with parts: run on pools of this machine, and refused when their assembly makes no sense.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -130,6 +132,36 @@ TEST(FleetArtifact, AnyPlacementGivesTheSameBits) {
     ASSERT_TRUE(request->wait().ok());
     EXPECT_EQ(floats(request->output(size_t{0})), expected(x, y)) << places;
   }
+}
+
+/// A child of fork() has none of the lanes' threads: it is told, and ends; what it loads itself works.
+TEST(FleetArtifact, AChildOfForkIsToldToLoadTheFile) {
+  const std::span<const uint8_t> file = artifact(packed(diamond()));
+  auto program = std::make_unique<Result<Program>>(load(file, anywhere()));
+  ASSERT_TRUE(program->ok());
+  const std::vector<float> x = ramp(9), y = ramp(9, 4);
+  const NamedTensor inputs[] = {{"x", view(x)}, {"y", view(y)}};
+  ASSERT_TRUE((*program)->submit(inputs)->wait().ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const auto refused = (*program)->submit(inputs);
+    if (refused.ok() || refused.error().message.find("load the file here") == std::string::npos) _exit(1);
+    program.reset();
+    const auto own = load(file, anywhere());
+    if (!own.ok()) _exit(2);
+    auto request = own->submit(inputs);
+    _exit(request.ok() && request->wait().ok() && floats(request->output(size_t{0})) == expected(x, y) ? 0 : 3);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE((*program)->submit(inputs)->wait().ok());
+}
+
+TEST(FleetArtifact, BytesAtANullPointer) {
+  const std::span<const uint8_t> nothing(static_cast<const uint8_t*>(nullptr), 100);
+  EXPECT_EQ(load(nothing, anywhere()).error().message, "the artifact has 100 bytes at a null pointer");
 }
 
 TEST(FleetArtifact, ShapesThatDisagreeAreToldBeforeAnythingRuns) {
