@@ -132,6 +132,8 @@ Status open_manifest(ArtifactView& view) {
 Status read_artifact(std::span<const uint8_t> bytes, ArtifactView& view, const ReadOptions& options) {
   view = {};
   view.file = bytes;
+  if (bytes.data() == nullptr && !bytes.empty())
+    return failure("the artifact has ", bytes.size(), " bytes at a null pointer");
   if (reinterpret_cast<uintptr_t>(bytes.data()) % 8 != 0)
     return failure("the artifact's bytes must be 8-byte aligned in memory");
   if (Status status = read_section_table(bytes, view); !status.ok()) return status;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <set>
 
+#include "artifact_schema/utf8.h"
 #include "artifact_schema/verify_internal.h"
 
 namespace gart {
@@ -11,7 +12,6 @@ namespace {
 using namespace verify;
 
 constexpr int64_t kNobody = INT64_MAX;  // makes the value
-constexpr int64_t kCaller = -1;
 
 /// Runs the checks of one kind of thing, number by number, up to the first that fails.
 template <class Check>
@@ -26,9 +26,21 @@ Status check_number(double number, const char* what) {
   return std::isfinite(number) && number >= 0 ? Status() : failure(what, " is negative or no number");
 }
 
+/// Of one group or transfer; the times of a run are sums of these.
+Status check_time(double time, const char* what) {
+  if (time <= kMaxMicroseconds) return check_number(time, what);
+  return failure(what, " is longer than ", int64_t(kMaxMicroseconds), " microseconds, or no number");
+}
+
+Status check_rate(double rate, const char* what) {
+  if (rate == 0 || (rate >= kMinRate && rate <= kMaxRate)) return {};
+  return failure(what, " is neither 0 nor from 0.000001 to ", int64_t(kMaxRate));
+}
+
 Status check_name(Budget& budget, const flatbuffers::String* name, std::set<std::string_view>& names) {
   if (Status status = check_string(budget, name, "its name"); !status.ok()) return status;
   if (view_of(name).empty()) return failure("it has no name");
+  if (!is_utf8(view_of(name))) return failure("its name is no UTF-8");
   return names.insert(view_of(name)).second ? Status() : failure("its name occurs twice");
 }
 
@@ -55,7 +67,8 @@ class AssemblyCheck {
     if (Status status = check_groups(); !status.ok()) return status;
     if (Status status = find_makers(); !status.ok()) return status;
     if (Status status = check_symbols(); !status.ok()) return status;
-    return check_calls();
+    if (Status status = check_calls(); !status.ok()) return status;
+    return check_group_order(assembly_, makers_, budget_);
   }
 
  private:
@@ -83,6 +96,21 @@ class AssemblyCheck {
     return {};
   }
 
+  /// Those that are known; the others are the callers' and bounded when they come.
+  Status check_extents(const fb::TensorInfo& info) {
+    int64_t elements = 1;
+    for (uint32_t i = 0; i < count_of(info.dims()); ++i) {
+      const uint32_t slot = info.dims()->Get(i);
+      if (slot < symbols_ || program_[slot - symbols_].op() != fb::ExprOp::constant) continue;
+      const int64_t extent = program_[slot - symbols_].value();
+      if (extent < 0 || extent > kMaxExtent)
+        return failure("axis ", i, " is ", extent, "; 0 to ", kMaxExtent, " are possible");
+      if (elements > 0 && extent > kMaxExtent / elements) return failure("it has more than ", kMaxExtent, " elements");
+      elements *= extent;
+    }
+    return {};
+  }
+
   Status check_value(uint32_t index, std::vector<uint8_t>& inputs, std::vector<uint8_t>& outputs) {
     const fb::PartValue& value = this->value(index);
     if (value.info() == nullptr) return failure("nothing is said of it");
@@ -93,6 +121,7 @@ class AssemblyCheck {
       return failure("its rank is ", count_of(info.dims()), ", the limit is ", kMaxTensorRank);
     if (Status status = check_indices(budget_, span_of(info.dims()), slots(), "dim", "slots"); !status.ok())
       return status;
+    if (Status status = check_extents(info); !status.ok()) return status;
     if (value.input() != -1) {
       const uint32_t input = uint32_t(value.input());
       if (Status status = check_index(input, inputs.size(), "its input", "inputs"); !status.ok()) return status;
@@ -136,8 +165,8 @@ class AssemblyCheck {
     if (Status status = check_string(budget_, device.host(), "its host"); !status.ok()) return status;
     if (Status status = check_strings(budget_, device.supports(), "supports"); !status.ok()) return status;
     if (Status status = check_strings(budget_, device.denies(), "denies"); !status.ok()) return status;
-    if (Status status = check_number(device.gflops(), "its rate"); !status.ok()) return status;
-    return check_number(device.gbytes_per_s(), "its bandwidth");
+    if (Status status = check_rate(device.gflops(), "its rate"); !status.ok()) return status;
+    return check_rate(device.gbytes_per_s(), "its bandwidth");
   }
 
   Status check_devices() {
@@ -150,8 +179,8 @@ class AssemblyCheck {
       const fb::FleetLink& link = *assembly_.links()->Get(i);
       if (Status from = check_index(link.from(), devices, "from", "devices"); !from.ok()) return from;
       if (Status to = check_index(link.to(), devices, "to", "devices"); !to.ok()) return to;
-      if (Status rate = check_number(link.gbytes_per_s(), "its bandwidth"); !rate.ok()) return rate;
-      return check_number(link.us(), "its latency");
+      if (Status rate = check_rate(link.gbytes_per_s(), "its bandwidth"); !rate.ok()) return rate;
+      return check_time(link.us(), "its latency");
     });
   }
 
@@ -165,6 +194,9 @@ class AssemblyCheck {
     if (!placed) return failure("it is placed on device ", group.device(), ", which does not support it");
     if (group.peak_bytes() > uint64_t(kMaxExtent) || group.weight_bytes() > uint64_t(kMaxExtent))
       return failure("it needs more bytes than are possible");
+    bytes_ += int64_t(group.peak_bytes() + group.weight_bytes());
+    if (bytes_ > kMaxAssemblyBytes)
+      return failure("it and those before it need more than ", kMaxAssemblyBytes, " bytes");
     if (Status status = check_times(span_of(group.predicted()), support.size(), "predictions", "a prediction");
         !status.ok())
       return status;
@@ -179,7 +211,7 @@ class AssemblyCheck {
     if (!times.empty() && times.size() != devices)
       return failure("it has ", times.size(), " ", all, " for ", devices, " devices");
     for (const double time : times)
-      if (Status status = check_number(time, one); !status.ok()) return status;
+      if (Status status = check_time(time, one); !status.ok()) return status;
     return {};
   }
 
@@ -281,6 +313,7 @@ class AssemblyCheck {
   Budget budget_;
   ShapeProgram program_;
   const size_t symbols_;
+  int64_t bytes_ = 0;            // of the groups so far
   std::vector<int64_t> makers_;  // per value: a call, kCaller
   std::vector<int64_t> known_;   // per slot: the call after which it has a value, kCaller: from the beginning
 };

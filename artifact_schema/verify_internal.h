@@ -10,6 +10,7 @@
 #include "artifact_schema/shape_program.h"
 #include "artifact_schema/spans.h"
 #include "artifact_schema/verify.h"
+#include "assembly_generated.h"
 
 namespace gart::verify {
 
@@ -81,5 +82,11 @@ Status check_maps(const PlanCheck& check, const fb::Step& step, const fb::Kernel
 /// The plan may write the buffer.
 Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps.cpp
 Status check_bind_order(const PlanCheck& check);                 // verify_flow.cpp; requires the others
+
+inline constexpr int64_t kCaller = -1;  // in place of a call: makes the value
+/// Each group has a call, and groups that read each other's values make no circle. `makers`: the call that makes each
+/// value. Requires that all indices are right.
+Status check_group_order(const fb::Assembly& assembly, std::span<const int64_t> makers,
+                         Budget& budget);  // verify_groups.cpp
 
 }  // namespace gart::verify

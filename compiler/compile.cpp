@@ -8,6 +8,7 @@
 #include "artifact_schema/verify_assembly.h"
 #include "compiler/artifact/emit_artifact.h"
 #include "compiler/artifact/emit_assembly.h"
+#include "compiler/artifact/file_texts.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/ops/infer.h"
 #include "compiler/partition/implied_fleet.h"
@@ -106,6 +107,7 @@ class Compilation {
         fleet_(options.fleet ? options.fleet : implied_fleet(graph_, targets_, cut_)),
         wishes_(fleet_ ? NodeWishes(graph_, *fleet_, cut_) : NodeWishes()),
         remarks_(idle_options(options, targets_)) {
+    check_interface(graph_, options.labels);
     if (fleet_) check_targets(*fleet_, targets_);
     if (fleet_ && !options.parameters.empty()) fail("inputs that are always the same are not for a fleet");
   }

@@ -1,6 +1,7 @@
 #include "compiler/cut_report.h"
 
 #include <algorithm>
+#include <map>
 
 #include "compiler/partition/cut_cost.h"
 #include "compiler/place/assembly_problem.h"
@@ -41,6 +42,26 @@ std::vector<TargetLaunches> launches(const Assembly& assembly, const std::vector
   return rows;
 }
 
+/// Its weights, and its arena where that is known.
+int64_t bytes_of(const Plan& plan) {
+  std::map<const Tensor*, int64_t> weights;
+  for (const Buffer& buffer : plan.buffers)
+    if (buffer.kind == Buffer::Kind::constant) weights[buffer.constant.get()] = buffer.constant->bytes();
+  int64_t bytes = plan.memory.layout.bytes;
+  for (const auto& [tensor, size] : weights) bytes += size;
+  return bytes;
+}
+
+/// Has the device room for the whole model, by a plan for its kind of device?
+bool has_room(const FleetDevice& device, const std::vector<Plan>& plans, const std::vector<Target>& targets) {
+  if (device.memory_bytes == 0) return true;
+  for (size_t t = 0; t < targets.size(); ++t)
+    if (const Plan* plan = first_plan(0, static_cast<int>(t), plans);
+        plan != nullptr && targets[t].device == device.kind)
+      return bytes_of(*plan) <= device.memory_bytes;
+  return true;
+}
+
 /// On the device that runs all groups and the whole model soonest.
 void add_whole(const PartedModel& model, const Fleet& fleet, const std::vector<Plan>& plans,
                const std::vector<Target>& targets, CutReport& report) {
@@ -49,7 +70,8 @@ void add_whole(const PartedModel& model, const Fleet& fleet, const std::vector<P
     const bool supports = std::all_of(groups.begin(), groups.end(), [&](const Group& g) {
       return std::count(g.support.begin(), g.support.end(), static_cast<int>(d)) > 0;
     });
-    const double us = supports ? estimate_of_entry(0, fleet.devices[d], plans, targets) : 0;
+    const bool fits = supports && has_room(fleet.devices[d], plans, targets);
+    const double us = fits ? estimate_of_entry(0, fleet.devices[d], plans, targets) : 0;
     if (us <= 0 || (report.whole_us > 0 && report.whole_us <= us)) continue;
     report.whole_us = us;
     report.whole_on = fleet.devices[d].name;

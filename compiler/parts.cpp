@@ -68,8 +68,9 @@ void keep_values(Graph& graph, const std::vector<std::string>& lists) {
   if (lists.empty()) return;
   std::map<std::string, ValueId> values;
   for (int64_t i = 0; i < graph.value_count(); ++i) values.emplace(graph.value(ValueId(i)).name, ValueId(i));
-  for (const std::string& name :
-       split_names(lists, [&](const std::string& piece) { return values.count(piece) != 0; })) {
+  std::set<std::string> known;
+  for (const auto& [name, value] : values) known.insert(name);
+  for (const std::string& name : split_names(lists, known)) {
     const auto value = values.find(name);
     if (value == values.end())
       fail("--keep '", name, "': the model has no value of that name", nearest(name, names_of_values(graph)));

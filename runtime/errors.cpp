@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <new>
+#include <system_error>
 
 namespace gart {
 
@@ -12,6 +13,9 @@ Error caught_error() noexcept {
     return failure.error;
   } catch (const std::bad_alloc&) {
     return {ErrorCode::out_of_memory, "out of memory"};
+  } catch (const std::system_error& e) {  // threads alone throw it
+    return error(ErrorCode::unsupported, "the system refused another thread (", e.code().message(),
+                 "): the user, the container or the memory has reached its limit");
   } catch (const std::exception& e) {
     return error(ErrorCode::unsupported, "the system refused a resource: ", e.what());
   }

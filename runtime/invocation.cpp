@@ -104,7 +104,14 @@ void InvocationState::execute() {
   outputs.deliver();
 }
 
+/// A custom operator could ask for the run that it is part of.
+InvocationState::Turn::Turn(bool& under_way) : under_way_(under_way) {
+  if (under_way) fail(ErrorCode::invalid_argument, "the invocation is under way: a function of its own cannot run it");
+  under_way = true;
+}
+
 void InvocationState::run() {
+  const Turn turn(under_way_);
   prepare();
   execute();
 }
@@ -124,6 +131,7 @@ void InvocationState::wait() {
 }
 
 std::vector<Tensor> InvocationState::run_owned() {
+  const Turn turn(under_way_);
   prepare();
   std::vector<Tensor> tensors(entry->outputs.size());
   for (size_t i = 0; i < tensors.size(); ++i) {

@@ -47,6 +47,19 @@ struct InvocationState {
   void add_bound(std::vector<Shape> shapes);
   BaseAddresses bases() const;
   void start(const Queue& queue);
+  /// Of a run.
+  class Turn {
+   public:
+    explicit Turn(bool& under_way);
+    ~Turn() { under_way_ = false; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    bool& under_way_;
+  };
+  bool under_way_ = false;
+
   void execute();
   void note_shapes();
 };

@@ -68,6 +68,12 @@ std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end) {
   return text("one of the ", end - begin, " steps '", name(begin), "' to '", name(end - 1), "'");
 }
 
+/// What the application's function returned, by what gart_kernel made of it.
+int32_t returned(uint32_t code) {
+  const bool was_positive = int32_t(code) < 0 && code != uint32_t(INT32_MIN);
+  return int32_t(was_positive ? 0 - code : 1 - code);
+}
+
 Error kernel_error(const BoundPlan& bound, uint32_t index, uint32_t code, const HostData& data) {
   const PlanStep& plan_step = bound.plan().steps[index];
   const fb::Step& step = *plan_step.manifest;
@@ -79,7 +85,7 @@ Error kernel_error(const BoundPlan& bound, uint32_t index, uint32_t code, const 
     const std::string_view ranges = view_of(step.message());
     return step_error(step, text("an index is out of range", ranges.empty() ? "" : ": it must be in ", ranges));
   }
-  return step_error(step, text("its function returned ", 0 - code));
+  return step_error(step, text("its function returned ", returned(code)));
 }
 
 Error fail_error(const fb::Step& step, const int64_t* params) {

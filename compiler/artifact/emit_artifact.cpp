@@ -7,6 +7,7 @@
 #include "artifact_schema/cpu_features.h"
 #include "artifact_schema/writer.h"
 #include "compiler/artifact/emit_plan.h"
+#include "compiler/artifact/file_texts.h"
 #include "compiler/artifact/shape_program_builder.h"
 #include "compiler/support/error.h"
 
@@ -140,7 +141,7 @@ void tell_stored_twice(fb::ManifestT& manifest, const Graph& graph, const Weight
     manifest.stored_twice_bytes += s.bytes;
     if (manifest.stored_twice.size() == kMostNames) continue;
     auto named = std::make_unique<fb::StoredTwiceT>();
-    named->name = s.name;
+    named->name = file_text(s.name);
     named->bytes = static_cast<uint64_t>(s.bytes);
     manifest.stored_twice.push_back(std::move(named));
   }
@@ -194,6 +195,7 @@ std::vector<uint8_t> emit_artifact(ArtifactParts parts, const Provenance& proven
   content.weight_bytes = parts.weights.bytes();
   content.weight_pieces = parts.weights.pieces();
   content.assembly = std::move(parts.assembly);
+  tidy_texts(content.manifest);
   return gart::write_artifact(std::move(content));
 }
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "assembly_generated.h"
+#include "compiler/artifact/file_texts.h"
 #include "compiler/artifact/shape_program_builder.h"
 #include "compiler/fleet/fleet_tables.h"
 #include "compiler/support/error.h"
@@ -60,7 +62,7 @@ std::unique_ptr<fb::PartValueT> emit_value(const Graph& graph, ValueId v, size_t
   const Value& value = graph.value(v);
   auto out = std::make_unique<fb::PartValueT>();
   out->info = std::make_unique<fb::TensorInfoT>();
-  out->info->name = value.name;
+  out->info->name = file_text(value.name);
   out->info->dtype = static_cast<fb::DType>(value.dtype);
   for (const Dim& d : *value.shape) out->info->dims.push_back(program.slot(d));
   const auto input = std::find(graph.inputs.begin(), graph.inputs.end(), v);
@@ -86,7 +88,7 @@ void emit_constraints(fb::AssemblyT& out, const Graph& graph, const std::vector<
     auto constraint = std::make_unique<fb::ConstraintT>();
     constraint->a = program.slot(c.a);
     constraint->b = program.slot(c.b);
-    constraint->reason = c.reason;
+    constraint->reason = file_text(c.reason);
     out.constraints.push_back(std::move(constraint));
   }
 }
@@ -98,7 +100,7 @@ std::unique_ptr<fb::PartCallT> emit_call(const PartCall& call, const Values& val
   out->inputs = values.numbers_of(call.inputs);
   for (const Dim& d : call.extents) out->extents.push_back(program.slot(d));
   out->outputs = values.numbers_of(call.outputs);
-  out->nodes = call.nodes;
+  for (const std::string& node : call.nodes) out->nodes.push_back(file_text(node));
   return out;
 }
 
@@ -134,8 +136,12 @@ std::vector<uint8_t> emit_assembly(const Assembly& assembly, size_t model_output
     out.calls.back()->predicted_begin = placement.begin.at(i);
     out.calls.back()->predicted_end = placement.end.at(i);
   }
-  for (size_t g = 0; g < assembly.cut.groups.size(); ++g)
+  std::set<std::string> names;
+  for (size_t g = 0; g < assembly.cut.groups.size(); ++g) {
     out.groups.push_back(emit_group(assembly.cut.groups[g], g, placement));
+    std::string& name = out.groups.back()->name;
+    name = *names.insert(group_name(name, names)).first;
+  }
   for (const FleetDevice& d : fleet.devices) out.devices.push_back(emit_device(d));
   for (const FleetLink& l : fleet.links) out.links.push_back(emit_link(l));
   out.cut = assembly.cut.rules;

@@ -2,18 +2,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
 #include "compiler/fleet/fleet.h"
+#include "compiler/fleet/measures.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/support/error.h"
+#include "compiler/support/json.h"
 
 namespace gcg {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int kMostCores = 1024;  // that the system can name
 constexpr int kMostGpus = 1024;
@@ -34,16 +33,11 @@ struct Field {
   bool has(const char* name) const { return value.contains(name); }
 };
 
-std::string what_it_is(const Json& value) {
-  const std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return text.size() <= 40 ? text : text.substr(0, 37) + "...";
-}
-
 /// An object with fields of these names alone.
 void require_object(const Field& field, const std::vector<const char*>& names) {
   std::string list;
   for (const char* name : names) list += (list.empty() ? "" : ", ") + std::string(name);
-  if (!field.value.is_object()) field.refuse("an object is expected, not ", what_it_is(field.value));
+  if (!field.value.is_object()) field.refuse("an object is expected, not ", json_excerpt(field.value));
   for (const auto& [key, value] : field.value.items()) {
     const bool known = std::any_of(names.begin(), names.end(), [&](const char* name) { return key == name; });
     if (!known) field.at(key).refuse("there is no such field, only ", list);
@@ -51,7 +45,7 @@ void require_object(const Field& field, const std::vector<const char*>& names) {
 }
 
 std::string text_of(const Field& field) {
-  if (!field.value.is_string()) field.refuse("a text is expected, not ", what_it_is(field.value));
+  if (!field.value.is_string()) field.refuse("a text is expected, not ", json_excerpt(field.value));
   const auto text = field.value.get<std::string>();
   for (const char c : text)
     if (static_cast<unsigned char>(c) < ' ') field.refuse("it has a control character");
@@ -69,21 +63,22 @@ int64_t integer_of(const Field& field, int64_t limit) {
   const bool fits = value.is_number_unsigned()
                         ? value.get<uint64_t>() <= static_cast<uint64_t>(limit)
                         : value.is_number_integer() && value.get<int64_t>() >= 0 && value.get<int64_t>() <= limit;
-  if (!fits) field.refuse("a whole number from 0 to ", limit, " is expected, not ", what_it_is(value));
+  if (!fits) field.refuse("a whole number from 0 to ", limit, " is expected, not ", json_excerpt(value));
   return value.get<int64_t>();
 }
 
-double rate_of(const Field& field) {
-  const bool fits = field.value.is_number() && field.value.get<double>() >= 0;
-  if (!fits) field.refuse("a number that is not negative is expected, not ", what_it_is(field.value));
+double number_of(const Field& field) {
+  if (!field.value.is_number()) field.refuse("a number is expected, not ", json_excerpt(field.value));
   return field.value.get<double>();
 }
+
+double rate_of(const Field& field) { return checked_rate(number_of(field), field.path + ": the rate"); }
 
 /// The fields of a list, whose values `read` makes; no two may be equal.
 template <class Read>
 auto list_of(const Field& field, Read read) {
   using Value = decltype(read(field));
-  if (!field.value.is_array()) field.refuse("a list is expected, not ", what_it_is(field.value));
+  if (!field.value.is_array()) field.refuse("a list is expected, not ", json_excerpt(field.value));
   std::vector<Value> values;
   std::set<Value> seen;
   for (size_t i = 0; i < field.value.size(); ++i) {
@@ -166,38 +161,8 @@ FleetLink read_link(const Field& field, const Fleet& fleet) {
   for (const FleetLink& other : fleet.links)
     if (other.from == link.from && other.to == link.to) field.refuse("this link is there twice");
   if (field.has("gbytes_per_s")) link.gbytes_per_s = rate_of(field.at("gbytes_per_s"));
-  if (field.has("us")) link.us = rate_of(field.at("us"));
+  if (field.has("us")) link.us = checked_microseconds(number_of(field.at("us")), field.path + ".us: the time");
   return link;
-}
-
-/// "line 3, column 7" of the byte before `end`.
-std::string position(const std::string& text, size_t end) {
-  const size_t at = std::min(end == 0 ? 0 : end - 1, text.size());
-  const auto from = text.begin(), to = from + static_cast<std::ptrdiff_t>(at);
-  const size_t newline = text.substr(0, at).rfind('\n');
-  return concat("line ", 1 + std::count(from, to, '\n'), ", column ",
-                at - (newline == std::string::npos ? 0 : newline + 1) + 1);
-}
-
-Json parse_json(const std::string& text, const std::string& source) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  std::string twice;
-  const auto watch = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second && twice.empty())
-      twice = value.get<std::string>();
-    return true;
-  };
-  try {
-    Json json = Json::parse(text, watch);
-    if (!twice.empty()) fail(source, ": an object has the field '", twice, "' twice");
-    return json;
-  } catch (const Json::parse_error& error) {
-    fail(source, ": ", position(text, error.byte), ": this is not JSON");
-  } catch (const Json::out_of_range&) {
-    fail(source, ": a number is too great");
-  }
 }
 
 }  // namespace
@@ -211,12 +176,12 @@ int Fleet::find(const std::string& name) const {
 Fleet parse_fleet(const std::string& json, const std::string& source) {
   const Json document = parse_json(json, source);
   const Field all{document, source + ": "};
-  if (!document.is_object()) fail(source, ": an object is expected, not ", what_it_is(document));
+  if (!document.is_object()) fail(source, ": an object is expected, not ", json_excerpt(document));
   require_object(all, {"devices", "links"});
   if (!all.has("devices")) fail(source, ": it has no field 'devices'");
   const Field devices = all.at("devices");
   if (!devices.value.is_array() || devices.value.empty())
-    devices.refuse("a list of devices is expected, not ", what_it_is(devices.value));
+    devices.refuse("a list of devices is expected, not ", json_excerpt(devices.value));
   Fleet fleet;
   std::set<std::string> names;
   for (size_t i = 0; i < devices.value.size(); ++i) {
@@ -226,7 +191,7 @@ Fleet parse_fleet(const std::string& json, const std::string& source) {
   }
   if (!all.has("links")) return fleet;
   const Field links = all.at("links");
-  if (!links.value.is_array()) links.refuse("a list is expected, not ", what_it_is(links.value));
+  if (!links.value.is_array()) links.refuse("a list is expected, not ", json_excerpt(links.value));
   for (size_t i = 0; i < links.value.size(); ++i) fleet.links.push_back(read_link(links.at(i), fleet));
   return fleet;
 }
@@ -262,7 +227,7 @@ std::string print_fleet(const Fleet& fleet) {
   }
   Json out = {{"devices", devices}};
   if (!links.empty()) out["links"] = links;
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json_text(out) + "\n";
 }
 
 }  // namespace gcg

@@ -1,6 +1,7 @@
 #include "compiler/ops/infer.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -13,6 +14,47 @@ namespace gcg {
 namespace {
 
 void infer_nodes(Graph& graph, Graph& outermost);
+std::vector<Value> infer_anew(Graph& body, const std::vector<Value>& input_types, Graph& outermost);
+
+bool same_type(const Value& a, const Value& b) {
+  return a.dtype == b.dtype && a.shape == b.shape && a.contents == b.contents && a.constant == b.constant;
+}
+
+/// With which types bodies were inferred last, as long as nothing but inference changes the graph: within the outermost
+/// call of this file. Loops infer their bodies again with wider types; those of the loops in them mostly come to the
+/// same, and without this their number would double from level to level.
+class BodyMemo {
+ public:
+  BodyMemo() : is_outermost_(current_ == nullptr) {
+    if (is_outermost_) current_ = &bodies_;
+  }
+  ~BodyMemo() {
+    if (is_outermost_) current_ = nullptr;
+  }
+  BodyMemo(const BodyMemo&) = delete;
+  BodyMemo& operator=(const BodyMemo&) = delete;
+
+  static std::vector<Value> infer(Graph& body, const std::vector<Value>& types, Graph& outermost) {
+    const auto known = current_->find(&body);
+    if (known != current_->end() &&
+        std::equal(known->second.inputs.begin(), known->second.inputs.end(), types.begin(), types.end(), same_type))
+      return known->second.outputs;
+    if (known != current_->end()) current_->erase(known);
+    std::vector<Value> outputs = infer_anew(body, types, outermost);
+    current_->insert_or_assign(&body, Types{types, outputs});
+    return outputs;
+  }
+
+ private:
+  struct Types {
+    std::vector<Value> inputs, outputs;
+  };
+  using Bodies = std::map<const Graph*, Types>;
+
+  static inline thread_local Bodies* current_ = nullptr;
+  Bodies bodies_;
+  const bool is_outermost_;
+};
 
 class NodeInference final : public InferContext {
  public:
@@ -24,7 +66,7 @@ class NodeInference final : public InferContext {
     Graph& body = *node_->bodies.at(static_cast<size_t>(i));
     if (input_types.size() != body.inputs.size())
       fail(concat("body ", i, " takes ", body.inputs.size(), " inputs, not ", input_types.size()));
-    return gcg::infer_body(body, input_types, *outermost_);
+    return BodyMemo::infer(body, input_types, *outermost_);
   }
 };
 
@@ -150,9 +192,20 @@ void infer_nodes(Graph& graph, Graph& outermost) {
   for (NodeId id : graph.order()) infer_node(graph, id, outermost);
 }
 
+std::vector<Value> infer_anew(Graph& body, const std::vector<Value>& input_types, Graph& outermost) {
+  forget_types(body);
+  for (size_t i = 0; i < input_types.size(); ++i) set_type(body.value(body.inputs[i]), input_types[i]);
+  infer_nodes(body, outermost);
+  std::vector<Value> out;
+  out.reserve(body.outputs.size());
+  for (ValueId v : body.outputs) out.push_back(body.value(v));
+  return out;
+}
+
 }  // namespace
 
 void infer_node(Graph& graph, NodeId id, Graph& outermost) {
+  const BodyMemo memo;
   Node& node = graph.node(id);
   check_arity(graph, node);
   for (ValueId out : node.outputs)
@@ -168,16 +221,12 @@ void infer_node(Graph& graph, NodeId id, Graph& outermost) {
 }
 
 std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types, Graph& outermost) {
-  forget_types(body);
-  for (size_t i = 0; i < input_types.size(); ++i) set_type(body.value(body.inputs[i]), input_types[i]);
-  infer_nodes(body, outermost);
-  std::vector<Value> out;
-  out.reserve(body.outputs.size());
-  for (ValueId v : body.outputs) out.push_back(body.value(v));
-  return out;
+  const BodyMemo memo;
+  return infer_anew(body, input_types, outermost);
 }
 
 void infer_graph(Graph& graph) {
+  const BodyMemo memo;
   infer_nodes(graph, graph);
   // Facts about symbols that a better-informed inference no longer makes are facts about nothing.
   std::set<std::string> bound;

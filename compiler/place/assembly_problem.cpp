@@ -76,6 +76,8 @@ gart::Slots typical_slots(const fb::AssemblyT& a) {
   return slots;
 }
 
+constexpr int64_t kMostBytes = int64_t{1} << 42;  // that a value is taken for
+
 std::vector<place::Value> values_of(const fb::AssemblyT& a) {
   const gart::Slots slots = typical_slots(a);
   int home = place::kAnywhere;
@@ -86,7 +88,10 @@ std::vector<place::Value> values_of(const fb::AssemblyT& a) {
     values[v].bytes = size_of(static_cast<DType>(a.values[v]->info->dtype));
     for (uint32_t slot : a.values[v]->info->dims) {
       check(slot, slots.size(), "slot", "value", v);
-      values[v].bytes *= std::max<int64_t>(slots[slot], 0);
+      const int64_t extent =
+          std::max<int64_t>(slots[slot], 0);  // of a symbol it is a guess, and their product may be any
+      values[v].bytes =
+          values[v].bytes > kMostBytes / std::max<int64_t>(extent, 1) ? kMostBytes : values[v].bytes * extent;
     }
     if (a.values[v]->input >= 0) values[v].given = home;
     values[v].wanted = !a.values[v]->outputs.empty();

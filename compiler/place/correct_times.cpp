@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/fleet/measures.h"
 #include "compiler/place/assembly_problem.h"
 #include "compiler/support/error.h"
 
@@ -11,6 +12,11 @@ namespace gcg {
 namespace {
 
 namespace fb = gart::fb;
+
+constexpr double kLeastMicroseconds = 1e-6;
+/// Times as long as predicted, at most, are groups taken to be on a device that was never measured: what takes longer
+/// elsewhere is due to that device (it may be busy), and the one that is not known is worth a try.
+constexpr double kAssumedSlower = 4;
 
 double median(std::vector<double> values, double none) {
   if (values.empty()) return none;
@@ -51,7 +57,9 @@ std::vector<Measured> measured_of(fb::AssemblyT& a, const FleetProfile& profile)
     if (time_on(*a.groups[g], a.groups[g]->predicted, d) == nullptr)
       fail("the profile has group '", m.group, "' on '", m.device, "', which does not support it");
     Measured& of = all.try_emplace({g, d}, Measured{g, d}).first->second;
-    (m.crossed ? of.crossed : of.direct) = m.operation_us;
+    // What is shorter than a clock can tell took no time: a quotient by it says nothing.
+    const double us = checked_microseconds(m.operation_us, concat("the time of group '", m.group, "'"));
+    (m.crossed ? of.crossed : of.direct) = us < kLeastMicroseconds ? 0 : us;
   }
   std::vector<Measured> list;
   list.reserve(all.size());
@@ -71,7 +79,7 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
   std::vector<std::vector<double>> by_device(a.devices.size()), by_group(a.groups.size());
   const auto longer = [&](const Measured& m) {  // than predicted
     const double predicted = *time_on(*a.groups[m.group], a.groups[m.group]->predicted, m.device);
-    return predicted > 0 ? m.operation(crossing) / predicted : 0;
+    return predicted >= kLeastMicroseconds ? m.operation(crossing) / predicted : 0;
   };
   for (const Measured& m : measured)
     if (const double times = longer(m); times > 0) by_device[m.device].push_back(times);
@@ -79,13 +87,15 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
   for (const auto& of : by_device)
     if (!of.empty()) known.push_back(median(of, 1));
   std::vector<double> slower(a.devices.size());  // than predicted; devices that nothing ran on: as the others
-  for (size_t d = 0; d < slower.size(); ++d) slower[d] = median(by_device[d], median(known, 1));
+  for (size_t d = 0; d < slower.size(); ++d)
+    slower[d] = median(by_device[d], std::min(median(known, 1), kAssumedSlower));
   for (const Measured& m : measured)
     if (const double times = longer(m); times > 0 && slower[m.device] > 0)
       by_group[m.group].push_back(times / slower[m.device]);
   for (size_t g = 0; g < a.groups.size(); ++g)
     for (uint32_t d : a.groups[g]->support)
-      *time_on(*a.groups[g], a.groups[g]->predicted, d) *= slower[d] * median(by_group[g], 1);
+      *time_on(*a.groups[g], a.groups[g]->predicted, d) =
+          bounded_microseconds(*time_on(*a.groups[g], a.groups[g]->predicted, d) * slower[d] * median(by_group[g], 1));
   for (const Measured& m : measured)
     *time_on(*a.groups[m.group], a.groups[m.group]->predicted, m.device) = m.operation(crossing);
 }
@@ -99,7 +109,7 @@ void correct_crossings(fb::AssemblyT& a, const std::vector<Measured>& measured, 
     const double times = median(by_group[g], crossing);
     for (uint32_t d : a.groups[g]->support)
       *time_on(*a.groups[g], a.groups[g]->crossing, d) =
-          std::max(0.0, times - 1) * *time_on(*a.groups[g], a.groups[g]->predicted, d);
+          bounded_microseconds((times - 1) * *time_on(*a.groups[g], a.groups[g]->predicted, d));
   }
   for (const Measured& m : measured)
     if (m.crossed >= 0)

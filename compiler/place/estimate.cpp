@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/fleet/measures.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/plan/step_cost.h"
@@ -32,8 +33,8 @@ double sequence_us(const Plan& plan, const Sequence& sequence, bool by_threads) 
 double estimate_us(const Plan& plan, const FleetDevice& device) {
   const bool by_threads = !traits_of(device.kind).has_streams;
   const double us = sequence_us(plan, plan.entry(), by_threads);
-  if (device.gflops > 0) return us * plan.machine->flops_per_second() / (1e9 * device.gflops);
-  return us / static_cast<double>(by_threads ? std::max<size_t>(1, device.cores.size()) : 1);
+  if (device.gflops > 0) return bounded_microseconds(us * plan.machine->flops_per_second() / (1e9 * device.gflops));
+  return bounded_microseconds(us / static_cast<double>(by_threads ? std::max<size_t>(1, device.cores.size()) : 1));
 }
 
 }  // namespace gcg

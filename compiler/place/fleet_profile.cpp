@@ -1,17 +1,16 @@
 #include "compiler/place/fleet_profile.h"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 #include <utility>
 
+#include "compiler/fleet/measures.h"
 #include "compiler/support/error.h"
+#include "compiler/support/json.h"
 
 namespace gcg {
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "gcc-graph profile 1";
 
 std::string text_at(const Json& object, const char* name) {
@@ -28,9 +27,7 @@ double number_at(const Json& object, const char* name, double missing) {
     return missing;
   }
   if (!it->is_number()) fail("'", name, "' is no number");
-  const auto value = it->get<double>();
-  if (!std::isfinite(value) || value < 0) fail("'", name, "' is ", value, ", below 0 or without end");
-  return value;
+  return checked_microseconds(it->get<double>(), concat("'", name, "'"));
 }
 
 GroupMeasurement measurement(const Json& row) {
@@ -40,7 +37,7 @@ GroupMeasurement measurement(const Json& row) {
   m.idle_us = number_at(row, "idle_us", 0);
   m.noise_us = number_at(row, "noise_us", 0);
   m.begin_us = number_at(row, "begin_us", 0);
-  m.runs = static_cast<int64_t>(std::min(number_at(row, "runs", 1), 1e15));
+  m.runs = static_cast<int64_t>(number_at(row, "runs", 1));
   if (const auto crossed = row.find("crossed"); crossed != row.end()) {
     if (!crossed->is_boolean()) fail("'crossed' is neither true nor false");
     m.crossed = crossed->get<bool>();
@@ -82,7 +79,7 @@ void FleetProfile::merge(const FleetProfile& later) {
 }
 
 FleetProfile parse_fleet_profile(const std::string& json, const std::string& source) {
-  const Json object = Json::parse(json, nullptr, false);
+  const Json object = parse_json(json, source);
   if (!object.is_object()) fail(source, ": not a JSON object");
   try {
     if (text_at(object, "format") != kFormat)
@@ -111,12 +108,11 @@ std::string print_fleet_profile(const FleetProfile& profile) {
                       {"begin_us", m.begin_us},
                       {"runs", m.runs},
                       {"crossed", m.crossed}});
-  return Json{{"format", kFormat},
-              {"artifact", profile.artifact},
-              {"run_us", profile.run_us},
-              {"run_noise_us", profile.run_noise_us},
-              {"groups", groups}}
-             .dump(2) +
+  return json_text(Json{{"format", kFormat},
+                        {"artifact", profile.artifact},
+                        {"run_us", profile.run_us},
+                        {"run_noise_us", profile.run_noise_us},
+                        {"groups", groups}}) +
          "\n";
 }
 

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "compiler/fleet/fleet_tables.h"
+#include "compiler/fleet/measures.h"
 #include "compiler/place/assembly_problem.h"
 #include "compiler/support/error.h"
 
@@ -56,7 +57,7 @@ void move_to_fleet(fb::AssemblyT& a, const Fleet& fleet) {
       if (g->support.empty() || (source[d] == was_on && a.devices[d]->name == old[was_on]->name))
         g->device = static_cast<uint32_t>(d);
       g->support.push_back(static_cast<uint32_t>(d));
-      g->predicted.push_back(i < predicted.size() ? predicted[i] / faster : 0);
+      g->predicted.push_back(i < predicted.size() ? bounded_microseconds(predicted[i] / faster) : 0);
     }
     if (g->support.empty())
       fail("group '", g->name, "' was compiled for ", names_of(old),

@@ -99,6 +99,18 @@ std::vector<Candidate> alternatives(const Problem& problem, const Placement& now
   return all.sorted();
 }
 
+/// Half of what lies between the quartiles of a run's time is its noise: so the gain has to be more than the noise of
+/// both placements. A group's share of the noise stays behind where the group leaves its device.
+bool exceeds_noise(const Problem& problem, const Placement& now, const Placement& then, double gain, double noise_us) {
+  double all = 0, staying = 0;
+  for (int g = 0; g < problem.group_count(); ++g) {
+    const double us = problem.groups[at(g)].us[at(now.device[at(g)])];
+    all += us;
+    if (now.device[at(g)] == then.device[at(g)]) staying += us;
+  }
+  return gain > noise_us * (all > 0 ? 1 + staying / all : 2);
+}
+
 bool same(const Placement& a, const Placement& b) { return a.device == b.device && a.order == b.order; }
 
 }  // namespace
@@ -108,7 +120,9 @@ Refined refine(const Problem& problem, const Placement& now, const RefineOptions
   const Candidate best = alternatives(problem, now, options.place).front();
   if (best.found.cost.missing_bytes > 0) return {now, was.us, was.us, false, "", place(problem, options.place).misfit};
   const double gain = was.us - best.found.cost.us;
-  const bool worth_it = was.missing_bytes > 0 || (gain > options.threshold * was.us && gain > 2 * options.noise_us);
+  const bool worth_it =
+      was.missing_bytes > 0 ||
+      (gain > options.threshold * was.us && exceeds_noise(problem, now, best.found.placement, gain, options.noise_us));
   if (!worth_it) return {now, was.us, was.us, false, "nothing gains enough", {}};
   return {best.found.placement, best.found.cost.us, was.us, true, best.by, {}};
 }
@@ -123,7 +137,8 @@ NextRound next_round(const Problem& problem, const std::vector<Round>& rounds, c
   const double noise = std::max(options.noise_us, best.noise_us);
   for (const Candidate& c : alternatives(problem, best.placement, options.place)) {
     const double gain = best.measured_us - c.found.cost.us;
-    if (c.found.cost.missing_bytes > 0 || gain <= options.threshold * best.measured_us || gain <= 2 * noise) break;
+    if (c.found.cost.missing_bytes > 0 || gain <= options.threshold * best.measured_us) break;
+    if (!exceeds_noise(problem, best.placement, c.found.placement, gain, noise)) continue;
     if (std::any_of(rounds.begin(), rounds.end(), [&](const Round& r) { return same(r.placement, c.found.placement); }))
       continue;
     return {false, c.found.placement, c.found.cost.us, c.by};

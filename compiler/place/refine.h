@@ -12,7 +12,8 @@ namespace gcg::place {
 
 struct RefineOptions {
   double threshold = 0.02;  // that a move has to gain, of the run
-  double noise_us = 0;      // of a run; a move has to gain more than twice that, too
+  /// Of a run. A move has to gain more than that, and more than the noise of the groups that stay on top.
+  double noise_us = 0;
   Options place;
 };
 

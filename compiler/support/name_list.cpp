@@ -7,20 +7,23 @@ namespace gcg {
 namespace {
 
 /// Where the name ends that begins there.
-size_t end_of_name(const std::string& list, size_t begin, const std::function<bool(const std::string&)>& is_known) {
-  for (size_t end = list.size(); end != std::string::npos && end > begin; end = list.rfind(',', end - 1))
-    if (is_known(list.substr(begin, end - begin))) return end;
+size_t end_of_name(const std::string& list, size_t begin, const std::set<std::string>& known, size_t longest) {
+  const size_t last = std::min(list.size(), begin + longest);  // where the longest name would end
+  size_t end = last == list.size() || list[last] == ',' ? last : list.rfind(',', last);
+  for (; end != std::string::npos && end > begin; end = list.rfind(',', end - 1))
+    if (known.count(list.substr(begin, end - begin)) != 0) return end;
   return std::min(list.find(',', begin), list.size());
 }
 
 }  // namespace
 
-std::vector<std::string> split_names(const std::vector<std::string>& lists,
-                                     const std::function<bool(const std::string&)>& is_known) {
+std::vector<std::string> split_names(const std::vector<std::string>& lists, const std::set<std::string>& known) {
+  size_t longest = 0;
+  for (const std::string& name : known) longest = std::max(longest, name.size());
   std::vector<std::string> names;
   for (const std::string& list : lists)
     for (size_t begin = 0; begin <= list.size();) {
-      const size_t end = end_of_name(list, begin, is_known);
+      const size_t end = end_of_name(list, begin, known, longest);
       names.push_back(list.substr(begin, end - begin));
       begin = end + 1;
     }

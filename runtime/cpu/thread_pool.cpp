@@ -1,7 +1,5 @@
 #include "runtime/cpu/thread_pool.h"
 
-#include <pthread.h>
-
 #include <algorithm>
 
 namespace gart::cpu {
@@ -13,7 +11,6 @@ constexpr std::chrono::milliseconds kRemembered(10);
 
 ThreadPool::ThreadPool(int replicas, int threads, int64_t spin_us, const std::optional<Cores>& cores)
     : all_(replicas * threads), most_(threads), spin_us_(spin_us), useful_(replicas * (threads - 1)) {
-  [[maybe_unused]] static const int watched = pthread_atfork(nullptr, nullptr, [] { ++forks_; });
   try {
     for (int i = 0; i < useful_; ++i) {
       Helper& helper = helpers_.emplace_back(threads, spin_us);

@@ -15,6 +15,7 @@
 
 #include "runtime/cpu/cores.h"
 #include "runtime/cpu/thread_team.h"
+#include "runtime/origin.h"
 
 namespace gart::cpu {
 
@@ -29,7 +30,7 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   /// Its threads are this process's.
-  bool here() const { return born_ == forks_; }
+  bool here() const { return origin_.here(); }
 
   /// A caller comes: the team that is his until he leaves. Null: he works alone, because there are no threads left for
   /// him, or this is a child of fork(), which has no thread but the one that forked.
@@ -52,8 +53,7 @@ class ThreadPool {
   void stop();
   int learn_callers();
 
-  static inline int forks_ = 0;  // between the first process of the program and this one, since there are pools
-  const int born_ = forks_;
+  const Origin origin_;
   const int all_, most_;  // threads: callers and helpers, in one team
   const int64_t spin_us_;
   std::atomic<bool> stop_{false};

@@ -314,6 +314,7 @@ Result<void> Request::fetch(std::span<const std::string_view> names) {
 Result<void> Request::start() {
   return guarded([&] {
     require_idle(state_->run);
+    state_->run.check_here();
     state_->run.start(state_->fleet->placement());
   });
 }
@@ -321,6 +322,7 @@ Result<void> Request::start() {
 Result<void> Request::wait() {
   return guarded([&] {
     state_->run.wait_for_end();
+    if (state_->run.is_left_behind()) state_->run.check_here();
     if (const Error* failure = state_->run.failure()) throw Failure{*failure};
   });
 }

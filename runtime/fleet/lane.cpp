@@ -27,6 +27,10 @@ Lane::Lane(std::string device, std::unique_ptr<Engine> engine)
 
 void Lane::end() {
   if (!thread_.joinable()) return;
+  if (!origin_.here()) {  // the thread is another process's: there is nobody to join
+    new std::thread(std::move(thread_));
+    return;
+  }
   stop_.store(true, std::memory_order_relaxed);
   awakenings_.fetch_add(1, std::memory_order_release);
   awakenings_.notify_all();

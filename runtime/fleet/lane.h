@@ -14,6 +14,7 @@
 
 #include "gart/result.h"
 #include "runtime/fleet/engine.h"
+#include "runtime/origin.h"
 
 namespace gart::fleet {
 
@@ -40,7 +41,8 @@ class Lane {
  public:
   Lane(std::string device, std::unique_ptr<Engine> engine);
   ~Lane() { end(); }
-  /// Ends the thread. No job may be queued, nor come. Of lanes that push to each other all end before one is destroyed.
+  /// Ends the thread; in a child of fork() there is none. No job may be queued, nor come. Of lanes that push to each
+  /// other all end before one is destroyed.
   void end();
 
   /// The turn is the lane's until its call is worked on.
@@ -72,6 +74,7 @@ class Lane {
   Turn& take();
   void wait_for_more();
 
+  const Origin origin_;
   const std::string device_;
   const std::unique_ptr<Engine> engine_;
   Error loss_;

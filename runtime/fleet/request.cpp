@@ -369,12 +369,20 @@ void RequestState::finish() {
   ended_.notify_all();
 }
 
+void RequestState::check_here() const {
+  if (!origin_.here())
+    fail(ErrorCode::invalid_argument,
+         "this process was forked after the fleet had been loaded, and its devices' threads are the parent's: load the "
+         "file here");
+}
+
 void RequestState::wait_for_end() {
   constexpr int64_t kSpinNs = 20'000;
   if (is_under_way()) {
     for (const int64_t end = now_ns() + kSpinNs; is_under_way() && now_ns() < end;) {
     }
   }
+  if (!origin_.here()) return;
   std::unique_lock lock(ending_);
   ended_.wait(lock, [&] { return !is_under_way(); });
 }

@@ -2,6 +2,7 @@
 """check_outside.py BUILD PROGRAM: what `cmake --install` leaves is enough for a project of somebody else's, and PROGRAM, the command line tool linked with
 the shared library that hides everything but its installed headers, compiles."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,13 @@ def ran(*command):
     return done.stdout
 
 
+def as_built():
+    """Generator, its program and compiler are those of BUILD: what CMake takes by itself may not be there."""
+    with open(os.path.join(BUILD, "CMakeCache.txt")) as cache:
+        facts = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read(), re.M))
+    return ["-G", facts["CMAKE_GENERATOR"], *(f"-D{name}={facts[name]}" for name in ("CMAKE_MAKE_PROGRAM", "CMAKE_CXX_COMPILER"))]
+
+
 def doubles(path):
     x = np.arange(6, dtype=np.float32).reshape(3, 2)
     np.testing.assert_array_equal(gart.load(path).run({"x": x})["y"], 2 * x)
@@ -29,7 +37,7 @@ def doubles(path):
 with tempfile.TemporaryDirectory() as folder:
     prefix, project = os.path.join(folder, "installed"), os.path.join(folder, "project")
     ran("cmake", "--install", BUILD, "--prefix", prefix)
-    ran("cmake", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "outside"), "-B", project, f"-DCMAKE_PREFIX_PATH={prefix}")
+    ran("cmake", "-S", os.path.join(os.path.dirname(os.path.abspath(__file__)), "outside"), "-B", project, f"-DCMAKE_PREFIX_PATH={prefix}", *as_built())
     ran("cmake", "--build", project)
     unknown = helper.make_graph([helper.make_node("NoSuch", ["x"], ["y"])], "unknown", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
                                 [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])])

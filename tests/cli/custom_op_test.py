@@ -93,6 +93,17 @@ class CustomOps(CliCase):
             model.run({"x": np.ones((2, 6), np.float32), "y": np.ones((2, 3), np.float32)})
         self.assertEqual(str(caught.exception.__cause__), "no such mode")
 
+    def test_what_a_function_returns(self):
+        path, plain = self.compiled(MODEL, "returns", BLEND), gart._op_function
+        try:
+            for code in (7, -5, -1, 2**31 - 1, -2**31 + 1):
+                gart._op_function = lambda _, code=code: gart._OpFunction(lambda user, call: code)
+                model = gart.load(path, custom_ops={"acme::Blend": blend})
+                with self.assertRaisesRegex(gart.GartError, f"its function returned {code}$"):
+                    model.run({"x": np.ones((2, 6), np.float32), "y": np.ones((2, 3), np.float32)})
+        finally:
+            gart._op_function = plain
+
     def test_a_function_that_is_missing(self):
         path = self.compiled(MODEL, "missing", BLEND)
         for given in (None, {"Blend": blend}):

@@ -74,6 +74,12 @@ std::string linked(const std::string& links) {
   return R"({"devices": [{"name": "a", "kind": "cpu"}, {"name": "b", "kind": "cpu"}], "links": [)" + links + "]}";
 }
 
+std::string list_of_zeros(int count) {
+  std::string list = "[0";
+  for (int i = 1; i < count; ++i) list += ",0";
+  return list + "]";
+}
+
 class WrongFleet : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongFleet, IsRefusedInOneSentenceThatNamesTheField) {
@@ -121,9 +127,21 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"GreatBytes", with(R"("memory_bytes": 18446744073709551615)"),
               "devices[0].memory_bytes: a whole number from 0 to 9223372036854775807 is expected, not "
               "18446744073709551615"},
-        Wrong{"Rate", with(R"("gflops": -2)"), "devices[0].gflops: a number that is not negative is expected, not -2"},
-        Wrong{"RateAsText", with(R"("gbytes_per_s": "8")"),
-              "devices[0].gbytes_per_s: a number that is not negative is expected, not \"8\""},
+        Wrong{"Rate", with(R"("gflops": -2)"),
+              "devices[0].gflops: the rate is -2; a rate is 0 (not known), or from 1e-06 to 1e+09"},
+        Wrong{"RateAsText", with(R"("gbytes_per_s": "8")"), "devices[0].gbytes_per_s: a number is expected, not \"8\""},
+        Wrong{"VeryGreatRate", with(R"("gflops": 1e308)"),
+              "devices[0].gflops: the rate is 1e+308; a rate is 0 (not known), or from 1e-06 to 1e+09"},
+        Wrong{"VerySmallRate", with(R"("gflops": 5e-324)"),
+              "devices[0].gflops: the rate is 4.94066e-324; a rate is 0 (not known), or from 1e-06 to 1e+09"},
+        Wrong{"Deep", R"({"devices":)" + std::string(200'000, '[') + std::string(200'000, ']') + "}",
+              "lists and objects lie more than 64 deep within each other"},
+        Wrong{"DeepName",
+              R"({"devices":[{"name":)" + std::string(200'000, '[') + std::string(200'000, ']') + R"(,"kind":"cpu"}]})",
+              "lists and objects lie more than 64 deep within each other"},
+        Wrong{"NoUtf8", with("\"host\": \"a\xc3\""), "line 1, column 48: this is not JSON"},
+        Wrong{"LongList", with(R"("cores": {"a": )" + list_of_zeros(100'000) + "}"),
+              R"(devices[0].cores: a list is expected, not {"a":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0...)"},
         Wrong{"GreatRate", with(R"("gflops": 1e999)"), "a number is too great"},
         Wrong{"Uses", with(R"("uses": ["infer", "serve"])"),
               "devices[0].uses[1]: 'serve' is no use: infer and train are"},
@@ -138,7 +156,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"SameLink", linked(R"({"from": "a", "to": "b"}, {"from": "b", "to": "a"}, {"from": "a", "to": "b"})"),
               "links[2]: this link is there twice"},
         Wrong{"LinkRate", linked(R"({"from": "a", "to": "b", "us": -1})"),
-              "links[0].us: a number that is not negative is expected, not -1"}),
+              "links[0].us: the time is -1; a time is from 0 to 1e+15 microseconds"},
+        Wrong{"LongLatency", linked(R"({"from": "a", "to": "b", "us": 1e308})"),
+              "links[0].us: the time is 1e+308; a time is from 0 to 1e+15 microseconds"}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Files with parts: run on pools of this machine, and refused when their assembly makes no sense.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -130,6 +132,36 @@ TEST(FleetArtifact, AnyPlacementGivesTheSameBits) {
     ASSERT_TRUE(request->wait().ok());
     EXPECT_EQ(floats(request->output(size_t{0})), expected(x, y)) << places;
   }
+}
+
+/// A child of fork() has none of the lanes' threads: it is told, and ends; what it loads itself works.
+TEST(FleetArtifact, AChildOfForkIsToldToLoadTheFile) {
+  const std::span<const uint8_t> file = artifact(packed(diamond()));
+  auto program = std::make_unique<Result<Program>>(load(file, anywhere()));
+  ASSERT_TRUE(program->ok());
+  const std::vector<float> x = ramp(9), y = ramp(9, 4);
+  const NamedTensor inputs[] = {{"x", view(x)}, {"y", view(y)}};
+  ASSERT_TRUE((*program)->submit(inputs)->wait().ok());
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const auto refused = (*program)->submit(inputs);
+    if (refused.ok() || refused.error().message.find("load the file here") == std::string::npos) _exit(1);
+    program.reset();
+    const auto own = load(file, anywhere());
+    if (!own.ok()) _exit(2);
+    auto request = own->submit(inputs);
+    _exit(request.ok() && request->wait().ok() && floats(request->output(size_t{0})) == expected(x, y) ? 0 : 3);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE((*program)->submit(inputs)->wait().ok());
+}
+
+TEST(FleetArtifact, BytesAtANullPointer) {
+  const std::span<const uint8_t> nothing(static_cast<const uint8_t*>(nullptr), 100);
+  EXPECT_EQ(load(nothing, anywhere()).error().message, "the artifact has 100 bytes at a null pointer");
 }
 
 TEST(FleetArtifact, ShapesThatDisagreeAreToldBeforeAnythingRuns) {
@@ -305,6 +337,40 @@ INSTANTIATE_TEST_SUITE_P(
               "group 0: it has 3 times of crossing for 2 devices"},
         Wrong{"BadPrediction", [](A& a) { a.groups[0]->predicted = {1, -1}; },
               "group 0: a prediction is negative or no number"},
+        Wrong{"LongPrediction", [](A& a) { a.groups[0]->predicted = {1, 1e300}; },
+              "group 0: a prediction is longer than 1000000000000000 microseconds, or no number"},
+        Wrong{"Rate", [](A& a) { a.devices[1]->gflops = 5e-324; },
+              "device 1: its rate is neither 0 nor from 0.000001 to 1000000000"},
+        Wrong{"Bandwidth", [](A& a) { a.devices[1]->gbytes_per_s = 1e308; },
+              "device 1: its bandwidth is neither 0 nor from 0.000001 to 1000000000"},
+        Wrong{"Latency",
+              [](A& a) {
+                a.links.push_back(std::make_unique<fb::FleetLinkT>());
+                a.links[0]->us = 1e308;
+              },
+              "link 0: its latency is longer than 1000000000000000 microseconds, or no number"},
+        Wrong{"NoUtf8", [](A& a) { a.groups[2]->name = "g\xc3"; }, "group 2: its name is no UTF-8"},
+        Wrong{"Surrogate", [](A& a) { a.devices[0]->name = "\xed\xa0\x80"; }, "device 0: its name is no UTF-8"},
+        Wrong{"NoCall", [](A& a) { a.calls[3]->group = 2; }, "group 3: no call is in it"},
+        Wrong{"Circle", [](A& a) { a.calls[3]->group = 0, a.groups.pop_back(); },
+              "group 0: it and others wait for each other's values"},
+        Wrong{"CircleOfExtents",
+              [](A& a) {  // the extent of a value of group 2 goes to a second call of group 0
+                a.symbols[0]->value = 5, a.calls[1]->group = 0, a.calls[2]->group = 1, a.calls[3]->group = 0;
+                a.groups.resize(2);
+              },
+              "group 0: it and others wait for each other's values"},
+        Wrong{"Extent",
+              [](A& a) {
+                a.program.emplace_back(fb::ExprOp::constant, 0, 0, int64_t{1} << 47), a.values[2]->info->dims = {1};
+              },
+              "value 2: axis 0 is 140737488355328; 0 to 70368744177664 are possible"},
+        Wrong{"Elements",
+              [](A& a) {
+                a.program.emplace_back(fb::ExprOp::constant, 0, 0, int64_t{1} << 40);
+                a.values[2]->info->dims = {1, 1};
+              },
+              "value 2: it has more than 70368744177664 elements"},
         Wrong{"Peak", [](A& a) { a.groups[0]->peak_bytes = ~uint64_t{0}; },
               "group 0: it needs more bytes than are possible"},
         Wrong{"SameDevice", [](A& a) { a.devices[1]->name = "left"; }, "device 1: its name occurs twice"},

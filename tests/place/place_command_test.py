@@ -143,6 +143,44 @@ class PlaceCommand(unittest.TestCase):
         self.profile("profile.json", {now[0]: 100, other: 50})
         self.assertIn("placed anew", self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart", "--threshold", "1%"))
 
+    def test_a_busy_device_does_not_hold_its_groups(self):
+        """Its own noise is no reason to stay there; and a device that was never measured is worth a try."""
+        one = {"devices": [{"name": "pool:0", "kind": "cpu"}, {"name": "pool:1", "kind": "cpu"}]}
+        self.write("two.json", one)
+        chain(self.path("small.onnx"), 32, 1)
+        self.accepted("compile", "small.onnx", "--fleet", "two.json", "--cut", "support", "-o", "small.gart")
+        groups = json.loads(self.accepted("inspect", "small.gart", "--json"))["groups"]
+        self.assertEqual(len(groups), 1)
+        on, other = groups[0]["device"], "pool:1" if groups[0]["device"] == "pool:0" else "pool:0"
+        none = {"format": "gcc-graph profile 1", "artifact": "?", "groups": []}
+        self.write("none.json", none)
+        identity = self.tool("place", "small.gart", "--profile", "none.json").stderr.split("this one is ")[1].split(")")[0]
+        row = lambda device, us, noise=0: {"group": groups[0]["name"], "device": device, "operation_us": us, "noise_us": noise, "runs": 10}
+        for rows, more in (([row(on, 6000, 2700), row(other, 600)], {"run_us": 6000, "run_noise_us": 2700}), ([row(on, 600_000)], {"run_us": 600_000})):
+            self.write("busy.json", {**none, "artifact": identity, "groups": rows, **more})
+            self.accepted("place", "small.gart", "--profile", "busy.json", "-o", "out.gart")
+            self.assertEqual(set(self.placed("out.gart").values()), {other})
+
+    def test_numbers_that_no_measurement_gives(self):
+        before = open(self.path("model.gart"), "rb").read()
+        for times in ({"pool:0": 1e308}, {"pool:0": 1e16}):
+            self.profile("profile.json", times)
+            self.refused("place", "model.gart", "--profile", "profile.json", says=["'operation_us'", "a time is from 0 to 1e+15"])
+        group = self.groups[0]["name"]
+        row = lambda us, crossed: {"group": group, "device": "pool:0", "operation_us": us, "crossed": crossed}
+        self.write("profile.json", {"format": "gcc-graph profile 1", "artifact": self.identity(), "groups": [row(5e-324, False), row(1e14, True)]})
+        self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart")
+        self.accepted("check", "out.gart")
+        with open(self.path("model.gart"), "rb") as f:
+            self.assertEqual(f.read(), before)
+
+    def test_replace_writes_what_it_found(self):
+        self.accepted("bench", "model.gart", "--random", "1", "--replace", "--seconds", "0.05", "-o", "out.gart", "--json")
+        self.accepted("check", "out.gart")
+        least = json.loads(self.accepted("bench", "model.gart", "--random", "1", "--replace", "--seconds", "0.05", "-o", "out.gart", "--json"))["least"]
+        self.assertEqual(self.placed("out.gart"), least["groups"])
+        self.refused("bench", "model.gart", "--random", "1", "-o", "new.gart", says=["-o new.gart", "--replace"])
+
     def test_another_fleet(self):
         small = {"devices": [{"name": "tiny", "kind": "cpu", "memory_bytes": 100}]}
         self.write("small.json", small)

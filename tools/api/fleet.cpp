@@ -5,6 +5,7 @@
 
 #include "codegen/cuda/assembler/nvrtc.h"
 #include "compiler/fleet/fleet.h"
+#include "compiler/fleet/measures.h"
 #include "compiler/kernel/machine.h"
 #include "compiler/kernel/typical_extent.h"
 #include "tools/api/fleet_state.h"
@@ -25,7 +26,11 @@ To converted(From from) {
   return to;
 }
 
-gcg::Fleet own_fleet(const Fleet& fleet) { return converted<gcg::Fleet>(fleet); }
+gcg::Fleet own_fleet(const Fleet& fleet) {
+  auto own = converted<gcg::Fleet>(fleet);
+  gcg::check_measures(own);
+  return own;
+}
 
 }  // namespace detail
 

@@ -103,6 +103,16 @@ double Placing::predict(const Placement& placement) const {
   });
 }
 
+void Placing::put(const Placement& placement) {
+  detail::guarded([&] {
+    const place::Problem problem = state_->problem();
+    for (size_t g = 0; g < problem.groups.size(); ++g)
+      if (const int device = placement.device.at(g); !problem.groups[g].runs_on(device))
+        gcg::fail("group '", problem.groups[g].name, "' does not run on device ", device);
+    gcg::apply(problem, place::as_lanes_run(problem, own_placement(placement)), state_->assembly);
+  });
+}
+
 void Placing::move_to(const Fleet& fleet) {
   detail::guarded([&] { gcg::move_to_fleet(state_->assembly, detail::own_fleet(fleet)); });
 }

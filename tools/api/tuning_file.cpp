@@ -1,15 +1,15 @@
 #include "tools/api/tuning_file.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "compiler/fleet/measures.h"
 #include "compiler/kernel/library_algorithm.h"
 #include "compiler/support/error.h"
+#include "compiler/support/json.h"
 
 namespace gcg {
 namespace {
 
-using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "gcc-graph tuning 1";
 
 std::string text_at(const Json& entry, const char* name) {
@@ -25,7 +25,7 @@ Measured parse_measured(const Json& entry) {
   if (times == entry.end() || !times->is_object()) fail("there is no object 'microseconds'");
   for (const auto& [candidate, time] : times->items()) {
     if (!time.is_number()) fail("the time of '", candidate, "' is no number");
-    m.microseconds[candidate] = time.get<double>();
+    m.microseconds[candidate] = checked_microseconds(time.get<double>(), concat("the time of '", candidate, "'"));
   }
   return m;
 }
@@ -33,7 +33,7 @@ Measured parse_measured(const Json& entry) {
 }  // namespace
 
 TuningFile TuningFile::parse(const std::vector<uint8_t>& bytes, const std::string& origin) {
-  const Json json = Json::parse(bytes, nullptr, false);
+  const Json json = parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, origin);
   if (!json.is_object()) fail(origin, ": not a JSON object");
   size_t number = 0;
   try {
@@ -69,7 +69,7 @@ std::vector<uint8_t> TuningFile::bytes() const {
                         {"driver", m.driver},
                         {"microseconds", times}});
   }
-  const std::string text = Json{{"format", kFormat}, {"measured", measured}}.dump(2) + "\n";
+  const std::string text = json_text(Json{{"format", kFormat}, {"measured", measured}}) + "\n";
   return {text.begin(), text.end()};
 }
 

@@ -69,9 +69,8 @@ int64_t extent_value(const std::string& extent, const std::map<std::string, int6
   return detail::guarded([&] { return dim_of(extent).evaluate(symbols); });
 }
 
-std::vector<std::string> split_names(const std::vector<std::string>& lists,
-                                     const std::function<bool(const std::string&)>& is_known) {
-  return gcg::split_names(lists, is_known);
+std::vector<std::string> split_names(const std::vector<std::string>& lists, const std::set<std::string>& known) {
+  return gcg::split_names(lists, known);
 }
 
 }  // namespace gcc_graph

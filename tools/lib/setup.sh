@@ -18,6 +18,7 @@ packages=(
   libflatbuffers-dev flatbuffers-compiler libxxhash-dev          # artifact
   libcli11-dev libhwloc-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
   python3 python3-venv python3-dev binutils                      # model maker, comparisons, size checks
+  xz-utils                                                       # bundles for machines with a GPU
 )
 
 install_packages() {

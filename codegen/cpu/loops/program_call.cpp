@@ -70,12 +70,16 @@ class CallEmitter {
     return all;
   }
 
+  /// As gart_kernel says it.
   void return_unless_zero(Value* code) {
     llvm::BasicBlock* failed = llvm::BasicBlock::Create(f_.context(), "failed", f_.function());
     llvm::BasicBlock* after = llvm::BasicBlock::Create(f_.context(), "done", f_.function());
     ir_.CreateCondBr(ir_.CreateICmpEQ(code, ir_.getInt32(0)), after, failed);
     ir_.SetInsertPoint(failed);
-    ir_.CreateRet(ir_.CreateSelect(ir_.CreateICmpSGT(code, ir_.getInt32(0)), ir_.CreateNeg(code), code));
+    Value* least = ir_.getInt32(static_cast<uint32_t>(-INT32_MAX));
+    Value* bounded = ir_.CreateSelect(ir_.CreateICmpSLT(code, least), least, code);
+    Value* negative = ir_.CreateSub(ir_.getInt32(1), bounded);
+    ir_.CreateRet(ir_.CreateSelect(ir_.CreateICmpSGT(code, ir_.getInt32(0)), ir_.CreateNeg(code), negative));
     ir_.SetInsertPoint(after);
   }
 

@@ -14,25 +14,28 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr std::string_view kMagic = "gcc-graph program 1\n";
+constexpr std::string_view kMagic = "gcc-graph program 2\n";
 constexpr size_t kHashDigits = 32;
 
-/// magic, hash of the rest, size of the code in 8 bytes, code, log
-std::string to_file(const Assembled& program) {
+/// Of what an entry says under its key: under another one it is none.
+std::string entry_hash(const std::string& key, std::string_view rest) { return hash_text(key + std::string(rest)); }
+
+/// magic, hash of key and rest, size of the code in 8 bytes, code, log
+std::string to_file(const std::string& key, const Assembled& program) {
   const uint64_t size = program.code.size();
   std::string rest(sizeof size, '\0');
   std::memcpy(rest.data(), &size, sizeof size);
   rest.append(reinterpret_cast<const char*>(program.code.data()), program.code.size());
   rest += program.log;
-  return std::string(kMagic) + hash_text(rest) + rest;
+  return std::string(kMagic) + entry_hash(key, rest) + rest;
 }
 
-std::optional<Assembled> from_file(std::string_view bytes) {
+std::optional<Assembled> from_file(const std::string& key, std::string_view bytes) {
   uint64_t size = 0;
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kHashDigits + sizeof size) return std::nullopt;
   const std::string_view hash = bytes.substr(kMagic.size(), kHashDigits);
   std::string_view rest = bytes.substr(kMagic.size() + kHashDigits);
-  if (hash_text(rest) != hash) return std::nullopt;
+  if (entry_hash(key, rest) != hash) return std::nullopt;
   std::memcpy(&size, rest.data(), sizeof size);
   rest.remove_prefix(sizeof size);
   if (size > rest.size()) return std::nullopt;
@@ -55,7 +58,7 @@ std::optional<Assembled> CubinCache::find(const std::string& key) const {
   std::ifstream file(path(key), std::ios::binary);
   std::ostringstream bytes;  // which takes note of an error in reading; iterators over the file would throw it
   if (!(bytes << file.rdbuf())) return std::nullopt;
-  return from_file(bytes.str());
+  return from_file(key, bytes.str());
 }
 
 void CubinCache::put(const std::string& key, const Assembled& program) const {
@@ -67,7 +70,7 @@ void CubinCache::put(const std::string& key, const Assembled& program) const {
   std::filesystem::path temporary = target;
   temporary += concat(".", getpid(), ".", counter++);
   std::ofstream file(temporary, std::ios::binary);
-  const std::string bytes = to_file(program);
+  const std::string bytes = to_file(key, program);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
   if (file) std::filesystem::rename(temporary, target, error);

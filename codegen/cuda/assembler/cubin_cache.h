@@ -10,7 +10,8 @@
 namespace gcg::cuda {
 
 /// Safe under concurrent use by threads and processes: entries are written beside their place and renamed. An entry
-/// that is damaged counts as missing. Where nothing can be written, nothing is cached.
+/// that is damaged, or lies under another key than its own, counts as missing. Where nothing can be written, nothing is
+/// cached.
 class CubinCache {
  public:
   /// An empty path: no cache.

@@ -16,6 +16,10 @@
 // the requests that need it (ErrorCode::device_lost); the next ones find its groups on other devices that support them
 // and have room.
 //
+// A child of fork() has no fleet: start() fails there, and what was loaded may be destroyed. Load the file in the child.
+//
+// A Program or Request that was moved from may be destroyed or assigned to, and nothing else.
+//
 // Results do not depend on where groups run, as long as that is code for one target (Program::devices says which).
 #pragma once
 

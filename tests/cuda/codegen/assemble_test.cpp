@@ -213,6 +213,18 @@ void ask_for(const std::string& named, int driver, bool ptx) {
   std::exit(0);
 }
 
+TEST(CubinCache, AnEntryIsForItsKeyAlone) {
+  const std::filesystem::path folder = testing::TempDir() + "cubin_cache";
+  std::filesystem::remove_all(folder);
+  const cuda::CubinCache cache(folder);
+  cache.put("aa11", {{1, 2, 3}, "log"});
+  ASSERT_TRUE(cache.find("aa11"));
+  EXPECT_EQ(cache.find("aa11")->log, "log");
+  std::filesystem::copy_file(folder / "aa" / "aa11", folder / "aa" / "aa22");
+  EXPECT_FALSE(cache.find("aa22"));
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Nvrtc, SaysWhichLibraryCannotBeLoaded) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(ask_for("/no/such/library.so", 0, false), testing::ExitedWithCode(3),

@@ -9,11 +9,13 @@
 #include "tools/gcc-graph/fleet/check_predictions.h"
 #include "tools/gcc-graph/fleet/replace_on_fleet.h"
 #include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/measure/profile.h"
 #include "tools/gcc-graph/measure/throughput.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
 #include "tools/gcc-graph/support/fail.h"
+#include "tools/gcc-graph/support/json_text.h"
 
 namespace gcg::tools {
 namespace {
@@ -30,6 +32,7 @@ struct Arguments {
   ProfileOptions profile;
   RunOnFleet fleet;
   bool replace = false;
+  std::string output;  // of --replace
   int placements = 0;
 };
 
@@ -45,7 +48,8 @@ void print(const nlohmann::ordered_json& report, const std::string& prefix = {})
     if (value.is_object()) {
       print(value, prefix + key + ".");
     } else {
-      std::cout << prefix << key << ": " << (value.is_string() ? value.get<std::string>() : value.dump()) << '\n';
+      std::cout << prefix << key << ": " << (value.is_string() ? value.get<std::string>() : json_text(value, -1))
+                << '\n';
     }
   }
 }
@@ -56,13 +60,13 @@ void run_on_fleet(const Arguments& a) {
   if ((a.replace || a.placements > 0) && !a.profile.trace.empty())
     fail("--trace writes when the parts of one placement run; --replace and --placements try many");
   const auto report = [&] {
-    if (a.replace) return replace_on_fleet(a.artifact, a.fleet, a.inputs, a.seconds);
+    if (a.replace) return replace_on_fleet(a.artifact, a.fleet, a.inputs, a.seconds, a.output);
     if (a.placements > 0) return check_predictions(a.artifact, a.fleet, a.inputs, a.seconds, a.placements);
     return bench_fleet(a.artifact, a.fleet, a.inputs, a.seconds, a.profile.trace);
   };
   const nlohmann::ordered_json out = report();
   if (a.json)
-    std::cout << out.dump(2) << '\n';
+    std::cout << json_text(out) << '\n';
   else
     print(out);
 }
@@ -110,6 +114,8 @@ Latency measure_latency(gart::Invocation& invocation, const Arguments& a) {
 }
 
 void run(const Arguments& a) {
+  if (!a.output.empty() && !a.replace) fail("-o ", a.output, " takes what --replace found best");
+  if (!a.output.empty()) check_writable(a.output);
   if (a.replace || a.placements > 0 || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const auto begin = Clock::now();
   const gart::Program program = load_program(a.artifact, a.inputs);
@@ -146,7 +152,7 @@ void run(const Arguments& a) {
     out["throughput"] = throughput_json(measure_throughput(program, inputs, callers, a.seconds));
   if (a.profile.wanted()) out["profile"] = profile(a.artifact, program, invocation, inputs, a.seconds, a.profile);
   if (a.json) {
-    std::cout << out.dump(2) << '\n';
+    std::cout << json_text(out) << '\n';
     return;
   }
   const nlohmann::ordered_json profiled = a.profile.wanted() ? out["profile"] : nlohmann::ordered_json();
@@ -165,6 +171,8 @@ void add_bench_command(CLI::App& app) {
   a->fleet.add_to(*c);
   c->add_flag("--replace", a->replace,
               "On a fleet: run, measure and place the groups anew, --seconds a round, until that gains less than 2 %");
+  c->add_option("-o,--output", a->output,
+                "Where --replace writes the artifact, placed as it was measured to be fastest");
   c->add_option("--placements", a->placements,
                 "On a fleet: predict and measure this many random placements, and say how far off predictions are")
       ->check(CLI::Range(1, 1000));

@@ -10,6 +10,7 @@
 #include "tools/gcc-graph/options/default_targets.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/support/fail.h"
+#include "tools/gcc-graph/support/json_text.h"
 
 namespace gcg::tools {
 namespace {
@@ -83,7 +84,7 @@ Json compiles(const std::string& path, const std::vector<std::string>& dims) {
 int check_model(const std::string& path, const std::vector<std::string>& dims, bool json) {
   const Json found = compiles(path, dims);
   if (json) {
-    std::cout << found.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << json_text(found) << '\n';
   } else if (found["compiles"].get<bool>()) {
     std::cout << path << " compiles\n";
   } else {
@@ -98,7 +99,7 @@ int check_artifact(const std::string& path, bool json) {
                                [](const Json& t) { return t["runs"].get<bool>(); });
   if (any) found["default"] = chosen(path);
   if (json)
-    std::cout << found.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+    std::cout << json_text(found) << '\n';
   else
     print(found);
   return any ? 0 : 3;

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tools/gcc-graph/fleet/print_cut_report.h"
+#include "tools/gcc-graph/support/json_text.h"
 
 namespace gcg::tools {
 
@@ -64,7 +65,7 @@ void print_compiled_json(const std::string& output, const gcc_graph::Compiled& r
     out["plans"].push_back(std::move(plan));
   }
   if (result.cut) out["cut"] = json_of(*result.cut);
-  std::cout << out.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  std::cout << json_text(out) << '\n';
 }
 
 }  // namespace gcg::tools

@@ -8,6 +8,7 @@
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/support/json_text.h"
 
 namespace gcg::tools {
 namespace {
@@ -108,7 +109,7 @@ void add_list(CLI::App& app) {
       else
         std::cout << text_of(function) << '\n';
     }
-    if (*json) std::cout << list.dump(2) << '\n';
+    if (*json) std::cout << json_text(list) << '\n';
   });
 }
 

@@ -14,6 +14,7 @@
 #include "tools/gcc-graph/inspect/inspect_weights.h"
 #include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/support/fail.h"
+#include "tools/gcc-graph/support/json_text.h"
 
 namespace gcg::tools {
 namespace {
@@ -219,7 +220,7 @@ void add_inspect_command(CLI::App& app) {
     const ArtifactFile file = open_artifact(a->artifact);
     const Json json = describe(file, *a);
     if (a->json)
-      std::cout << json.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+      std::cout << json_text(json) << '\n';
     else
       print_report(json);
   });

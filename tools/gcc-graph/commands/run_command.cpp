@@ -12,6 +12,7 @@
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/support/fail.h"
+#include "tools/gcc-graph/support/json_text.h"
 
 namespace gcg::tools {
 namespace {
@@ -109,7 +110,7 @@ void print_json(const Outputs& outputs) {
     if (t.count() > 0) all.back().update({{"min", s.low}, {"max", s.high}, {"mean", s.mean}});
   }
   const nlohmann::ordered_json out = {{"outputs", all}};
-  std::cout << out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  std::cout << json_text(out) << '\n';
 }
 
 /// Prints, writes or compares them.
@@ -140,8 +141,8 @@ void run_on_fleet(const Arguments& a) {
   a.fleet.write_monitor(a.artifact, program);
   if (!a.trace.empty()) trace_fleet(a.trace, a.artifact, program, request);
   Outputs outputs;
-  for (size_t i = 0; i < request.outputs(); ++i)
-    outputs.emplace_back(a.fleet.name_of_output(program, i), request.output(i));
+  const std::vector<std::string> names = a.fleet.names_of_outputs(program);
+  for (size_t i = 0; i < request.outputs(); ++i) outputs.emplace_back(names[i], request.output(i));
   use(outputs, a);
 }
 

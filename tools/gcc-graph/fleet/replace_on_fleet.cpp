@@ -22,7 +22,8 @@ Json round_json(const gcc_graph::Placing& placing, const gcc_graph::PlacingRound
 
 }  // namespace
 
-Json replace_on_fleet(const std::string& path, const RunOnFleet& fleet, const InputOptions& inputs, double seconds) {
+Json replace_on_fleet(const std::string& path, const RunOnFleet& fleet, const InputOptions& inputs, double seconds,
+                      const std::string& output) {
   const MappedArtifact artifact(path);
   if (artifact.view().assembly().empty()) fail(path, ": there is no assembly in it; compile with --fleet makes one");
   const std::string identity = artifact_identity(artifact.view());
@@ -44,6 +45,13 @@ Json replace_on_fleet(const std::string& path, const RunOnFleet& fleet, const In
     next = measured.next_round(rounds, options);
   }
   fleet.write_profile(profile);
+  if (!output.empty()) {
+    gcc_graph::Placing least = placing_of(artifact.view());
+    least.correct(profile);
+    least.put(next.placement);
+    write_assembly(path, output, least.section());
+    out["written"] = output;
+  }
   out["least"] = {
       {"measured_us", next.predicted_us}, {"groups", places_json(placing, next.placement)}, {"why", next.why}};
   return out;

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 
 #include "artifact_schema/spans.h"
 #include "gcc_graph/fleet.h"
@@ -147,14 +148,16 @@ gart::fleet::Request RunOnFleet::request(const gart::fleet::Program& program, co
 }
 
 std::vector<std::string> RunOnFleet::fetched_from(const gart::fleet::Program& program) const {
-  return gcc_graph::split_names(fetch_, [&](const std::string& name) {
-    return std::any_of(program.values().begin(), program.values().end(),
-                       [&](const gart::TensorInfo& value) { return value.name == name; });
-  });
+  std::set<std::string> known;
+  for (const gart::TensorInfo& value : program.values()) known.insert(value.name);
+  return gcc_graph::split_names(fetch_, known);
 }
 
-std::string RunOnFleet::name_of_output(const gart::fleet::Program& program, size_t index) const {
-  return fetch_.empty() ? program.outputs()[index].name : fetched_from(program)[index];
+std::vector<std::string> RunOnFleet::names_of_outputs(const gart::fleet::Program& program) const {
+  if (!fetch_.empty()) return fetched_from(program);
+  std::vector<std::string> names;
+  for (const gart::TensorInfo& output : program.outputs()) names.push_back(output.name);
+  return names;
 }
 
 gcc_graph::FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& times) {

@@ -30,7 +30,8 @@ class RunOnFleet {
   void write_profile(const gcc_graph::FleetProfile& profile) const;
 
   size_t requests() const { return static_cast<size_t>(requests_); }
-  std::string name_of_output(const gart::fleet::Program& program, size_t index) const;
+  /// Of a request's outputs, in their order.
+  std::vector<std::string> names_of_outputs(const gart::fleet::Program& program) const;
 
  private:
   bool any() const {

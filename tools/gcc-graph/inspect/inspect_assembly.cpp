@@ -123,9 +123,11 @@ Json group_json(const fb::Manifest& m, const fb::Assembly& a, uint32_t number, c
   out["nodes"] = Json::array();
   out["parts"] = Json::array();
   out["timeline"] = Json::array();
+  std::set<std::string> seen;  // what one node became has its name
   for (const auto* call : *a.calls()) {
     if (call->group() != number) continue;
-    for (const Json& node : texts(call->nodes())) out["nodes"].push_back(node);
+    for (const Json& node : texts(call->nodes()))
+      if (seen.insert(node.get<std::string>()).second) out["nodes"].push_back(node);
     out["parts"].push_back(text(m.entry_points()->Get(call->entry())->name()));
     out["timeline"].push_back({{"begin_us", call->predicted_begin()}, {"end_us", call->predicted_end()}});
   }
@@ -149,7 +151,7 @@ std::string listed(const Json& names, size_t most) {
 
 void print_group(const Json& g) {
   std::cout << "  group " << str(g["name"]) << " on " << str(g["device"]) << " (of " << listed(g["support"], 6)
-            << "): " << g["nodes"].size() << " nodes, " << g["parts"].size()
+            << "): " << g["nodes"].size() << (g["nodes"].size() == 1 ? " node, " : " nodes, ") << g["parts"].size()
             << (g["parts"].size() == 1 ? " part" : " parts") << ", " << g["bytes_in"] << " bytes in, " << g["bytes_out"]
             << " out, " << g["weight_bytes"] << " of weights\n    " << listed(g["nodes"], 8) << '\n';
   for (const auto& t : g["timeline"])

@@ -7,6 +7,7 @@
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
 #include "tools/gcc-graph/support/fail.h"
+#include "tools/gcc-graph/support/json_text.h"
 
 namespace gcg::tools {
 namespace {
@@ -22,7 +23,7 @@ std::string tensor_text(const Json& t) {
 }
 
 void print_kernel(const Json& k) {
-  std::cout << "    " << std::setw(7) << k["bytes"].dump() << " bytes  " << str(k["name"]);
+  std::cout << "    " << std::setw(7) << json_text(k["bytes"], -1) << " bytes  " << str(k["name"]);
   if (k.contains("threads")) {
     std::cout << "  " << k["threads"] << " threads, " << k["registers"] << " registers, " << k["shared_bytes"]
               << " bytes shared";
@@ -36,7 +37,7 @@ void print_step(const Json& s) {
   std::cout << str(s["kind"]) << ' ';
   if (s.contains("stream")) std::cout << "stream " << s["stream"] << ' ';
   if (s.contains("kernel")) std::cout << str(s["kernel"]);
-  std::cout << " buffers " << s["operands"].dump() << " waits " << s["waits"].dump()
+  std::cout << " buffers " << json_text(s["operands"], -1) << " waits " << json_text(s["waits"], -1)
             << (s.contains("overlaps") ? ", overlaps the launch before" : "") << "  // " << str(s["source"]) << '\n';
 }
 

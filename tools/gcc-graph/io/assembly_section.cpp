@@ -25,8 +25,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kCopiedAtMost = 32 << 20;  // bytes; larger files that become themselves are changed in place
-
 class File {
  public:
   File(const std::string& path, int flags, mode_t mode = 0) : number_(open(path.c_str(), flags | O_CLOEXEC, mode)) {}
@@ -90,19 +88,15 @@ bool write_front(const File& file, const Front& front, std::span<const uint8_t> 
          write_at(file, front.header, 0);
 }
 
-/// False, and what was there, if it could not be written.
-bool change_in_place(const std::string& path, const gart::ArtifactView& artifact, const Front& front,
-                     std::span<const uint8_t> section) {
-  const File file(path, O_RDWR);
-  const std::vector<uint8_t> header(artifact.file.begin(),
-                                    artifact.file.begin() + static_cast<ptrdiff_t>(front.header.size()));
-  const std::vector<uint8_t> old(artifact.assembly().begin(), artifact.assembly().end());
-  if (!file.ok()) return false;
-  if (write_front(file, front, section)) return true;
-  const int error = errno;
-  write_front(file, {header, front.assembly, artifact.file.size()}, old);
-  errno = error;
-  return false;
+/// What a runtime would refuse is not written: the assembly may come from measurements that say anything.
+void verify_written(const std::string& path) {
+  try {
+    const MappedArtifact written(path);
+  } catch (const Error& error) {
+    const std::string why = error.what();
+    std::remove(path.c_str());
+    fail("nothing was written: so placed, ", why.substr(std::min(why.size(), path.size() + 2)));
+  }
 }
 
 bool change_copy(const std::string& from, const std::string& to, const gart::ArtifactView& artifact, const Front& front,
@@ -112,9 +106,10 @@ bool change_copy(const std::string& from, const std::string& to, const gart::Art
   struct stat facts = {};
   if (!source.ok() || fstat(source.number(), &facts) != 0) return false;
   const File file(temporary, O_RDWR | O_CREAT | O_TRUNC, facts.st_mode & 0777);
-  if (file.ok() && copy(source, file, artifact.file.size()) && write_front(file, front, section) &&
-      std::rename(temporary.c_str(), to.c_str()) == 0)
-    return true;
+  if (file.ok() && copy(source, file, artifact.file.size()) && write_front(file, front, section)) {
+    verify_written(temporary);
+    if (std::rename(temporary.c_str(), to.c_str()) == 0) return true;
+  }
   const int error = errno;
   std::remove(temporary.c_str());
   errno = error;
@@ -197,11 +192,9 @@ void write_assembly(const std::string& from, const std::string& to, std::span<co
   const MappedArtifact artifact(from);
   if (artifact.view().assembly().empty()) fail(from, ": there is no assembly in it: it was not compiled for a fleet");
   const Front front = front_with(artifact.view(), section);
-  const bool in_place = is_same(from, to) && artifact.view().file.size() > kCopiedAtMost;
   const std::string target = is_same(from, to) ? fs::canonical(from).string() : to;
-  const bool done = in_place ? change_in_place(target, artifact.view(), front, section)
-                             : change_copy(from, target, artifact.view(), front, section);
-  if (!done) fail("cannot write ", to, ": ", std::strerror(errno));
+  if (!change_copy(from, target, artifact.view(), front, section))
+    fail("cannot write ", to, ": ", std::strerror(errno));
 }
 
 }  // namespace gcg::tools

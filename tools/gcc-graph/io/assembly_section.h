@@ -35,8 +35,8 @@ const gart::fb::Assembly& assembly_of(const gart::ArtifactView& artifact);
 gcc_graph::Placing placing_of(const gart::ArtifactView& artifact);
 
 /// `from` with this assembly instead of its own, as `to`; no other section changes a byte. Shares the blocks of `from`
-/// where the file system can, else copies them; a large file that becomes itself is changed in place. Throws
-/// Error; a failure leaves `to` as it was.
+/// where the file system can, else copies them. What the verifier refuses never becomes `to`. Throws Error; a failure
+/// leaves `to` as it was, and so does a crash.
 void write_assembly(const std::string& from, const std::string& to, std::span<const uint8_t> section);
 
 }  // namespace gcg::tools

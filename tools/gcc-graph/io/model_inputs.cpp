@@ -1,6 +1,7 @@
 #include "tools/gcc-graph/io/model_inputs.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -111,11 +112,30 @@ std::vector<int64_t> shape_of(const gart::TensorInfo& info, const SymbolValues& 
   return shape;
 }
 
+/// Before its elements are read: an input of known extents takes no more than it has.
+void check_array(std::span<const gart::TensorInfo> infos, const std::string& name, gart::DType dtype,
+                 const std::vector<int64_t>& shape) {
+  const auto info = std::find_if(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });
+  if (info == infos.end()) fail("the model has no input '", name, "'");
+  std::vector<int64_t> fixed;
+  for (const std::string& extent : info->dims) {
+    if (!gcc_graph::symbols_of_extent(extent).empty()) return;
+    fixed.push_back(gcc_graph::extent_value(extent, {}));
+  }
+  const int64_t takes = checked_bytes(fixed, info->dtype, name), has = checked_bytes(shape, dtype, name);
+  if (has > takes)
+    fail("input '", name, "' must be ", info->text().substr(name.size() + 1), " of ", takes, " bytes; the array has ",
+         has);
+}
+
 }  // namespace
 
 NamedTensors collect_inputs(std::span<const gart::TensorInfo> infos, const InputOptions& options) {
   NamedTensors given;
-  if (!options.npz.empty()) given = read_npz(options.npz);
+  if (!options.npz.empty())
+    given = read_npz(options.npz, [&](const std::string& name, gart::DType dtype, const std::vector<int64_t>& shape) {
+      check_array(infos, name, dtype, shape);
+    });
   const std::map<std::string, std::string> numbers = read_given(options.files, given);
   std::set<std::string> names;
   for (const gart::TensorInfo& info : infos) names.insert(info.name);

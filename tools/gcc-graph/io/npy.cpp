@@ -93,18 +93,19 @@ void store_by_rows(HostTensor& t) {
 
 }  // namespace
 
-HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where) {
+NpyHeader read_npy_header(std::span<const uint8_t> data, const std::string& where) {
   if (data.size() < 10 || std::memcmp(data.data(), kMagic, 6) != 0) fail(where, ": not a .npy array");
   const bool wide = data[6] >= 2;
   if (wide && data.size() < 12) fail(where, ": the .npy header is cut off");
   const size_t start = wide ? 12 : 10;
   const size_t length = wide ? data[8] | data[9] << 8 | data[10] << 16 | static_cast<size_t>(data[11]) << 24
                              : static_cast<size_t>(data[8] | data[9] << 8);
+  if (length > kMostNpyHeader - start) fail(where, ": the .npy header has ", length, " bytes");
   if (start + length > data.size()) fail(where, ": the .npy header is cut off");
   const std::string header(data.begin() + static_cast<int64_t>(start),
                            data.begin() + static_cast<int64_t>(start + length));
 
-  HostTensor out;
+  NpyHeader out;
   const std::string descr = descr_of(header, where);
   const NpyType& type = type_of(descr, where);
   out.dtype = type.dtype;
@@ -115,14 +116,34 @@ HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where)
   for (std::string d; std::getline(list, d, ',');)
     if (const auto digits = d.find_first_not_of(' '); digits != std::string::npos)
       out.shape.push_back(parse_extent(d.substr(digits), where));
-  const int64_t bytes = checked_bytes(out.shape, out.dtype, where);
-  if (static_cast<size_t>(bytes) != data.size() - start - length)
-    fail(where, ": the array holds ", data.size() - start - length, " bytes, its header asks for ", bytes);
-  out.bytes.assign(data.begin() + static_cast<int64_t>(start + length), data.end());
-  if (descr[0] == '>') swap_bytes(out);
-  if (type.bits > 0) extend(out, type.bits);
-  if (header_field(header, "fortran_order", where).find("False") > 2) store_by_rows(out);
+  out.elements_at = start + length;
+  out.element_bytes = static_cast<size_t>(checked_bytes(out.shape, out.dtype, where));
+  out.bits = type.bits;
+  out.swapped = descr[0] == '>';
+  out.by_columns = header_field(header, "fortran_order", where).find("False") > 2;
   return out;
+}
+
+void check_npy_size(const NpyHeader& header, uint64_t size, const std::string& where) {
+  if (size - header.elements_at != header.element_bytes)
+    fail(where, ": the array holds ", size - header.elements_at, " bytes, its header asks for ", header.element_bytes);
+}
+
+HostTensor npy_tensor(const NpyHeader& header, const std::vector<uint8_t>& bytes) {
+  HostTensor out;
+  out.dtype = header.dtype;
+  out.shape = header.shape;
+  out.bytes.assign(bytes.begin() + static_cast<int64_t>(header.elements_at), bytes.end());
+  if (header.swapped) swap_bytes(out);
+  if (header.bits > 0) extend(out, header.bits);
+  if (header.by_columns) store_by_rows(out);
+  return out;
+}
+
+HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where) {
+  const NpyHeader header = read_npy_header(data, where);
+  check_npy_size(header, data.size(), where);
+  return npy_tensor(header, data);
 }
 
 std::string npy_header(const gart::TensorView& t) {

@@ -3,6 +3,7 @@
 #include <onnx/onnx_pb.h>
 #include <zip.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -14,7 +15,45 @@
 
 namespace gcg::tools {
 
-NamedTensors read_npz(const std::string& path) {
+namespace {
+
+using ZipMember = std::unique_ptr<zip_file_t, int (*)(zip_file_t*)>;
+
+/// Up to `size` bytes in all. Memory grows with what really comes: an archive says any size of its members.
+void read_up_to(const ZipMember& file, size_t size, const std::string& where, std::vector<uint8_t>& data) {
+  constexpr size_t kPiece = size_t{8} << 20;
+  while (data.size() < size) {
+    const size_t before = data.size(), piece = std::min(size - before, std::max(kPiece, before));
+    try {
+      data.resize(before + piece);
+    } catch (const std::exception&) {
+      fail(where, ": it has ", size, " bytes, more than there is memory");
+    }
+    for (size_t at = before; at < data.size();) {
+      const zip_int64_t got = zip_fread(file.get(), data.data() + at, data.size() - at);
+      if (got <= 0) fail(where, ": cannot be read");
+      at += static_cast<size_t>(got);
+    }
+  }
+}
+
+HostTensor read_member(zip_t* zip, zip_uint64_t index, const std::string& name, const std::string& where,
+                       const ArrayCheck& check) {
+  zip_stat_t stat;
+  const ZipMember file(zip_fopen_index(zip, index, 0), zip_fclose);
+  if (!file || zip_stat_index(zip, index, 0, &stat) != 0) fail(where, ": ", zip_strerror(zip));
+  std::vector<uint8_t> data;
+  read_up_to(file, std::min<uint64_t>(stat.size, kMostNpyHeader), where, data);
+  const NpyHeader header = read_npy_header(data, where);
+  check_npy_size(header, stat.size, where);
+  if (check) check(name, header.dtype, header.shape);
+  read_up_to(file, stat.size, where, data);
+  return npy_tensor(header, data);
+}
+
+}  // namespace
+
+NamedTensors read_npz(const std::string& path, const ArrayCheck& check) {
   int code = 0;
   std::unique_ptr<zip_t, int (*)(zip_t*)> zip(zip_open(path.c_str(), ZIP_RDONLY, &code), zip_close);
   if (!zip) {
@@ -26,18 +65,11 @@ NamedTensors read_npz(const std::string& path) {
   }
   NamedTensors out;
   for (zip_int64_t i = 0; i < zip_get_num_entries(zip.get(), 0); ++i) {
-    std::string name = zip_get_name(zip.get(), static_cast<zip_uint64_t>(i), 0);
+    const auto index = static_cast<zip_uint64_t>(i);
+    std::string name = zip_get_name(zip.get(), index, 0);
     const std::string where = path + ", array '" + name + "'";
-    zip_stat_t stat;
-    std::unique_ptr<zip_file_t, int (*)(zip_file_t*)> file(zip_fopen_index(zip.get(), static_cast<zip_uint64_t>(i), 0),
-                                                           zip_fclose);
-    if (!file || zip_stat_index(zip.get(), static_cast<zip_uint64_t>(i), 0, &stat) != 0)
-      fail(where, ": ", zip_strerror(zip.get()));
-    std::vector<uint8_t> data(stat.size);
-    if (zip_fread(file.get(), data.data(), data.size()) != static_cast<zip_int64_t>(data.size()))
-      fail(where, ": cannot be read");
     if (name.size() > 4 && name.ends_with(".npy")) name.resize(name.size() - 4);
-    out.emplace(name, parse_npy(data, where));
+    out.emplace(name, read_member(zip.get(), index, name, where, check));
   }
   return out;
 }

@@ -1,9 +1,9 @@
 #include "tools/gcc-graph/measure/trace_file.h"
 
-#include <fstream>
 #include <set>
 
-#include "tools/gcc-graph/support/fail.h"
+#include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/support/json_text.h"
 
 namespace gcg::tools {
 
@@ -26,11 +26,8 @@ void write_trace_file(const std::string& path, const std::vector<std::string>& r
                       {"ts", span.begin_us},
                       {"dur", span.end_us - span.begin_us},
                       {"args", span.facts}});
-  std::ofstream out(path);
-  out << Json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(1, ' ', false, Json::error_handler_t::replace)
-      << '\n';
-  out.close();
-  if (!out) fail("cannot write '", path, "'");
+  const std::string text = json_text(Json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}, 1) + "\n";
+  write_file(path, {text.begin(), text.end()});
 }
 
 }  // namespace gcg::tools

@@ -51,7 +51,8 @@ struct Placement {
 
 struct RefineOptions {
   double threshold = 0.02;      ///< that a move has to gain, of the run
-  double noise_us = 0;          ///< of a run; a move has to gain more than twice that, too
+  /// Of a run: a move has to gain more than that, and more than that of the groups that stay where they are on top.
+  double noise_us = 0;
   int64_t effort = 24'000'000;  ///< groups and values that the search may look at
 };
 
@@ -87,6 +88,8 @@ class GCC_GRAPH_API Placing {
   /// Of a run so placed, in the order in which lanes take groups.
   double predict(const Placement& placement) const;
 
+  /// As given. Throws Error for a group on a device that does not support it.
+  void put(const Placement& placement);
   /// These devices take the place of its own. Throws Error for a group that nothing runs any more.
   void move_to(const Fleet& fleet);
   /// Operation times by what was measured. Returns the noise of a run. Throws Error for a row whose group or device is

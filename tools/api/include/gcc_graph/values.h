@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -28,6 +27,6 @@ GCC_GRAPH_API int64_t extent_value(const std::string& extent, const std::map<std
 /// The names in lists like "a,b". Names may have commas, too: at each place the longest piece of the list counts that
 /// is known, and what begins no known name ends at the next comma.
 GCC_GRAPH_API std::vector<std::string> split_names(const std::vector<std::string>& lists,
-                                                   const std::function<bool(const std::string&)>& is_known);
+                                                   const std::set<std::string>& known);
 
 }  // namespace gcc_graph
