@@ -80,8 +80,7 @@ KernelText GridText::emit() {
   emit_place();
   const std::set<int> needed = wanted();
   for (size_t s = 0; s < range_.begin; ++s)
-    if (is_reduce(plan_.stages[s]) && needed.count(plan_.stages[s].stage.local) > 0)
-      emit_combination(plan_.stages[s]);
+    if (is_reduce(plan_.stages[s]) && needed.count(plan_.stages[s].stage.local) > 0) emit_combination(plan_.stages[s]);
   for (size_t s = range_.begin; s < range_.end; ++s)
     is_reduce(plan_.stages[s]) ? emit_partial(plan_.stages[s]) : emit_row_store(plan_.stages[s]);
   KernelText text = f_.finish("loop", plan_.threads);
@@ -182,8 +181,8 @@ void GridText::emit_partial(const StagePlan& s) {
   if (!is_shared(s)) return emit_combination(s);
   declare(stage);
   const std::string local = place_.locals[stage.local];
-  emit_chunk(
-      s, [&](const EvaluationPoint& place) { ExprText(f_, place).accumulate(stage.reduce, stage.value, local); });
+  emit_chunk(s,
+             [&](const EvaluationPoint& place) { ExprText(f_, place).accumulate(stage.reduce, stage.value, local); });
   emit_exchange(stage, local);
   const std::string at = plan_.across ? concat("chunk * ", f_.dim(points_).as_wide(), " + point")
                                       : concat("point * ", plan_.chunks, "LL + chunk");

@@ -65,8 +65,8 @@ std::vector<LoopText::Vector> LoopText::emit_windows(const StagePlan& s, const E
     const std::string v = f_.fresh("u"), &name = sums.back().name;
     f_.line(type_of(window->dtype), " ", name, "[", s.vector, "];");
     f_.line("#pragma unroll");
-    f_.line("for (int ", v, " = 0; ", v, " < ", s.vector, "; ++", v, ") ", name, "[", v, "] = ",
-            constant_text(*reduce_identity(window->reduce, window->dtype)), ";");
+    f_.line("for (int ", v, " = 0; ", v, " < ", s.vector, "; ++", v, ") ", name, "[", v,
+            "] = ", constant_text(*reduce_identity(window->reduce, window->dtype)), ";");
     emit_window(s, *window, *reads, place, name);
   });
   return sums;

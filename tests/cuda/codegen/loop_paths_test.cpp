@@ -185,6 +185,36 @@ TEST(LoopPaths, FewPointsAcrossMemoryAreSharedByBlocks) {
   expect_path(kernel, "gart_across_reduce<16, ", {}, 2e-5);
 }
 
+/// A depthwise convolution of 3x3 around each pixel of x [n, h, w, c], by weights [3, 3, c], with a ReLU.
+Kernel depthwise(DType dtype, const Dim& n, int64_t side, int64_t channels) {
+  const Axis r{10, 3}, s{11, 3};
+  return map_kernel(
+      "depthwise", {{dtype, {n, side, side, channels}}, {dtype, {3, 3, channels}}, {dtype, {n, side, side, channels}}},
+      [&](const auto& i) {
+        const auto at = [&](const Expr& o, const Axis& tap) { return o + axis_ref(tap) - index(1); };
+        const auto clamped = [&](const Expr& p) {
+          return binary(BinaryOp::max, binary(BinaryOp::min, p, index(side - 1)), index(0));
+        };
+        const auto inside = [&](const Expr& p) {
+          return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, p, index(0)),
+                        binary(BinaryOp::less_equal, p, index(side - 1)));
+        };
+        const Expr y = at(i[1], r), x = at(i[2], s);
+        const Expr image = load(0, dtype, {i[0], clamped(y), clamped(x), i[3]}),
+                   weight = load(1, dtype, {axis_ref(r), axis_ref(s), i[3]});
+        const Expr term = cast(DType::f32, image) * cast(DType::f32, weight);
+        const Expr sum =
+            reduce(ReduceOp::sum, {r, s}, select(binary(BinaryOp::logical_and, inside(y), inside(x)), term, f32(0)));
+        return cast(dtype, binary(BinaryOp::max, sum, f32(0)));
+      });
+}
+
+TEST(LoopPaths, WindowsOfNeighbouringChannelsAreSummedSideBySide) {
+  expect_path(depthwise(DType::f32, 3, 60, 32), "gart_load<4>(p1", {}, 1e-5);
+  expect_path(depthwise(DType::f16, 3, 60, 32), "gart_load<8>(p1", {}, 2e-3);
+  expect_path(depthwise(DType::f32, kBatch, 9, 12), "gart_load<4>(p1", {{"b", 2}}, 1e-5);
+}
+
 TEST(LoopPaths, ShortAxesAreWalkedTogether) {
   // The mean of 40 x 6 of every 8 columns.
   const Axis n{0, kBatch}, h{1, 40}, w{2, 6};
