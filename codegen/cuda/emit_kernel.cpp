@@ -22,7 +22,10 @@ KernelText emit_kernel(const Kernel& kernel, const Target& target) {
   if (!machine_of(target).overlaps_launches) return text;  // device/gart_grid.cuh
   text.waits = true;
   if (text.ahead_bytes > 0) text.note += concat(", ", text.ahead_bytes, " bytes ahead");
-  for (KernelText& then : text.then) then.waits = true;
+  for (KernelText* next = &text; !next->then.empty();) {
+    next = &next->then.front();
+    next->waits = true;
+  }
   return text;
 }
 

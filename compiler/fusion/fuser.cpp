@@ -5,6 +5,7 @@
 #include "compiler/fusion/fuse.h"
 #include "compiler/fusion/fusion_costs.h"
 #include "compiler/kernel/typical_extent.h"
+#include "compiler/ops/launches.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/ops.h"
 
@@ -116,7 +117,12 @@ void Fuser::decide_control(NodeId id) {
 }
 
 bool Fuser::runs_program(const Node& n) const {
-  return n.op->program != nullptr && (traits_.prefers_programs || n.op->lower == nullptr);
+  return runs_launches(n) || (n.op->program != nullptr && (traits_.prefers_programs || n.op->lower == nullptr));
+}
+
+bool Fuser::runs_launches(const Node& n) const {
+  const OpLaunches* launches = traits_.has_streams ? launches_of(*n.op) : nullptr;
+  return launches != nullptr && (launches->is_worth == nullptr || launches->is_worth(g_, n));
 }
 
 void Fuser::decide_program(NodeId id) {
@@ -124,6 +130,7 @@ void Fuser::decide_program(NodeId id) {
   FusionGroup group;
   group.kind = FusionGroup::Kind::program;
   group.anchor = id;
+  group.by_launches = runs_launches(n);
   for (ValueId v : n.outputs) {
     if (!v.valid() || (!use(v).must && use(v).groups.empty())) continue;
     out_.materialized[static_cast<size_t>(v.index)] = true;

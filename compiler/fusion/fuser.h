@@ -77,6 +77,7 @@ class Fuser {
   void decide(NodeId id);
   void decide_control(NodeId id);
   bool runs_program(const Node& n) const;
+  bool runs_launches(const Node& n) const;
   void decide_program(NodeId id);
   void decide_value(const Node& n, ValueId v);
   void record_inputs(const Node& n, ValueId v, const Use& u);

@@ -22,7 +22,8 @@ bool anchors_matmul(const Graph& g, const Node& n) {
 }
 
 bool anchors_conv(const Node& n) {
-  return is_op(n, "BlockedConv", "gart") || is_op(n, "WinogradConv", "gart") || is_op(n, "PlainConv", "gart");
+  return is_op(n, "BlockedConv", "gart") || is_op(n, "WinogradConv", "gart") ||
+         (is_op(n, "PlainConv", "gart") && n.int_attribute("depthwise", 0) == 0);
 }
 bool anchors_attention(const Node& n) { return is_op(n, "Attention", "gart"); }
 bool is_control(const Node& n) { return n.op->kind == OpKind::control || n.op->kind == OpKind::opaque; }

@@ -77,6 +77,7 @@ class Checks {
 
   /// A variable that has one value only stands for it.
   void note_value(const Statement& s) {
+    if (s.kind == Statement::Kind::scan) values_[s.local] = values_[s.local + 1] = nullptr;
     if (s.kind != Statement::Kind::assign && s.kind != Statement::Kind::reduce) return;
     const bool first = values_.emplace(s.local, s.value).second;
     if (!first || s.kind == Statement::Kind::reduce) values_[s.local] = nullptr;

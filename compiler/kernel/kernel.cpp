@@ -105,6 +105,7 @@ void write(KeyText& t, const Statements& block) {
     t << static_cast<int64_t>(s.kind) << s.value << static_cast<int64_t>(s.local) << static_cast<int64_t>(s.operand)
       << s.index << static_cast<int64_t>(s.unless_same) << static_cast<int64_t>(s.reduce) << s.axis << s.begin << s.end;
     if (s.kind == Statement::Kind::call) write_call(t, s);
+    if (s.kind == Statement::Kind::order) t << static_cast<int64_t>(s.workspace);
     for (const Statements* inner : {&s.body, &s.otherwise}) {
       t << std::string("(");
       write(t, *inner);
@@ -262,13 +263,25 @@ class ProgramCheck {
       for (const Expr& e : {s.begin, s.end}) expr(e, bound, DType::i64);
       inner.insert(s.axis.id);
     }
+    if (is_launch(s)) inner.insert(s.axis.id);
     switch (s.kind) {
       case Statement::Kind::assign:
         return expr(s.value, bound, variable(s));
       case Statement::Kind::reduce:
         return expr(s.value, inner, variable(s));
       case Statement::Kind::store:
+      case Statement::Kind::merge:
         return store(s, inner);
+      case Statement::Kind::launch:
+      case Statement::Kind::shared_launch:
+        GCG_CHECK(program_.outer.empty(), "kernel '", kernel_.name, "': tasks beside launches");
+        return block(s.body, inner);
+      case Statement::Kind::scan:
+        expr(s.value, inner, variable(s));
+        return block(s.body, inner);
+      case Statement::Kind::order:
+        expr(s.value, inner, s.value->dtype);
+        return expr(s.index[0], bound, DType::i64);
       case Statement::Kind::require:
         return expr(s.value, bound, DType::boolean);
       case Statement::Kind::call:

@@ -3,6 +3,7 @@
 
 #include "compiler/kernel/drop_operands.h"
 #include "compiler/lowering/group_lowering.h"
+#include "compiler/ops/launches.h"
 #include "compiler/ops/program_builder.h"
 #include "compiler/support/error.h"
 
@@ -17,7 +18,7 @@ void GroupLowering::program() {
   wanted.resize(std::max(wanted.size(), static_cast<size_t>(std::max(n.op->max_outputs, 0))));
   const auto context = values_.context(n);
   ProgramBuilder builder(*context, wanted);
-  n.op->program(builder);
+  group_.by_launches ? launches_of(*n.op)->write(builder) : n.op->program(builder);
   ProgramBuilder::Program made = builder.take();
   take_operands();
   std::vector<Operand>& operands = out_.kernel.operands;

@@ -1,4 +1,5 @@
 // CumSum and CumProd: running sums and products along one axis.
+#include "compiler/ops/launches.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/program_builder.h"
@@ -128,6 +129,119 @@ void program_cumulative(ProgramBuilder& p) {
   });
   if (!exclusive) p.replaces(0);  // an exclusive sum is stored before its element is read
 }
+
+/// Running sums in launches. Along the last axis the threads of a block share a row or a tile of one; along another one
+/// neighbouring threads have neighbouring lines. Tiles are summed first, then the sums of the tiles, then each tile
+/// goes on from what the tiles before it have.
+template <ReduceOp kOp>
+class CumulativeLaunches {
+ public:
+  explicit CumulativeLaunches(ProgramBuilder& p)
+      : p_(p), s_(split_at_axis(p)), dtype_(arithmetic_dtype(p.input_dtype(0))) {}
+
+  void run() {
+    const bool rows = s_.inner.is(1);
+    const int64_t most = rows ? kRow : kLine;
+    const Dim tiles = ceil_div(s_.n, Dim(most));
+    if (s_.n.upper_bound().value_or(most + 1) <= most) {
+      rows ? scan_rows(Dim(1), nullptr) : scan_lines(Dim(1), nullptr);
+    } else {
+      const ProgramBuilder::Array sums = p_.array(dtype_, s_.outer * tiles * s_.inner);
+      rows ? sum_rows(tiles, sums) : sum_lines(tiles, sums);
+      scan_sums(tiles, sums);
+      rows ? scan_rows(tiles, &sums) : scan_lines(tiles, &sums);
+    }
+    p_.replaces(0);
+  }
+
+ private:
+  using Task = std::vector<Expr>;  // outer, tile, inner
+  static constexpr int64_t kRow = 8192, kLine = 128;
+
+  Expr neutral() const { return number(dtype_, kOp == ReduceOp::sum ? 0 : 1); }
+  static Expr add(const Expr& a, const Expr& b) {
+    return binary(kOp == ReduceOp::sum ? BinaryOp::add : BinaryOp::mul, a, b);
+  }
+  /// Where element i, counted in the direction of the sum, lies.
+  Expr at(const Task& task, const Expr& i) const {
+    const Expr along = is_reverse(p_.node()) ? extent(s_.n - Dim(1)) - i : i;
+    return (task[0] * extent(s_.n) + along) * extent(s_.inner) + task[2];
+  }
+  Expr x(const Task& task, const Expr& i) { return cast(dtype_, p_.input(0, {at(task, i)})); }
+  Range tile(const Task& task, int64_t size) {
+    const Expr begin = p_.let(task[1] * index(size));
+    return {begin, p_.let(binary(BinaryOp::min, begin + index(size), extent(s_.n))), s_.n};
+  }
+  Expr place(const Task& task, const Dim& tiles) const {
+    return (task[0] * extent(tiles) + task[1]) * extent(s_.inner) + task[2];
+  }
+  Expr before(const Task& task, const Dim& tiles, const ProgramBuilder::Array* sums) const {
+    return sums == nullptr ? neutral() : p_.at(*sums, place(task, tiles));
+  }
+  void store(const Task& task, const Expr& i, const Expr& before_it, const Expr& here) {
+    p_.store(0, {at(task, i)}, is_exclusive(p_.node()) ? before_it : add(before_it, here));
+  }
+
+  void sum_rows(const Dim& tiles, const ProgramBuilder::Array& sums) {
+    p_.shared_launch({s_.outer, tiles, Dim(1)}, [&](const Task& task) {
+      const Expr sum = p_.fold(kOp, tile(task, kRow), [&](const Expr& i) { return x(task, i); });
+      p_.put(sums, place(task, tiles), sum);
+    });
+  }
+  void scan_rows(const Dim& tiles, const ProgramBuilder::Array* sums) {
+    p_.shared_launch({s_.outer, tiles, Dim(1)}, [&](const Task& task) {
+      p_.scan(
+          kOp, tile(task, kRow), before(task, tiles, sums), [&](const Expr& i) { return x(task, i); },
+          [&](const Expr& i, const Expr& here, const Expr& before_it) { store(task, i, before_it, here); });
+    });
+  }
+  void sum_lines(const Dim& tiles, const ProgramBuilder::Array& sums) {
+    p_.launch({s_.outer, tiles, s_.inner}, [&](const Task& task) {
+      const Expr sum = p_.fold(kOp, tile(task, kLine), [&](const Expr& i) { return x(task, i); });
+      p_.put(sums, place(task, tiles), sum);
+    });
+  }
+  void scan_lines(const Dim& tiles, const ProgramBuilder::Array* sums) {
+    p_.launch({s_.outer, tiles, s_.inner}, [&](const Task& task) {
+      const Expr sum = p_.variable(before(task, tiles, sums));
+      p_.loop(tile(task, kLine), [&](const Expr& i) {
+        const Expr here = p_.let(x(task, i));
+        store(task, i, sum, here);
+        p_.set(sum, add(sum, here));
+      });
+    });
+  }
+  /// What the tiles before each one have together.
+  void scan_sums(const Dim& tiles, const ProgramBuilder::Array& sums) {
+    p_.shared_launch({s_.outer, s_.inner}, [&](const Task& line) {
+      const auto sum = [&](const Expr& i) { return place({line[0], i, line[1]}, tiles); };
+      p_.scan(
+          kOp, Range(tiles), neutral(), [&](const Expr& i) { return p_.at(sums, sum(i)); },
+          [&](const Expr& i, const Expr&, const Expr& before_it) { p_.put(sums, sum(i), before_it); });
+    });
+  }
+
+  ProgramBuilder& p_;
+  Split s_;
+  DType dtype_;
+};
+
+}  // namespace
+
+void launches_cum_sum(ProgramBuilder& p) { CumulativeLaunches<ReduceOp::sum>(p).run(); }
+void launches_cum_prod(ProgramBuilder& p) { CumulativeLaunches<ReduceOp::prod>(p).run(); }
+
+/// Short lines are summed where they are wanted.
+bool sums_long_lines(const Graph& graph, const Node& n) {
+  constexpr int64_t kShort = 32;
+  const Shape& x = *graph.value(n.inputs[0]).shape;
+  const auto axis = known_ints(graph.value(n.inputs[1]));
+  if (!axis) return true;
+  const Dim& extent = x[static_cast<size_t>(wrap_axis(axis->at(0), static_cast<int64_t>(x.size())))];
+  return extent.upper_bound().value_or(kShort + 1) > kShort;
+}
+
+namespace {
 
 template <ReduceOp kOp>
 std::vector<Tensor> reference_cumulative(ReferenceContext& ctx) {

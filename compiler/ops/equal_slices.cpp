@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "compiler/ops/expansion.h"
+#include "compiler/ops/launches.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/pointwise.h"
@@ -127,6 +128,85 @@ class EqualSlices {
 };
 
 void program_equal_slices(ProgramBuilder& p) { EqualSlices(p).run(); }
+
+/// Rows sorted by their columns from the last to the first, then numbered.
+class EqualSlicesLaunches {
+ public:
+  explicit EqualSlicesLaunches(ProgramBuilder& p)
+      : p_(p),
+        rows_(p.input_shape(0)[0]),
+        columns_(p.input_shape(0)[1]),
+        sorted_(p.array(DType::i32, rows_)),
+        spare_(p.array(DType::i32, rows_)),
+        new_(p.array(DType::i32, rows_)) {}
+
+  void run() {
+    p_.shared_launch({Dim(1)}, [&](const std::vector<Expr>&) { columns_.is(1) ? sort_elements() : sort_rows(); });
+    p_.launch({rows_}, [&](const std::vector<Expr>& task) { find_new(task[0]); });
+    p_.shared_launch({Dim(1)}, [&](const std::vector<Expr>&) { give(); });
+  }
+
+ private:
+  Expr key(const Expr& row, const Expr& column) {
+    const Expr x = p_.input(0, {row, column});
+    return ascending_key(x->dtype == DType::boolean ? cast(DType::u8, x) : cast(arithmetic_dtype(x->dtype), x));
+  }
+  Expr row(const ProgramBuilder::Array& array, const Expr& at) { return cast(DType::i64, p_.at(array, at)); }
+
+  void sort_elements() {
+    p_.order(sorted_, spare_, index(0), rows_, extent(rows_), [&](const Expr& i) { return key(i, index(0)); });
+  }
+
+  void sort_rows() {
+    const ProgramBuilder::Array order = p_.array(DType::i32, rows_);
+    p_.each(rows_, [&](const Expr& i) { p_.put(sorted_, i, cast(DType::i32, i)); });
+    p_.loop(columns_, [&](const Expr& c) {
+      p_.order(order, spare_, index(0), rows_, extent(rows_),
+               [&](const Expr& i) { return key(row(sorted_, i), extent(columns_ - Dim(1)) - c); });
+      p_.each(rows_, [&](const Expr& i) { p_.put(spare_, i, p_.at(sorted_, row(order, i))); });
+      p_.each(rows_, [&](const Expr& i) { p_.put(sorted_, i, p_.at(spare_, i)); });
+    });
+  }
+
+  /// Does the row at this place differ from the one before it?
+  void find_new(const Expr& at) {
+    const Expr is_new = p_.variable(binary(BinaryOp::equal, at, index(0))), column = p_.variable(index(0));
+    p_.branch(unary(UnaryOp::logical_not, is_new), [&] {
+      const Expr mine = p_.let(row(sorted_, at)), last = p_.let(row(sorted_, at - index(1)));
+      p_.loop_while(both(unary(UnaryOp::logical_not, is_new), less(column, extent(columns_))), [&] {
+        p_.set(is_new, binary(BinaryOp::not_equal, key(mine, column), key(last, column)));
+        p_.set(column, column + index(1));
+      });
+    });
+    p_.put(new_, at, cast(DType::i32, is_new));
+  }
+
+  void give() {
+    p_.scan(
+        ReduceOp::sum, rows_, index(-1), [&](const Expr& i) { return cast(DType::i64, p_.at(new_, i)); },
+        [&](const Expr& i, const Expr& here, const Expr& before) { p_.store(1, {row(sorted_, i)}, before + here); });
+    p_.scan(
+        ReduceOp::max, rows_, index(0),
+        [&](const Expr& i) {
+          return select(binary(BinaryOp::equal, p_.at(new_, i), constant_int(DType::i32, 1)), i, index(0));
+        },
+        [&](const Expr& i, const Expr& here, const Expr& before) {
+          p_.store(0, {row(sorted_, i)}, row(sorted_, binary(BinaryOp::max, before, here)));
+        });
+  }
+
+  static Expr both(const Expr& a, const Expr& b) { return binary(BinaryOp::logical_and, a, b); }
+
+  ProgramBuilder& p_;
+  Dim rows_, columns_;
+  ProgramBuilder::Array sorted_, spare_, new_;
+};
+
+}  // namespace
+
+void launches_equal_slices(ProgramBuilder& p) { EqualSlicesLaunches(p).run(); }
+
+namespace {
 
 template <class T>
 std::vector<Tensor> slices_compared(const Tensor& x) {

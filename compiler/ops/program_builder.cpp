@@ -1,5 +1,6 @@
 #include "compiler/ops/program_builder.h"
 
+#include "compiler/ops/index.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -180,6 +181,58 @@ Expr ProgramBuilder::fold(ReduceOp op, const Range& range, const std::function<E
   Expr result = local_ref(s.local, s.value->dtype);
   add(s.kind) = std::move(s);
   return result;
+}
+
+void ProgramBuilder::add_launch(Statement::Kind kind, const Shape& tasks, const TaskBody& body) {
+  GCG_CHECK(block_ == &top_ && out_.kernel.outer.empty(), node().name,
+            ": launches are a program's outermost statements");
+  Statement s;
+  s.kind = kind;
+  s.axis = ctx_.fresh_axis(product(tasks));
+  std::vector<Expr> task = delinearize(axis_ref(s.axis), tasks);
+  s.body = inside([&] {
+    for (Expr& coordinate : task)
+      if (coordinate->kind != ExprKind::axis) coordinate = let(coordinate);
+    body(task);
+  });
+  add(kind) = std::move(s);
+}
+
+void ProgramBuilder::merge(const Array& array, const Expr& i, ReduceOp op, const Expr& value) {
+  Statement& s = add(Statement::Kind::merge);
+  s.operand = array.operand;
+  s.index = {i};
+  s.reduce = op;
+  s.value = value;
+}
+
+Expr ProgramBuilder::scan(ReduceOp op, const Range& range, const Expr& initial,
+                          const std::function<Expr(const Expr&)>& value, const ScanBody& body) {
+  const Expr running = variable(initial);
+  Statement s;
+  s.kind = Statement::Kind::scan;
+  s.reduce = op;
+  s.local = running->local;
+  const Expr here = local_ref(static_cast<int>(out_.kernel.locals.size()), initial->dtype);
+  GCG_CHECK(here->local == running->local + 1, node().name, ": variables of a scan");
+  out_.kernel.locals.push_back(initial->dtype);
+  const Expr i = axis_ref(ranged(s, range));
+  s.value = value(i);
+  s.body = inside([&] { body(i, here, running); });
+  add(s.kind) = std::move(s);
+  return running;
+}
+
+void ProgramBuilder::order(const Array& array, const Array& spare, const Expr& at, const Range& range,
+                           const Expr& count, const std::function<Expr(const Expr&)>& key) {
+  Statement s;
+  s.kind = Statement::Kind::order;
+  s.local = variable(count)->local;
+  s.value = key(axis_ref(ranged(s, range)));
+  s.operand = array.operand;
+  s.workspace = spare.operand;
+  s.index = {at};
+  add(s.kind) = std::move(s);
 }
 
 ProgramBuilder::Program ProgramBuilder::take() {

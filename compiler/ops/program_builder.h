@@ -96,6 +96,29 @@ class ProgramBuilder {
   /// The run fails with "index out of range" where it does not hold.
   void require(const Expr& condition);
 
+  // ---- launches (compiler/ops/launches.h). A program has either launches on its outermost level, or none. Arrays and
+  // results are what they have in common.
+  using TaskBody = std::function<void(const std::vector<Expr>& task)>;
+
+  /// A thread for each task.
+  void launch(const Shape& tasks, const TaskBody& body) { add_launch(Statement::Kind::launch, tasks, body); }
+  /// The threads of a block share each task: they share the points of `each`, `fold`, `scan` and `order`, and do all
+  /// else together.
+  void shared_launch(const Shape& tasks, const TaskBody& body) {
+    add_launch(Statement::Kind::shared_launch, tasks, body);
+  }
+  /// In a launch of threads: array[i] = `op` of it and an integer, whatever others do with it meanwhile.
+  void merge(const Array& array, const Expr& i, ReduceOp op, const Expr& value);
+  /// In a shared launch: running sums and the like. `body` stores, for each point of the range, with the value there
+  /// and what `op` has made of `initial` and the values before it. The result: with all values.
+  using ScanBody = std::function<void(const Expr& i, const Expr& here, const Expr& before)>;
+  Expr scan(ReduceOp op, const Range& range, const Expr& initial, const std::function<Expr(const Expr&)>& value,
+            const ScanBody& body);
+  /// In a shared launch: array[at], array[at + 1], ... (i32) = the first `count` points of the range in the order of
+  /// their keys (u32, u64), as distances from its begin. `spare` is a second such array.
+  void order(const Array& array, const Array& spare, const Expr& at, const Range& range, const Expr& count,
+             const std::function<Expr(const Expr&)>& key);
+
   /// A function of the application's computes the outputs from so many inputs. What is omitted or not read is no memory
   /// to it.
   void call(const std::string& function, const std::string& attributes, size_t inputs, size_t outputs,
@@ -120,6 +143,7 @@ class ProgramBuilder {
  private:
   Statement& add(Statement::Kind kind);
   Statements inside(const Body& body);
+  void add_launch(Statement::Kind kind, const Shape& tasks, const TaskBody& body);
   Axis ranged(Statement& s, const Range& range);
   int input_in_memory(int i);
 

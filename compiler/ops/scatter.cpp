@@ -1,6 +1,9 @@
 // ScatterElements and ScatterND: copies of the data with updates at indexed positions. The program copies, then walks
-// through the updates. The lowering, for GPUs, asks for each output element which updates hit it. Where several updates
-// hit the same element without a reduction, the last one in row-major order wins.
+// through the updates. The lowering, for few updates on GPUs, asks for each output element which of them hit it; for
+// many there are launches (scatter_launches.cpp). Where several updates hit the same element without a reduction, the
+// last one in row-major order wins.
+#include "compiler/ops/scatter.h"
+
 #include <algorithm>
 
 #include "compiler/ops/index.h"
@@ -10,21 +13,8 @@
 #include "compiler/ops/program_builder.h"
 
 namespace gcg {
-namespace {
 
 std::string reduction_of(const Node& node) { return node.string_attribute("reduction", "none"); }
-
-void check_common(const InferContext& ctx) {
-  const std::string reduction = reduction_of(ctx.node());
-  for (const char* known : {"none", "add", "mul", "max", "min"})
-    if (reduction == known) return;
-  ctx.fail(concat("reduction is '", reduction, "', it must be 'none', 'add', 'mul', 'max' or 'min'"));
-}
-
-struct Combination {
-  ReduceOp reduce;
-  BinaryOp binary;
-};
 
 Combination combination(const std::string& reduction, DType dtype) {
   if (dtype == DType::boolean && (reduction == "add" || reduction == "max"))
@@ -34,6 +24,23 @@ Combination combination(const std::string& reduction, DType dtype) {
   if (reduction == "mul") return {ReduceOp::prod, BinaryOp::mul};
   if (reduction == "max") return {ReduceOp::max, BinaryOp::max};
   return {ReduceOp::min, BinaryOp::min};
+}
+
+Expr from_front(const Expr& i, const Dim& size) {
+  return select(binary(BinaryOp::less, i, index(0)), i + extent(size), i);
+}
+
+Dim count_of(const Shape& shape, size_t begin, size_t end) {
+  return product(Shape(shape.begin() + static_cast<int64_t>(begin), shape.begin() + static_cast<int64_t>(end)));
+}
+
+namespace {
+
+void check_common(const InferContext& ctx) {
+  const std::string reduction = reduction_of(ctx.node());
+  for (const char* known : {"none", "add", "mul", "max", "min"})
+    if (reduction == known) return;
+  ctx.fail(concat("reduction is '", reduction, "', it must be 'none', 'add', 'mul', 'max' or 'min'"));
 }
 
 /// The updates seen from one output element.
@@ -62,21 +69,12 @@ Expr scattered(LowerContext& ctx, const std::vector<Expr>& at, const Updates& u,
   return as_output(ctx, 0, binary(c.binary, cast(dtype, ctx.input(0, at)), all));
 }
 
-/// i, or i + extent for a negative one; an index that is still outside hits nothing.
-Expr from_front(const Expr& i, const Dim& size) {
-  return select(binary(BinaryOp::less, i, index(0)), i + extent(size), i);
-}
-
 /// What the output holds at `to` once the update has reached it.
 Expr after_update(ProgramBuilder& p, const Expr& to, const Expr& update) {
   const std::string reduction = reduction_of(p.node());
   if (reduction == "none") return update;
   const DType dtype = arithmetic_dtype(p.output_dtype(0));
   return binary(combination(reduction, dtype).binary, cast(dtype, p.output(0, {to})), cast(dtype, update));
-}
-
-Dim count_of(const Shape& shape, size_t begin, size_t end) {
-  return product(Shape(shape.begin() + static_cast<int64_t>(begin), shape.begin() + static_cast<int64_t>(end)));
 }
 
 Expr is_within(const Expr& i, const Dim& extent) { return in_range(i, Dim(0), extent); }

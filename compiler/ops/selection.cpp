@@ -1,6 +1,7 @@
 // What expand_selection writes NonZero and Compress with: gart.Positions finds the true elements by counting,
 // gart.Unravel makes indices of positions.
 #include "compiler/ops/index.h"
+#include "compiler/ops/launches.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/program_builder.h"
@@ -39,6 +40,19 @@ void program_positions(ProgramBuilder& p) {
     p.set(i, i + index(1));
   });
 }
+
+}  // namespace
+
+/// A thread for each element.
+void launches_positions(ProgramBuilder& p) {
+  p.launch({p.input_shape(0)[0]}, [&](const std::vector<Expr>& task) {
+    const Expr here = p.let(p.input(0, {task[0]})), before = p.variable(index(0));
+    p.branch(binary(BinaryOp::less, index(0), task[0]), [&] { p.set(before, p.input(0, {task[0] - index(1)})); });
+    p.branch(binary(BinaryOp::less, before, here), [&] { p.store(0, {before}, task[0]); });
+  });
+}
+
+namespace {
 
 std::vector<Tensor> reference_positions(ReferenceContext& ctx) {
   const Tensor& counts = *ctx.input(0);

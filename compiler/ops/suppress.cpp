@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "compiler/ops/launches.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/program_builder.h"
@@ -70,6 +71,43 @@ void program_suppress(ProgramBuilder& p) {
     p.store(0, {b, c, i}, stays);
   });
 }
+
+}  // namespace
+
+/// A block for each class: whenever a box stays, its threads strike out those after it that overlap it too much.
+void launches_suppress(ProgramBuilder& p) {
+  const Shape& shape = p.input_shape(kFlags);
+  const Dim& n = shape[2];
+  const ProgramBuilder::Array alive = p.array(DType::boolean, product(shape));
+  p.shared_launch({shape[0], shape[1]}, [&](const std::vector<Expr>& task) {
+    const Expr line = p.let((task[0] * extent(shape[1]) + task[1]) * extent(n));
+    const auto box_at = [&](const Expr& j) {
+      Box box;
+      for (int k = 0; k < kCorners; ++k) box[static_cast<size_t>(k)] = p.input(k, {task[0], task[1], j});
+      return box;
+    };
+    const Expr most = p.let(minimum(p.input(kMost, {}), extent(n))), limit = p.let(p.input(kLimit, {}));
+    const Expr count = p.variable(index(0)), i = p.variable(index(0));
+    p.each(n, [&](const Expr& j) { p.put(alive, line + j, p.input(kFlags, {task[0], task[1], j})); });
+    p.loop_while(both(binary(BinaryOp::less, i, extent(n)), binary(BinaryOp::less, count, most)), [&] {
+      p.branch(p.at(alive, line + i), [&] {
+        Box box = box_at(i);
+        for (Expr& corner : box) corner = p.let(corner);
+        p.each(Range(i + index(1), extent(n), n), [&](const Expr& j) {
+          const Expr stays = unary(UnaryOp::logical_not, overlap(box_at(j), box, limit));
+          p.put(alive, line + j, both(p.at(alive, line + j), stays));
+        });
+        p.set(count, count + index(1));
+      });
+      p.set(i, i + index(1));
+    });
+    p.each(n, [&](const Expr& j) {
+      p.store(0, {task[0], task[1], j}, both(p.at(alive, line + j), binary(BinaryOp::less, j, i)));
+    });
+  });
+}
+
+namespace {
 
 std::vector<Tensor> reference_suppress(ReferenceContext& ctx) {
   const Tensor& flags = *ctx.input(kFlags);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "compiler/ops/index.h"
+#include "compiler/ops/launches.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
@@ -169,6 +170,85 @@ void program_top_k(ProgramBuilder& p) {
     p.store(1, {at(k, rank)}, found);
   });
 }
+
+/// A block for each line; for a tile of a line first, where lines are few and long: the best of the line are among the
+/// best of its tiles, which stand in the order of their places where keys are equal.
+class TopKLaunches {
+ public:
+  explicit TopKLaunches(ProgramBuilder& p) : p_(p), shape_(p.input_shape(0)) {
+    const auto axis = static_cast<size_t>(axis_of(p.node(), static_cast<int64_t>(shape_.size())));
+    n_ = shape_[axis];
+    k_ = p.output_shape(0)[axis];
+    outer_ = product(Shape(shape_.begin(), shape_.begin() + static_cast<int64_t>(axis)));
+    inner_ = product(Shape(shape_.begin() + static_cast<int64_t>(axis) + 1, shape_.end()));
+  }
+
+  void run() {
+    const Dim lines = outer_ * inner_, tiles = has_tiles() ? ceil_div(n_, Dim(kTile)) : Dim(1);
+    const Dim candidates = has_tiles() ? tiles * k_ : k_;
+    const ProgramBuilder::Array places = p_.array(DType::i32, lines * candidates),
+                                spare = p_.array(DType::i32, lines * candidates);
+    if (!has_tiles()) return choose(places, spare, nullptr, n_);
+    p_.shared_launch({outer_, inner_, tiles}, [&](const std::vector<Expr>& task) {
+      p_.require(binary(BinaryOp::less_equal, extent(k_), extent(n_)));
+      const Expr begin = p_.let(task[2] * index(kTile)),
+                 end = p_.let(binary(BinaryOp::min, begin + index(kTile), extent(n_))),
+                 count = p_.let(binary(BinaryOp::min, extent(k_), end - begin)),
+                 at = p_.let(line(task) * extent(candidates) + task[2] * extent(k_));
+      p_.order(places, spare, at, Range(begin, end, n_), count, [&](const Expr& i) { return key(task, i); });
+      p_.each(Range(index(0), count, k_),
+              [&](const Expr& i) { p_.put(places, at + i, p_.at(places, at + i) + cast(DType::i32, begin)); });
+    });
+    // The last tile may have fewer than k.
+    const Dim last = n_ - (tiles - Dim(1)) * Dim(kTile);
+    const ProgramBuilder::Array chosen = p_.array(DType::i32, lines * k_), rest = p_.array(DType::i32, lines * k_);
+    choose(chosen, rest, &places, (tiles - Dim(1)) * k_ + min(k_, last), candidates);
+  }
+
+ private:
+  static constexpr int64_t kTile = 8192, kFewLines = 132, kSmallPart = 4;
+
+  bool has_tiles() const {
+    const auto lines = (outer_ * inner_).upper_bound(), k = k_.upper_bound();
+    return lines && k && *lines < kFewLines && *k * kSmallPart <= kTile && n_.lower_bound().value_or(0) > 2 * kTile;
+  }
+  Expr line(const std::vector<Expr>& task) const { return task[0] * extent(inner_) + task[1]; }
+  Expr at(const std::vector<Expr>& task, const Dim& count, const Expr& i) const {
+    return (task[0] * extent(count) + i) * extent(inner_) + task[1];
+  }
+  Expr key(const std::vector<Expr>& task, const Expr& i) {
+    const Expr k = ascending_key(cast(arithmetic_dtype(p_.input_dtype(0)), p_.input(0, {at(task, n_, i)})));
+    return takes_largest(p_.node()) ? unary(UnaryOp::bit_not, k) : k;
+  }
+
+  /// The best k of a line, or of `count` candidates for it, which are places.
+  void choose(const ProgramBuilder::Array& places, const ProgramBuilder::Array& spare,
+              const ProgramBuilder::Array* candidates, const Dim& count, const Dim& pitch = 0) {
+    p_.shared_launch({outer_, inner_}, [&](const std::vector<Expr>& task) {
+      p_.require(binary(BinaryOp::less_equal, extent(k_), extent(n_)));
+      const Expr first = p_.let(line(task) * extent(k_)), begin = p_.let(line(task) * extent(pitch));
+      const auto place = [&](const Expr& i) {
+        return candidates == nullptr ? i : cast(DType::i64, p_.at(*candidates, begin + i));
+      };
+      p_.order(places, spare, first, Range(count), extent(k_), [&](const Expr& i) { return key(task, place(i)); });
+      p_.each(k_, [&](const Expr& rank) {
+        const Expr found = place(cast(DType::i64, p_.at(places, first + rank)));
+        p_.store(0, {at(task, k_, rank)}, p_.input(0, {at(task, n_, found)}));
+        p_.store(1, {at(task, k_, rank)}, found);
+      });
+    });
+  }
+
+  ProgramBuilder& p_;
+  const Shape& shape_;
+  Dim n_, k_, outer_, inner_;
+};
+
+}  // namespace
+
+void launches_top_k(ProgramBuilder& p) { TopKLaunches(p).run(); }
+
+namespace {
 
 std::vector<Tensor> reference_top_k(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);

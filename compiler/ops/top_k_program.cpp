@@ -10,18 +10,7 @@
 #include "compiler/ops/op_support.h"
 
 namespace gcg {
-namespace {
 
-constexpr int64_t kBlock = 64;  // elements that are compared with the heap's worst at once
-constexpr int64_t kDigits = 256;
-constexpr int64_t kShortLine = 256;  // a heap sorts it faster than digits do
-constexpr int64_t kFewPasses = 8;    // over a short line; faster than its heap
-
-Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
-Expr either(const Expr& a, const Expr& b) { return binary(BinaryOp::logical_or, a, b); }
-Expr equal(const Expr& a, const Expr& b) { return binary(BinaryOp::equal, a, b); }
-
-/// Unsigned keys in the order of the elements; of floats both zeros are one, and NaN is the largest.
 Expr ascending_key(const Expr& x) {
   const DType t = x->dtype;
   const bool wide = size_of(t) == 8;
@@ -35,7 +24,6 @@ Expr ascending_key(const Expr& x) {
   return select(unary(UnaryOp::is_nan, x), constant_int(key, -1), ordered);
 }
 
-/// The element whose key this is, as a `t`.
 Expr element_of_key(const Expr& key, DType t) {
   if (is_unsigned_int(t) || t == DType::boolean) return cast(t, key);
   const Expr sign = binary(BinaryOp::shift_left, constant_int(key->dtype, 1),
@@ -44,6 +32,17 @@ Expr element_of_key(const Expr& key, DType t) {
   const Expr positive = binary(BinaryOp::not_equal, binary(BinaryOp::bit_and, key, sign), constant_int(key->dtype, 0));
   return unary(UnaryOp::of_bits, select(positive, binary(BinaryOp::bit_xor, key, sign), unary(UnaryOp::bit_not, key)));
 }
+
+namespace {
+
+constexpr int64_t kBlock = 64;  // elements that are compared with the heap's worst at once
+constexpr int64_t kDigits = 256;
+constexpr int64_t kShortLine = 256;  // a heap sorts it faster than digits do
+constexpr int64_t kFewPasses = 8;    // over a short line; faster than its heap
+
+Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
+Expr either(const Expr& a, const Expr& b) { return binary(BinaryOp::logical_or, a, b); }
+Expr equal(const Expr& a, const Expr& b) { return binary(BinaryOp::equal, a, b); }
 
 /// What is known of an element of the line.
 enum class Form : uint8_t {

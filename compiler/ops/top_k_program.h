@@ -20,4 +20,10 @@ void select_best(ProgramBuilder& p, const Dim& n, const Dim& k, const LineElemen
 void select_best_values(ProgramBuilder& p, const Dim& n, const Dim& k, const LineElement& element, bool largest,
                         const std::function<void(const Expr& rank, const Expr& value)>& store);
 
+/// An unsigned integer (u32, or u64 of 64-bit types) for a number, in the order of the numbers; of floats both zeros
+/// have one, and NaN has the largest.
+Expr ascending_key(const Expr& x);
+/// The number whose key this is, as a `t`, with 0 for both zeros, and NaN.
+Expr element_of_key(const Expr& key, DType t);
+
 }  // namespace gcg

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "compiler/ops/op_def.h"
+#include "compiler/ops/launches.h"
 
 namespace gcg {
 namespace {
@@ -39,6 +39,7 @@ class Marker {
     keep(g_.outputs);
     for (NodeId id : order_) {
       const Node& n = g_.node(id);
+      if (launches_of(*n.op) != nullptr) keep(n.outputs);  // which they store as they are
       if (n.op->kind != OpKind::view && n.bodies.empty()) continue;
       keep(n.inputs);
       keep(n.outputs);

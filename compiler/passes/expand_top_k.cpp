@@ -1,6 +1,7 @@
 #include "compiler/passes/expand_top_k.h"
 
 #include "compiler/ops/infer.h"
+#include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/rewrite.h"
 
@@ -22,13 +23,21 @@ void expand(Rewriter& r, NodeId id) {
   r.graph.erase_node(id);
 }
 
+/// Lines so short that each element counts those before it sooner than a block sorts the line.
+bool has_short_lines(const Graph& graph, const Node& n) {
+  constexpr int64_t kShort = 256;
+  const Shape& x = *graph.value(n.inputs[0]).shape;
+  const auto axis = static_cast<size_t>(wrap_axis(n.int_attribute("axis", -1), static_cast<int64_t>(x.size())));
+  return x[axis].upper_bound().value_or(kShort + 1) <= kShort;
+}
+
 }  // namespace
 
 bool expand_top_k(Graph& graph) {
   const bool changed = edit_all(graph, [](Rewriter& r) {
     bool any = false;
     for (NodeId id : r.graph.order()) {
-      if (r.graph.node(id).op != &op_TopK) continue;
+      if (r.graph.node(id).op != &op_TopK || !has_short_lines(r.graph, r.graph.node(id))) continue;
       expand(r, id);
       any = true;
     }

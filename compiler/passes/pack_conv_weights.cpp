@@ -15,6 +15,14 @@ bool is_depthwise(const Node& conv, const Shape& weights) {
   return conv.int_attribute("group", 1) > 1 && weights[1].is(1);
 }
 
+/// For depthwise ones, whose sums are loops: neighbouring channels have neighbouring weights.
+std::vector<int64_t> channels_last_of_all(size_t rank) {
+  std::vector<int64_t> perm;
+  for (size_t d = 1; d < rank; ++d) perm.push_back(static_cast<int64_t>(d));
+  perm.push_back(0);
+  return perm;
+}
+
 /// A matrix product multiplies by the zeros around the input, too, which an infinite weight would make NaN of.
 bool is_finite(const Value& weights) {
   if (!weights.is_constant()) return true;
@@ -22,11 +30,12 @@ bool is_finite(const Value& weights) {
   return std::all_of(all.begin(), all.end(), [](float w) { return std::isfinite(w); });
 }
 
-bool is_matrix_product(const Graph& graph, const Node& node) {
+bool is_packed(const Graph& graph, const Node& node) {
   if (node.op != &op("Conv")) return false;
   const Value& weights = graph.value(node.inputs[1]);
   return weights.dtype == DType::f32 && weights.shape && is_static(*weights.shape) && weights.shape->size() >= 3 &&
-         weights.shape->size() <= 5 && !is_depthwise(node, *weights.shape) && is_finite(weights);
+         weights.shape->size() <= 5 &&
+         (is_depthwise(node, *weights.shape) ? weights.is_constant() : is_finite(weights));
 }
 
 /// Channels last.
@@ -42,11 +51,13 @@ bool pack(Graph& graph, Graph& outermost) {
   bool changed = false;
   for (NodeId id : graph.order()) {
     for (const auto& body : graph.node(id).bodies) changed |= pack(*body, outermost);
-    if (!is_matrix_product(graph, graph.node(id))) continue;
+    if (!is_packed(graph, graph.node(id))) continue;
     const ValueId w = graph.node(id).inputs[1];
+    const size_t rank = graph.value(w).shape->size();
+    const bool depthwise = is_depthwise(graph.node(id), *graph.value(w).shape);
     if (packed.count(w) == 0) {
       const NodeId transpose = graph.add_node(op("Transpose"), graph.value(w).name, {w}, 1,
-                                              {{"perm", permutation(graph.value(w).shape->size())}});
+                                              {{"perm", depthwise ? channels_last_of_all(rank) : permutation(rank)}});
       infer_node(graph, transpose, outermost);
       packed[w] = graph.node(transpose).outputs[0];
     }
@@ -54,6 +65,7 @@ bool pack(Graph& graph, Graph& outermost) {
     node.op = &op("PlainConv", "gart");
     node.inputs[1] = packed[w];
     node.attributes.erase("kernel_shape");
+    if (depthwise) node.attributes["depthwise"] = int64_t{1};
     changed = true;
   }
   return changed;

@@ -9,8 +9,9 @@ namespace gcg {
 /// transposed from [CO, CI/group, kernel...] to [CO, kernel..., CI/group]: a matrix whose rows run through the channels
 /// of one tap after the other.
 ///
-/// An f32 Conv of 1 to 3 spatial dimensions whose channels and kernel extents are known is turned, but not a depthwise
-/// one: it multiplies no matrices; nor one with infinite weights.
+/// An f32 Conv of 1 to 3 spatial dimensions whose channels and kernel extents are known is turned, but not one with
+/// infinite weights. A depthwise one, whose weights are constant, multiplies no matrices: it is a loop over taps, whose
+/// weights become [1, kernel..., CO], so that threads take neighbouring channels of all that they read.
 ///
 /// Requires: pads, Mul and Add are folded into convolutions where they can be (canonicalise).
 /// Before: fold_constants, which transposes constant weights.

@@ -79,9 +79,14 @@ Work work_of(const LibraryCall& call, double elements) {
 }
 
 Work work_of(const ProgramKernel& k, double) {
-  double tasks = 1;
-  for (const Axis& a : k.outer) tasks *= typical(a.extent);
-  return {0, tasks};
+  constexpr double kThreads = 512;  // that share a task
+  double threads = 1;
+  for (const Axis& a : k.outer) threads *= typical(a.extent);
+  for (const Statement& s : k.body)
+    if (is_launch(s))
+      threads =
+          std::max(threads, typical(s.axis.extent) * (s.kind == Statement::Kind::shared_launch ? kThreads : 1));
+  return {0, threads};
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/support/error.h"
 #include "tests/ops/expr_eval.h"
+#include "tests/ops/large_rows.h"
 
 namespace gcg::test {
 namespace {
@@ -301,6 +302,19 @@ std::vector<Tensor> check_op(const OpCase& row) {
     ADD_FAILURE() << e.what();
   }
   return result;
+}
+
+void check_large(const OpCase& row) {
+  SCOPED_TRACE(row.op + ": " + row.what);
+  for (const bool symbolic : {false, true}) {
+    OneNode typed(row, symbolic);
+    typed.infer();
+    NodeReference reference(row, typed);
+    const std::vector<Tensor> want = typed.graph.node(typed.node).op->reference(reference);
+    bind_data_extents(row, typed);
+    check_types(typed, want, typed.symbols);
+    if (check_form_further != nullptr) check_form_further({row, typed.graph, want});
+  }
 }
 
 std::vector<Tensor> run_reference(const OpCase& row) {

@@ -85,6 +85,12 @@ class ProgramEmitter {
       case Statement::Kind::call:
         emit_call(f_, s, [&](const Expr& e) { return evaluate(e); });
         break;
+      case Statement::Kind::launch:
+      case Statement::Kind::shared_launch:
+      case Statement::Kind::scan:
+      case Statement::Kind::order:
+      case Statement::Kind::merge:
+        GCG_CHECK(false, "a statement for GPUs alone");
     }
   }
 

@@ -9,6 +9,8 @@ KernelText emit_loop_kernel(const Kernel& kernel, const Target&) {
       return emit_elements(kernel, plan);
     case ThreadMapping::groups:
       return emit_groups(kernel, plan);
+    case ThreadMapping::grid:
+      return emit_grid(kernel, plan);
     case ThreadMapping::tiles:
       return emit_tiles(kernel, plan);
   }

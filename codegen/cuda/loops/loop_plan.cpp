@@ -48,9 +48,10 @@ StagePlan plan_stage(const Stage& stage, const std::vector<Operand>& operands) {
 void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
   const Dim elements = extent_of(loop.stages[0].axes);
   StagePlan stage_plan = plan_stage(loop.stages[0], kernel.operands);
-  // The loads of a reduction are one element each: neighbouring threads take neighbouring ones.
-  if (stage_plan.lane.id >= 0 && !has_reduction(stage_plan.stage.value)) {
-    stage_plan.vector = vector_count(stage_plan.stage, kernel.operands, stage_plan.lane.id);
+  if (stage_plan.lane.id >= 0) {
+    // Windows: all that they read along the lane are vectors, or neighbouring threads take neighbouring elements.
+    const auto count = has_reduction(stage_plan.stage.value) ? window_count : vector_count;
+    stage_plan.vector = count(stage_plan.stage, kernel.operands, stage_plan.lane.id);
     while (stage_plan.vector > 1 && is_below(elements, stage_plan.vector * kManyThreads)) stage_plan.vector /= 2;
   }
   plan.outer = std::move(stage_plan.loops);
@@ -143,7 +144,7 @@ void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
     plan_group(loop.stages, plan);
   }
   for (const Stage& stage : loop.stages) plan.stages.push_back(plan_stage(stage, kernel.operands));
-  if (plan.group == 1) return;
+  if (plan_grid(kernel, loop, lane.has_value(), plan) || plan.group == 1) return;
   plan_vectors(kernel, plan);
   constexpr int64_t kElementsPerThread = 32;
   const bool shared = share_lane(plan);

@@ -2,6 +2,7 @@
 //
 //   elements  a single store: one thread per `vector` consecutive elements of the lane axis
 //   groups    stages with reductions: `group` threads of a block share the stages' axes of one outer point
+//   grid      stages whose points are few and rows long: blocks share the rows, a launch for each stage
 //   tiles     a single store whose loads are contiguous along another axis: 32 x 32 elements through shared memory
 #pragma once
 
@@ -29,7 +30,7 @@ struct StagePlan {
   int vector = 1;           // elements of the lane axis that a thread takes at once
 };
 
-enum class ThreadMapping : uint8_t { elements, groups, tiles };
+enum class ThreadMapping : uint8_t { elements, groups, grid, tiles };
 
 struct LoopPlan {
   ThreadMapping mapping = ThreadMapping::elements;
@@ -37,7 +38,8 @@ struct LoopPlan {
   std::vector<StagePlan> stages;
   int threads = 256;          // of a block
   int group = 1;              // threads per outer point: 1, 2, ..., 32 or the whole block
-  bool across = false;        // groups of more than one thread
+  bool across = false;        // groups of more than one thread: neighbouring threads have neighbouring points
+  int chunks = 1;             // grid: blocks that share a row
   std::vector<KeptRow> kept;  // groups; every stage then runs over one axis of the same constant extent
   Axis tile_row;              // tiles: the axis along which `transposed` are contiguous
   std::vector<Expr> transposed;
@@ -55,6 +57,10 @@ LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop);
 
 /// Where all strided loads of an elements plan run along one other axis of its store, makes tiles of the two.
 void plan_tiles(const Kernel& kernel, LoopPlan& plan);
+
+/// Makes a plan of groups, whose stages are there, one of ThreadMapping::grid where that leaves most of a large GPU
+/// idle; false where it does not. `neighbours`: neighbouring points lie next to each other. (loop_grid_plan.cpp)
+bool plan_grid(const Kernel& kernel, const LoopKernel& loop, bool neighbours, LoopPlan& plan);
 
 /// Values worth keeping between the stages of a plan. Requires stages that share one lane axis. (loop_keep.cpp)
 std::vector<KeptRow> plan_kept(const std::vector<StagePlan>& stages);

@@ -1,6 +1,8 @@
 #include "codegen/cuda/loops/loop_text.h"
 
+#include "codegen/cuda/text/operator_text.h"
 #include "codegen/cuda/text/vector_access.h"
+#include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cuda {
 namespace {
@@ -33,13 +35,62 @@ std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, co
   EvaluationPoint bare = place;  // of names that are indexed per element
   bare.known.clear();
   bare.kept.clear();
+  return emit_reads(vector_reads(s.stage.value, f_.kernel().operands, s.lane.id, s.vector, known), bare, s.vector);
+}
+
+std::vector<LoopText::Vector> LoopText::emit_reads(const std::vector<Expr>& reads, const EvaluationPoint& place,
+                                                   int count) {
   std::vector<Vector> vectors;
-  for (const Expr& e : vector_reads(s.stage.value, f_.kernel().operands, s.lane.id, s.vector, known)) {
+  for (const Expr& e : reads) {
     vectors.push_back({e, f_.fresh("v")});
-    f_.line("gart_vector<", stored_type(e->dtype), ", ", s.vector, "> ", vectors.back().name, ";");
-    emit_choice(e, vectors.back().name, bare, s.vector);
+    f_.line("gart_vector<", stored_type(e->dtype), ", ", count, "> ", vectors.back().name, ";");
+    emit_choice(e, vectors.back().name, place, count);
   }
   return vectors;
+}
+
+std::string LoopText::element_of(const Vector& vector, const std::string& v) {
+  const std::string at = concat(vector.name, ".at[", v, "]");
+  return vector.value->dtype == DType::boolean ? concat("(", at, " != 0)") : at;
+}
+
+std::vector<LoopText::Vector> LoopText::emit_windows(const StagePlan& s, const EvaluationPoint& place) {
+  std::vector<Vector> sums;
+  each_window(s.stage.value, [&](const Expr& window) {
+    for (const Vector& v : sums)
+      if (v.value == window) return;
+    const auto reads = window_reads(*window, f_.kernel().operands, s.lane.id, s.vector);
+    if (!reads) return;
+    sums.push_back({window, f_.fresh("t")});
+    const std::string v = f_.fresh("u"), &name = sums.back().name;
+    f_.line(type_of(window->dtype), " ", name, "[", s.vector, "];");
+    f_.line("#pragma unroll");
+    f_.line("for (int ", v, " = 0; ", v, " < ", s.vector, "; ++", v, ") ", name, "[", v,
+            "] = ", constant_text(*reduce_identity(window->reduce, window->dtype)), ";");
+    emit_window(s, *window, *reads, place, name);
+  });
+  return sums;
+}
+
+/// One result per element of the vector that begins at `place`.
+void LoopText::emit_window(const StagePlan& s, const ExprNode& window, const std::vector<Expr>& reads,
+                           EvaluationPoint place, const std::string& sums) {
+  constexpr int64_t kUnrolled = 32;
+  const Dim taps = extent_of(window.reduce_axes);
+  for (const Axis& a : window.reduce_axes) {
+    if (is_below(taps, kUnrolled + 1)) f_.line("#pragma unroll");
+    open_loops({a}, place);
+  }
+  const std::string base = place.axes.at(s.lane.id), v = f_.fresh("u"), element = f_.fresh("i");
+  const std::vector<Vector> vectors = emit_reads(reads, place, s.vector);
+  f_.line("#pragma unroll");
+  f_.open("for (int ", v, " = 0; ", v, " < ", s.vector, "; ++", v, ")");
+  f_.line("const ", lane_type(s), " ", element, " = ", base, " + ", v, ";");
+  EvaluationPoint inside = place_at(place, s, element);
+  for (const Vector& vector : vectors) inside.known[vector.value.get()] = element_of(vector, v);
+  ExprText(f_, inside).accumulate(window.reduce, window.args[0], concat(sums, "[", v, "]"));
+  f_.close();
+  for (size_t k = 0; k < window.reduce_axes.size(); ++k) f_.close();
 }
 
 /// vector = what `e`, a load, a constant or a select of such, is at `place` and the elements after it.
@@ -66,7 +117,7 @@ void LoopText::emit_lanes(const StagePlan& s, EvaluationPoint place, const std::
     return body(place);
   }
   const Stage& stage = s.stage;
-  const std::vector<Vector> vectors = emit_vector_reads(s, place);
+  const std::vector<Vector> vectors = emit_vector_reads(s, place), windows = emit_windows(s, place);
   const bool stores = stage.kind == Stage::Kind::store;
   if (stores) {
     vector_result_ = f_.fresh("v");
@@ -79,12 +130,12 @@ void LoopText::emit_lanes(const StagePlan& s, EvaluationPoint place, const std::
   EvaluationPoint inside = place_at(place, s, element);
   index_kept(inside, slot.empty() ? "" : concat(slot, " + ", v));
   for (const Vector& vector : vectors) {
-    const std::string at = concat(vector.name, ".at[", v, "]");
     std::string& name = inside.known[vector.value.get()];
-    name = vector.value->dtype == DType::boolean ? concat("(", at, " != 0)") : at;
+    name = element_of(vector, v);
     if (const auto it = inside.kept.find(vector.value.get()); it != inside.kept.end())
       f_.line(it->second, " = ", name, ";");
   }
+  for (const Vector& window : windows) inside.known[window.value.get()] = concat(window.name, "[", v, "]");
   vector_index_ = v;
   body(inside);
   vector_index_.clear();

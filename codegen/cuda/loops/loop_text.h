@@ -40,6 +40,12 @@ class LoopText {
     std::string name;
   };
   std::vector<Vector> emit_vector_reads(const StagePlan& s, const EvaluationPoint& place);
+  std::vector<Vector> emit_reads(const std::vector<Expr>& reads, const EvaluationPoint& place, int count);
+  /// The reductions in a stage's value whose results for a whole vector are summed side by side.
+  std::vector<Vector> emit_windows(const StagePlan& s, const EvaluationPoint& place);
+  void emit_window(const StagePlan& s, const ExprNode& window, const std::vector<Expr>& reads, EvaluationPoint place,
+                   const std::string& sums);
+  static std::string element_of(const Vector& vector, const std::string& v);
   void emit_choice(const Expr& e, const std::string& vector, const EvaluationPoint& place, int count);
   EvaluationPoint place_at(const EvaluationPoint& place, const StagePlan& s, const std::string& i);
 
@@ -48,6 +54,7 @@ class LoopText {
 
 KernelText emit_elements(const Kernel& kernel, const LoopPlan& plan);
 KernelText emit_groups(const Kernel& kernel, const LoopPlan& plan);
+KernelText emit_grid(const Kernel& kernel, const LoopPlan& plan);
 KernelText emit_tiles(const Kernel& kernel, const LoopPlan& plan);
 
 }  // namespace gcg::cuda

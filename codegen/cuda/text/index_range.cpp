@@ -87,7 +87,7 @@ IndexRanges::IndexRanges(const Kernel& kernel) {
   } else if (const auto* program = std::get_if<ProgramKernel>(&kernel.body)) {
     add(program->outer);
     each_statement(program->body, [&](const Statement& s) {
-      if (s.begin) add(s.axis);
+      if (s.begin || is_launch(s)) add(s.axis);
       each_expr(s, [&](const Expr& e) { add_reductions(e); });
     });
   }

@@ -30,7 +30,7 @@ struct KernelText {
   std::vector<TensorMap> maps;
   int least_registers = 0;       // per thread at entry, that warpgroups may share out anew; 0: they do not
   std::string note;              // for inspect --kernels
-  std::vector<KernelText> then;  // none, or the one launch that must follow this one, with the same workspace
+  std::vector<KernelText> then;  // none, or the launch that must follow this one, with the same workspace
 };
 
 /// Each kind of kernel has its emitter. They throw CompileError, or InternalError for a form that no pass should make.

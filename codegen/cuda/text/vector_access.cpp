@@ -102,4 +102,44 @@ int vector_count(const Stage& stage, const std::vector<Operand>& operands, int l
   return 1;
 }
 
+void each_window(const Expr& value, const std::function<void(const Expr&)>& see) {
+  if (value->kind == ExprKind::reduce) return see(value);
+  for (const Expr& a : value->args) each_window(a, see);
+}
+
+std::optional<std::vector<Expr>> window_reads(const ExprNode& reduction, const std::vector<Operand>& operands, int lane,
+                                              int64_t count) {
+  const Expr& body = reduction.args[0];
+  std::vector<Expr> reads = vector_reads(body, operands, lane, count);
+  std::unordered_set<const ExprNode*> covered;
+  for (const Expr& e : reads) visit(e, [&](const ExprNode& n) { covered.insert(&n); });
+  bool fits = !reads.empty();
+  visit(body, [&](const ExprNode& n) {
+    if (n.kind == ExprKind::reduce) fits = false;
+    if (n.kind != ExprKind::load || covered.contains(&n)) return;
+    for (const Expr& i : n.args) fits = fits && !depends_on(i, lane);
+  });
+  return fits ? std::optional(std::move(reads)) : std::nullopt;
+}
+
+int window_count(const Stage& stage, const std::vector<Operand>& operands, int lane) {
+  constexpr int64_t kBytes = 16;
+  const Operand& result = operands[static_cast<size_t>(stage.operand)];
+  for (int count : {8, 4, 2}) {
+    int64_t widest = size_of(result.dtype);
+    bool fits = is_aligned(result, stage.index, lane, count);
+    const auto see = [&](const std::vector<Expr>& reads) {
+      for (const Expr& e : reads) widest = std::max(widest, size_of(e->dtype));
+    };
+    see(vector_reads(stage.value, operands, lane, count));
+    each_window(stage.value, [&](const Expr& window) {
+      const auto reads = window_reads(*window, operands, lane, count);
+      fits = fits && reads;
+      if (reads) see(*reads);
+    });
+    if (fits && widest * count <= kBytes) return count;
+  }
+  return 1;
+}
+
 }  // namespace gcg::cuda

@@ -75,10 +75,18 @@ class Assembly::CollectingBackend final : public Backend {
       const cuda::KernelText text = cuda::emit_kernel(*kernel, target);
       collect(*kernel, text, target);
       blob.kernels.push_back(placeholder(text));
-      if (text.then.empty()) continue;
-      collect(*kernel, text.then.front(), target);
-      blob.kernels.back().then = static_cast<int>(kernels.size() + followers.size());
-      followers.push_back(placeholder(text.then.front()));
+      CompiledKernel* last = &blob.kernels.back();
+      std::vector<CompiledKernel> chain;
+      for (const cuda::KernelText* next = &text; !next->then.empty();) {
+        next = &next->then.front();
+        collect(*kernel, *next, target);
+        chain.push_back(placeholder(*next));
+      }
+      for (CompiledKernel& follower : chain) {
+        last->then = static_cast<int>(kernels.size() + followers.size());
+        followers.push_back(std::move(follower));
+        last = &followers.back();
+      }
     }
     blob.kernels.insert(blob.kernels.end(), followers.begin(), followers.end());
     for (CompiledKernel& kernel : blob.kernels) {

@@ -97,9 +97,11 @@ RunnableKernel::RunnableKernel(const Kernel& kernel, const std::string& name)
   blob_.kernels.emplace_back();
   blob_.kernels[0].tasks = first.tasks;
   blob_.kernels[0].params = first.params;
-  std::vector<cuda::KernelText> then = std::move(first.then);
-  code_->launches.push_back(std::move(first));
-  for (cuda::KernelText& text : then) code_->launches.push_back(std::move(text));
+  for (std::vector<cuda::KernelText> next = {std::move(first)}; !next.empty();) {
+    std::vector<cuda::KernelText> then = std::move(next.front().then);
+    code_->launches.push_back(std::move(next.front()));
+    next = std::move(then);
+  }
   for (const cuda::KernelText& text : code_->launches) code_->modules.push_back(&module_of(text.source, target));
 }
 

@@ -124,9 +124,95 @@ TEST(LoopPaths, RowsStayInRegistersOfAWarpOrABlock) {
 }
 
 TEST(LoopPaths, LongRowsAreReadAgain) {
-  const Kernel kernel = centre(2, 40000);
+  const Kernel kernel = centre(kBatch, 40000);
   EXPECT_EQ(cuda::emit_kernel(kernel, *find_target("sm_80")).note.find("registers"), std::string::npos);
-  expect_path(kernel, "1024 threads each", {}, 1e-4);
+  expect_path(kernel, "1024 threads each", {{"b", 2}}, 1e-4);
+}
+
+/// What a reduction of `value` over all of x's last `axes` dimensions gives for each point of the first ones.
+Kernel reduction(ReduceOp op, DType dtype, const Shape& shape, size_t axes,
+                 const std::function<Expr(const Expr&, const std::vector<Axis>&)>& value) {
+  Kernel kernel;
+  kernel.name = "reduce";
+  LoopKernel loop;
+  std::vector<Axis> all, row;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    all.push_back({static_cast<int>(d), shape[d]});
+    (d + axes < shape.size() ? loop.outer : row).push_back(all.back());
+  }
+  Expr x = load(0, dtype, refs(all));
+  if (dtype == DType::f16) x = cast(DType::f32, x);
+  const Expr e = value(x, all);
+  const Shape points(shape.begin(), shape.end() - static_cast<std::ptrdiff_t>(axes));
+  kernel.operands = {{dtype, shape}, {e->dtype, points, true}};
+  loop.stages = {reduce_stage(0, op, row, e), store_stage(1, {}, refs(loop.outer), local_ref(0, e->dtype))};
+  kernel.body = loop;
+  return kernel;
+}
+
+TEST(LoopPaths, FewPointsWithLongRowsAreSharedByBlocks) {
+  const auto same = [](const Expr& x, const std::vector<Axis>&) { return x; };
+  expect_path(reduction(ReduceOp::sum, DType::f32, {300, 1000}, 2, same), "points 1, 73 blocks each", {}, 1e-4);
+  expect_path(reduction(ReduceOp::max, DType::f16, {50257}, 1, same), "gart_load<8>(", {});
+  expect_path(reduction(ReduceOp::sum, DType::f64, {3, 20001}, 1, same), "points 3, 4 blocks each", {}, 1e-9);
+  expect_path(reduction(ReduceOp::sum, DType::f32, {Dim::symbol("n"), Dim::symbol("m")}, 2, same),
+              "points 1, 264 blocks each", {{"n", 7}, {"m", 501}}, 1e-4);
+  expect_path(reduction(ReduceOp::sum, DType::f32, {Dim::symbol("n")}, 1, same), "points 1, 264 blocks each",
+              {{"n", 0}});
+  expect_path(reduction(ReduceOp::logical_or, DType::f32, {2, 9000}, 1,
+                        [](const Expr& x, const auto&) { return binary(BinaryOp::greater, x, f32(2.5)); }),
+              "points 2, 2 blocks each", {});
+  expect_path(reduction(ReduceOp::min, DType::f32, {3, 8192}, 1,
+                        [](const Expr& x, const auto& axes) {
+                          return select(binary(BinaryOp::greater, x, f32(0.9)), axis_ref(axes[1]), index(1 << 20));
+                        }),
+              "points 3, 2 blocks each", {});
+}
+
+TEST(LoopPaths, RowsOfOnePointWaitForEachLaunch) {
+  expect_path(centre(2, 40000), "points 2, 9 blocks each", {}, 1e-4);
+  expect_path(centre(1, 50257), "points 1, 12 blocks each", {}, 1e-4);
+  const cuda::KernelText text = cuda::emit_kernel(centre(2, 40000), *find_target("sm_90a"));
+  ASSERT_EQ(text.then.size(), 1u);
+  EXPECT_TRUE(text.waits && text.then[0].waits);
+}
+
+TEST(LoopPaths, FewPointsAcrossMemoryAreSharedByBlocks) {
+  Kernel kernel = strided_softmax(3000, 8);
+  for (Operand& o : kernel.operands) o.shape[0] = Dim(2);
+  std::get<LoopKernel>(kernel.body).outer[0].extent = Dim(2);
+  expect_path(kernel, "points 16, 11 blocks each", {}, 2e-5);
+  expect_path(kernel, "gart_across_reduce<16, ", {}, 2e-5);
+}
+
+/// A depthwise convolution of 3x3 around each pixel of x [n, h, w, c], by weights [3, 3, c], with a ReLU.
+Kernel depthwise(DType dtype, const Dim& n, int64_t side, int64_t channels) {
+  const Axis r{10, 3}, s{11, 3};
+  return map_kernel(
+      "depthwise", {{dtype, {n, side, side, channels}}, {dtype, {3, 3, channels}}, {dtype, {n, side, side, channels}}},
+      [&](const auto& i) {
+        const auto at = [&](const Expr& o, const Axis& tap) { return o + axis_ref(tap) - index(1); };
+        const auto clamped = [&](const Expr& p) {
+          return binary(BinaryOp::max, binary(BinaryOp::min, p, index(side - 1)), index(0));
+        };
+        const auto inside = [&](const Expr& p) {
+          return binary(BinaryOp::logical_and, binary(BinaryOp::greater_equal, p, index(0)),
+                        binary(BinaryOp::less_equal, p, index(side - 1)));
+        };
+        const Expr y = at(i[1], r), x = at(i[2], s);
+        const Expr image = load(0, dtype, {i[0], clamped(y), clamped(x), i[3]}),
+                   weight = load(1, dtype, {axis_ref(r), axis_ref(s), i[3]});
+        const Expr term = cast(DType::f32, image) * cast(DType::f32, weight);
+        const Expr sum =
+            reduce(ReduceOp::sum, {r, s}, select(binary(BinaryOp::logical_and, inside(y), inside(x)), term, f32(0)));
+        return cast(dtype, binary(BinaryOp::max, sum, f32(0)));
+      });
+}
+
+TEST(LoopPaths, WindowsOfNeighbouringChannelsAreSummedSideBySide) {
+  expect_path(depthwise(DType::f32, 3, 60, 32), "gart_load<4>(p1", {}, 1e-5);
+  expect_path(depthwise(DType::f16, 3, 60, 32), "gart_load<8>(p1", {}, 2e-3);
+  expect_path(depthwise(DType::f32, kBatch, 9, 12), "gart_load<4>(p1", {{"b", 2}}, 1e-5);
 }
 
 TEST(LoopPaths, ShortAxesAreWalkedTogether) {

@@ -1,0 +1,42 @@
+// Scans: what the threads of a block before each one have together.
+#pragma once
+
+#include "gart_group.cuh"
+
+// The value of the lane `delta` below this one. Types narrower than int travel as int.
+inline float gart_shuffle_up(float v, int delta) { return __shfl_up_sync(0xffffffffu, v, delta); }
+inline double gart_shuffle_up(double v, int delta) { return __shfl_up_sync(0xffffffffu, v, delta); }
+inline long long gart_shuffle_up(long long v, int delta) { return __shfl_up_sync(0xffffffffu, v, delta); }
+inline unsigned long long gart_shuffle_up(unsigned long long v, int delta) {
+  return __shfl_up_sync(0xffffffffu, v, delta);
+}
+template <class T>
+T gart_shuffle_up(T v, int delta) {
+  return (T)__shfl_up_sync(0xffffffffu, (int)v, delta);
+}
+
+/// The combination of `v` of all threads before this one, `none` for the first; `total` is that of all. The order of
+/// combining depends on `Threads` alone. `slots`: shared, one per warp; may be used again at once.
+template <int Threads, class Op, class T>
+T gart_block_scan(T v, T none, T* slots, T& total) {
+  const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;
+  T up_to = v;
+#pragma unroll
+  for (int delta = 1; delta < 32; delta *= 2) {
+    const T other = gart_shuffle_up(up_to, delta);
+    if (lane >= delta) up_to = Op::of(other, up_to);
+  }
+  T before = gart_shuffle_up(up_to, 1);
+  if (lane == 0) before = none;
+  __syncthreads();
+  if (lane == 31) slots[warp] = up_to;
+  __syncthreads();
+  T start = none;
+  total = none;
+#pragma unroll
+  for (int w = 0; w < Threads / 32; ++w) {
+    if (w == warp) start = total;
+    total = Op::of(total, slots[w]);
+  }
+  return Op::of(start, before);
+}

@@ -1,0 +1,57 @@
+// The text of one launch of a program (compiler/kernel/program.h) while it is written.
+#pragma once
+
+#include "codegen/cuda/text/expr_text.h"
+#include "compiler/kernel/program.h"
+
+namespace gcg::cuda {
+
+/// A launch: these tasks do `body`, a thread each or shared by the threads of a block.
+struct ProgramLaunch {
+  std::vector<Axis> tasks;
+  const Statements& body;
+  bool shared = false;
+  bool arrays_per_task = false;  // else they are there once for all launches
+};
+
+class ProgramText {
+ public:
+  ProgramText(const Kernel& kernel, const ProgramKernel& program, const ProgramLaunch& launch);
+  KernelText emit();
+
+ private:
+  KernelText emit_threads(const Dim& bytes);
+  void declare_arrays(const std::string& base);
+  void declare_variables();
+
+  void emit(const Statements& block);
+  void emit(const Statement& s);
+  void emit_store(const Statement& s);
+  void emit_reduce(const Statement& s);
+  void emit_merge(const Statement& s);
+  void open_loop(const Statement& s);
+  std::string value(const Expr& e) { return ExprText(f_, place_).value(e); }
+  std::string variable(int local) const { return place_.locals.at(local); }
+  std::string loop_type(const Statement& s) { return index_type(f_.ranges().of_axis(s.axis.id)); }
+
+  // ---- program_shared.cpp: the threads of a block share a task. What all of them do, they do with the same values.
+
+  KernelText emit_shared();
+  void share(const Statement& s);
+  void share_store(const Statement& s);
+  void share_reduce(const Statement& s);
+  void share_scan(const Statement& s);
+  void share_order(const Statement& s);
+  /// The block's threads meet: all have read what the next statement may write.
+  void meet() { f_.line("__syncthreads();"); }
+
+  FunctionText f_;
+  const Kernel& kernel_;
+  const ProgramKernel& program_;
+  const ProgramLaunch& launch_;
+  EvaluationPoint place_;
+  bool together_ = false;  // is the statement one of the whole block, not of one of its threads?
+  int threads_ = 0;        // of a block that shares tasks
+};
+
+}  // namespace gcg::cuda
