@@ -13,6 +13,7 @@ namespace gcg::cuda {
 struct WideAttentionTile {
   int groups = 2, keys = 128;  // warpgroups of 64 queries; keys of a step
   bool takes_turns = true;     // warpgroups, with the tensor cores
+  int splits = 1;              // of the keys, each a block of a cluster
   double clocks = 0;           // expected
   int queries() const { return 64 * groups; }
   int threads() const { return 128 * (groups + 1); }
