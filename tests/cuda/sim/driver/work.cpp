@@ -59,6 +59,9 @@ int KernelWork::make(const KernelParams& params, const Context* context, KernelW
                              " bytes of dynamic shared memory, allowed are " +
                              std::to_string(out.function->max_dynamic_shared));
   }
+  if (params.grid[0] % kernel.cluster)
+    return refuse(error, name + ": " + std::to_string(params.grid[0]) + " blocks, its clusters have " +
+                             std::to_string(kernel.cluster));
   if (kernel.parameters && !params.parameters) return refuse(error, name + ": no parameters");
   out.grid = {params.grid[0], params.grid[1], params.grid[2]};
   out.block = {params.block[0], params.block[1], params.block[2]};

@@ -3,12 +3,9 @@
 #include <link.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <numeric>
 #include <utility>
-
-#include "tests/cuda/sim/engine/warp.h"
 
 namespace gart_sim {
 namespace {
@@ -46,32 +43,34 @@ BlockRunner& BlockRunner::get() {
 
 LaunchResult run_launch(const Launch& launch) { return BlockRunner::get().run(launch); }
 
+void BlockRunner::prepare_memory(Block& block) {
+  const size_t shared = (launch_.shared_bytes + 15u) & ~size_t{15};
+  if (block.memory.size() < shared + 2 * kSharedGuard + 1024) block.memory.resize(shared + 2 * kSharedGuard + 1024);
+  const auto base = reinterpret_cast<uint64_t>(block.memory.data()) + kSharedGuard;
+  block.dynamic = block.memory.data() + kSharedGuard + ((1024 - base % 1024) % 1024);
+}
+
 void BlockRunner::prepare(const Launch& launch) {
   launch_ = launch;
   result_ = {};
   state_ = launch.module->state;
   is_stopped_ = has_race_ = false;
   random_.seed(launch.seed);
-  const size_t count = size_t{launch.block.x} * launch.block.y * launch.block.z;
-  threads_.resize(count);
-  order_.resize(count);
-  const size_t shared = (launch.shared_bytes + 15u) & ~size_t{15};
-  if (shared_.size() < shared + 2 * kSharedGuard + 1024) shared_.resize(shared + 2 * kSharedGuard + 1024);
-  const auto base = reinterpret_cast<uint64_t>(shared_.data()) + kSharedGuard;
-  dynamic_ = shared_.data() + kSharedGuard + ((1024 - base % 1024) % 1024);
+  cluster_size_ = std::max(launch.kernel->cluster, 1u);
+  block_threads_ = launch.block.x * launch.block.y * launch.block.z;
+  block_warps_ = (block_threads_ + 31) / 32;
+  blocks_.resize(cluster_size_);
+  threads_.resize(size_t{block_threads_} * cluster_size_);
+  order_.resize(threads_.size());
+  for (Block& block : blocks_) prepare_memory(block);
   *state_ = {};
   state_->block_size = launch.block;
   state_->grid = launch.grid;
-  state_->shared = dynamic_;
   state_->device_begin = DeviceMemory::get().base();
   state_->device_bytes = DeviceMemory::get().reserved();
-  state_->shared_begin = reinterpret_cast<uint64_t>(dynamic_) - kSharedGuard;
-  state_->shared_bytes = launch.shared_bytes + 2 * kSharedGuard - 1024;
   const Range fixed = static_shared_of(*launch.module);
   state_->static_shared_begin = fixed.begin;
   state_->static_shared_bytes = fixed.end - fixed.begin;
-  unfenced_writer_.assign(shared / 16, 0);
-  shadow_.resize(launch.shared_bytes + (fixed.end - fixed.begin));
 }
 
 LaunchResult BlockRunner::run(const Launch& launch) {
@@ -86,18 +85,18 @@ LaunchResult BlockRunner::run(const Launch& launch) {
     exempt.end = exempt.begin + 4;
   }
   memory.begin_launch(exempt);
-  std::vector<unsigned> blocks(size_t{launch.grid.x} * launch.grid.y * launch.grid.z);
-  std::iota(blocks.begin(), blocks.end(), 0u);
-  if (launch.seed == 1) std::reverse(blocks.begin(), blocks.end());
-  if (launch.seed > 1) std::shuffle(blocks.begin(), blocks.end(), random_);
+  std::vector<unsigned> clusters(size_t{launch.grid.x} * launch.grid.y * launch.grid.z / cluster_size_);
+  std::iota(clusters.begin(), clusters.end(), 0u);
+  if (launch.seed == 1) std::reverse(clusters.begin(), clusters.end());
+  if (launch.seed > 1) std::shuffle(clusters.begin(), clusters.end(), random_);
   memory.open();
-  for (const unsigned block : blocks) {
-    if (!run_block(block)) break;
+  for (const unsigned cluster : clusters) {
+    if (!run_cluster(cluster)) break;
     if (const uint64_t race = memory.end_block(); race && !has_race_) {
       has_race_ = true;
       if (!result_.error) result_.error = 719;
       report(Finding::block_race,
-             std::string(launch.kernel->name) + ": block " + std::to_string(block) +
+             std::string(launch.kernel->name) + ": block " + std::to_string(cluster * cluster_size_) +
                  " and another one touch the same byte, one of them writes: " + memory.describe(race));
     }
   }
@@ -116,41 +115,51 @@ LaunchResult BlockRunner::run(const Launch& launch) {
   return result_;
 }
 
-// False: the launch has failed.
-bool BlockRunner::run_block(unsigned number) {
+void BlockRunner::begin_block(Block& block, unsigned rank) {
   const Triple& grid = launch_.grid;
-  state_->block = {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
-  memset(dynamic_, kPoison, launch_.shared_bytes);
-  memset(reinterpret_cast<void*>(state_->static_shared_begin), kPoison, state_->static_shared_bytes);
-  shadow_.block_barrier();
-  for (unsigned i = 0; i < threads_.size(); ++i) {
-    Thread& thread = threads_[i];
-    thread.state = Thread::State::fresh;
+  const unsigned number = state_->block.x + rank;  // for the moment, of the cluster's first one
+  block.rank = rank;
+  block.place = {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
+  block.first_thread = rank * block_threads_;
+  block.first_warp = rank * block_warps_;
+  block.done = 0;
+  memset(block.dynamic, kPoison, launch_.shared_bytes);
+  block.fixed.assign(state_->static_shared_bytes, kPoison);
+  block.barriers = {};
+  block.warps = {};
+  block.shadow.reset(launch_.shared_bytes + state_->static_shared_bytes);
+  block.async.reset(launch_.shared_bytes);
+  block.unfenced_writer.assign((launch_.shared_bytes + 15u) / 16, 0);
+  block.phase_barriers.clear();
+  block.visits.clear();
+  for (unsigned i = 0; i < block_threads_; ++i) {
+    Thread& thread = threads_[block.first_thread + i];
+    thread = {};
+    thread.block = &block;
     thread.index = i;
+    thread.number = block.first_thread + i;
+    thread.warp = block.first_warp + i / 32;
     thread.place = {i % launch_.block.x, i / launch_.block.x % launch_.block.y,
                     i / (launch_.block.x * launch_.block.y)};
-    thread.fiber = nullptr;
-    thread.request = nullptr;
-    thread.has_waited = false;
-    thread.wide = {};
-    thread.awaited = nullptr;
-    thread.registers = 0;
-    thread.unfenced.clear();
-    thread.copies.clear();
-    thread.committed.clear();
-    thread.uncommitted = 0;
-    order_[i] = i;
+    block.warps[i / 32].live |= 1u << i % 32;
   }
+}
+
+// False: the launch has failed.
+bool BlockRunner::run_cluster(unsigned number) {
+  clocks_.reset(block_warps_ * cluster_size_);
+  run_clocks_.reset(block_warps_ * cluster_size_);
+  cluster_barrier_ = {};
+  for (unsigned rank = 0; rank < cluster_size_; ++rank) {
+    state_->block.x = number * cluster_size_;
+    begin_block(blocks_[rank], rank);
+  }
+  block_ = nullptr;
+  std::iota(order_.begin(), order_.end(), 0u);
   if (launch_.seed == 1) std::reverse(order_.begin(), order_.end());
   if (launch_.seed > 1) std::shuffle(order_.begin(), order_.end(), random_);
   fresh_ = 0;
-  done_ = 0;
   ready_.clear();
-  barriers_ = {};
-  warps_ = {};
-  async_.reset();
-  phase_barriers_.clear();
-  for (unsigned i = 0; i < threads_.size(); ++i) warps_[i / 32].live |= 1u << i % 32;
   idle_.clear();
   for (const auto& fiber : fibers_) idle_.push_back(fiber.get());
   run_threads();
@@ -161,8 +170,10 @@ bool BlockRunner::run_block(unsigned number) {
   }
   merge(result_.footprint.early_reads, std::exchange(early_[0], {}));
   merge(result_.footprint.early_writes, std::exchange(early_[1], {}));
-  if (!is_stopped_ && done_ < threads_.size()) report_stuck();
-  if (!is_stopped_) check_registers();
+  const auto is_left = [](const Thread& thread) { return thread.state != Thread::State::done; };
+  if (!is_stopped_ && std::any_of(threads_.begin(), threads_.end(), is_left)) report_stuck();
+  for (const Block& block : blocks_)
+    if (!is_stopped_) check_registers(block);
   return !is_stopped_;
 }
 
@@ -203,8 +214,21 @@ void BlockRunner::pass_on() {
 
 void BlockRunner::switch_in(Thread& thread) {
   current_ = &thread;
+  if (thread.block != block_) switch_block(*thread.block);
   state_->thread = thread.place;
   state_->is_early = launch_.is_early && !thread.has_waited;
+}
+
+// Static shared memory is one place for all blocks: each has its contents there while its threads run.
+void BlockRunner::switch_block(Block& block) {
+  auto* const fixed = reinterpret_cast<void*>(state_->static_shared_begin);
+  if (block_ != nullptr) memcpy(block_->fixed.data(), fixed, state_->static_shared_bytes);
+  memcpy(fixed, block.fixed.data(), state_->static_shared_bytes);
+  block_ = &block;
+  state_->block = block.place;
+  state_->shared = block.dynamic;
+  state_->shared_begin = reinterpret_cast<uint64_t>(block.dynamic) - kSharedGuard;
+  state_->shared_bytes = launch_.shared_bytes + 2 * kSharedGuard - 1024;
 }
 
 Thread* BlockRunner::next_fresh() { return fresh_ < order_.size() ? &threads_[order_[fresh_++]] : nullptr; }
@@ -223,12 +247,15 @@ void BlockRunner::fiber_main() {
 
 // Barriers and collectives do not wait for threads that are done. False: without this one they turn out to be wrong.
 bool BlockRunner::finish_thread() try {
-  current_->state = Thread::State::done;
-  if (launch_.is_early && !current_->has_waited) result_.footprint.has_waited = false;
-  ++done_;
-  const unsigned warp = current_->index / 32;
-  warps_[warp].live &= ~(1u << current_->index % 32);
-  if (done_ < threads_.size()) recheck_waiters(warp);
+  Thread& self = *current_;
+  if (!self.stores.stores.empty())
+    fault(Finding::async_copy, 719, "a thread ends that has not waited until its box stores have read shared memory");
+  self.state = Thread::State::done;
+  if (launch_.is_early && !self.has_waited) result_.footprint.has_waited = false;
+  ++block_->done;
+  block_->warps[self.index / 32].live &= ~(1u << self.index % 32);
+  if (block_->done == block_threads_) check_exit(*block_);
+  recheck_waiters(self);
   return true;
 } catch (const Fault&) {
   return false;
@@ -241,7 +268,7 @@ void BlockRunner::wait(Thread::State state) {
 }
 
 void BlockRunner::fault(Finding finding, int error, const std::string& text) {
-  report(finding, std::string(launch_.kernel->name) + ", " + thread_name(current_->index) + ": " + text);
+  report(finding, std::string(launch_.kernel->name) + ", " + thread_name(*current_) + ": " + text);
   result_.error = error;
   is_stopped_ = true;
   throw Fault();
@@ -252,195 +279,32 @@ void BlockRunner::abandon_thread() {
   __builtin_unreachable();
 }
 
-std::string BlockRunner::thread_name(unsigned index) const {
-  return "block " + std::to_string(state_->block.x) + " thread " + std::to_string(index);
+std::string BlockRunner::thread_name(const Thread& thread) const {
+  return "block " + std::to_string(thread.block->place.x) + " thread " + std::to_string(thread.index);
+}
+
+std::string BlockRunner::warp_name(unsigned warp) const {
+  const std::string name = "warp " + std::to_string(warp % block_warps_);
+  if (cluster_size_ == 1) return name;
+  return name + " of block " + std::to_string(blocks_[warp / block_warps_].place.x);
 }
 
 std::string BlockRunner::at(Site site) const { return std::string(site.file) + ":" + std::to_string(site.line); }
 
-bool BlockRunner::is_barrier_complete(unsigned id) const {
-  const Barrier& barrier = barriers_[id];
-  if (!barrier.waiting) return false;
-  const unsigned threads = threads_[barrier.first].barrier_threads;
-  return barrier.waiting == (threads ? threads : threads_.size() - done_);
-}
-
-void BlockRunner::release_barrier(unsigned id) {
-  int any = 0, all = 1, count = 0;
-  Reduce reduce = Reduce::none;
-  for (Thread& thread : threads_) {
-    if (thread.state != Thread::State::in_barrier || thread.barrier_id != id) continue;
-    reduce = thread.reduce;
-    any |= thread.predicate != 0;
-    all &= thread.predicate != 0;
-    count += thread.predicate != 0;
-  }
-  const int result = reduce == Reduce::any ? any : reduce == Reduce::all ? all : count;
-  const size_t first = ready_.size();
-  uint32_t warps = 0;
-  for (const unsigned index : order_) {
-    Thread& thread = threads_[index];
-    if (thread.state != Thread::State::in_barrier || thread.barrier_id != id) continue;
-    thread.state = Thread::State::ready;
-    warps |= 1u << index / 32;
-    thread.predicate = result;
-    ready_.push_back(index);
-  }
-  barriers_[id] = {};
-  if (launch_.seed > 1) {
-    std::shuffle(ready_.begin() + static_cast<std::ptrdiff_t>(first), ready_.end(), random_);
-  } else {
-    std::reverse(ready_.begin() + static_cast<std::ptrdiff_t>(first), ready_.end());  // The last one is taken first.
-  }
-  shadow_.block_barrier();
-  async_.barrier(warps);
-}
-
-int BlockRunner::barrier(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site) {
-  if (id >= barriers_.size()) fault(Finding::divergence, 719, "no barrier " + std::to_string(id) + " at " + at(site));
-  Thread& self = *current_;
-  Barrier& barrier = barriers_[id];
-  if (barrier.waiting++ == 0) barrier.first = self.index;
-  self.barrier_id = id;
-  self.barrier_threads = threads;
-  self.reduce = reduce;
-  self.predicate = predicate;
-  self.site = site;
-  self.state = Thread::State::in_barrier;
-  const Thread& other = threads_[barrier.first];
-  const bool same_site = other.site.line == site.line && strcmp(other.site.file, site.file) == 0;
-  if (other.reduce != reduce || other.barrier_threads != threads || (id == 0 && !same_site)) {
-    fault(Finding::divergence, 719,
-          "divergent barrier: at " + at(site) + " while thread " + std::to_string(other.index) + " waits at " +
-              at(other.site));
-  }
-  if (is_barrier_complete(id)) release_barrier(id);
-  pass_on();
-  return self.predicate;
-}
-
-unsigned BlockRunner::active_mask() const {
-  unsigned mask = 0;
-  for (unsigned l = 0, i = current_->index & ~31u; l < 32 && i < threads_.size(); ++l, ++i) {
-    if (threads_[i].state != Thread::State::done) mask |= 1u << l;
-  }
-  return mask;
-}
-
-// Collects the requests of the lanes in the mask; false: some lane has not come yet.
-bool BlockRunner::is_warp_ready(const WarpRequest& request, Lanes& lanes) {
-  const Warp& warp = warps_[current_->index / 32];
-  if (warp.waiting < static_cast<unsigned>(std::popcount(request.mask & warp.live))) return false;
-  lanes = {};
-  bool ready = true;
-  const bool needs_all = request.kind >= WarpRequest::Kind::mma;
-  const unsigned first = current_->index & ~31u;
-  for (unsigned l = 0; l < 32; ++l) {
-    if (!(request.mask >> l & 1u)) continue;
-    Thread* thread = first + l < threads_.size() ? &threads_[first + l] : nullptr;
-    if (!thread || thread->state == Thread::State::done) {
-      if (needs_all)
-        fault(Finding::divergence, 719, "lane " + std::to_string(l) + " is missing at " + at(request.site));
-      continue;
-    }
-    if (!thread->request) {
-      ready = false;
-      continue;
-    }
-    const WarpRequest& other = *thread->request;
-    if (other.kind != request.kind || other.detail != request.detail || other.mask != request.mask) {
-      fault(Finding::divergence, 719,
-            "divergent warp collective: at " + at(request.site) + " while lane " + std::to_string(l) + " waits at " +
-                at(other.site) + ", with another operation or mask");
-    }
-    lanes[l] = thread->request;
-  }
-  return ready;
-}
-
-void BlockRunner::complete(const WarpRequest& request, const Lanes& lanes) {
-  switch (request.kind) {
-    case WarpRequest::Kind::barrier:
-      shadow_.warp_barrier(current_->index / 32);
-      break;
-    case WarpRequest::Kind::shuffle:
-      compute_shuffle(lanes, request.detail, *this);
-      break;
-    case WarpRequest::Kind::vote:
-      compute_vote(lanes, static_cast<Vote>(request.detail));
-      break;
-    case WarpRequest::Kind::mma:
-      compute_mma(lanes, static_cast<Mma>(request.detail));
-      break;
-    case WarpRequest::Kind::ldmatrix:
-      compute_ldmatrix(lanes, request.detail >> 1, request.detail & 1u);
-      break;
-    case WarpRequest::Kind::stmatrix:
-      compute_stmatrix(lanes, request.detail >> 1, request.detail & 1u);
-      break;
-    case WarpRequest::Kind::wgmma:
-      compute_wide_rows(lanes);
-      break;
-    case WarpRequest::Kind::wgmma_wait:
-    case WarpRequest::Kind::registers:
-      break;
-  }
-  const unsigned first = current_->index & ~31u;
-  for (unsigned l = 32; l-- > 0;) {
-    if (!lanes[l]) continue;
-    Thread& thread = threads_[first + l];
-    thread.request = nullptr;
-    --warps_[current_->index / 32].waiting;
-    if (thread.state == Thread::State::in_warp) {
-      thread.state = Thread::State::ready;
-      ready_.push_back(first + l);
-    }
-  }
-}
-
-void BlockRunner::collective(WarpRequest& request) {
-  Thread& self = *current_;
-  if (!(request.mask >> self.index % 32 & 1u)) {
-    fault(Finding::divergence, 719,
-          "lane " + std::to_string(self.index % 32) + " is not in the mask of its collective at " + at(request.site));
-  }
-  self.request = &request;
-  ++warps_[self.index / 32].waiting;
-  Lanes lanes;
-  if (is_warp_ready(request, lanes)) {
-    complete(request, lanes);
-  } else {
-    wait(Thread::State::in_warp);
-  }
-}
-
-// A thread is done: those that waited for it alone go on.
-void BlockRunner::recheck_waiters(unsigned warp) {
-  for (unsigned id = 0; id < barriers_.size(); ++id) {
-    if (is_barrier_complete(id)) release_barrier(id);
-  }
-  for (unsigned l = 0; l < 32 && warp * 32 + l < threads_.size(); ++l) {
-    Thread& thread = threads_[warp * 32 + l];
-    Lanes lanes;
-    if (thread.state != Thread::State::in_warp || !is_warp_ready(*thread.request, lanes)) continue;
-    complete(*thread.request, lanes);
-  }
-}
-
 void BlockRunner::report_stuck() {
   std::string text;
-  int listed = 0;
+  size_t listed = 0, left = 0;
   for (const Thread& thread : threads_) {
-    if (thread.state == Thread::State::done || listed == 4) continue;
+    if (thread.state == Thread::State::done || ++left > 4) continue;
     const Site site = thread.state == Thread::State::in_warp ? thread.request->site : thread.site;
-    text += std::string(listed++ ? ", " : "") + "thread " + std::to_string(thread.index) + " waits at " + at(site);
+    text += (listed++ ? ", " : "") + thread_name(thread) + " waits at " + at(site);
     if (thread.state == Thread::State::in_phase) {
       text += " for a phase that lacks " + std::to_string(thread.awaited->pending) + " arrivals and " +
               std::to_string(thread.awaited->announced - thread.awaited->copied) + " bytes";
     }
   }
-  report(Finding::divergence, std::string(launch_.kernel->name) + ", block " + std::to_string(state_->block.x) + ": " +
-                                  std::to_string(threads_.size() - done_) + " of " + std::to_string(threads_.size()) +
+  report(Finding::divergence, std::string(launch_.kernel->name) + ", block " + std::to_string(blocks_[0].place.x) +
+                                  ": " + std::to_string(left) + " of " + std::to_string(threads_.size()) +
                                   " threads wait for ever: " + text);
   result_.error = 719;
   is_stopped_ = true;

@@ -1,102 +1,22 @@
-// Runs one launch of a kernel: block after block, the threads of a block as fibers that take turns at barriers and warp
-// collectives. One launch runs at a time in the process.
+// Runs one launch of a kernel: cluster after cluster (of one block, mostly), the threads of a cluster as fibers that
+// take turns at barriers and warp collectives. One launch runs at a time in the process.
 //
-// A fiber runs threads of the block one after the other until one of them waits; then another fiber goes on with the
+// A fiber runs threads of the cluster one after the other until one of them waits; then another fiber goes on with the
 // next thread. So a kernel without barriers is a loop of calls on one fiber.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_BLOCK_H
 #define GART_TESTS_CUDA_SIM_ENGINE_BLOCK_H
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "tests/cuda/sim/engine/async_shadow.h"
-#include "tests/cuda/sim/engine/fiber.h"
+#include "tests/cuda/sim/engine/block_state.h"
 #include "tests/cuda/sim/engine/memory.h"
 #include "tests/cuda/sim/engine/report.h"
-#include "tests/cuda/sim/engine/shared_shadow.h"
-#include "tests/cuda/sim/engine/tensor_map.h"
-#include "tests/cuda/sim/shim/module_abi.h"
 
 namespace gart_sim {
-
-struct AsyncCopy {
-  unsigned char* target;
-  const unsigned char* source;
-  unsigned bytes, source_bytes;
-};
-
-// A product of a warpgroup that a thread has not waited for.
-struct WideProduct : WideCall {
-  using Line = std::array<unsigned char, 32>;  // All depths of a row or column.
-  std::array<Line, 2> rows = {};               // Of a left operand in registers: the two of the thread.
-  [[nodiscard]] uint32_t* values() const { return static_cast<uint32_t*>(sums); }
-};
-struct WideProducts {
-  std::vector<WideProduct> products;  // Oldest first.
-  std::vector<size_t> committed;      // As AsyncCopy's.
-  size_t uncommitted = 0;
-  bool is_fenced = false;
-  std::vector<std::pair<uint32_t*, std::vector<uint32_t>>> values;  // Of sums in flight, where signalling NaNs are now.
-};
-
-// A box of a tensor on its way to shared memory.
-struct BoxCopy {
-  TensorMap map;
-  size_t target;  // Of dynamic shared memory.
-  std::array<int64_t, TensorMap::kMostDimensions> at;
-};
-// A barrier in shared memory. A phase ends when all arrivals and all announced bytes have come.
-struct PhaseBarrier {
-  unsigned arrivals = 0, pending = 0;  // Of a phase; still to come in this one.
-  int64_t announced = 0, copied = 0;   // Bytes.
-  unsigned phase = 0;
-  std::vector<BoxCopy> copies;                  // Of this phase: they land at its end.
-  AsyncShadow::Clocks arrived = {}, over = {};  // What is known to who waits for this phase, for the one before.
-  AsyncShadow::Clocks made = {};                // To who may use it.
-  unsigned maker = 0;
-};
-
-// What a lane brings to a collective of its warp.
-struct WarpRequest {
-  enum class Kind { barrier, shuffle, vote, mma, ldmatrix, stmatrix, wgmma, wgmma_wait, registers };
-  Kind kind;
-  unsigned detail;  // Of the kind: which shuffle, vote or product, and its width; equal in all lanes.
-  unsigned mask;
-  Site site;
-  void* inout;
-  const void* a;
-  const void* b;
-  int lane;        // A shuffle's third argument.
-  unsigned bytes;  // A shuffle's.
-};
-using Lanes = std::array<WarpRequest*, 32>;  // Null: the lane takes no part.
-
-struct Thread {
-  enum class State { fresh, ready, in_barrier, in_warp, in_phase, done };
-  State state = State::fresh;
-  unsigned index = 0;
-  Triple place{0, 0, 0};  // In the block.
-  Fiber* fiber = nullptr;
-  WarpRequest* request = nullptr;
-  unsigned barrier_id = 0, barrier_threads = 0;
-  Reduce reduce = Reduce::none;
-  int predicate = 0;  // What it brings to the barrier, then what the barrier gives back.
-  Site site = {"", 0};
-  bool has_waited = false;        // For the launches that its own overlaps.
-  std::vector<AsyncCopy> copies;  // Not yet waited for, oldest first.
-  std::vector<size_t> committed;  // Sizes of the groups at the front of `copies`.
-  size_t uncommitted = 0;
-  WideProducts wide;
-  const PhaseBarrier* awaited = nullptr;  // in_phase: until its phase is another one than this.
-  unsigned awaited_parity = 0;
-  unsigned registers = 0;        // 0: as many as at the kernel's start.
-  std::vector<size_t> unfenced;  // 16-byte pieces of shared memory that it has written since its proxy fence.
-};
 
 struct Launch {
   const Module* module = nullptr;
@@ -128,6 +48,7 @@ class BlockRunner {
 
   // Called by the kernel, inside a fiber.
   int barrier(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site);
+  void barrier_arrive(unsigned id, unsigned threads, Site site);
   void collective(WarpRequest& request);
   void touch(uint64_t address, size_t bytes, Access access, const char* doing);
   unsigned active_mask() const;
@@ -142,8 +63,16 @@ class BlockRunner {
   void grid_wait();
   void phase_init(void* barrier, unsigned arrivals, Site site);
   void phase_arrive(void* barrier, unsigned bytes, Site site);
+  void phase_arrive_in_cluster(void* barrier, unsigned rank, Site site);
   void phase_wait(void* barrier, unsigned parity, Site site);
-  void copy_box(void* shared, const void* map, const int* at, unsigned rank, void* barrier, Site site);
+  void copy_box(const BoxCall& call, Site site);
+  void store_box(const BoxCall& call, Site site);
+  void store_commit();
+  void store_wait(unsigned groups_left);
+  unsigned cluster_rank() const { return block_->rank; }
+  void cluster_arrive(bool relaxed, Site site);
+  void cluster_wait(Site site);
+  void load_in_cluster(unsigned address, void* out, unsigned bytes, Site site);
   void set_registers(unsigned count, bool more, Site site);
   // Reports, ends the launch with `error` and throws Fault.
   [[noreturn]] void fault(Finding finding, int error, const std::string& text);
@@ -152,71 +81,85 @@ class BlockRunner {
   [[nodiscard]] std::string at(Site site) const;
   [[nodiscard]] const State* state() const { return state_; }
   [[nodiscard]] bool is_shared(uint64_t address, size_t bytes) const;
+  // For collectives: a lane of the current warp touches its part.
+  void touch_as(unsigned lane, const void* address, size_t bytes, Access access, const char* doing);
 
  private:
   static void fiber_main();
   void prepare(const Launch& launch);
-  bool run_block(unsigned number);
+  void prepare_memory(Block& block);
+  void begin_block(Block& block, unsigned number);
+  void begin_thread(Thread& thread);
+  bool run_cluster(unsigned number);
   void run_threads();
+  void end_block(Block& block);
   Fiber* next_fiber();
   void pass_on();
   Thread* next_fresh();
   void switch_in(Thread& thread);
+  void switch_block(Block& block);
   void wait(Thread::State state);
+  void tell(Told& to, bool relaxed = false);
+  void learn(unsigned warp, const Told& from);
   bool finish_thread();
-  bool is_barrier_complete(unsigned id) const;
-  void release_barrier(unsigned id);
+  void check_exit(Block& block);
+  Block::Barrier& come_to_barrier(unsigned id, unsigned threads, Reduce reduce, bool waits, Site site);
+  bool is_barrier_complete(const Block& block, unsigned id) const;
+  void release_barrier(Block& block, unsigned id);
   bool is_warp_ready(const WarpRequest& request, Lanes& lanes);
   void complete(const WarpRequest& request, const Lanes& lanes);
-  void recheck_waiters(unsigned warp);
+  void recheck_waiters(Thread& done);
   void report_stuck();
   void note_early(uint64_t address, size_t bytes, Access access);
-  void touch_shared(size_t offset, size_t bytes, Access access, const char* doing);
+  void touch_shared(Block& block, size_t offset, size_t bytes, Access access, const char* doing);
+  void touch_pieces(Block& block, size_t offset, size_t bytes, Access access, const char* doing);
   void write_copy(const AsyncCopy& copy);
   void note_unfenced(size_t offset, size_t bytes);
-  PhaseBarrier& phase_barrier(void* barrier, Site site);
-  void end_phase_if_complete(PhaseBarrier& barrier);
-  void check_box(const TensorMap& map, size_t target, const PhaseBarrier& barrier, Site site);
-  void touch_source(const BoxCopy& copy);
-  void land(const BoxCopy& copy);
-  void touch_pieces(size_t offset, size_t bytes, const char* doing);
-  void check_registers();
+  [[nodiscard]] size_t offset_of(const void* shared) const;
+  Block& visit(unsigned rank, Site site);
+  PhaseBarrier& phase_barrier(Block& block, size_t offset, Site site);
+  void arrive(PhaseBarrier& barrier, unsigned bytes, Site site);
+  void end_phase_if_complete(Block& block, PhaseBarrier& barrier);
+  BoxCopy decode(const BoxCall& call, const char* doing, Site site);
+  void check_target(Block& block, const BoxCopy& copy, const std::string& where);
+  void copy_to(Block& block, const BoxCopy& copy, size_t barrier, bool is_remote, Site site);
+  void touch_tensor(const BoxCopy& copy, Access access, const char* doing);
+  void land(Block& block, const BoxCopy& copy);
+  void finish_store(const BoxCopy& store);
+  void end_cluster_barrier_if_complete();
+  void check_registers(const Block& block);
   void multiply(const WideProduct& product, std::vector<uint32_t>& sums, Site site);
-  WideProduct::Line wide_line(uint64_t descriptor, bool across, unsigned row, Site site);
-  const unsigned char* wide_bytes(uint64_t address, unsigned swizzle, unsigned bytes, Site site);
-  [[nodiscard]] std::string thread_name(unsigned index) const;
+  WideProduct::Line wide_line(uint64_t descriptor, bool across, unsigned row, bool touches, Site site);
+  const unsigned char* wide_bytes(uint64_t address, unsigned swizzle, unsigned bytes, bool touches, Site site);
+  [[nodiscard]] std::string thread_name(const Thread& thread) const;
+  [[nodiscard]] std::string warp_name(unsigned warp) const;
 
   Launch launch_;
   LaunchResult result_;
   State* state_ = nullptr;
-  std::vector<Thread> threads_;
+  unsigned cluster_size_ = 1, block_threads_ = 0, block_warps_ = 0;
+  std::vector<Block> blocks_;    // Of the cluster.
+  std::vector<Thread> threads_;  // Of all its blocks.
   std::vector<unsigned> order_;
   size_t fresh_ = 0;  // Next in order_.
-  unsigned done_ = 0;
   std::vector<unsigned> ready_;
   Thread* current_ = nullptr;
+  Block* block_ = nullptr;  // The current thread's.
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   Fiber* fiber_ = nullptr;
-  struct Barrier {
-    unsigned waiting = 0, first = 0;  // How many threads wait, and the one that came first.
-  };
-  std::array<Barrier, 16> barriers_{};
-  struct Warp {
-    unsigned live = 0;     // Lanes that are not done.
-    unsigned waiting = 0;  // How many wait in a collective.
-  };
-  std::array<Warp, 32> warps_{};
   bool is_stopped_ = false;
   bool has_race_ = false;
-  std::vector<Range> early_[2];  // What the block's threads have read, written before they waited.
+  std::vector<Range> early_[2];  // What the cluster's threads have read, written before they waited.
   std::mt19937_64 random_;
-  std::vector<unsigned char> shared_;
-  unsigned char* dynamic_ = nullptr;
-  SharedShadow shadow_;
-  std::vector<unsigned> unfenced_writer_;  // By 16-byte piece of dynamic shared memory: its last writer + 1, or 0.
-  AsyncShadow async_;
-  std::map<size_t, PhaseBarrier> phase_barriers_;  // By offset in dynamic shared memory.
+  WarpClocks clocks_;      // What is known of memory,
+  WarpClocks run_clocks_;  // and of how far others have come.
+  struct ClusterBarrier {
+    unsigned came = 0, phase = 0;
+    Told told;   // What those who came have done.
+    Told known;  // Of the phase before: what who waits learns.
+  };
+  ClusterBarrier cluster_barrier_;
 };
 
 }  // namespace gart_sim

@@ -16,7 +16,7 @@ std::string by(const char* doing) { return *doing ? std::string(" by ") + doing 
 }  // namespace
 
 bool BlockRunner::is_shared(uint64_t address, size_t bytes) const {
-  const uint64_t dynamic = address - reinterpret_cast<uint64_t>(dynamic_),
+  const uint64_t dynamic = address - reinterpret_cast<uint64_t>(block_->dynamic),
                  fixed = address - state_->static_shared_begin;
   return (dynamic < launch_.shared_bytes && bytes <= launch_.shared_bytes - dynamic) ||
          (fixed < state_->static_shared_bytes && bytes <= state_->static_shared_bytes - fixed);
@@ -32,13 +32,13 @@ void BlockRunner::touch(uint64_t address, size_t bytes, Access access, const cha
           doing_of(access) + std::to_string(bytes) + " bytes" + by(doing) + ", " + memory.describe(address));
   }
   if (is_shared(address, bytes)) {
-    const uint64_t dynamic = address - reinterpret_cast<uint64_t>(dynamic_);
+    const uint64_t dynamic = address - reinterpret_cast<uint64_t>(block_->dynamic);
     const bool is_dynamic = dynamic < launch_.shared_bytes;
-    touch_shared(is_dynamic ? dynamic : launch_.shared_bytes + (address - state_->static_shared_begin), bytes, access,
-                 doing);
+    touch_shared(*block_, is_dynamic ? dynamic : launch_.shared_bytes + (address - state_->static_shared_begin), bytes,
+                 access, doing);
     return;
   }
-  const auto offset = static_cast<int64_t>(address - reinterpret_cast<uint64_t>(dynamic_));
+  const auto offset = static_cast<int64_t>(address - reinterpret_cast<uint64_t>(block_->dynamic));
   fault(Finding::out_of_bounds, 700,
         doing_of(access) + std::to_string(bytes) + " bytes" + by(doing) + " at byte " + std::to_string(offset) +
             " of " + std::to_string(launch_.shared_bytes) + " bytes of shared memory");
@@ -60,16 +60,41 @@ void BlockRunner::note_early(uint64_t address, size_t bytes, Access access) {
   }
 }
 
-void BlockRunner::touch_shared(size_t offset, size_t bytes, Access access, const char* doing) {
-  if (access != Access::read && offset < launch_.shared_bytes) note_unfenced(offset, bytes);
-  if (async_.is_active() && offset < launch_.shared_bytes) touch_pieces(offset, bytes, doing);
-  const SharedShadow::Race race = shadow_.touch(offset, bytes, current_->index, access);
+void BlockRunner::touch_as(unsigned lane, const void* address, size_t bytes, Access access, const char* doing) {
+  Thread* const self = current_;
+  current_ = &threads_[block_->first_thread + self->index / 32 * 32 + lane];
+  touch(reinterpret_cast<uint64_t>(address), bytes, access, doing);
+  current_ = self;
+}
+
+void BlockRunner::touch_pieces(Block& block, size_t offset, size_t bytes, Access access, const char* doing) {
+  constexpr size_t kPiece = AsyncShadow::kPiece;
+  for (size_t piece = offset / kPiece; piece <= (offset + bytes - 1) / kPiece; ++piece) {
+    const AsyncShadow::State state = block.async.state(piece, current_->warp, access, clocks_);
+    if (state == AsyncShadow::State::fine) continue;
+    fault(Finding::async_copy, 719,
+          std::string(*doing ? doing : "an access") + " to byte " + std::to_string(piece * kPiece) +
+              " of shared memory, which a box " +
+              (state == AsyncShadow::State::in_flight     ? "copy is writing"
+               : state == AsyncShadow::State::not_awaited ? "copy has written to, with no wait for its phase"
+                                                          : "store is reading"));
+  }
+}
+
+void BlockRunner::touch_shared(Block& block, size_t offset, size_t bytes, Access access, const char* doing) {
+  const bool is_dynamic = offset < launch_.shared_bytes;
+  if (access != Access::read && is_dynamic) note_unfenced(offset, bytes);
+  if (is_dynamic) touch_pieces(block, offset, bytes, access, doing);
+  const SharedShadow::Race race =
+      block.shadow.touch(offset, bytes, current_->warp, current_->index % 32, access, clocks_);
   if (!race.found || has_race_) return;
   has_race_ = true;
   if (!result_.error) result_.error = 719;
-  const bool is_dynamic = offset < launch_.shared_bytes;
-  const std::string other = race.is_other_known ? "thread " + std::to_string(race.other_thread) : "several threads";
-  report(Finding::shared_race, std::string(launch_.kernel->name) + ", " + thread_name(current_->index) + ": " +
+  const unsigned warp = race.other_warp, thread = warp % block_warps_ * 32 + race.other_lane;
+  const std::string other = !race.is_lane_known  ? "several threads"
+                            : cluster_size_ == 1 ? "thread " + std::to_string(thread)
+                                                 : thread_name(threads_[warp / block_warps_ * block_threads_ + thread]);
+  report(Finding::shared_race, std::string(launch_.kernel->name) + ", " + thread_name(*current_) + ": " +
                                    doing_of(access) + std::to_string(bytes) + " bytes" + by(doing) + " at byte " +
                                    std::to_string(is_dynamic ? offset : offset - launch_.shared_bytes) + " of " +
                                    (is_dynamic ? "dynamic" : "static") + " shared memory, which " + other +

@@ -18,6 +18,8 @@ int barrier(unsigned id, unsigned threads, Reduce reduce, int predicate, Site si
   return runner().barrier(id, threads, reduce, predicate, site);
 }
 
+void barrier_arrive(unsigned id, unsigned threads, Site site) { runner().barrier_arrive(id, threads, site); }
+
 void warp_barrier(unsigned mask, Site site) {
   WarpRequest request{Kind::barrier, 0, mask, site, nullptr, nullptr, nullptr, 0, 0};
   runner().collective(request);
@@ -43,7 +45,7 @@ void mma(Mma kind, void* c, const void* a, const void* b, Site site) {
 }
 
 // A row of 16 bytes that this lane addresses; lanes after the last matrix address none.
-void check_row(const void* row, unsigned matrices, Access access, Site site) {
+void check_row(const void* row, unsigned matrices, Site site) {
   const State& state = *BlockRunner::get().state();
   const auto address = reinterpret_cast<uint64_t>(row);
   if (state.thread.x % 32 / 8 >= matrices) return;
@@ -52,17 +54,18 @@ void check_row(const void* row, unsigned matrices, Access access, Site site) {
   if (!runner().is_shared(address, 16)) {
     runner().fault(Finding::out_of_bounds, 700, "a matrix row outside of shared memory at " + runner().at(site));
   }
-  runner().touch(address, 16, access, "a matrix load or store");
 }
 
 void ldmatrix(unsigned* r, unsigned matrices, bool transposed, const void* row, Site site) {
-  check_row(row, matrices, Access::read, site);
+  check_row(row, matrices, site);
+  if (BlockRunner::get().state()->thread.x % 32 / 8 < matrices)
+    runner().touch(reinterpret_cast<uint64_t>(row), 16, Access::read, "a matrix load");
   WarpRequest request{Kind::ldmatrix, matrices << 1 | transposed, kWholeWarp, site, r, row, nullptr, 0, 0};
   runner().collective(request);
 }
 
 void stmatrix(void* row, unsigned matrices, bool transposed, const unsigned* r, Site site) {
-  check_row(row, matrices, Access::write, site);
+  check_row(row, matrices, site);
   WarpRequest request{Kind::stmatrix, matrices << 1 | transposed, kWholeWarp, site, row, nullptr, r, 0, 0};
   runner().collective(request);
 }
@@ -95,9 +98,31 @@ void grid_wait() { runner().grid_wait(); }
 
 void phase_init(void* barrier, unsigned arrivals, Site site) { runner().phase_init(barrier, arrivals, site); }
 void phase_arrive(void* barrier, unsigned bytes, Site site) { runner().phase_arrive(barrier, bytes, site); }
+void phase_arrive_in_cluster(void* barrier, unsigned rank, Site site) {
+  runner().phase_arrive_in_cluster(barrier, rank, site);
+}
 void phase_wait(void* barrier, unsigned parity, Site site) { runner().phase_wait(barrier, parity, site); }
-void copy_box(void* shared, const void* map, const int* at, unsigned rank, void* barrier, Site site) {
-  runner().copy_box(shared, map, at, rank, barrier, site);
+void copy_box(const BoxCall& call, Site site) { runner().copy_box(call, site); }
+void store_box(const BoxCall& call, Site site) { runner().store_box(call, site); }
+void store_commit() { runner().store_commit(); }
+void store_wait(unsigned groups_left) { runner().store_wait(groups_left); }
+
+unsigned cluster_rank() { return runner().cluster_rank(); }
+// `.aligned`: the lanes of a warp come together.
+void come_together(unsigned detail, Site site) {
+  WarpRequest request{Kind::cluster, detail, kWholeWarp, site, nullptr, nullptr, nullptr, 0, 0};
+  runner().collective(request);
+}
+void cluster_arrive(bool relaxed, Site site) {
+  come_together(relaxed ? 1 : 0, site);
+  runner().cluster_arrive(relaxed, site);
+}
+void cluster_wait(Site site) {
+  come_together(2, site);
+  runner().cluster_wait(site);
+}
+void load_in_cluster(unsigned address, void* out, unsigned bytes, Site site) {
+  runner().load_in_cluster(address, out, bytes, site);
 }
 void set_registers(unsigned count, bool more, Site site) {
   WarpRequest request{Kind::registers, count << 1 | more, kWholeWarp, site, nullptr, nullptr, nullptr, 0, 0};
@@ -143,15 +168,41 @@ struct Hook<function> {
 template <auto function>
 constexpr auto hook = &Hook<function>::call;
 
-constexpr Hooks kHooks = {hook<barrier>,       hook<warp_barrier>,   hook<shuffle>,
-                          hook<vote>,          hook<active_mask>,    hook<mma>,
-                          hook<ldmatrix>,      hook<stmatrix>,       hook<copy_async>,
-                          hook<copy_commit>,   hook<copy_wait>,      hook<wgmma>,
-                          hook<wgmma_fence>,   hook<wgmma_commit>,   hook<wgmma_wait>,
-                          hook<proxy_fence>,   hook<grid_wait>,      hook<phase_init>,
-                          hook<phase_arrive>,  hook<phase_wait>,     hook<copy_box>,
-                          hook<set_registers>, hook<touch>,          hook<misaligned>,
-                          hook<trap>,          hook<set_conditional>};
+constexpr Hooks kHooks = {hook<barrier>,
+                          hook<barrier_arrive>,
+                          hook<warp_barrier>,
+                          hook<shuffle>,
+                          hook<vote>,
+                          hook<active_mask>,
+                          hook<mma>,
+                          hook<ldmatrix>,
+                          hook<stmatrix>,
+                          hook<copy_async>,
+                          hook<copy_commit>,
+                          hook<copy_wait>,
+                          hook<wgmma>,
+                          hook<wgmma_fence>,
+                          hook<wgmma_commit>,
+                          hook<wgmma_wait>,
+                          hook<proxy_fence>,
+                          hook<grid_wait>,
+                          hook<phase_init>,
+                          hook<phase_arrive>,
+                          hook<phase_arrive_in_cluster>,
+                          hook<phase_wait>,
+                          hook<copy_box>,
+                          hook<store_box>,
+                          hook<store_commit>,
+                          hook<store_wait>,
+                          hook<cluster_rank>,
+                          hook<cluster_arrive>,
+                          hook<cluster_wait>,
+                          hook<load_in_cluster>,
+                          hook<set_registers>,
+                          hook<touch>,
+                          hook<misaligned>,
+                          hook<trap>,
+                          hook<set_conditional>};
 
 }  // namespace
 

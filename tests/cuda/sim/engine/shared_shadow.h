@@ -1,5 +1,6 @@
-// Finds races on a block's shared memory: for every byte, who wrote and read it since the last barrier. Two accesses of
-// different threads, one a write, race unless a barrier of the block, or of both threads' warp, lies between.
+// Finds races on a block's shared memory: for every byte, who wrote it last and who has read it since. Two accesses of
+// different threads, one a write, race unless the later thread's warp knows of the earlier access (clocks.h), or both
+// are of one warp whose lanes have waited for each other between.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_SHARED_SHADOW_H
 #define GART_TESTS_CUDA_SIM_ENGINE_SHARED_SHADOW_H
 
@@ -8,43 +9,56 @@
 #include <string>
 #include <vector>
 
+#include "tests/cuda/sim/engine/clocks.h"
 #include "tests/cuda/sim/shim/module_abi.h"
 
 namespace gart_sim {
 
 class SharedShadow {
  public:
-  void resize(size_t bytes) {
-    if (cells_.size() < bytes) cells_.resize(bytes);
-  }
-  // Everything before is ordered before everything after.
-  void block_barrier() { ++phase_; }
-  void warp_barrier(unsigned warp) { ++warp_phase_[warp]; }
+  // Nothing is touched yet.
+  void reset(size_t bytes);
+  // All that was done to these bytes is over and known to who touches them next.
+  void forget(size_t offset, size_t bytes);
 
   struct Race {
     bool found = false;
-    unsigned other_thread = 0;
+    unsigned other_warp = 0, other_lane = 0;
     bool other_wrote = false;
-    bool is_other_known = true;
+    bool is_lane_known = true;
   };
-  Race touch(size_t offset, size_t bytes, unsigned thread, Access access);
+  // Lane `lane` of a warp of the cluster touches these bytes.
+  Race touch(size_t offset, size_t bytes, unsigned warp, unsigned lane, Access access, const WarpClocks& clocks);
+  // Of whom the warp does not know that it has come to its end: an access to these bytes.
+  [[nodiscard]] Race unordered(size_t offset, size_t bytes, unsigned warp, const WarpClocks& clocks) const;
 
  private:
-  static constexpr uint16_t kMany = 0xffff;
-  struct Cell {
-    uint32_t write_phase = 0, write_warp_phase = 0, read_phase = 0, read_warp_phase = 0;
-    uint16_t writer = 0;
-    uint16_t reader_warp = 0;  // kMany: several warps have read.
-    uint16_t reader_lane = 0;  // kMany: several lanes of it have.
-    bool is_atomic = false;    // The write was one.
+  static constexpr uint8_t kManyLanes = 0xff;
+  // A warp's last access to a byte.
+  struct Mark {
+    uint32_t time = 0, round = 0;  // 0: none.
+    uint16_t warp = 0;
+    uint8_t lane = 0;
+    bool is_atomic = false;
   };
-  bool write_races(const Cell& cell, unsigned thread) const;
-  bool read_races(const Cell& cell, unsigned thread) const;
-  void note_read(Cell& cell, unsigned thread) const;
+  struct Cell {
+    Mark write, read;
+    uint32_t readers = 0;     // Number in readers_ + 1 of the marks of several warps that have read; 0: `read` is all.
+    uint32_t generation = 0;  // Of another one than the shadow's: nothing is touched.
+  };
+  static bool is_ordered(const Mark& mark, unsigned warp, unsigned lane, const WarpClocks& clocks);
+  static Race race_with(const Mark& mark, bool wrote);
+  void note_read(Cell& cell, unsigned warp, unsigned lane, const WarpClocks& clocks);
+  // A mark of `cell`'s reads that is not ordered; null: there is none.
+  [[nodiscard]] const Mark* unordered_read(const Cell& cell, unsigned warp, unsigned lane,
+                                           const WarpClocks& clocks) const;
+  void forget_reads(Cell& cell);
+  Cell& cell(size_t i);
 
+  uint32_t generation_ = 0;
   std::vector<Cell> cells_;
-  uint32_t phase_ = 1;
-  uint32_t warp_phase_[32] = {};
+  std::vector<std::vector<Mark>> readers_;
+  std::vector<uint32_t> unused_;  // Of readers_.
 };
 
 }  // namespace gart_sim

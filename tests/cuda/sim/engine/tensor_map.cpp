@@ -13,7 +13,10 @@ struct Image {
   uint8_t last_of_box[TensorMap::kMostDimensions];
   uint8_t rank, element_bytes, swizzle;
   uint32_t checksum;
-  uint8_t rest[48];
+  uint8_t steps[TensorMap::kMostDimensions], is_im2col;
+  uint16_t pixels;
+  int16_t lower[TensorMap::kMostDimensions - 2], upper[TensorMap::kMostDimensions - 2];
+  uint8_t rest[28];
 };
 static_assert(sizeof(Image) == TensorMap::kBytes);
 constexpr uint64_t kMagic = 0x70616d726f736e74;
@@ -38,10 +41,24 @@ std::string of_dimension(const char* what, unsigned d, uint64_t value, const cha
 
 }  // namespace
 
-unsigned TensorMap::box_bytes() const {
-  unsigned bytes = element_bytes;
-  for (unsigned d = 0; d < rank; ++d) bytes *= box[d];
-  return bytes;
+unsigned TensorMap::lines() const {
+  unsigned lines = is_im2col ? pixels : 1;
+  for (unsigned d = 1; d < rank && !is_im2col; ++d) lines *= count(d);
+  return lines;
+}
+
+// The rules of cuTensorMapEncodeIm2col that the other one does not have.
+std::string TensorMap::window_problem() const {
+  if (rank < 3) return std::to_string(rank) + " dimensions, images have 3 at least";
+  if (pixels < 1 || pixels > 1024) return std::to_string(pixels) + " pixels of a box, not 1 to 1024";
+  const int least = rank == 3 ? -(1 << 15) : rank == 4 ? -(1 << 7) : -(1 << 4);
+  for (unsigned d = 0; d < rank - 2; ++d) {
+    for (const int corner : {lower[d], upper[d]})
+      if (corner < least || corner >= -least) return "a corner is " + std::to_string(corner);
+    const int64_t places = static_cast<int64_t>(extents[d + 1]) + upper[d] - lower[d];
+    if (places < 1) return "the window has no place in dimension " + std::to_string(d + 1);
+  }
+  return "";
 }
 
 std::string TensorMap::problem() const {
@@ -49,6 +66,8 @@ std::string TensorMap::problem() const {
   for (unsigned d = 0; d < rank; ++d) {
     if (extents[d] < 1 || extents[d] > uint64_t{1} << 32) return of_dimension("extent", d, extents[d], "not 1 to 2^32");
     if (box[d] < 1 || box[d] > 256) return of_dimension("the box's extent", d, box[d], "not 1 to 256");
+    if (steps[d] < 1 || steps[d] > 8 || (d == 0 && steps[d] != 1))
+      return of_dimension("the step", d, steps[d], "not 1 to 8, or 1 where elements are contiguous");
   }
   for (unsigned d = 1; d < rank; ++d) {
     if (strides[d] % 16 || strides[d] >= uint64_t{1} << 40)
@@ -56,7 +75,10 @@ std::string TensorMap::problem() const {
     if (strides[d] == 0 || (d > 1 && strides[d] % strides[d - 1]))
       return of_dimension("stride", d, strides[d], "not a multiple of the one before it");
   }
-  const unsigned line = box[0] * element_bytes;
+  if (is_im2col) {
+    if (std::string problem = window_problem(); !problem.empty()) return problem;
+  }
+  const unsigned line = line_bytes();
   if (line % 16) return "a line of the box has " + std::to_string(line) + " bytes, not a multiple of 16";
   if (swizzle && line > swizzle)
     return "a line of the box has " + std::to_string(line) + " bytes, swizzled are " + std::to_string(swizzle);
@@ -71,6 +93,13 @@ void TensorMap::encode(void* map) const {
     if (d > 0) image.strides[d - 1] = strides[d];
     image.last[d] = static_cast<uint32_t>(extents[d] - 1);
     image.last_of_box[d] = static_cast<uint8_t>(box[d] - 1);
+    image.steps[d] = static_cast<uint8_t>(steps[d]);
+  }
+  image.is_im2col = is_im2col;
+  image.pixels = static_cast<uint16_t>(pixels);
+  for (unsigned d = 0; d < kMostDimensions - 2; ++d) {
+    image.lower[d] = static_cast<int16_t>(lower[d]);
+    image.upper[d] = static_cast<int16_t>(upper[d]);
   }
   image.rank = static_cast<uint8_t>(rank);
   image.element_bytes = static_cast<uint8_t>(element_bytes);
@@ -95,6 +124,13 @@ bool TensorMap::decode(const void* map) {
     extents[d] = uint64_t{image.last[d]} + 1;
     strides[d] = d == 0 ? element_bytes : image.strides[d - 1];
     box[d] = image.last_of_box[d] + 1u;
+    steps[d] = image.steps[d];
+  }
+  is_im2col = image.is_im2col != 0;
+  pixels = image.pixels;
+  for (unsigned d = 0; d < kMostDimensions - 2; ++d) {
+    lower[d] = image.lower[d];
+    upper[d] = image.upper[d];
   }
   return true;
 }

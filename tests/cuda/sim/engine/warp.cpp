@@ -181,16 +181,20 @@ void compute_ldmatrix(const Lanes& lanes, unsigned matrices, bool transposed) {
   }
 }
 
-void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed) {
+void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed, BlockRunner& runner) {
   for (unsigned l = 0; l < 32; ++l) {
+    const auto store = [&](unsigned m, unsigned row, unsigned byte, const unsigned char* source, unsigned bytes) {
+      unsigned char* const target = static_cast<unsigned char*>(lanes[8 * m + row]->inout) + byte;
+      runner.touch_as(l, target, bytes, Access::write, "a matrix store");
+      memcpy(target, source, bytes);
+    };
     for (unsigned m = 0; m < matrices; ++m) {
       const unsigned char* source = static_cast<const unsigned char*>(lanes[l]->b) + 4 * m;
-      const auto row = [&](unsigned r) { return static_cast<unsigned char*>(lanes[8 * m + r]->inout); };
       if (transposed) {
-        memcpy(row(2 * (l % 4)) + 2 * (l / 4), source, 2);
-        memcpy(row(2 * (l % 4) + 1) + 2 * (l / 4), source + 2, 2);
+        store(m, 2 * (l % 4), 2 * (l / 4), source, 2);
+        store(m, 2 * (l % 4) + 1, 2 * (l / 4), source + 2, 2);
       } else {
-        memcpy(row(l / 4) + 4 * (l % 4), source, 4);
+        store(m, l / 4, 4 * (l % 4), source, 4);
       }
     }
   }

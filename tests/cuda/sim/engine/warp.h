@@ -10,7 +10,7 @@ void compute_shuffle(const Lanes& lanes, unsigned detail, BlockRunner& runner);
 void compute_vote(const Lanes& lanes, Vote kind);
 void compute_mma(const Lanes& lanes, Mma kind);
 void compute_ldmatrix(const Lanes& lanes, unsigned matrices, bool transposed);
-void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed);
+void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed, BlockRunner& runner);
 
 // The rows of a product's left operand in registers, if it is.
 void compute_wide_rows(const Lanes& lanes);

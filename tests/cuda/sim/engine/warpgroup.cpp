@@ -25,14 +25,14 @@ auto find(WideProducts& wide, const uint32_t* sums) {
 void BlockRunner::note_unfenced(size_t offset, size_t bytes) {
   if (launch_.module->sm != 90) return;
   for (size_t piece = offset / 16; piece <= (offset + bytes - 1) / 16; ++piece) {
-    if (unfenced_writer_[piece] != current_->index + 1) current_->unfenced.push_back(piece);
-    unfenced_writer_[piece] = current_->index + 1;
+    if (block_->unfenced_writer[piece] != current_->index + 1) current_->unfenced.push_back(piece);
+    block_->unfenced_writer[piece] = current_->index + 1;
   }
 }
 
 void BlockRunner::proxy_fence() {
   for (const size_t piece : current_->unfenced)
-    if (unfenced_writer_[piece] == current_->index + 1) unfenced_writer_[piece] = 0;
+    if (block_->unfenced_writer[piece] == current_->index + 1) block_->unfenced_writer[piece] = 0;
   current_->unfenced.clear();
 }
 
@@ -78,23 +78,26 @@ void BlockRunner::wgmma_wait(unsigned groups_left, Site site) {
   });
 }
 
-// `bytes` of a tile, from a multiple of them on: chunks of 16 are swizzled by address.
-const unsigned char* BlockRunner::wide_bytes(uint64_t address, unsigned swizzle, unsigned bytes, Site site) {
+// `bytes` of a tile, from a multiple of them on: chunks of 16 are swizzled by address. `touches`: for its warp, of
+// which many lanes read the same.
+const unsigned char* BlockRunner::wide_bytes(uint64_t address, unsigned swizzle, unsigned bytes, bool touches,
+                                             Site site) {
   address ^= (address >> 7 & (swizzle / 16 - 1)) << 4;
   if (address + bytes > launch_.shared_bytes)
     fault(Finding::out_of_bounds, 700, "a product reads past the shared memory at " + at(site));
-  if (unfenced_writer_[address / 16] != 0)
+  if (const unsigned writer = block_->unfenced_writer[address / 16])
     fault(Finding::async_product, 719,
           "a product reads byte " + std::to_string(address) + " of shared memory, which " +
-              thread_name(unfenced_writer_[address / 16] - 1) + " wrote with no proxy fence since, at " + at(site));
-  if (address % 16 == 0) touch_shared(address, 16, Access::read, "a product of a warpgroup");
-  return dynamic_ + address;
+              thread_name(threads_[block_->first_thread + writer - 1]) + " wrote with no proxy fence since, at " +
+              at(site));
+  if (touches) touch_shared(*block_, address, bytes, Access::read, "a product of a warpgroup");
+  return block_->dynamic + address;
 }
 
 // A row of a tile over all depths of a product, 32 bytes. Along the depth: lines of 128, 64 or 32 bytes, 8 of them
 // every `stride` bytes. Across, elements of 16 bits: lines of 64 rows, every `leading` bytes the next 64 rows, every
 // `stride` bytes the next 8 depths.
-WideProduct::Line BlockRunner::wide_line(uint64_t descriptor, bool across, unsigned row, Site site) {
+WideProduct::Line BlockRunner::wide_line(uint64_t descriptor, bool across, unsigned row, bool touches, Site site) {
   const auto field = [descriptor](unsigned shift) { return static_cast<unsigned>(descriptor >> shift & 0x3fffu) << 4; };
   const unsigned begin = field(0), leading = field(16), stride = field(32), layout = descriptor >> 62 & 3u;
   const unsigned line_bytes = layout == 1 ? 128 : layout == 2 ? 64 : layout == 3 ? 32 : 0;
@@ -102,10 +105,11 @@ WideProduct::Line BlockRunner::wide_line(uint64_t descriptor, bool across, unsig
     fault(Finding::async_product, 719, "a tile whose layout is not simulated at " + at(site));
   WideProduct::Line line;
   for (unsigned i = 0; !across && i < 32; i += 16)
-    memcpy(&line[i], wide_bytes(begin + row / 8 * stride + row % 8 * line_bytes + i, line_bytes, 16, site), 16);
+    memcpy(&line[i], wide_bytes(begin + row / 8 * stride + row % 8 * line_bytes + i, line_bytes, 16, touches, site),
+           16);
   for (unsigned k = 0; across && k < 16; ++k) {
     const unsigned address = begin + row / 64 * leading + k / 8 * stride + k % 8 * 128 + row % 64 * 2;
-    memcpy(&line[2 * k], wide_bytes(address, line_bytes, 2, site), 2);
+    memcpy(&line[2 * k], wide_bytes(address, line_bytes, 2, touches, site), 2);
   }
   return line;
 }
@@ -117,12 +121,12 @@ void BlockRunner::multiply(const WideProduct& p, std::vector<uint32_t>& sums, Si
   float rows[2][32], factors[32];
   for (unsigned h = 0; h < 2; ++h) {
     const WideProduct::Line line =
-        p.left != nullptr ? p.rows[h] : wide_line(p.a, p.a_across, thread / 32 * 16 + h * 8 + g, site);
+        p.left != nullptr ? p.rows[h] : wide_line(p.a, p.a_across, thread / 32 * 16 + h * 8 + g, t == 0, site);
     load_elements(p.kind, line.data(), depths, rows[h]);
   }
   if (!p.adds) std::fill(sums.begin(), sums.end(), 0u);
   for (unsigned column = 2 * t; column < p.columns; column += column % 2 ? 7 : 1) {
-    load_elements(p.kind, wide_line(p.b, p.b_across, column, site).data(), depths, factors);
+    load_elements(p.kind, wide_line(p.b, p.b_across, column, g == 0, site).data(), depths, factors);
     for (unsigned h = 0; h < 2; ++h) {
       uint32_t& sum = sums[column / 8 * 4 + h * 2 + column % 2];
       if (p.kind == Mma::s8_k32) {  // exact: the products' sum stays below 2^24

@@ -59,7 +59,9 @@ std::string compose(const SourceText& source, const std::vector<KernelText>& ker
   text << "#line 1 \"" << source.name << "\"\n"
        << source.text << "\n#line 1 \"module\"\n"
        << "#include \"" << GART_SIM_SHIM_FOLDER << "/module_end.h\"\nGART_SIM_MODULE_BEGIN\n";
-  for (const KernelText& kernel : kernels) text << "GART_SIM_KERNEL(" << kernel.name << ", " << kernel.bounds << ")\n";
+  for (const KernelText& kernel : kernels) {
+    text << "GART_SIM_KERNEL(" << kernel.name << ", " << kernel.cluster << ", " << kernel.bounds << ")\n";
+  }
   text << "GART_SIM_MODULE_END(" << architecture.sm << ", ";
   if (architecture.is_virtual) {
     text << "'p'";
@@ -170,11 +172,18 @@ std::vector<KernelText> find_kernels(const std::string& text) {
   std::vector<KernelText> kernels;
   for (size_t at = text.find(head); at != std::string::npos; at = text.find(head, at)) {
     at += head.size();
-    const size_t end = text.find(')', at), open = text.find('(', end);
-    if (end == std::string::npos || open == std::string::npos) break;
-    std::string name = text.substr(end + 1, open - end - 1);
-    name.erase(0, name.find_first_not_of(" \n"));
-    kernels.push_back({name, text.substr(at, end - at)});
+    static const std::string dims = "__cluster_dims__(";
+    const size_t end = text.find(')', at);
+    size_t after = end == std::string::npos ? end : text.find_first_not_of(" \n", end + 1);
+    if (after == std::string::npos) break;
+    std::string cluster = "1";
+    if (text.compare(after, dims.size(), dims) == 0) {
+      cluster = text.substr(after + dims.size(), text.find(',', after) - after - dims.size());
+      after = text.find_first_not_of(" \n", text.find(')', after) + 1);
+    }
+    const size_t open = text.find('(', after);
+    if (open == std::string::npos) break;
+    kernels.push_back({text.substr(after, open - after), text.substr(at, end - at), cluster});
   }
   return kernels;
 }

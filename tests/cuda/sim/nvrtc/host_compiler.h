@@ -16,9 +16,9 @@ struct Architecture {
   int toolkit = 13;         // Major version of NVRTC.
 };
 
-// `extern "C" __global__ void __launch_bounds__(BOUNDS) NAME(`, as the text has it.
+// `extern "C" __global__ void __launch_bounds__(BOUNDS) [__cluster_dims__(CLUSTER, 1, 1)] NAME(`, as the text has it.
 struct KernelText {
-  std::string name, bounds;
+  std::string name, bounds, cluster;
 };
 std::vector<KernelText> find_kernels(const std::string& text);
 

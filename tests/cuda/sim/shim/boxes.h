@@ -24,12 +24,46 @@ template <class Map, int Rank>
 static inline void gart_copy_box(void* shared, const Map& map, const int (&at)[Rank], unsigned long long* barrier,
                                  GART_SIM_SITE) {
   static_assert(sizeof(Map) == 128 && alignof(Map) >= 64, "a tensor map");
-  gart_sim::hooks->copy_box(shared, &map, at, Rank, barrier, site);
+  gart_sim::hooks->copy_box({shared, &map, at, Rank, barrier, 0, nullptr}, site);
 }
 template <class Map, int Rank>
 static inline void gart_copy_box(void* shared, const Map& map, const int (&at)[Rank], unsigned long long* barrier,
                                  unsigned long long, GART_SIM_SITE) {
   gart_copy_box(shared, map, at, barrier, site);
+}
+template <class Map, int Rank>
+static inline void gart_copy_box_multicast(void* shared, const Map& map, const int (&at)[Rank],
+                                           unsigned long long* barrier, unsigned short blocks, GART_SIM_SITE) {
+  static_assert(sizeof(Map) == 128 && alignof(Map) >= 64, "a tensor map");
+  gart_sim::hooks->copy_box({shared, &map, at, Rank, barrier, blocks, nullptr}, site);
+}
+template <class Map, int Rank>
+static inline void gart_copy_box_multicast(void* shared, const Map& map, const int (&at)[Rank],
+                                           unsigned long long* barrier, unsigned short blocks, unsigned long long,
+                                           GART_SIM_SITE) {
+  gart_copy_box_multicast(shared, map, at, barrier, blocks, site);
+}
+template <class Map>
+static inline void gart_copy_im2col(void* shared, const Map& map, const int (&at)[4], int column_offset, int row_offset,
+                                    unsigned long long* barrier, GART_SIM_SITE) {
+  static_assert(sizeof(Map) == 128 && alignof(Map) >= 64, "a tensor map");
+  const int offsets[2] = {column_offset, row_offset};
+  gart_sim::hooks->copy_box({shared, &map, at, 4, barrier, 0, offsets}, site);
+}
+template <class Map>
+static inline void gart_copy_im2col(void* shared, const Map& map, const int (&at)[4], int column_offset, int row_offset,
+                                    unsigned long long* barrier, unsigned long long, GART_SIM_SITE) {
+  gart_copy_im2col(shared, map, at, column_offset, row_offset, barrier, site);
+}
+template <class Map, int Rank>
+static inline void gart_store_box(const Map& map, const void* shared, const int (&at)[Rank], GART_SIM_SITE) {
+  static_assert(sizeof(Map) == 128 && alignof(Map) >= 64, "a tensor map");
+  gart_sim::hooks->store_box({const_cast<void*>(shared), &map, at, Rank, nullptr, 0, nullptr}, site);
+}
+static inline void gart_store_commit() { gart_sim::hooks->store_commit(); }
+template <int groups_left>
+static inline void gart_store_wait() {
+  gart_sim::hooks->store_wait(groups_left);
 }
 template <class Map>
 static inline void gart_prefetch_map(const Map&) {}

@@ -37,10 +37,22 @@ struct WideCall {
   bool adds;  // To what the sums are.
 };
 
+// A box between a tensor and shared memory.
+struct BoxCall {
+  void* shared;
+  const void* map;
+  const int* at;
+  unsigned rank;
+  void* barrier;       // Of a copy.
+  unsigned blocks;     // Bits of the cluster's blocks that it goes to; 0: this one.
+  const int* offsets;  // Of images, of each spatial dimension; else null.
+};
+
 // What a kernel asks of the simulated device. Every thread of a block is a fiber; these may switch away from it.
 struct Hooks {
   // Waits for `threads` threads of the block (0: all that live) at barrier `id`; returns the reduction of `predicate`.
   int (*barrier)(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site);
+  void (*barrier_arrive)(unsigned id, unsigned threads, Site site);  // And goes on.
   void (*warp_barrier)(unsigned mask, Site site);
   // Exchanges `bytes` (at most 16) bytes between the lanes of `mask`, in segments of `width` lanes.
   void (*shuffle)(Shuffle kind, unsigned mask, void* value, unsigned bytes, int lane, int width, Site site);
@@ -68,8 +80,18 @@ struct Hooks {
   // that parity is over. A box copy's target is poisoned at once and filled at the end of the phase that it counts for.
   void (*phase_init)(void* barrier, unsigned arrivals, Site site);
   void (*phase_arrive)(void* barrier, unsigned bytes, Site site);
+  void (*phase_arrive_in_cluster)(void* barrier, unsigned rank, Site site);
   void (*phase_wait)(void* barrier, unsigned parity, Site site);
-  void (*copy_box)(void* shared, const void* map, const int* at, unsigned rank, void* barrier, Site site);
+  void (*copy_box)(const BoxCall& call, Site site);
+  // From shared memory, which is read at the thread's wait for the group.
+  void (*store_box)(const BoxCall& call, Site site);
+  void (*store_commit)();
+  void (*store_wait)(unsigned groups_left);
+  // Clusters: addresses as in_cluster of the shim makes them.
+  unsigned (*cluster_rank)();
+  void (*cluster_arrive)(bool relaxed, Site site);
+  void (*cluster_wait)(Site site);
+  void (*load_in_cluster)(unsigned address, void* out, unsigned bytes, Site site);
   // setmaxnreg: `more` takes registers that others give.
   void (*set_registers)(unsigned count, bool more, Site site);
   // A load or store that the module's own check does not know to be inside its last allocation.
@@ -106,6 +128,7 @@ struct Kernel {
   unsigned parameters;
   const unsigned* sizes;  // Bytes of each parameter.
   unsigned max_threads, min_blocks;
+  unsigned cluster;  // Blocks; 1: none.
 };
 
 struct Module {

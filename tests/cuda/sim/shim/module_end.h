@@ -43,9 +43,9 @@ struct Bounds {
 #define GART_SIM_MODULE_BEGIN \
   namespace gart_sim {        \
   static const Kernel kernels[] = {
-#define GART_SIM_KERNEL(name, ...)                                                              \
+#define GART_SIM_KERNEL(name, cluster, ...)                                                     \
   {#name, [](void** parameters) { call(&name, parameters); }, decltype(sizes_of(&name))::count, \
-   decltype(sizes_of(&name))::bytes, Bounds{__VA_ARGS__}.max_threads, Bounds{__VA_ARGS__}.min_blocks},
+   decltype(sizes_of(&name))::bytes, Bounds{__VA_ARGS__}.max_threads, Bounds{__VA_ARGS__}.min_blocks, cluster},
 #define GART_SIM_MODULE_END(sm, variant, toolkit)                                                            \
   };                                                                                                         \
   static char* anchor() { return thread_local_anchor; }                                                     \

@@ -11,6 +11,7 @@
 #pragma GCC visibility push(hidden)
 #include "atomics.h"
 #include "boxes.h"
+#include "cluster.h"
 #include "functions.h"
 #include "half_pairs.h"
 #include "tensor.h"

@@ -17,9 +17,12 @@ static inline int __syncthreads_and(int predicate, GART_SIM_SITE) {
 static inline int __syncthreads_count(int predicate, GART_SIM_SITE) {
   return gart_sim::hooks->barrier(0, 0, gart_sim::Reduce::count, predicate, site);
 }
-// bar.sync id, threads.
-static inline void gart_named_barrier(unsigned id, unsigned threads, GART_SIM_SITE) {
-  gart_sim::hooks->barrier(id, threads, gart_sim::Reduce::none, 0, site);
+// bar.sync id, threads; bar.arrive.
+static inline void gart_named_barrier(int id, int threads, GART_SIM_SITE) {
+  gart_sim::hooks->barrier((unsigned)id, (unsigned)threads, gart_sim::Reduce::none, 0, site);
+}
+static inline void gart_named_arrive(int id, int threads, GART_SIM_SITE) {
+  gart_sim::hooks->barrier_arrive((unsigned)id, (unsigned)threads, site);
 }
 static inline void __syncwarp(unsigned mask = 0xffffffffu, GART_SIM_SITE) { gart_sim::hooks->warp_barrier(mask, site); }
 
