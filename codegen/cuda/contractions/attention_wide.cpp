@@ -35,6 +35,9 @@ std::optional<Product::TmaView> view_of(const Kernel& kernel, const AttentionKer
   return tensor && tensor->dimensions[0].kind == 'd' ? tensor : std::nullopt;
 }
 
+/// One tile of a warpgroup has them.
+bool has_few_queries(const AttentionKernel& k) { return k.m.extent.is_constant() && k.m.extent.constant() <= 64; }
+
 double heads_of(const AttentionKernel& k) {
   double heads = 1;
   for (const Axis& a : k.batch) heads *= typical(a.extent);
@@ -46,7 +49,7 @@ double clocks(const Machine& gpu, const AttentionKernel& k, const AttentionScore
   constexpr double kEachTile = 3500, kRate = 0.65, kIssue = 3.3;  // clocks per key of a warpgroup
   constexpr double kCombine = 1500;
   const double tiles = std::ceil(typical(k.m.extent) / t.queries());
-  const double keys = typical(k.t.extent);
+  const double keys = typical_keys(k);
   const double waves = std::ceil(tiles * t.splits * heads_of(k) / gpu.processors);
   const double seen = scores.seen.lasts.empty() ? 1 : 0.5 + 0.5 / tiles;
   const double steps = std::ceil(std::ceil(seen * keys / t.keys) / t.splits);
@@ -75,6 +78,11 @@ std::optional<AttentionViews> attention_views(const Kernel& kernel) {
   return q && key && v ? std::optional(AttentionViews{*q, *key, *v}) : std::nullopt;
 }
 
+double typical_keys(const AttentionKernel& k) {
+  constexpr int64_t kOfFewQueries = 1024;  // which are added to what was said before
+  return has_few_queries(k) ? typical(k.t.extent, kOfFewQueries) : typical(k.t.extent);
+}
+
 std::vector<WideAttentionTile> wide_attention_tiles(const Kernel& kernel, const Target& target) {
   std::vector<WideAttentionTile> tiles;
   const Machine& gpu = machine_of(target);
@@ -89,7 +97,7 @@ std::vector<WideAttentionTile> wide_attention_tiles(const Kernel& kernel, const 
     if (name_of(v->stored) != name_of(arithmetic)) return tiles;
   const AttentionScores scores = scores_of(k);
   const int64_t columns = k.n.extent.constant(), keys = columns <= 128 ? 128 : columns <= 192 ? 96 : 64;
-  const bool is_one_tile = k.m.extent.is_constant() && k.m.extent.constant() <= 64;
+  const bool is_one_tile = has_few_queries(k);
   const auto add = [&](int groups, bool takes_turns, int splits) {
     WideAttentionTile t{groups, static_cast<int>(keys), takes_turns, splits, 0};
     if (wide_attention_shared_bytes(k, t) > gpu.shared_block_bytes) return;

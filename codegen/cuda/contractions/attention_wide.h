@@ -22,6 +22,8 @@ struct WideAttentionTile {
 /// The tiles that fit the kernel, best first; none where it has to be computed otherwise: of other GPUs or precisions,
 /// of operands that the GPU does not copy as boxes.
 std::vector<WideAttentionTile> wide_attention_tiles(const Kernel& kernel, const Target& target);
+/// How many keys the kernel is cut for.
+double typical_keys(const AttentionKernel& kernel);
 std::string describe(const WideAttentionTile& tile);
 int64_t wide_attention_shared_bytes(const AttentionKernel& kernel, const WideAttentionTile& tile);
 KernelText emit_wide_attention(const Kernel& kernel, const Target& target, const WideAttentionTile& tile);
