@@ -63,8 +63,8 @@ std::string describe(const AttentionTile& t) {
   return concat(t.queries(), " queries, ", t.keys(), " keys a step in ", t.key_groups, " groups");
 }
 
-/// All that fit the GPU, what the cost model likes best first.
-std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel& k) {
+/// All that fit the GPU, what the cost model likes best first for so many keys.
+std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel& k, double keys) {
   const Machine& gpu = machine_of(target);
   const Arithmetic arithmetic = arithmetic_of(target);
   double heads = 1;
@@ -78,7 +78,7 @@ std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel&
                             arithmetic,  0};
       if (t.shared_bytes() > gpu.shared_block_bytes) continue;
       tiles.push_back(t);
-      tiles.back().clocks = clocks(gpu, arithmetic, t, heads, typical(k.m.extent), typical(k.t.extent));
+      tiles.back().clocks = clocks(gpu, arithmetic, t, heads, typical(k.m.extent), keys);
     }
   std::stable_sort(tiles.begin(), tiles.end(),
                    [](const AttentionTile& a, const AttentionTile& b) { return a.clocks < b.clocks; });
@@ -266,7 +266,8 @@ std::vector<Way> ways_of(const std::vector<WideAttentionTile>& wide, const std::
 KernelText emit_attention(const Kernel& kernel, const Target& target) {
   const auto& attention = std::get<AttentionKernel>(kernel.body);
   const std::vector<WideAttentionTile> wide = wide_attention_tiles(kernel, target);
-  const std::vector<AttentionTile> tiles = tiles_of(target, attention);
+  const double keys = wide.empty() ? typical(attention.t.extent) : typical_keys(attention);
+  const std::vector<AttentionTile> tiles = tiles_of(target, attention, keys);
   static_assert(kMostCandidates >= 15);
   const std::vector<Way> ways = ways_of(wide, tiles);
   std::vector<std::string> candidates;

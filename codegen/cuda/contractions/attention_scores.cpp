@@ -71,7 +71,7 @@ class ScoreReader {
     out.scores = peeled(k_.scores);
     out.seen = std::move(seen_);
     out.scale = scale_of(out.scores);
-    if (out.scale && !(*out.scale >= 0)) out.scale = std::nullopt;
+    if (out.scale && !(*out.scale > 0)) out.scale = std::nullopt;
     return out;
   }
 

@@ -18,7 +18,7 @@ struct AttentionScores {
   SeenKeys seen;
   /// The scores of keys that are seen; of the others they may be anything.
   Expr scores;
-  /// The factor, if those are nothing but the product times a number that is not negative.
+  /// The factor, if those are nothing but the product times a positive number.
   std::optional<double> scale;
 };
 

@@ -35,6 +35,9 @@ std::optional<Product::TmaView> view_of(const Kernel& kernel, const AttentionKer
   return tensor && tensor->dimensions[0].kind == 'd' ? tensor : std::nullopt;
 }
 
+/// One tile of a warpgroup has them.
+bool has_few_queries(const AttentionKernel& k) { return k.m.extent.is_constant() && k.m.extent.constant() <= 64; }
+
 double heads_of(const AttentionKernel& k) {
   double heads = 1;
   for (const Axis& a : k.batch) heads *= typical(a.extent);
@@ -44,14 +47,18 @@ double heads_of(const AttentionKernel& k) {
 /// Expected time: blocks go through their tiles, tiles through their blocks of keys.
 double clocks(const Machine& gpu, const AttentionKernel& k, const AttentionScores& scores, const WideAttentionTile& t) {
   constexpr double kEachTile = 3500, kRate = 0.65, kIssue = 3.3;  // clocks per key of a warpgroup
-  const double tiles = std::ceil(typical(k.m.extent) / t.queries()), keys = typical(k.t.extent);
-  const double waves = std::ceil(tiles * heads_of(k) / gpu.processors);
+  constexpr double kCombine = 1500;
+  const double tiles = std::ceil(typical(k.m.extent) / t.queries());
+  const double keys = typical_keys(k);
+  const double waves = std::ceil(tiles * t.splits * heads_of(k) / gpu.processors);
   const double seen = scores.seen.lasts.empty() ? 1 : 0.5 + 0.5 / tiles;
-  const double steps = std::ceil(seen * keys / t.keys);
+  const double steps = std::ceil(std::ceil(seen * keys / t.keys) / t.splits);
   const double products = 64.0 * t.groups * t.keys * static_cast<double>(k.d.extent.constant() + k.n.extent.constant());
   const double issue = kIssue * t.groups * t.keys * (scores.scale ? 1 : 1.5);
   const double step = std::max(products / gpu.warpgroup_rate, issue) / kRate;
-  return waves * (kEachTile + steps * step);
+  const double bytes = 2.0 * t.keys * static_cast<double>(k.d.extent.constant() + k.n.extent.constant());
+  const double copies = bytes / gpu.l2_bytes_per_clock;
+  return waves * (kEachTile + (t.splits > 1 ? kCombine : 0) + steps * std::max(step, copies));
 }
 
 /// The kernel with heads that share keys told apart, where each has many queries.
@@ -71,6 +78,11 @@ std::optional<AttentionViews> attention_views(const Kernel& kernel) {
   return q && key && v ? std::optional(AttentionViews{*q, *key, *v}) : std::nullopt;
 }
 
+double typical_keys(const AttentionKernel& k) {
+  constexpr int64_t kOfFewQueries = 1024;  // which are added to what was said before
+  return has_few_queries(k) ? typical(k.t.extent, kOfFewQueries) : typical(k.t.extent);
+}
+
 std::vector<WideAttentionTile> wide_attention_tiles(const Kernel& kernel, const Target& target) {
   std::vector<WideAttentionTile> tiles;
   const Machine& gpu = machine_of(target);
@@ -85,21 +97,27 @@ std::vector<WideAttentionTile> wide_attention_tiles(const Kernel& kernel, const 
     if (name_of(v->stored) != name_of(arithmetic)) return tiles;
   const AttentionScores scores = scores_of(k);
   const int64_t columns = k.n.extent.constant(), keys = columns <= 128 ? 128 : columns <= 192 ? 96 : 64;
-  for (const int groups : {1, 2, 3})
-    for (const bool takes_turns : {true, false}) {
-      WideAttentionTile t{groups, static_cast<int>(keys), takes_turns, 0};
-      if ((groups == 1 && takes_turns) || (groups == 3 && (columns > 64 || !scores.scale))) continue;
-      if (wide_attention_shared_bytes(k, t) > gpu.shared_block_bytes) continue;
-      t.clocks = clocks(gpu, k, scores, t);
-      tiles.push_back(t);
-    }
+  const bool is_one_tile = has_few_queries(k);
+  const auto add = [&](int groups, bool takes_turns, int splits) {
+    WideAttentionTile t{groups, static_cast<int>(keys), takes_turns, splits, 0};
+    if (wide_attention_shared_bytes(k, t) > gpu.shared_block_bytes) return;
+    t.clocks = clocks(gpu, k, scores, t);
+    tiles.push_back(t);
+  };
+  add(1, false, 1);
+  for (const int splits : {2, 4, 8})
+    if (is_one_tile) add(1, false, splits);
+  for (const int groups : {2, 3})
+    for (const bool takes_turns : {true, false})
+      if (!is_one_tile && (groups == 2 || (columns <= 64 && scores.scale))) add(groups, takes_turns, 1);
   std::stable_sort(tiles.begin(), tiles.end(),
                    [](const WideAttentionTile& a, const WideAttentionTile& b) { return a.clocks < b.clocks; });
   return tiles;
 }
 
 std::string describe(const WideAttentionTile& t) {
-  return concat(t.queries(), " queries, ", t.keys, " keys a step, wgmma, TMA", t.takes_turns ? ", in turns" : "");
+  return concat(t.queries(), " queries, ", t.keys, " keys a step, wgmma, TMA", t.takes_turns ? ", in turns" : "",
+                t.splits > 1 ? concat(", ", t.splits, " blocks of a cluster") : "");
 }
 
 KernelText emit_wide_attention(const Kernel& kernel, const Target& target, const WideAttentionTile& tile) {

@@ -13,6 +13,7 @@ namespace gcg::cuda {
 struct WideAttentionTile {
   int groups = 2, keys = 128;  // warpgroups of 64 queries; keys of a step
   bool takes_turns = true;     // warpgroups, with the tensor cores
+  int splits = 1;              // of the keys, each a block of a cluster
   double clocks = 0;           // expected
   int queries() const { return 64 * groups; }
   int threads() const { return 128 * (groups + 1); }
@@ -21,6 +22,8 @@ struct WideAttentionTile {
 /// The tiles that fit the kernel, best first; none where it has to be computed otherwise: of other GPUs or precisions,
 /// of operands that the GPU does not copy as boxes.
 std::vector<WideAttentionTile> wide_attention_tiles(const Kernel& kernel, const Target& target);
+/// How many keys the kernel is cut for.
+double typical_keys(const AttentionKernel& kernel);
 std::string describe(const WideAttentionTile& tile);
 int64_t wide_attention_shared_bytes(const AttentionKernel& kernel, const WideAttentionTile& tile);
 KernelText emit_wide_attention(const Kernel& kernel, const Target& target, const WideAttentionTile& tile);

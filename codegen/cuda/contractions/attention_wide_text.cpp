@@ -35,7 +35,7 @@ class WideAttentionText {
     f_.ranges().add(k_.batch);
     f_.ranges().add({k_.m, k_.n, k_.t, k_.d});
     scores_ = scores_of(k_);
-    epilogue_ = {k_.epilogue, k_.result, k_.index, k_.n.id, 1};
+    epilogue_ = {k_.epilogue, k_.result, k_.index, k_.n.id, 1};  // lanes have pairs of neighbours
     epilogue_.vector = std::min(2, epilogue_vector(kernel, epilogue_, k_.n.extent, k_.n.id));
     change_ = {scores_.scores, -1, {}, k_.t.id, 1};
     const bool pairs = is_multiple(k_.t.extent, 2);
@@ -43,7 +43,7 @@ class WideAttentionText {
   }
 
   KernelText emit(const Machine& gpu) {
-    f_.include("gart_attention_wide.cuh");
+    f_.include(tile_.splits > 1 ? "gart_attention_parts.cuh" : "gart_attention_wide.cuh");
     f_.wait_later(-1, 0);
     declare_seen();
     declare_types();
@@ -53,14 +53,15 @@ class WideAttentionText {
     declare_copy("copy_v", views.v, tile_.keys, "kGartEvictLast");
     f_.line("GART_SHARED(shared);");
     f_.line("Attention attention(shared, Tiles(", rows(), ", ", int_text(f_, extent_of(k_.batch)), ", seen));");
-    f_.line("if (!Attention::multiplies()) return attention.feed(copy_q, copy_k, copy_v);");
-    declare_change();
-    declare_results();
-    f_.line("attention.multiply(", scale_text(), ", change, results);");
-    KernelText text = f_.finish("attention", tile_.threads(), 1);
+    if (tile_.splits == 1)
+      run();
+    else
+      run_split();
+    KernelText text = f_.finish("attention", tile_.threads(), 1, tile_.splits > 1 ? tile_.splits : 0);
     const Dim tiles = ceil_div(k_.m.extent, Dim(tile_.queries()));
     const bool pairs = !scores_.seen.lasts.empty() && scores_.seen.firsts.empty();
-    text.tasks = min((pairs ? ceil_div(tiles, Dim(2)) : tiles) * extent_of(k_.batch), Dim(gpu.processors));
+    const Dim units = (pairs && tile_.splits == 1 ? ceil_div(tiles, Dim(2)) : tiles) * extent_of(k_.batch);
+    text.tasks = tile_.splits > 1 ? units * tile_.splits : min(units, Dim(gpu.processors));
     text.shared_bytes = wide_attention_shared_bytes(k_, tile_);
     text.least_registers = registers_of(tile_).at_entry;
     text.note = concat(describe(tile_), ", ", name_of(arithmetic_));
@@ -68,6 +69,33 @@ class WideAttentionText {
   }
 
  private:
+  void run() {
+    f_.line("if (!Attention::multiplies()) return attention.feed(copy_q, copy_k, copy_v);");
+    declare_change();
+    declare_results();
+    f_.line("attention.multiply(", scale_text(), ", change, results);");
+  }
+
+  /// Blocks of a cluster share the keys of one tile, which has all queries of a head.
+  void run_split() {
+    f_.line("typedef gart_attention_parts<", k_.n.extent.constant(), ", ", tile_.splits, "> Parts;");
+    f_.line("const Parts parts(shared + Attention::kBytes);");
+    f_.open("if (!Attention::multiplies())");
+    f_.line("attention.feed(copy_q, copy_k, copy_v);");
+    f_.line("gart_meet_in_cluster();");
+    f_.line("return gart_leave_cluster();");
+    f_.close();
+    declare_change();
+    f_.open("const auto put = [&](const gart_attention_tile&, int, const auto& sums, const auto& softmax, void*)");
+    f_.line("parts.put(sums, softmax);");
+    f_.close(";");
+    f_.line("attention.multiply(", scale_text(), ", change, put);");
+    f_.line("gart_meet_in_cluster();");
+    declare_part_result();
+    f_.line("parts.add(", rows(), ", ", scale_text(), ", result);");
+    f_.line("gart_leave_cluster();");
+  }
+
   std::string rows() { return int_text(f_, k_.m.extent); }
   std::string keys() { return int_text(f_, k_.t.extent); }
   std::string bool_text(bool b) const { return b ? "true" : "false"; }
@@ -101,7 +129,7 @@ class WideAttentionText {
   void declare_types() {
     const Registers registers = registers_of(tile_);
     const std::string half = name_of(arithmetic_);
-    f_.line("typedef gart_attention_tiles<", tile_.queries(), ", ", tile_.keys, ", ",
+    f_.line("typedef gart_attention_tiles<", tile_.queries(), ", ", tile_.keys, ", ", tile_.splits, ", ",
             bool_text(!scores_.seen.lasts.empty()), ", ", bool_text(!scores_.seen.firsts.empty()),
             ", decltype(seen)> Tiles;");
     f_.line("typedef gart_attention_wide<gart_wide_", half, ", gart_", half, ", Tiles, ", k_.d.extent.constant(), ", ",
@@ -166,7 +194,7 @@ class WideAttentionText {
   void declare_results() {
     const int count = static_cast<int>(k_.n.extent.constant()) / 2;
     f_.open("const auto results = [&](const gart_attention_tile& tile, int row0, float (&sums)[", count,
-            "], const float (&total)[2], unsigned char* staging)");
+            "], const Attention::Softmax& softmax, unsigned char* staging)");
     f_.line("const int batch = tile.batch;");
     const EvaluationPoint place = batch();
     const bool whole_rows = stores_whole_rows();
@@ -185,25 +213,50 @@ class WideAttentionText {
     f_.line("const int row = row0 + threadIdx.x % 32 / 4 + h * 8;");
     f_.line("if (row >= ", rows(), ") continue;");
     declare_axis(f_, place, k_.m, "row");
-    if (k_.is_nan_zero || k_.kept) drop_row(place);
+    if (k_.is_nan_zero || k_.kept) {
+      open_if_dropped(place, "softmax.total[h]");
+      f_.line("#pragma unroll");
+      f_.line("for (int j = 0; j < ", k_.n.extent.constant() / 4, "; ++j) sums[j / 2 * 4 + h * 2 + j % 2] = 0.0f;");
+      f_.close();
+    }
     EpilogueText epilogue(f_, epilogue_, epilogue_.vector);
     each_column(place, [&](const EvaluationPoint& here) { epilogue.values(here, sum_name); });
     if (!stored_later) each_column(place, [&](const EvaluationPoint& here) { epilogue.store(here, sum_name); });
     f_.close();
   }
 
-  /// Zero instead of values whose weights are all zero.
-  void drop_row(const EvaluationPoint& place) {
-    std::string dropped = k_.is_nan_zero ? "!(total[h] > 0.0f)" : "";
+  /// "if (...) {": where the row's weights are all zero.
+  void open_if_dropped(const EvaluationPoint& place, const std::string& total) {
+    std::string dropped = k_.is_nan_zero ? concat("!(", total, " > 0.0f)") : "";
     if (k_.kept) {
       ExprText exprs(f_, place);
       const std::string kept = exprs.value(k_.kept);
       dropped += concat(dropped.empty() ? "" : " || ", "!", kept);
     }
     f_.open("if (", dropped, ")");
+  }
+
+  /// What a thread has of the sum of the cluster's blocks: four columns of a row.
+  void declare_part_result() {
+    f_.line("const int batch = blockIdx.x / ", tile_.splits, ";");
+    EvaluationPoint place = batch();
+    f_.open("const auto result = [&](int row, int first, float (&sums)[4], float total)");
+    declare_axis(f_, place, k_.m, "row");
+    if (k_.is_nan_zero || k_.kept) {
+      open_if_dropped(place, "total");
+      f_.line("sums[0] = sums[1] = sums[2] = sums[3] = 0.0f;");
+      f_.close();
+    }
+    epilogue_.vector = epilogue_vector(f_.kernel(), epilogue_, k_.n.extent, k_.n.id);
+    EpilogueText epilogue(f_, epilogue_, epilogue_.vector);
     f_.line("#pragma unroll");
-    f_.line("for (int j = 0; j < ", k_.n.extent.constant() / 4, "; ++j) sums[j / 2 * 4 + h * 2 + j % 2] = 0.0f;");
+    f_.open("for (int i = 0; i < 4; i += ", epilogue_.vector, ")");
+    f_.line("const int column = first + i;");
+    declare_axis(f_, place, k_.n, "column");
+    epilogue.values(place, sum_name);
+    epilogue.store(place, sum_name);
     f_.close();
+    f_.close(";");
   }
 
   template <class Body>
@@ -240,7 +293,9 @@ class WideAttentionText {
 /// As device/gart_attention_wide.cuh lays it out.
 int64_t wide_attention_shared_bytes(const AttentionKernel& k, const WideAttentionTile& t) {
   const int64_t line = 128, depth = chunks(k.d.extent), columns = chunks(k.n.extent);
-  return line * (t.queries() * depth + 2 * t.keys * (depth + columns)) + 4 * t.groups * kStagingBytes + kBarrierBytes;
+  const int64_t loop =
+      line * (t.queries() * depth + 2 * t.keys * (depth + columns)) + 4 * t.groups * kStagingBytes + kBarrierBytes;
+  return t.splits == 1 ? loop : loop + 64 * (k.n.extent.constant() + 6) * 4;
 }
 
 KernelText wide_attention_text(const Kernel& kernel, const Target& target, const WideAttentionTile& tile) {

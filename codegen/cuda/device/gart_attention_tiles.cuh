@@ -37,10 +37,13 @@ struct gart_attention_tile {
 };
 
 /// How the tiles of `Queries` queries, of blocks of `Keys` keys, are shared by the blocks of the launch. A unit is a tile or, if
-/// the last key alone moves, two tiles of a head that have the same work together.
-template <int Queries, int Keys, bool LastMoves, bool FirstMoves, class Seen>
+/// the last key alone moves, two tiles of a head that have the same work together. `Splits` blocks, a cluster, share the keys of
+/// a unit, which then is one tile.
+template <int Queries, int Keys, int Splits, bool LastMoves, bool FirstMoves, class Seen>
 struct gart_attention_tiles {
-  static constexpr bool kLastMoves = LastMoves, kFirstMoves = FirstMoves, kPairs = LastMoves && !FirstMoves;
+  static constexpr int kSplits = Splits;
+  static constexpr bool kLastMoves = LastMoves, kFirstMoves = FirstMoves;
+  static constexpr bool kPairs = LastMoves && !FirstMoves && Splits == 1;
   int rows, of_head, units_of_head, units;
   const Seen& seen;  // seen(batch) -> gart_seen_keys
 
@@ -49,6 +52,8 @@ struct gart_attention_tiles {
     units_of_head = kPairs ? (of_head + 1) / 2 : of_head;
     units = units_of_head * heads;
   }
+  static int first_unit() { return (int)blockIdx.x / Splits; }
+  static int unit_step() { return (int)gridDim.x / Splits; }
   int parts(int unit) const { return kPairs && unit % units_of_head != of_head - 1 - unit % units_of_head ? 2 : 1; }
   gart_attention_tile tile(int unit, int part) const {
     gart_attention_tile t;
@@ -62,6 +67,11 @@ struct gart_attention_tiles {
     if (FirstMoves) first = gart_max(0, t.row + t.seen.first);
     t.end = (end + Keys - 1) / Keys;
     t.begin = gart_min(first / Keys, t.end);
+    if (Splits > 1) {
+      const int each = (t.end - t.begin + Splits - 1) / Splits;
+      t.begin = gart_min(t.end, t.begin + (int)blockIdx.x % Splits * each);
+      t.end = gart_min(t.end, t.begin + each);
+    }
     return t;
   }
   /// The first block in which some query of the tile does not see some key because it comes too late.
@@ -131,14 +141,17 @@ struct gart_softmax {
       total[h] = fmaf(total[h], before[h], added);
     }
   }
-  /// Sums of all lanes' keys, divided by the sum of weights.
-  template <int Count>
-  void finish(float (&sums)[Count]) {
+  /// The sums of weights of all lanes' keys.
+  void add_lanes() {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       total[h] += gart_shuffle_xor(total[h], 1);
       total[h] += gart_shuffle_xor(total[h], 2);
     }
+  }
+  /// Divides sums by the sum of weights.
+  template <int Count>
+  void divide(float (&sums)[Count]) const {
     const float factors[2] = {1.0f / total[0], 1.0f / total[1]};
 #pragma unroll
     for (int i = 0; i < Count; ++i) sums[i] *= factors[i % 4 / 2];

@@ -23,6 +23,8 @@ struct gart_attention_wide {
   static constexpr int kKeyBytes = Keys * 128 * kDepthChunks, kValueBytes = Keys * 128 * kValueChunks;
   static constexpr int kKeysAt = kQueryBytes, kValuesAt = kKeysAt + kStages * kKeyBytes;
   static constexpr int kStagingAt = kValuesAt + kStages * kValueBytes, kBarriersAt = kStagingAt + 4 * Groups * kGartStagingBytes;
+  static constexpr int kBytes = kBarriersAt + 8 * (4 * kStages + 2);
+  typedef gart_softmax<Keys> Softmax;
   static constexpr bool kShares = Many > 0 && !GART_EVEN_REGISTERS;
   static constexpr bool kTakesTurns = Turns && Groups > 1;
 
@@ -72,7 +74,7 @@ struct gart_attention_wide {
     if (threadIdx.x != kMultiplying) return;
     Place keys{0, 1}, values{0, 1};  // at first nobody has anything to read
     int queries_parity = 1;
-    for (int unit = blockIdx.x; unit < tiles.units; unit += gridDim.x)
+    for (int unit = tiles.first_unit(); unit < tiles.units; unit += tiles.unit_step())
 #pragma unroll 1
       for (int part = tiles.parts(unit); part-- > 0;) {
         const gart_attention_tile tile = tiles.tile(unit, part);
@@ -110,8 +112,8 @@ struct gart_attention_wide {
   }
 
   /// The others. change(batch, row, key, a, b) makes of the scores of a query and of two neighbouring keys, a in front, those
-  /// of the softmax, whose power of two is taken after `log2_scale` times them. results(tile, row, sums, total, staging) stores
-  /// the sums of this warp's 16 queries from `row` on.
+  /// of the softmax, whose power of two is taken after `log2_scale` times them. results(tile, row, sums, softmax, staging) stores
+  /// the results of this warp's 16 queries from `row` on: sums, not yet divided where blocks share the keys.
   template <class Change, class Results>
   void multiply(float log2_scale, const Change& change, const Results& results) {
     if constexpr (kShares) gart_take_registers<Many>();
@@ -124,14 +126,14 @@ struct gart_attention_wide {
     Place keys{0, 0}, values{0, 0};
     int queries_parity = 0;
     if (kTakesTurns && me == Groups - 1) end_turn(me);
-    for (int unit = blockIdx.x; unit < tiles.units; unit += gridDim.x)
+    for (int unit = tiles.first_unit(); unit < tiles.units; unit += tiles.unit_step())
 #pragma unroll 1
       for (int part = tiles.parts(unit); part-- > 0;) {
         const gart_attention_tile tile = tiles.tile(unit, part);
         const int row0 = tile.row + me * 64 + warp % 4 * 16;
         float sums[Columns / 2], scores[Keys / 2], before[2];
         unsigned int weights[Keys / 4];
-        gart_softmax<Keys> softmax;
+        Softmax softmax;
 #pragma unroll
         for (int i = 0; i < Columns / 2; ++i) sums[i] = 0.0f;
 
@@ -229,8 +231,9 @@ struct gart_attention_wide {
         } else if (threadIdx.x % 32 == 0) {
           gart_mbarrier_arrive(queries_read());
         }
-        softmax.finish(sums);
-        results(tile, row0, sums, softmax.total, shared + kStagingAt + warp * kGartStagingBytes);
+        softmax.add_lanes();
+        if constexpr (Tiles::kSplits == 1) softmax.divide(sums);
+        results(tile, row0, sums, softmax, shared + kStagingAt + warp * kGartStagingBytes);
         __syncwarp();
       }
   }

@@ -1,17 +1,16 @@
 // What kernels do before they wait for the launch before theirs (griddepcontrol.wait): the text asks for weights first,
 // and the assembler's code does so, too. Whose bytes those are the simulation sees (tests/cuda/sim).
-#include <elf.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "codegen/cuda/assembler/assemble.h"
 #include "codegen/cuda/text/kernel_text.h"
 #include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
+#include "tests/cuda/contractions/machine_code.h"
 #include "tests/cuda/contractions/simulated_run.h"
 
 namespace gcg::test {
@@ -95,28 +94,9 @@ cuda::KernelText text_of(const OverlapCase& c, const WaitingTarget& target) {
   return cuda::emit_kernel(last_kernel(plan), t);
 }
 
-/// Opcodes of the one function of a cubin, in the order of their addresses: the low 12 bits of instructions of 16
-/// bytes.
 std::vector<unsigned> opcodes(const std::vector<uint8_t>& cubin) {
-  Elf64_Ehdr header;
-  std::memcpy(&header, cubin.data(), sizeof header);
-  const auto section = [&](unsigned i) {
-    Elf64_Shdr s;
-    std::memcpy(&s, cubin.data() + header.e_shoff + i * sizeof s, sizeof s);
-    return s;
-  };
-  const Elf64_Shdr names = section(header.e_shstrndx);
   std::vector<unsigned> out;
-  for (unsigned i = 0; i < header.e_shnum; ++i) {
-    const Elf64_Shdr s = section(i);
-    if (std::string(reinterpret_cast<const char*>(cubin.data() + names.sh_offset + s.sh_name)).rfind(".text.", 0) != 0)
-      continue;
-    for (uint64_t at = 0; at + 16 <= s.sh_size; at += 16) {
-      uint16_t low;
-      std::memcpy(&low, cubin.data() + s.sh_offset + at, sizeof low);
-      out.push_back(low & 0xfffu);
-    }
-  }
+  for (const Instruction& i : instructions_of(cubin)) out.push_back(i.opcode());
   return out;
 }
 // Of sm_90 to sm_120: wait and trigger, loads (to registers, to shared memory), stores and atomics on global memory.

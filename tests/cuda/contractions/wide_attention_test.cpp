@@ -16,8 +16,7 @@ const ContractionCase kArithmetics[] = {{"sm_90a", Precision::fp16, 1e-2}, {"sm_
 Emit in_tile(const Target& target, size_t number, size_t& count) {
   return [&target, number, &count](const Kernel& kernel) {
     if (!std::holds_alternative<AttentionKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
-    auto tiles = cuda::wide_attention_tiles(kernel, target);
-    std::erase_if(tiles, [](const auto& t) { return t.takes_turns; });
+    const auto tiles = cuda::wide_attention_tiles(kernel, target);
     count = tiles.size();
     EXPECT_LT(number, count) << "no such tile";
     if (number >= count) return cuda::emit_kernel(kernel, target);
@@ -101,6 +100,20 @@ const WideCase kCases[] = {
     })"},
 };
 
+/// Of few queries: blocks of a cluster share the keys.
+const WideCase kFewQueries[] = {
+    {"one query, as many heads as share keys",
+     graph_of(operands("1,8,1,64", "1,2,700,64", "1,2,700,64"), "", "%y = Attention(%q, %k, %v)\n")},
+    {"fewer blocks of keys than of a cluster, a residual",
+     graph_of(operands("2,2,9,32", "2,2,200,32", "2,2,200,32"), ", %r: f32[2,2,9,32]",
+              "%o = Attention(%q, %k, %v)\n%y = Add(%o, %r)\n")},
+    {"keys of each sample, none of one", graph_of(operands("3,2,1,64", "3,2,520,64", "3,2,520,64"),
+                                                  ", %m: bool[3,1,1,520]", "%y = Attention(%q, %k, %v, %m)\n")},
+    {"keys that are known when it runs",
+     graph_of(operands("1,4,2,64", "1,4,t,64", "1,4,t,64"), "", "%y = Attention(%q, %k, %v) {softcap = 3.0}\n"),
+     {{"t", 1100}}},
+};
+
 class WideAttention : public testing::TestWithParam<ContractionCase> {};
 INSTANTIATE_TEST_SUITE_P(Arithmetics, WideAttention, testing::ValuesIn(kArithmetics), case_name);
 
@@ -112,6 +125,19 @@ TEST_P(WideAttention, EveryTileComputesEveryForm) {
       SCOPED_TRACE(concat(c.what, ", tile ", turn % count));
       const SimulatedRun run =
           expect_simulates(c.graph, target, GetParam().tolerance, c.symbols, in_tile(target, turn % count, count));
+      EXPECT_NE(run.notes.back().find("wgmma"), std::string::npos) << run.notes.back();
+    }
+}
+
+TEST_P(WideAttention, ClustersShareKeysOfFewQueries) {
+  const Target target = gpu_target(GetParam().target, GetParam().precision);
+  size_t turn = 0;
+  for (const WideCase& c : kFewQueries)
+    for (size_t i = 0, count = 4; i < 2; ++i, ++turn) {
+      SCOPED_TRACE(concat(c.what, ", tile ", turn % count));
+      const SimulatedRun run =
+          expect_simulates(c.graph, target, GetParam().tolerance, c.symbols, in_tile(target, turn % count, count));
+      EXPECT_EQ(count, 4U) << "one block or clusters of 2, 4, 8";
       EXPECT_NE(run.notes.back().find("wgmma"), std::string::npos) << run.notes.back();
     }
 }
@@ -135,7 +161,7 @@ std::string bounds_of(const std::string& graph) {
   const size_t at = source.find(before);
   if (at == std::string::npos) return "none";
   const std::string arguments = source.substr(at, source.find(", decltype", at) - at);
-  return arguments.substr(arguments.find(", ", arguments.find(", ") + 1) + 2);
+  return arguments.substr(arguments.rfind(", ", arguments.rfind(", ") - 1) + 2);
 }
 
 const char* const kSquare = "1,2,70,64";
