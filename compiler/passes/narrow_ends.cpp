@@ -10,8 +10,8 @@ namespace {
 
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-/// Are elements that the node reads and makes expressions or sums, which may lie in memory as any type?
-bool takes_any_storage(const Node& n) {
+/// True if the node becomes expressions or sums, whose operands may have any type in memory.
+bool computes_elements(const Node& n) {
   return n.bodies.empty() && (n.op->lower != nullptr || n.op->kind == OpKind::contraction);
 }
 
@@ -38,48 +38,71 @@ class Ends {
     return users_[static_cast<size_t>(v.index)];
   }
 
-  /// May the node read the input itself instead of this Cast of it?
-  bool reads_past(const Node& n, ValueId widened) const {
+  /// True if the operands of the node may have any type in memory. A view passes the question on to its readers.
+  bool takes_any_storage(NodeId id) {
+    const Node& n = g_.node(id);
+    if (n.op->kind != OpKind::view) return computes_elements(n);
+    return std::ranges::all_of(readers(n.outputs[0]), [&](NodeId reader) { return takes_any_storage(reader); });
+  }
+
+  /// True if the node may read the input instead of this Cast of it.
+  bool reads_past(NodeId id, ValueId widened) {
+    const Node& n = g_.node(id);
     const bool brings_channels = is_channels_last_conv(n) && n.inputs[0] == widened && reads_channels(g_, n);
-    return takes_any_storage(n) && !brings_channels;
+    return takes_any_storage(id) && !brings_channels;
   }
 
   bool narrow_input(ValueId x) {
     if (!is_wanted(value(x).dtype) || g_.is_output(x)) return false;
     const std::vector<NodeId> casts = readers(x);
     if (!std::all_of(casts.begin(), casts.end(), [&](NodeId id) { return is_cast(g_.node(id)); })) return false;
-    bool changed = false;
-    for (NodeId id : casts) changed |= read_past(id, x);
-    if (!changed) return false;
-    value(x).stored = value(x).dtype;
-    value(x).dtype = DType::f32;
-    users_.clear();
-    return true;
+    bool is_read = false, changed = false;
+    for (NodeId id : casts) {
+      is_read |= read_past(id, x);
+      if (!g_.node(id).erased) changed |= keep_narrow(g_.node(id), value(x).dtype);
+    }
+    if (is_read) {
+      value(x).stored = value(x).dtype;
+      value(x).dtype = DType::f32;
+      users_.clear();
+    }
+    return is_read || changed;
   }
 
+  /// Makes readers of the Cast read the input. True if one does.
   bool read_past(NodeId cast, ValueId x) {
     const ValueId widened = g_.node(cast).outputs[0];
     if (value(widened).dtype != DType::f32) return false;
-    size_t left = g_.is_output(widened) ? 1 : 0;
-    bool changed = false;
-    for (NodeId id : readers(widened)) {
-      const bool past = reads_past(g_.node(id), widened);
-      changed |= past;
-      left += past ? 0 : 1;
-      if (past) std::replace(g_.node(id).inputs.begin(), g_.node(id).inputs.end(), widened, x);
-    }
-    if (left == 0 && changed) g_.erase_node(cast);
-    return changed;
+    std::vector<NodeId>& of_it = users_[static_cast<size_t>(widened.index)];
+    const size_t all = of_it.size();
+    std::erase_if(of_it, [&](NodeId id) {
+      if (!reads_past(id, widened)) return false;
+      std::replace(g_.node(id).inputs.begin(), g_.node(id).inputs.end(), widened, x);
+      return true;
+    });
+    if (of_it.empty() && !g_.is_output(widened)) g_.erase_node(cast);
+    return of_it.size() < all;
   }
 
-  /// The value whose storage holds the elements of `v`.
+  /// A Cast that stays stores its result in 16 bits, too, which loses nothing.
+  bool keep_narrow(const Node& cast, DType half) {
+    const ValueId widened = cast.outputs[0];
+    const std::vector<NodeId>& of_it = readers(widened);
+    const bool fits = value(widened).dtype == DType::f32 && value(widened).stored == DType::undefined &&
+                      !g_.is_output(widened) && !of_it.empty() &&
+                      std::ranges::all_of(of_it, [&](NodeId id) { return takes_any_storage(id); });
+    if (fits) value(widened).stored = half;
+    return fits;
+  }
+
+  /// The value at the start of the chain of views that ends in `v`.
   ValueId viewed(ValueId v) {
     while (value(v).producer.valid() && g_.node(value(v).producer).op->kind == OpKind::view)
       v = g_.node(value(v).producer).inputs[0];
     return v;
   }
 
-  /// Does one node alone read the value, and each on the way to what it views?
+  /// True if the value has one reader, and so has each value on the way to the viewed one.
   bool is_read_once(ValueId v, ValueId base) {
     for (; v != base; v = g_.node(value(v).producer).inputs[0])
       if (readers(v).size() != 1 || g_.is_output(v)) return false;
@@ -99,7 +122,6 @@ class Ends {
     value(v).stored = half;
     g_.replace_uses(y, v);
     g_.erase_node(cast);
-    std::swap(value(v).name, value(y).name);  // the name of the output stays with it
     users_.clear();
     return true;
   }
@@ -107,11 +129,11 @@ class Ends {
   bool can_store(ValueId v) {
     const Value& x = value(v);
     return x.dtype == DType::f32 && !x.is_constant() && !x.contents && x.producer.valid() &&
-           takes_any_storage(g_.node(x.producer));
+           computes_elements(g_.node(x.producer));
   }
 
   Graph& g_;
-  DType only_ = DType::undefined;  // the 16 bits that contractions multiply; undefined: they widen both
+  DType only_ = DType::undefined;  // the 16-bit type that contractions multiply; undefined: they widen both types
   std::vector<std::vector<NodeId>> users_;
 };
 

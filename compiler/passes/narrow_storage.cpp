@@ -101,7 +101,8 @@ class Narrower {
       if (factor || (moves && any(into_product_))) into_product_[at(in)] = true;
       if (is_residual_sum(n) || (moves && any(into_sum_))) into_sum_[at(in)] = true;
       const bool shares = n.op->kind == OpKind::view && !free_[at(n.outputs[0])];
-      if (!may_read(n) || shares || !carries(n, i)) free_[at(in)] = false;
+      const bool rounds_again = is_cast(n) && value(n.outputs[0]).dtype == to_;
+      if ((!may_read(n) && !rounds_again) || shares || !carries(n, i)) free_[at(in)] = false;
     }
   }
 

@@ -2,6 +2,8 @@
 // they may be aligned and lie, tensor cores and (bf16 on sm_75) CUDA cores.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/cuda/contractions/simulated_run.h"
 
 namespace gcg::test {
@@ -194,6 +196,75 @@ TEST_P(Half, OperandsAreReadAsTheyAreStored) {
   for (const HalfCase& c : kCases) {
     SCOPED_TRACE(c.what);
     const SimulatedRun run = expect_simulates(c.graph, target, GetParam().tolerance, c.symbols);
+    EXPECT_EQ(run.half_operands, c.half_operands);
+  }
+}
+
+struct EndsCase {
+  const char* what;
+  const char* graph;  // of f16
+  size_t launches;
+  int half_operands;  // of all launches
+};
+
+/// Models in f16: no kernel casts their inputs and outputs.
+const EndsCase kEnds[] = {
+    {"a product, its bias and its activation", R"(graph g(%x: f16[64,72]) -> (%y) {
+      constant %w: f16[72,64] = random(1)
+      constant %b: f16[64] = random(2)
+      %p = MatMul(%x, %w)
+      %q = Add(%p, %b)
+      %y = Relu(%q)
+    })",
+     1, 4},
+    {"a row times lines", R"(graph g(%x: f16[1,104], %r: f16[1,72]) -> (%y) {
+      constant %w: f16[104,72] = random(1)
+      %p = MatMul(%x, %w)
+      %y = Add(%p, %r)
+    })",
+     1, 4},
+    {"both factors are inputs, one is turned around", R"(graph g(%x: f16[2,40,24], %z: f16[2,32,24]) -> (%y) {
+      %t = Transpose(%z) {perm = [0,2,1]}
+      %y = MatMul(%x, %t)
+    })",
+     1, 3},
+    {"a state that grows", R"(graph g(%past: f16[1,8,32], %x: f16[1,1,32]) -> (%y, %state) {
+      constant %w: f16[32,32] = random(1)
+      %k = MatMul(%x, %w)
+      %state = Concat(%past, %k) {axis = 1}
+      %t = Transpose(%state) {perm = [0,2,1]}
+      %y = MatMul(%x, %t)
+    })",
+     3, 8},
+    {"attention", R"(graph g(%q: f16[1,2,40,32], %k: f16[1,2,48,32], %v: f16[1,2,48,32]) -> (%y) {
+      %t = Transpose(%k) {perm = [0,1,3,2]}
+      %s = MatMul(%q, %t)
+      %p = Softmax(%s) {axis = -1}
+      %y = MatMul(%p, %v)
+    })",
+     1, 4},
+    {"a convolution, before which the channels are brought together",
+     R"(graph g(%x: f16[2,16,9,7]) -> (%y) {
+      constant %w: f16[24,16,3,3] = random(1)
+      %c = Conv(%x, %w) {pads = [1,1,1,1]}
+      %y = Relu(%c)
+    })",
+     2, 5},
+    {"an image", R"(graph g(%x: f16[1,3,17,19]) -> (%y) {
+      constant %w: f16[12,3,7,7] = random(1)
+      %y = Conv(%x, %w) {pads = [3,3,3,3], strides = [2,2]}
+    })",
+     1, 3},
+};
+
+TEST_P(Half, EndsAreWhatTheModelHas) {
+  if (GetParam().precision != Precision::fp16) return;
+  const Target target = gpu_target(GetParam().target, GetParam().precision);
+  for (const EndsCase& c : kEnds) {
+    SCOPED_TRACE(c.what);
+    const SimulatedRun run = expect_simulates(c.graph, target, GetParam().tolerance);
+    const auto sums = std::count(run.kernels.begin(), run.kernels.end(), "conv_sum");  // of slices
+    EXPECT_EQ(run.kernels.size() - static_cast<size_t>(sums), c.launches) << testing::PrintToString(run.kernels);
     EXPECT_EQ(run.half_operands, c.half_operands);
   }
 }

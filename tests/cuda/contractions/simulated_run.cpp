@@ -106,7 +106,8 @@ class Runner {
     for (ValueId v : graph.outputs) {
       std::vector<int64_t> shape;
       for (const Dim& d : *graph.value(v).shape) shape.push_back(d.evaluate(symbols_));
-      out_.outputs.emplace_back(graph.value(v).dtype, shape);
+      const DType stored = graph.value(v).stored;
+      out_.outputs.emplace_back(stored == DType::undefined ? graph.value(v).dtype : stored, shape);
     }
     for (BufferId i : plan_.buffers.ids()) {
       const Buffer& b = plan_.buffers[i];
@@ -228,7 +229,7 @@ Plan cuda_plan(Graph& graph, const Target& target) {
   run_passes(graph, model_passes(), nullptr, {});
   run_passes(graph, shape_passes(), nullptr, {});
   run_passes(graph, device_passes(DeviceClass::cuda), &target, {});
-  Plan plan = make_plan(graph);
+  Plan plan = make_plan(graph, DeviceClass::cuda);
   mark_constant_operands(plan);
   return plan;
 }
