@@ -11,7 +11,7 @@
 namespace gcg {
 
 bool Fuser::inlines(const Node& n, ValueId v, const Use& u) {
-  if (n.op->kind == OpKind::contraction) return false;
+  if (n.op->kind == OpKind::contraction) return sum_fits(n, v, u);
   if (is_concat(n)) return u.groups.size() == 1 && u.contexts.size() == 1 && !u.broadcast && !u.in_epilogue;
   const bool cheap = is_cheap(n);
   const bool scalar = product(*value(v).shape).is(1) && n.op->kind != OpKind::reduction;
@@ -75,6 +75,14 @@ bool Fuser::reduction_fits(ValueId v, const FusionGroup& group, int id) {
     return true;
   }
   return false;
+}
+
+bool Fuser::sum_fits(const Node& n, ValueId v, const Use& u) {
+  if (!traits_.inlines_sums || n.op->lower == nullptr || u.in_epilogue || u.groups.size() != 1) return false;
+  const int id = *u.groups.begin();
+  const FusionGroup& group = out_.groups[static_cast<size_t>(id)];
+  const bool is_element = product(*value(v).shape) == product(*value(group.result).shape);
+  return is_element && reduction_fits(v, group, id);
 }
 
 bool Fuser::is_read(ValueId v) const {

@@ -111,6 +111,8 @@ class Fuser {
   /// A reduction joins a group if its result is computed once per row of the group, or element for element, and that
   /// costs no more than a kernel of its own.
   bool reduction_fits(ValueId v, const FusionGroup& group, int id);
+  /// A contraction without a kernel form of its own joins the group of its reader element for element.
+  bool sum_fits(const Node& n, ValueId v, const Use& u);
   /// Has a node that was decided already a use for it?
   bool is_read(ValueId v) const;
   std::vector<ValueId> moved_inputs(const Node& n) const;

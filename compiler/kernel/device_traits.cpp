@@ -18,6 +18,7 @@ constexpr DeviceTraits kCuda = {.kind = "cuda",
                                 .has_streams = true,
                                 .has_libraries = true,
                                 .copies_parts_together = true,
+                                .inlines_sums = true,
                                 .largest_head = 128,  // they stay in registers
                                 .step_work = 4e6};
 

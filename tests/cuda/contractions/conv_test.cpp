@@ -176,6 +176,21 @@ TEST_P(Conv, ChannelsLastOfSymbolicImages) {
         {{"n", 2}, {"h", 6}, {"w", 9}}, 3);
 }
 
+TEST_P(Conv, SumsThatAreLoopsJoinTheActivationAfterThem) {
+  const SimulatedRun run = check(R"(graph g(%x: f32[1,8,6,6]) -> (%y) {
+    constant %w: f32[8,1,3,3] = random(1)
+    constant %b: f32[8] = random(2)
+    constant %v: f32[16,8,1,1] = random(3)
+    constant %zero: f32[] = {0}
+    constant %six: f32[] = {0.5}
+    %c = Conv(%x, %w, %b) {group = 8, pads = [1,1,1,1]}
+    %d = Clip(%c, %zero, %six)
+    %y = Conv(%d, %v)
+  })",
+                                 {}, 2);
+  EXPECT_EQ(run.kernels.size(), 2U) << testing::PrintToString(run.kernels);
+}
+
 TEST_P(Conv, ChannelsLastCutIntoSlices) {
   const SimulatedRun run = check(R"(graph g(%x: f32[1,8,4,4], %r: f32[1,32,4,4]) -> (%y) {
     constant %w: f32[128,8,1,1] = random(1)
