@@ -77,7 +77,6 @@ class Fuser {
   void decide(NodeId id);
   void decide_control(NodeId id);
   bool runs_program(const Node& n) const;
-  bool runs_launches(const Node& n) const;
   void decide_program(NodeId id);
   void decide_value(const Node& n, ValueId v);
   void record_inputs(const Node& n, ValueId v, const Use& u);
@@ -103,12 +102,6 @@ class Fuser {
   bool inlines(const Node& n, ValueId v, const Use& u);
   /// Arithmetic of one epilogue, once for each of its elements: no more work there, and no storage on the way.
   bool is_own_arithmetic(const Node& n, const Use& u) const;
-  /// Index arithmetic that an attention's scores are masked by: no more work than to load the mask, and its kernel sees
-  /// which keys count.
-  bool is_mask(ValueId v, const Use& u) const;
-  /// Of one element that such arithmetic gives, in additions, a load among them; infinite if it is something else, or
-  /// reads numbers that are not few beside the `scores` of a head.
-  double mask_cost(ValueId v, double scores) const;
   /// May the kernels of all groups that use `v` grow by its node, too?
   bool has_room(const Node& n, const Use& u) const;
   /// Does some input of `n` come from a reduction that may join this group, so that `n` is a per-row scalar?
@@ -118,7 +111,7 @@ class Fuser {
   /// A reduction joins a group if its result is computed once per row of the group, or element for element, and that
   /// costs no more than a kernel of its own.
   bool reduction_fits(ValueId v, const FusionGroup& group, int id);
-  /// Likewise a contraction that has no kernel of its own form: element for element.
+  /// A contraction without a kernel form of its own joins the group of its reader element for element.
   bool sum_fits(const Node& n, ValueId v, const Use& u);
   /// Has a node that was decided already a use for it?
   bool is_read(ValueId v) const;

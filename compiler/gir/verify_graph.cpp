@@ -80,7 +80,7 @@ void verify_uses(const Graph& g, const std::set<ValueId>& inputs) {
               "'");
 }
 
-/// What a body is given and gives lies in memory as its node's other bodies and the graph around it have it.
+/// A body shares the memory of its inputs and outputs with the graph around it, so they have their own types there.
 void verify_body_ends(const Graph& body) {
   const auto verify = [&](ValueId end) {
     const Value& v = body.value(end);

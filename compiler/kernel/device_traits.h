@@ -17,8 +17,8 @@ struct DeviceTraits {
   bool multiplies_blocks = false;      // of integers of few bits with scales (BlockPacking), by floats
   bool narrows_results = false;        // to 16 bits, where contractions store them
   bool copies_parts_together = false;  // of a Concat, in one kernel
-  bool inlines_sums = false;           // of contractions that are loops, into the pointwise operator that reads them
-  bool computes_masks = false;         // of attention, where its kernel needs them, from positions and few numbers
+  bool inlines_sums = false;           // a contraction lowered to a loop joins the pointwise operator that reads it
+  bool computes_masks = false;         // attention computes masks itself, from positions and few numbers
   bool calls_the_application = false;  // for operators of its own
   int64_t fewest_queries = 0;  // that an attention kernel is worth, where their number is known; else three steps
   int64_t largest_head = 0;    // columns of Q and V that an attention kernel takes, known ones; 0: any

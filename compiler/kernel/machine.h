@@ -10,17 +10,18 @@
 
 namespace gcg {
 
-/// Between the kernels of a GPU of which nothing was measured, in microseconds.
+/// Defaults for GPUs that were not measured, in microseconds.
 inline constexpr double kDependentLaunch = 1.5;  // from the end of one to the first work of the next that needs it
 inline constexpr double kMemoryLatency = 0.7;    // of a read from a GPU's memory
 
-/// What nodes of a GPU's graph cost, in microseconds.
+/// Costs of the nodes of a CUDA graph, in microseconds.
 struct Nodes {
-  double shortest = kDependentLaunch + 0.5;  // a kernel that does next to nothing, after another
-  double block_start = 0;                    // of each of its blocks
-  double overlapped = 0.6;                   // what a programmatic edge saves...
-  double overlapping = 1e9;  // ...after a launch of at most so many blocks per processor; after others it costs more
-  double fork = 3;           // a further stream that forks and joins
+  double shortest = kDependentLaunch + 0.5;  // an almost empty kernel in a chain
+  double block_start = 0;                    // added for each block of a kernel
+  double overlapped = 0.6;                   // saved by a programmatic edge
+  double overlapping =
+      1e9;          // blocks per processor up to which such an edge saves time; after larger launches it costs more
+  double fork = 3;  // one more stream that forks and joins
 };
 
 /// The device that stands for all that a target runs on. Of a GPU a "processor" is a streaming multiprocessor, of a CPU
@@ -35,8 +36,8 @@ struct Machine {
   // GPUs: per clock of one processor, by tensor cores, f16 factors and f32 sums; tf32: half of it.
   double half_rate = 0;            // mma.sync
   double warpgroup_rate = 0;       // wgmma
-  double l2_bytes_per_clock = 56;  // of one processor, from the L2 cache, while all read
-  double l2_alone = 60;            // likewise, while few do
+  double l2_bytes_per_clock = 56;  // from the L2 cache to each processor if all read
+  double l2_alone = 60;            // the same if few read
   int64_t shared_bytes = 0;        // of a processor; a block takes at most `shared_block_bytes`
   int64_t shared_block_bytes = 0;
   int threads = 0;                 // resident on a processor
@@ -56,7 +57,7 @@ struct Machine {
 
   double flops_per_second() const { return 2e9 * scalar_rate * gigahertz * processors; }
   double resident_threads() const { return double{1} * processors * threads; }
-  /// Bytes per clock that each of so many processors gets from the L2 cache.
+  /// Bytes per clock from the L2 cache to each of `busy` processors.
   double l2_share(double busy) const {
     return std::min(l2_alone, l2_bytes_per_clock * processors / std::clamp<double>(busy, 1, processors));
   }

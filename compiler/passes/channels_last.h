@@ -21,10 +21,10 @@ namespace gcg {
 ///   PlainConv(PlainConv(x, w) channels_last, v)
 bool channels_last(Graph& graph);
 
-/// A convolution whose activations may be stored so.
+/// True for the convolutions whose activations this pass marks.
 bool is_channels_last_conv(const Node& node);
 
-/// Do the channels of one of its groups fill whole copies, so that it reads them best as neighbours?
+/// True if the channels of a group fill whole 16-byte copies.
 bool reads_channels(const Graph& graph, const Node& conv);
 
 }  // namespace gcg

@@ -10,7 +10,7 @@ namespace {
 
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
 
-/// Are elements that the node reads and makes those of expressions or sums, which may lie in memory as any type?
+/// True if the node becomes expressions or sums, whose operands may have any type in memory.
 bool computes_elements(const Node& n) {
   return n.bodies.empty() && (n.op->lower != nullptr || n.op->kind == OpKind::contraction);
 }
@@ -38,14 +38,14 @@ class Ends {
     return users_[static_cast<size_t>(v.index)];
   }
 
-  /// May what the node reads lie in memory as any type? What a view reads is what its readers read.
+  /// True if the operands of the node may have any type in memory. A view passes the question on to its readers.
   bool takes_any_storage(NodeId id) {
     const Node& n = g_.node(id);
     if (n.op->kind != OpKind::view) return computes_elements(n);
     return std::ranges::all_of(readers(n.outputs[0]), [&](NodeId reader) { return takes_any_storage(reader); });
   }
 
-  /// May the node read the input itself instead of this Cast of it?
+  /// True if the node may read the input instead of this Cast of it.
   bool reads_past(NodeId id, ValueId widened) {
     const Node& n = g_.node(id);
     const bool brings_channels = is_channels_last_conv(n) && n.inputs[0] == widened && reads_channels(g_, n);
@@ -69,7 +69,7 @@ class Ends {
     return is_read || changed;
   }
 
-  /// Readers of the Cast read the input instead, where they may.
+  /// Makes readers of the Cast read the input. True if one does.
   bool read_past(NodeId cast, ValueId x) {
     const ValueId widened = g_.node(cast).outputs[0];
     if (value(widened).dtype != DType::f32) return false;
@@ -84,7 +84,7 @@ class Ends {
     return of_it.size() < all;
   }
 
-  /// What a Cast makes that stays needs no more bits than it reads.
+  /// A Cast that stays stores its result in 16 bits, too, which loses nothing.
   bool keep_narrow(const Node& cast, DType half) {
     const ValueId widened = cast.outputs[0];
     const std::vector<NodeId>& of_it = readers(widened);
@@ -95,14 +95,14 @@ class Ends {
     return fits;
   }
 
-  /// The value whose storage holds the elements of `v`.
+  /// The value at the start of the chain of views that ends in `v`.
   ValueId viewed(ValueId v) {
     while (value(v).producer.valid() && g_.node(value(v).producer).op->kind == OpKind::view)
       v = g_.node(value(v).producer).inputs[0];
     return v;
   }
 
-  /// Does one node alone read the value, and each on the way to what it views?
+  /// True if the value has one reader, and so has each value on the way to the viewed one.
   bool is_read_once(ValueId v, ValueId base) {
     for (; v != base; v = g_.node(value(v).producer).inputs[0])
       if (readers(v).size() != 1 || g_.is_output(v)) return false;
@@ -133,7 +133,7 @@ class Ends {
   }
 
   Graph& g_;
-  DType only_ = DType::undefined;  // the 16 bits that contractions multiply; undefined: they widen both
+  DType only_ = DType::undefined;  // the 16-bit type that contractions multiply; undefined: they widen both types
   std::vector<std::vector<NodeId>> users_;
 };
 

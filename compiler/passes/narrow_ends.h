@@ -6,14 +6,14 @@
 
 namespace gcg {
 
-/// Inputs and outputs of 16 bits, beside which the graph computes in f32, are f32 values that are stored in 16 bits
-/// (Value::stored): no kernel converts them, and contractions read and write them as they are. In memory, where the
-/// caller sees them, nothing changes.
+/// Turns f16 and bf16 inputs and outputs of a graph that computes in f32 into f32 values stored in 16 bits
+/// (Value::stored). Their memory, which the caller owns, stays the same. No kernel casts them, and contractions read
+/// and write them directly.
 ///
-/// Of an input all readers must be Casts; those of it stay that serve a convolution, for which they bring the channels
-/// together, in 16 bits, and nodes that take no other type (control flow, programs). An output is stored in 16 bits if
-/// nothing else reads it, or if narrow_storage has said so before. Where contractions multiply f16, inputs and outputs
-/// of bf16 stay as they are, and the other way round.
+/// An input changes if all its readers are Casts. Nodes that read such a Cast read the input instead. The Cast stays
+/// for a convolution, because it also moves the channels innermost, and for control flow and programs, which need f32
+/// in memory. An output changes if nothing else reads its f32 value, or if narrow_storage stores that value in 16 bits
+/// anyway. If the target multiplies f16, bf16 inputs and outputs stay as they are, and the other way round.
 ///
 /// Requires: Value::stored of all other values is decided.
 /// Example: g(x: f16) { a = Cast(x); b = MatMul(a, w); y = Cast(b) } -> g(x: f32 as f16) { y as f16 = MatMul(x, w) }

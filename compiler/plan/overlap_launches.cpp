@@ -51,7 +51,7 @@ class Overlaps {
                                     [&](StepId wait) { return steps_[wait].stream == step.stream; });
   }
 
-  /// Blocks that wait beside many that still start are in their way.
+  /// Waiting blocks take the places of a large launch whose blocks have not all started.
   bool has_few_blocks(const Step& last) const {
     const Machine& gpu = *plan_.machine;
     return last.as<Launch>() == nullptr || typical(code(last).tasks) <= gpu.nodes.overlapping * gpu.processors;

@@ -93,7 +93,7 @@ Work work_of(const ProgramKernel& k, double) {
 
 namespace {
 
-/// `blocks`: of the launch, where it is known.
+/// `blocks`: blocks of the launch; 0: not known yet.
 StepCost cost_of(const Machine& gpu, double bytes, const Work& work, double blocks = 0) {
   const double shortest = gpu.nodes.shortest + blocks * gpu.nodes.block_start;
   return {std::max({shortest, 1e6 * bytes / gpu.bytes_per_second, 1e6 * work.flops / gpu.flops_per_second()}),

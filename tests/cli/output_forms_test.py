@@ -12,7 +12,7 @@ NEWEST = '<ir_version: 13, opset_import: ["": 25]>\n'
 
 
 def write_npz(path, arrays):
-    """As np.savez, of pairs of a type's name and elements, which may be bytes of a type that NumPy alone does not know."""
+    """Like np.savez, for pairs of a type name and elements. NumPy alone need not know the type."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, (descr, elements) in arrays.items():
             with archive.open(name + ".npy", "w") as file:
@@ -61,8 +61,8 @@ class OutputForms(CliCase):
             self.accepted("run", "model.gart", "--inputs", name + ".npz", "--expect", "expected.npz")
             self.accepted("run", "model.gart", "--input", "x=x.npy", "--input", f"y={name}.npy", "--expect", "expected.npz")
 
-    def test_integers_of_few_bits_leave_anything_in_the_others(self):
-        """ml_dtypes calls -8 in four bits the byte 0x08, we call it 0xf8."""
+    def test_unused_bits_of_small_integers_are_ignored(self):
+        """ml_dtypes may store -8 in four bits as the byte 0x08; we store 0xf8."""
         for name, low, high in (("int4", -8, 7), ("uint4", 0, 15), ("int2", -2, 1), ("uint2", 0, 3)):
             values = np.arange(low, high + 1, dtype=np.int8)
             bits = int(name[-1])

@@ -277,14 +277,14 @@ TEST(Conversion, CastOfSpecialValues) {
   EXPECT_NE(refusal({"to strings", "Cast", {data(x)}, {{"to", int64_t{8}}}}).find("element type 8"), std::string::npos);
 }
 
-/// Around every end of a range and every tie of a rounding, in the type's own numbers.
+/// Numbers beside the ends of all types' ranges and beside ties of rounding, converted to `type`.
 Tensor ends_of_ranges(DType type) {
   std::vector<double> all = {0, -0.0, 0.5, 1.5, 2.5, 0.99, 1e-9, 65504, 65519.99, 65520, 65536, 1e30, 3e38};
   for (const int bits : {1, 2, 4, 7, 8, 11, 15, 16, 24, 31, 32, 53, 63, 64})
     for (const double off : {-1.0, -0.5, 0.0, 0.5, 1.0}) all.push_back(std::ldexp(1.0, bits) + off);
-  for (const int exponent : {-150, -133, -126, -25, -24, -15, -14})  // of subnormal numbers and their halves
+  for (const int exponent : {-150, -133, -126, -25, -24, -15, -14})  // subnormal numbers of f32, bf16 and f16
     for (const double by : {1.0, 1.5, 3.0}) all.push_back(std::ldexp(by, exponent));
-  for (const int fraction : {8, 9, 11, 12})  // ties to even of bf16 and f16, and what lies beside them
+  for (const int fraction : {8, 9, 11, 12})  // ties of bf16 and f16
     for (const double beside : {-1e-9, 0.0, 1e-9}) all.push_back(1 + std::ldexp(3.0, -fraction) + beside);
   if (is_float(type)) all.insert(all.end(), {kInf, kNan});
   Tensor t(type, {2 * static_cast<int64_t>(all.size())});

@@ -149,7 +149,7 @@ std::vector<Tensor> random_inputs(const Graph& graph) {
   return out;
 }
 
-/// The tensor in the type of a value of the graph, which may be a wider one that is stored in the tensor's.
+/// The tensor in the type `dtype`, which may be wider than the tensor's.
 Tensor in_type(const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return t;
   Tensor out(dtype, t.shape());
@@ -157,7 +157,7 @@ Tensor in_type(const Tensor& t, DType dtype) {
   return out;
 }
 
-/// What a caller sees who hands these tensors to the graph.
+/// The results that a caller of the graph sees: inputs and outputs have the types that they have in memory.
 std::vector<Tensor> interpreted(const Graph& graph, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> in, out;
   for (size_t i = 0; i < inputs.size(); ++i) in.push_back(in_type(inputs[i], graph.value(graph.inputs[i]).dtype));

@@ -207,7 +207,7 @@ struct EndsCase {
   int half_operands;  // of all launches
 };
 
-/// Models of 16 bits, whose inputs and outputs no kernel converts.
+/// Models in f16: no kernel casts their inputs and outputs.
 const EndsCase kEnds[] = {
     {"a product, its bias and its activation", R"(graph g(%x: f16[64,72]) -> (%y) {
       constant %w: f16[72,64] = random(1)

@@ -13,7 +13,7 @@ namespace {
 struct NpyType {
   const char* descr;  // without the byte order mark
   gart::DType dtype;
-  int bits = 0;  // of types that fill only the low bits of their bytes
+  int bits = 0;  // used in each byte; 0: all
 };
 
 constexpr NpyType kTypes[] = {{"f4", gart::DType::f32}, {"f8", gart::DType::f64}, {"f2", gart::DType::f16},
@@ -70,7 +70,7 @@ void swap_bytes(HostTensor& t) {
   for (auto at = t.bytes.begin(); at != t.bytes.end(); at += size) std::reverse(at, at + size);
 }
 
-/// In the other bits of a byte ml_dtypes may leave anything; in ours a signed integer goes on, others end.
+/// ml_dtypes leaves the unused bits of a byte undefined. We extend the sign of signed integers and clear the others.
 void extend(HostTensor& t, int bits) {
   const bool is_signed = t.dtype == gart::DType::i4 || t.dtype == gart::DType::i2;
   const int sign = is_signed ? 1 << (bits - 1) : 0;
