@@ -14,8 +14,11 @@ namespace gcg {
 inline constexpr double kDependentLaunch = 1.5;  // from the end of one to the first work of the next that needs it
 inline constexpr double kMemoryLatency = 0.7;    // of a read from a GPU's memory
 
+/// A branch that a GPU decides, in microseconds: ten branches took 205 us on an H200.
+inline constexpr double kConditionalNode = 20;
+
 /// Costs of the nodes of a CUDA graph, in microseconds.
-struct Nodes {
+struct NodeCosts {
   double shortest = kDependentLaunch + 0.5;  // an almost empty kernel in a chain
   double block_start = 0;                    // added for each block of a kernel
   double overlapped = 0.6;                   // saved by a programmatic edge
@@ -44,7 +47,7 @@ struct Machine {
   bool has_async_copies = false;   // cp.async, and tf32 on tensor cores
   bool overlaps_launches = false;  // griddepcontrol: a launch may start before the one before it has ended
   bool shares_memory = false;      // with the CPU, which needs most of it: no room for libraries
-  Nodes nodes;
+  NodeCosts nodes;
   double memory_latency = kMemoryLatency, l2_latency = 0.5;  // microseconds of a read
 
   // CPUs:

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "codegen/cuda/cuda_backend.h"
-#include "runtime/cuda/driver/device.h"
 #include "tests/gpu/form_on_gpu.h"
+#include "tests/gpu/keep_context.h"
 
 namespace gcg::test {
 namespace {
@@ -36,12 +36,6 @@ class Part {
 Part& part() {
   static Part part;
   return part;
-}
-
-/// A GPU's context takes longer to make than a form to check, and is gone with the last program that uses it.
-void keep_context() {
-  static const auto driver = gart::cuda::open_driver();
-  if (driver) static const gart::cuda::Device keeps_the_context(**driver, 0);
 }
 
 void check(const RowForm& form) {

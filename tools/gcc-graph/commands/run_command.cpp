@@ -1,7 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -9,6 +7,7 @@
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/run_on_fleet.h"
 #include "tools/gcc-graph/fleet/trace_fleet.h"
+#include "tools/gcc-graph/io/compare_elements.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/support/fail.h"
@@ -19,8 +18,8 @@ namespace {
 
 struct Arguments {
   std::string artifact, outputs, expect, trace;
-  double rtol = 1e-3, atol = 1e-5;
-  bool each = false, json = false;
+  Tolerance tolerance;
+  bool json = false;
   InputOptions inputs;
   RunOnFleet fleet;
 };
@@ -68,31 +67,10 @@ bool compare(const std::string& name, const gart::TensorView& got, const HostTen
               << gart::name_of(wanted.dtype) << wanted.shape.text() << " is expected\n";
     return false;
   }
-  double worst = 0, scale = 0;
-  int64_t at = -1;
-  bool ok = true, each = true;
-  for (int64_t i = 0; i < x.count(); ++i) {
-    const double g = x[i], e = y[i];
-    if (std::isnan(g) && std::isnan(e)) continue;
-    if (g == e) {
-      scale = std::max(scale, std::isfinite(e) ? std::fabs(e) : 0);
-      continue;
-    }
-    const double error = std::fabs(g - e);
-    each &= error <= a.atol + a.rtol * std::fabs(e);
-    if (!(error <= worst)) {
-      worst = error;
-      at = i;
-    }
-    scale = std::max(scale, std::fabs(e));
-    ok &= std::isfinite(error);
-  }
-  const double relative = scale > 0 ? worst / scale : worst;
-  ok = ok && (a.each ? each : worst <= a.atol || relative <= a.rtol);
-  std::cout << name << ": " << (ok ? "ok" : "FAIL") << ", relative error " << relative << ", absolute " << worst;
-  if (!ok && at >= 0) std::cout << " at element " << at << ": " << x[at] << ", expected " << y[at];
-  std::cout << '\n';
-  return ok;
+  const auto element_of = [](const Numbers& of) { return [&of](int64_t i) { return of[i]; }; };
+  const Comparison found = compare_elements(x.count(), element_of(x), element_of(y), a.tolerance);
+  std::cout << name << ": " << describe(found, element_of(x), element_of(y)) << '\n';
+  return found.ok;
 }
 
 using Outputs = std::vector<std::pair<std::string, gart::TensorView>>;
@@ -171,9 +149,10 @@ void add_run_command(CLI::App& app) {
   c->add_option("--expect", a->expect, "F.npz: compare the outputs; exit code 3 if they differ");
   c->add_option("--trace", a->trace,
                 "F.json: run on the fleet that it was compiled for, and write there when each part ran, for Perfetto");
-  c->add_option("--rtol", a->rtol, "Largest error relative to the largest expected element")->capture_default_str();
-  c->add_option("--atol", a->atol, "Absolute error that is always accepted")->capture_default_str();
-  c->add_flag("--each", a->each,
+  c->add_option("--rtol", a->tolerance.rtol, "Largest error relative to the largest expected element")
+      ->capture_default_str();
+  c->add_option("--atol", a->tolerance.atol, "Absolute error that is always accepted")->capture_default_str();
+  c->add_flag("--each", a->tolerance.each,
               "Hold every element to atol + rtol * its expected value, instead of the largest error");
   c->add_flag("--json", a->json, "Print shapes and ranges of the outputs as JSON")->excludes("--expect");
   c->callback([a] { run(*a); });

@@ -25,16 +25,25 @@ double median(std::vector<double>& values) {
   return values[values.size() / 2];
 }
 
-/// A stream with two events, and copies of the inputs.
-class Bench {
+/// Throws what the driver says as an Error.
+template <class Work>
+auto with_errors(Work work) {
+  try {
+    return work();
+  } catch (const gart::Failure& failure) {
+    throw Error(failure.error.message);
+  }
+}
+
+}  // namespace
+
+class DeviceInvocation::State {
  public:
-  Bench(const Driver& driver, const gart::Program& program, const NamedTensors& inputs)
+  State(const Driver& driver, const gart::Program& program, const NamedTensors& inputs)
       : device_(driver, std::atoi(program.device().c_str() + sizeof("cuda:") - 1)),
         current_(device_),
         stream_(device_),
         invocation_(value_or_throw(program.new_invocation())) {
-    GART_CUDA(device_, cuEventCreate, &before_, 0u);
-    GART_CUDA(device_, cuEventCreate, &after_, 0u);
     for (const auto& [name, tensor] : inputs) {
       gart::TensorView view = tensor.view();
       const size_t bytes = static_cast<size_t>(view.shape.elements()) * gart::size_of(view.dtype);
@@ -54,6 +63,34 @@ class Bench {
     }
     GART_CUDA(device_, cuStreamSynchronize, stream_.handle);
   }
+
+  Device& device() { return device_; }
+  CUstream stream() const { return stream_.handle; }
+  gart::Invocation& invocation() { return invocation_; }
+
+ private:
+  Device device_;
+  CurrentContext current_;
+  Stream stream_;
+  std::deque<gart::Block> memory_;
+  gart::Invocation invocation_;
+};
+
+DeviceInvocation::DeviceInvocation(const gart::Program& program, const NamedTensors& inputs)
+    : state_(with_errors([&] { return std::make_unique<State>(*value_or_throw(open_driver()), program, inputs); })) {}
+DeviceInvocation::~DeviceInvocation() = default;
+gart::Invocation& DeviceInvocation::get() { return state_->invocation(); }
+
+namespace {
+
+/// A stream with two events.
+class Bench {
+ public:
+  Bench(Device& device, CUstream stream, gart::Invocation& invocation)
+      : device_(device), stream_(stream), invocation_(invocation) {
+    GART_CUDA(device_, cuEventCreate, &before_, 0u);
+    GART_CUDA(device_, cuEventCreate, &after_, 0u);
+  }
   ~Bench() {
     device_.driver.cuEventDestroy_v2(before_);
     device_.driver.cuEventDestroy_v2(after_);
@@ -65,7 +102,7 @@ class Bench {
     const auto start = Clock::now();
     for (size_t i = 0; i < 3 || milliseconds(Clock::now() - start) < 500 * seconds; ++i) {
       const auto t = Clock::now();
-      check(invocation_.run_async(stream_.handle));
+      check(invocation_.run_async(stream_));
       const double enqueued = milliseconds(Clock::now() - t);
       check(invocation_.wait());
       if (i == 0) continue;  // binds shapes and builds the graph
@@ -84,9 +121,9 @@ class Bench {
  private:
   /// Milliseconds per run of a few that follow each other without a gap.
   double time_batch() {
-    GART_CUDA(device_, cuEventRecord, before_, stream_.handle);
-    for (int i = 0; i < kBatch; ++i) check(invocation_.run_async(stream_.handle));
-    GART_CUDA(device_, cuEventRecord, after_, stream_.handle);
+    GART_CUDA(device_, cuEventRecord, before_, stream_);
+    for (int i = 0; i < kBatch; ++i) check(invocation_.run_async(stream_));
+    GART_CUDA(device_, cuEventRecord, after_, stream_);
     check(invocation_.wait());
     GART_CUDA(device_, cuEventSynchronize, after_);
     float elapsed = 0;
@@ -95,23 +132,20 @@ class Bench {
   }
 
   static constexpr int kBatch = 8;
-  Device device_;
-  CurrentContext current_;
-  Stream stream_;
+  Device& device_;
+  const CUstream stream_;
+  gart::Invocation& invocation_;
   CUevent before_ = nullptr, after_ = nullptr;
-  std::deque<gart::Block> memory_;
-  gart::Invocation invocation_;
 };
 
 }  // namespace
 
 std::optional<DeviceTimes> time_on_device(const gart::Program& program, const NamedTensors& inputs, double seconds) {
   if (program.device().starts_with("cpu")) return std::nullopt;
-  try {
-    return Bench(*value_or_throw(open_driver()), program, inputs).run(seconds);
-  } catch (const gart::Failure& failure) {
-    throw Error(failure.error.message);
-  }
+  return with_errors([&] {
+    DeviceInvocation::State on_device(*value_or_throw(open_driver()), program, inputs);
+    return Bench(on_device.device(), on_device.stream(), on_device.invocation()).run(seconds);
+  });
 }
 
 }  // namespace gcg::tools

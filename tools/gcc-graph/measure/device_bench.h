@@ -1,6 +1,7 @@
 // Timing runs whose inputs and outputs stay in a GPU's memory.
 #pragma once
 
+#include <memory>
 #include <optional>
 
 #include "tools/gcc-graph/io/model_inputs.h"
@@ -12,6 +13,21 @@ struct DeviceTimes {
   double wall_ms = 0;     // from the call to the end of the work
   double enqueue_us = 0;  // until run_async() returns
   double device_ms = 0;   // between events before and after the work, launches back to back
+};
+
+/// An invocation whose inputs and outputs are in the memory of the program's GPU, so that its runs copy nothing from or
+/// to the host.
+class DeviceInvocation {
+ public:
+  /// Copies the inputs to the GPU. Throws Error with the reason.
+  DeviceInvocation(const gart::Program& program, const NamedTensors& inputs);
+  ~DeviceInvocation();
+  gart::Invocation& get();
+
+  class State;
+
+ private:
+  std::unique_ptr<State> state_;
 };
 
 /// Medians over `seconds` of runs; nullopt if the program runs on the CPU. Throws Error with the reason.
