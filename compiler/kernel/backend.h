@@ -20,12 +20,12 @@ struct TensorMap {
   DType dtype = DType::f16;  // tells the size of elements, of which all bits are copied
   Dim offset;
   std::vector<Dim> extents, strides;
-  std::vector<int> box;    // im2col: channels of a pixel, then ones
-  int swizzle = 128;  // bytes of the lines whose 16-byte chunks change places: 128, 64, 32; 0: none do
+  std::vector<int> box;         // im2col: channels of a pixel, then ones
+  int swizzle = 128;            // bytes of the lines whose 16-byte chunks change places: 128, 64, 32; 0: none do
   std::vector<int> steps = {};  // from one element of a box to the next, per dimension; none: 1 everywhere
   Kind kind = Kind::tiled;
-  // im2col, of images (channels, columns, rows, images): a window's corner goes, in columns and rows, from `lower` to the
-  // extent + `upper` - 1.
+  // im2col, of images (channels, columns, rows, images): a window's corner goes, in columns and rows, from `lower` to
+  // the extent + `upper` - 1.
   std::vector<int> lower = {}, upper = {};
   int pixels = 0;  // of a box
 };
