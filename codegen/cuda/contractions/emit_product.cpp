@@ -63,7 +63,7 @@ class BlockProductText : public ProductText {
               shape, "> Sums;");
     }
     f_.line("GART_SHARED(shared);");
-    const Steps of_tile = steps();
+    const Steps of_tile = steps(all_steps());
     const std::string first = of_tile.first == "0" ? "0" : concat(of_tile.first, " * ", depth);
     f_.line("Sums sums;");
     const std::string loop = tile_.is_wide ? "gart_add_wide_products<" : concat("gart_add_products<", depth, ", ");
@@ -95,6 +95,7 @@ KernelText emit_product(const Kernel& kernel, const Product& product, const Prod
 
 ProductSize size_for_cost(const Kernel& kernel, const Product& product) {
   ProductSize size{typical(product.batch), typical(product.rows), typical(product.columns), typical(product.depth)};
+  if (product.tap_channels > 0) size.box_depth = static_cast<double>(product.taps * box_channels(product));
   size.left_bytes = static_cast<double>(size_of(product.left.stored));
   size.right_bytes = static_cast<double>(size_of(product.right.stored));
   size.result_bytes = static_cast<double>(size_of(kernel.operands[static_cast<size_t>(product.result)].dtype));
@@ -135,7 +136,10 @@ ProductForm form_of(const Product& product, const Target& target) {
   form.gathers = product.gathers;
   form.left_by_element = product.left.vector == 1;
   form.right_by_element = product.right.vector == 1;
-  form.has_tma_views = product.tma_view(true) && product.tma_view(false);
+  const auto left = product.tma_view(true), right = product.tma_view(false);
+  form.has_tma_views = left && right;
+  form.left_has_windows = left && left->window;
+  form.has_windows = form.left_has_windows || (right && right->window);
   form.epilogue_operations = operations_of(product.epilogue);
   return form;
 }

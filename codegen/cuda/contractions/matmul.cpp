@@ -69,7 +69,7 @@ class MatMulProduct final : public Product {
     return c;
   }
 
-  /// A view of 16-bit elements in memory of ours, whatever the batch's order.
+  /// A view of 16-bit elements, whatever the batch's order.
   std::optional<TmaView> find_tma_view(const Kernel& kernel, const MatrixView& view, bool of_left) const {
     const Operand& operand = kernel.operands[static_cast<size_t>(view.operand)];
     if (size_of(operand.dtype) != 2) return std::nullopt;

@@ -40,6 +40,8 @@ class Product : public Epilogue {
   std::string form;
   /// > 0: depths that a tile should not cross.
   int64_t whole_steps = 0;
+  int64_t taps = 1;          // of a convolution
+  int64_t tap_channels = 0;  // > 0: of each tap, of which every tile of boxes has 64 at most
   bool divides = false;  // places of elements need divisions
   bool gathers = false;  // each line that a thread copies has a place of its own, in registers
 
@@ -52,6 +54,14 @@ class Product : public Epilogue {
   virtual std::optional<Matrix> matrix(FunctionText& f, bool of_left) const = 0;
   /// An operand as a tensor that TMA copies tiles of, where it is one.
   struct TmaView {
+    /// Of images (channels, columns, rows, images): a line for each place of a convolution's window, with up to 64
+    /// channels of a tap.
+    struct Window {
+      int64_t channels = 0;
+      int64_t kernel_columns = 1, column_dilation = 1, row_dilation = 1;
+      std::vector<int> steps;         // strides, as many as dimensions
+      std::vector<int> lower, upper;  // of the window's corner, as compiler/kernel/backend.h says
+    };
     struct Dimension {
       Dim extent, stride;
       std::string at;  // where the block's tile begins in depth 0
@@ -62,8 +72,11 @@ class Product : public Epilogue {
     DType stored = DType::f16;
     Dim offset;
     std::vector<Dimension> dimensions;
+    std::optional<Window> window = std::nullopt;
   };
   virtual std::optional<TmaView> tma_view(bool) const { return std::nullopt; }
+  /// Declares, of views of windows, where that of the tile's first place begins: `window_column`, `window_row`, `image`.
+  virtual void declare_window(FunctionText&) const {}
   /// How results leave, and what the epilogue reads comes, in boxes: `at` are those of a box that begins at
   /// `box_column` and `box_row`.
   struct ResultBoxes {
@@ -107,6 +120,9 @@ int widest_vector(DType stored, const std::vector<Dim>& multiples);
 std::unique_ptr<Product> matmul_product(const Kernel& kernel);
 std::unique_ptr<Product> conv_product(const Kernel& kernel);
 
+/// The channels of a tap that boxes of 64 depths make of `tap_channels`.
+inline int64_t box_channels(const Product& product) { return (product.tap_channels + 63) / 64 * 64; }
+
 /// What the cost model goes by; open extents count as typical ones.
 ProductSize size_for_cost(const Kernel& kernel, const Product& product);
 /// Brings the dimensions in the order of a tensor map, the contiguous one first; null if TMA would not take the tensor
@@ -135,6 +151,7 @@ class TiledOperands {
   std::vector<std::string> maps() const { return {left_map_, right_map_}; }
 
  private:
+  const Product& product_;
   Product::TmaView left_, right_;
   std::string left_map_, right_map_;
 };

@@ -23,6 +23,7 @@ constexpr double kChunkInstructions = 5;     // of a copy of 16 bytes
 constexpr double kSchedulers = 4;            // of a multiprocessor, an instruction of a warp per clock each
 constexpr double kMostL2BytesPerClock = 60;  // of one multiprocessor, however few others read
 constexpr int kMostSplits = 32;
+constexpr double kWideProductClocks = 1.19;  // of products by warpgroups, for each that they take at their peak rate
 
 // The loop of device/gart_tile_loop.cuh, as measured on an H200: tiles of 64x64 to 128x256 in products of 1024 to 8192
 // a side, and convolutions of 7x7 to 56x56 pixels.
@@ -30,7 +31,6 @@ namespace tile_loop {
 constexpr double kStart = 1.9;           // us: the launch, barriers, the first boxes, the last store
 constexpr double kClock = 0.956;         // of the GPU's, at full power
 constexpr double kStepClocks = 150;      // of a step beside its products, while these are few
-constexpr double kProductClocks = 1.19;  // of a step for each that its products take at their peak rate
 constexpr double kL2BytesPerClock = 60;  // boxes that several blocks ask for at once
 // Of windows, a line for each pixel: hardly any are asked for twice at once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
@@ -80,8 +80,8 @@ double l2_rate(const Machine& gpu, double active) {
 
 double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
                    double residents, double active) {
-  const double products =
-      double{1} * t.rows * t.columns * t.depth * residents / (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic));
+  const double products = double{1} * t.rows * t.columns * t.depth * residents /
+                          (t.is_wide ? gpu.warpgroup_rate / kWideProductClocks : rate(gpu, t.arithmetic));
   const double transfer =
       (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
@@ -98,7 +98,8 @@ double tiles_of(const ProductTile& t, const ProductSize& size) {
 }
 
 double steps_of(const ProductTile& t, const ProductSize& size) {
-  return ceil_ratio(ceil_ratio(size.depth, t.depth), t.splits);
+  const double depth = t.producers > 0 ? std::max(size.depth, size.box_depth) : size.depth;
+  return ceil_ratio(ceil_ratio(depth, t.depth), t.splits);
 }
 
 /// To move every byte from or to memory once.
@@ -118,7 +119,7 @@ double loop_microseconds(const Machine& gpu, const ProductTile& t, const Product
   using namespace tile_loop;
   const double peak = double{1} * t.rows * t.columns * t.depth / gpu.warpgroup_rate;
   const double bytes = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth;
-  double step = std::max({peak * kProductClocks, peak + kStepClocks,
+  double step = std::max({peak * kWideProductClocks, peak + kStepClocks,
                           bytes / (form.has_windows ? kWindowBytesPerClock : kL2BytesPerClock)});
   if (form.has_windows)
     step = std::max(step, kWindowStepClocks + kWindowLineClocks * (form.left_has_windows ? t.rows : t.columns));

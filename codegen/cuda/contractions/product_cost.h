@@ -72,6 +72,7 @@ int boxes_of(const ProductTile& tile, const ProductForm& form);
 struct ProductSize {
   double batch = 1, rows = 1, columns = 1, depth = 1;
   double left_bytes = 4, right_bytes = 4, result_bytes = 4;  // of an element in memory
+  double box_depth = 0;  // of tiles that are copied as boxes, where it is more than `depth`
 };
 /// Every shape of a tile for the target, in the depths and numbers of stages that fit; not split.
 std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form);

@@ -61,8 +61,7 @@ int ProductText::copy_ahead(int stages) {
   return 0;
 }
 
-ProductText::Steps ProductText::steps() {
-  const Dim all = ceil_div(p_.depth, Dim(tile_.depth));
+ProductText::Steps ProductText::steps(const Dim& all) {
   const std::string count = int_text(f_, all);
   if (tile_.splits == 1) return {"0", count};
   const std::string each = int_text(f_, ceil_div(all, Dim(tile_.splits)));

@@ -24,7 +24,8 @@ class ProductText {
   struct Steps {
     std::string first, count;
   };
-  Steps steps();
+  Steps steps(const Dim& all);
+  Dim all_steps() const { return ceil_div(p_.depth, Dim(tile_.depth)); }
   /// Applies the epilogue to this thread's sums and stores them.
   void store_results();
   /// As emit_split_sum reads it.

@@ -67,12 +67,11 @@ std::optional<Product::ResultBoxes> find_result_boxes(const Kernel& kernel, cons
                                                       const ResultAxes& axes) {
   Product::ResultBoxes boxes;
   const auto results = view_of(kernel, product.result, product.index, axes);
-  if (!results || kernel.operands[static_cast<size_t>(product.result)].of_caller) return std::nullopt;
+  if (!results) return std::nullopt;
   boxes.results = *results;
   visit(product.epilogue, [&](const ExprNode& n) {
     if (n.kind != ExprKind::load || n.guarded || boxes.read != nullptr) return;
-    const Operand& operand = kernel.operands[static_cast<size_t>(n.operand)];
-    if (operand.of_caller || operand.dtype != results->stored) return;
+    if (kernel.operands[static_cast<size_t>(n.operand)].dtype != results->stored) return;
     const auto view = view_of(kernel, n.operand, n.args, axes);
     if (!view || view->dimensions.size() != results->dimensions.size()) return;
     boxes.read = &n;

@@ -71,7 +71,7 @@ class TileLoopText : public ProductText {
     coordinates("tile");
     batch_ = {};
     p_.declare_batch(f_, batch_);
-    Steps of_tile = steps();
+    Steps of_tile = steps(p_.tap_channels > 0 ? Dim(p_.taps * (box_channels(p_) / tile_.depth)) : all_steps());
     // A product of no depth, or a split past its end, adds zeros: there is nothing in its boxes.
     if (tile_.splits > 1 || !p_.depth.is_constant()) of_tile.count = concat("gart_max(1, ", of_tile.count, ")");
     return of_tile;

@@ -35,18 +35,32 @@ TensorMap map_of(const Product::TmaView& view) {
   return map;
 }
 
-/// `lines`: rows of the left operand's tile, columns of the right one's.
-void declare_type(FunctionText& f, const Product::TmaView& view, int lines, const char* hint, const char* type) {
+/// `lines`: rows of the left operand's tile, columns of the right one's. `depths`: where steps begin.
+void declare_type(FunctionText& f, const Product::TmaView& view, int lines, const std::string& depths,
+                  const char* type) {
   const bool along_depth = view.dimensions[0].kind == 'd';
-  f.line("typedef gart_box_tiles<gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false",
-         ">, gart_plain_depths, ", view.dimensions.size(), ", ", dimension_of(view, 'r'), ", ",
-         dimension_of(view, 'd'), ", ", hint, "> ", type, ";");
+  const std::string tile = concat("gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">");
+  if (view.window) {
+    const auto& w = *view.window;
+    return f.line("typedef gart_window_tiles<", tile, ", ", w.channels, ", ", w.kernel_columns, ", ", w.column_dilation,
+                  ", ", w.row_dilation, "> ", type, ";");
+  }
+  f.line("typedef gart_box_tiles<", tile, ", ", depths, ", ", view.dimensions.size(), ", ", dimension_of(view, 'r'),
+         ", ", dimension_of(view, 'd'), "> ", type, ";");
 }
 
 /// The map of tiles of so many lines.
 std::string operand_map(FunctionText& f, const Product::TmaView& view, int lines) {
   const bool along_depth = view.dimensions[0].kind == 'd';
   TensorMap map = map_of(view);
+  if (view.window) {
+    map.kind = TensorMap::Kind::im2col;
+    map.steps = view.window->steps;
+    map.lower = view.window->lower;
+    map.upper = view.window->upper;
+    map.pixels = lines;
+    return f.map(std::move(map));
+  }
   map.box[static_cast<size_t>(dimension_of(view, along_depth ? 'r' : 'd'))] = along_depth ? lines : line_of(view);
   return f.map(std::move(map));
 }
@@ -96,16 +110,24 @@ std::string result_map(FunctionText& f, const Product::TmaView& view) {
 }
 
 TiledOperands::TiledOperands(FunctionText& f, const Product& product, const ProductTile& tile)
-    : left_(*product.tma_view(true)), right_(*product.tma_view(false)) {
-  declare_type(f, left_, tile.rows, "0", "Left");
-  declare_type(f, right_, tile.columns, "0", "Right");
+    : product_(product), left_(*product.tma_view(true)), right_(*product.tma_view(false)) {
+  const bool cuts_taps = product.tap_channels % tile.depth != 0;
+  const std::string depths = cuts_taps ? concat("gart_tap_depths<", product.tap_channels, ">") : "gart_plain_depths";
+  declare_type(f, left_, tile.rows, depths, "Left");
+  declare_type(f, right_, tile.columns, depths, "Right");
   left_map_ = operand_map(f, left_, tile.rows);
   right_map_ = operand_map(f, right_, tile.columns);
 }
 
 void TiledOperands::declare(FunctionText& f) const {
-  f.line("const Left left = {&", left_map_, ", ", places(left_), "};");
-  f.line("const Right right = {&", right_map_, ", ", places(right_), "};");
+  const auto object = [&](const Product::TmaView& view, const std::string& map, const char* type, const char* name) {
+    std::string at = places(view);
+    if (view.window) at = at.substr(at.find(", ") + 2, at.size() - at.find(", ") - 3);  // not the channel's
+    f.line("const ", type, " ", name, " = {&", map, ", ", at, "};");
+  };
+  if (left_.window || right_.window) product_.declare_window(f);
+  object(left_, left_map_, "Left", "left");
+  object(right_, right_map_, "Right", "right");
 }
 
 }  // namespace gcg::cuda

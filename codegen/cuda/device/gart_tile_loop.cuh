@@ -27,8 +27,8 @@ struct gart_plain_depths {
   static int of(int step) { return step * 64; }
 };
 
-/// An operand as boxes of a tensor: `at` are the coordinates of the tile's first row in depth 0. Hint: a kGartEvict, 0 for none.
-template <class Tile_, class Depths, int Rank, int RowDimension, int DepthDimension, unsigned long long Hint>
+/// An operand as boxes of a tensor: `at` are the coordinates of the tile's first row in depth 0.
+template <class Tile_, class Depths, int Rank, int RowDimension, int DepthDimension>
 struct gart_box_tiles {
   typedef Tile_ Tile;
   static constexpr int kBoxRows = Tile::kAlongDepth ? Tile::kRows : 64;
@@ -42,8 +42,7 @@ struct gart_box_tiles {
     for (int d = 0; d < Rank; ++d) corner[d] = at[d] + (d == DepthDimension ? depth : 0);
 #pragma unroll
     for (int row = 0; row < Tile::kRows; row += kBoxRows) {
-      if constexpr (Hint != 0) gart_copy_box(tile + row * 64, *map, corner, barrier, Hint);
-      else gart_copy_box(tile + row * 64, *map, corner, barrier);
+      gart_copy_box(tile + row * 64, *map, corner, barrier);
       corner[RowDimension] += kBoxRows;
     }
   }

@@ -59,9 +59,9 @@ const LoopCase kCases[] = {
       %a = Neg(%x)
       %b = Neg(%z)
       %p = MatMul(%a, %b)
-      constant %starts: i64[1] = [0]
-      constant %ends: i64[1] = [71]
-      constant %axes: i64[1] = [1]
+      constant %starts: i64[1] = {0}
+      constant %ends: i64[1] = {71}
+      constant %axes: i64[1] = {1}
       %s = Slice(%p, %starts, %ends, %axes)
       %y = Softmax(%s) {axis = -1}
     })"},
