@@ -23,7 +23,7 @@ std::optional<Product::TmaView> view_of(const Kernel& kernel, const AttentionKer
                                         const Axis& rows, Dim row_stride, const Axis& columns,
                                         const Dim& column_stride) {
   const Operand& operand = kernel.operands[static_cast<size_t>(view.operand)];
-  if (operand.of_caller || size_of(operand.dtype) != 2 || !column_stride.is(1)) return std::nullopt;
+  if (size_of(operand.dtype) != 2 || !column_stride.is(1)) return std::nullopt;
   if (rows.extent.is(1) && row_stride.is(0)) row_stride = columns.extent;
   Product::TmaView out{view.operand, operand.dtype, view.offset, {}};
   out.dimensions.push_back({columns.extent, column_stride, "column", 'd'});
