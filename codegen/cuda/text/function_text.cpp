@@ -98,7 +98,7 @@ void FunctionText::wait_later(int operand, int64_t bytes) {
   ahead_bytes_ += bytes;
 }
 
-KernelText FunctionText::finish(const std::string& kind, int threads, int min_blocks) const {
+KernelText FunctionText::finish(const std::string& kind, int threads, int min_blocks, int cluster) const {
   std::string parameters;
   for (size_t i = 0; i < kernel_.operands.size(); ++i) {
     const Operand& o = kernel_.operands[i];
@@ -110,12 +110,13 @@ KernelText FunctionText::finish(const std::string& kind, int threads, int min_bl
   // The next launch may start: it waits for this one before it touches what this one writes.
   const std::string head = concat("  gart_start_next_launch();\n", waits_later_ ? "" : "  gart_await_last_launch();\n");
   for (size_t i = 0; i < maps_.size(); ++i) parameters += concat(", const __grid_constant__ GartTensorMap m", i);
-  const std::string bounds = min_blocks > 0 ? concat(threads, ", ", min_blocks) : concat(threads);
+  std::string bounds = min_blocks > 0 ? concat(threads, ", ", min_blocks) : concat(threads);
+  if (cluster > 0) bounds += concat(") __cluster_dims__(", cluster, ", 1, 1");
   KernelText result;
   result.symbol = kind + "_" + hash_text(parameters + bounds + includes_ + head + body_);
-  result.source =
-      concat("#include \"gart_prelude.cuh\"\n", includes_, "\nextern \"C\" __global__ void __launch_bounds__(", bounds,
-             ") ", result.symbol, "(", parameters, ") {\n", head, body_, "}\n");
+  result.source = concat("#include \"gart_prelude.cuh\"\n", includes_, "\nextern \"C\" __global__ void __launch_bounds__(", bounds,
+                         ") ", result.symbol, "(", parameters, ") {\n", head, body_, "}\n");
+  result.cluster = cluster;
   result.params = params_;
   result.maps = maps_;
   result.threads = threads;

@@ -78,7 +78,8 @@ class FunctionText {
   }
 
   /// The whole program. Its function is called `kind`_<hash of the text>; `min_blocks` of 0 is left out of the bounds.
-  KernelText finish(const std::string& kind, int threads, int min_blocks = 0) const;
+  /// `cluster`: blocks that run side by side, at most 8; the caller's tasks are a multiple.
+  KernelText finish(const std::string& kind, int threads, int min_blocks = 0, int cluster = 0) const;
 
  private:
   const Kernel& kernel_;

@@ -11,8 +11,8 @@
 
 namespace gcg::cuda {
 
-/// One program with one function `extern "C" __global__ void __launch_bounds__(N[, M]) SYMBOL(...)`, launched as a row
-/// of blocks. Its parameters: one pointer per operand of the kernel (const where it is not written), one long long per
+/// One program with one function `extern "C" __global__ void __launch_bounds__(N[, M]) SYMBOL(...)`, with
+/// `__cluster_dims__(cluster, 1, 1)` where blocks form clusters, launched as a row of blocks. Its parameters: one pointer per operand of the kernel (const where it is not written), one long long per
 /// entry of `params`, `void* workspace`, `unsigned int* status`, one `const __grid_constant__ GartTensorMap` per entry
 /// of `maps`.
 struct KernelText {
@@ -20,6 +20,7 @@ struct KernelText {
   std::string source;
   std::vector<Dim> params;   // run-time parameters, in the kernel's own symbols
   Dim tasks = 1;             // blocks; may be 0 where an extent is
+  int cluster = 0;           // blocks of a cluster, of which tasks are a multiple; 0: none
   int threads = 128;         // of a block
   int64_t shared_bytes = 0;  // dynamic shared memory of a block
   Dim scratch_bytes = 0;     // workspace of one launch
