@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/gir/gir.h"
+#include "compiler/ops/infer.h"
 #include "compiler/passes/fold_constants.h"
 #include "compiler/support/error.h"
 #include "tests/passes/rewrite_test.h"
