@@ -1,5 +1,8 @@
 #include "compiler/passes/lower_quantized_products.h"
 
+#include <algorithm>
+
+#include "compiler/kernel/block_products.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/packing.h"
 #include "compiler/ops/infer.h"
@@ -12,8 +15,13 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(Rewriter& r, const Node& n)
-      : r_(r), n_(copy_of(n)), q_(*r.constant(n.inputs[1])), columns_(q_.shape()[0]), k_(q_.shape()[1]) {
+  Lowering(Rewriter& r, const Node& n, const Target& target)
+      : r_(r),
+        target_(target),
+        n_(copy_of(n)),
+        q_(*r.constant(n.inputs[1])),
+        columns_(q_.shape()[0]),
+        k_(q_.shape()[1]) {
     const int bits = small_int_bits(q_.dtype());
     packing_ = {.rows = k_,
                 .bits = bits > 0 ? bits : 8,
@@ -21,10 +29,18 @@ class Lowering {
                 .offsets = n_.inputs.size() > 3};
   }
 
+  ValueId lower() { return multiplies_blocks(target_, packing_, rows()) ? by_words() : by_floats(); }
+
+ private:
+  Dim rows() const {
+    Shape shape = r_.shape(n_.inputs[0]);
+    shape.pop_back();
+    return product(shape);
+  }
+
   ValueId by_words() {
     std::vector<ValueId> inputs = {n_.inputs[0], r_.add_constant(name(), words())};
-    for (size_t i = 2; i < n_.inputs.size(); ++i)
-      inputs.push_back(r_.add_constant(r_.value(n_.inputs[i]).name, in_panels(*r_.constant(n_.inputs[i]))));
+    for (size_t i = 2; i < n_.inputs.size(); ++i) inputs.push_back(add_numbers(i));
     return r_.add(
         op_gart_PackedMatMul, n_.name, inputs,
         {{"k", k_}, {"n", columns_}, {"columns", kPanelColumns}, {"bits", packing_.bits}, {"block", packing_.block}});
@@ -45,7 +61,19 @@ class Lowering {
     return r_.add(op_MatMul, n_.name, {n_.inputs[0], r_.add_constant(name(), std::move(w))});
   }
 
- private:
+  /// Scales or offsets. GPUs read those that f16 holds exactly as such: they are a fourth of all bytes for blocks
+  /// of 32.
+  ValueId add_numbers(size_t input) {
+    Tensor numbers = in_panels(*r_.constant(n_.inputs[input]));
+    const std::span<const float> all = numbers.as<float>();
+    const bool are_half =
+        input == kScales && !traits_of(target_.device).multiplies_blocks &&
+        std::all_of(all.begin(), all.end(), [](float x) { return f16_to_float(float_to_f16(x)) == x; });
+    const ValueId v = r_.add_constant(r_.value(n_.inputs[input]).name, std::move(numbers));
+    if (are_half) r_.graph.value(v).stored = DType::f16;
+    return v;
+  }
+
   const std::string& name() const { return r_.value(n_.inputs[1]).name; }
   int64_t panels() const { return blocks_of(columns_, kPanelColumns); }
   int integer(int64_t column, int64_t row) const { return static_cast<int8_t>(q_.data()[column * k_ + row]); }
@@ -75,7 +103,9 @@ class Lowering {
     return out;
   }
 
+  static constexpr size_t kScales = 2;  // among the inputs
   Rewriter& r_;
+  const Target& target_;
   const Node n_;
   const Tensor& q_;
   int64_t columns_, k_;
@@ -90,8 +120,7 @@ bool lower_quantized_products(Graph& graph, const Target& target) {
     for (NodeId id : r.graph.order()) {
       if (r.graph.node(id).op != &op_gart_QuantizedMatMul) continue;
       const ValueId y = r.graph.node(id).outputs[0];
-      Lowering lowering(r, r.graph.node(id));
-      r.replace(y, traits_of(target.device).multiplies_blocks ? lowering.by_words() : lowering.by_floats());
+      r.replace(y, Lowering(r, r.graph.node(id), target).lower());
       r.erase_if_dead(id);
       any = true;
     }

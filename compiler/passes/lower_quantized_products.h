@@ -6,7 +6,8 @@
 
 namespace gcg {
 
-/// Products by packed words (BlockPacking) where the device multiplies them; else by weights in f32.
+/// Products by packed words (BlockPacking) where the target multiplies them (compiler/kernel/block_products.h); else by
+/// weights in f32.
 bool lower_quantized_products(Graph& graph, const Target& target);
 
 }  // namespace gcg

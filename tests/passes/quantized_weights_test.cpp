@@ -112,5 +112,46 @@ TEST(QuantizedWeights, AreFloatsElsewhere) {
   for (const char* scales : {"%s", "%s, %o"}) EXPECT_EQ(op_counts(lower("sm_80", scales)), (Counts{{"MatMul", 1}}));
 }
 
+TEST(QuantizedWeights, ArePackedOnGpusForFewRows) {
+  const auto lower_rows = [](int rows, int block, const char* type, const char* target_name, Precision precision) {
+    Target target = *find_target(target_name);
+    target.precision = precision;
+    return op_counts(check_rewrite(concat("graph g(%x: f32[", rows, R"(,128]) -> (%y) {
+      constant %q: )",
+                                          type, R"([60,128] = random(1)
+      constant %s: f32[60,)",
+                                          128 / block, R"(] = random(2)
+      %y = gart.QuantizedMatMul(%x, %q, %s) {block = )",
+                                          block, R"(}
+    })"),
+                                   [&](Graph& g) { return lower_quantized_products(g, target); }, true, {}));
+  };
+  const Counts packed = {{"gart.PackedMatMul", 1}}, floats = {{"MatMul", 1}};
+  for (const int block : {16, 32, 64, 128}) EXPECT_EQ(lower_rows(1, block, "i4", "sm_90a", Precision::fp16), packed);
+  EXPECT_EQ(lower_rows(16, 32, "i8", "sm_80", Precision::bf16), packed);
+  EXPECT_EQ(lower_rows(17, 32, "i8", "sm_80", Precision::bf16), floats);
+  EXPECT_EQ(lower_rows(5, 32, "i4", "sm_90a", Precision::fp32), packed);  // three parts of each row
+  EXPECT_EQ(lower_rows(6, 32, "i4", "sm_90a", Precision::fp32), floats);
+  EXPECT_EQ(lower_rows(1, 8, "i4", "sm_90a", Precision::fp16), floats);
+  EXPECT_EQ(lower_rows(1, 32, "i2", "sm_90a", Precision::fp16), floats);
+  EXPECT_EQ(lower_rows(1, 32, "i4", "sm_75", Precision::fp16), floats);
+}
+
+/// A fourth of the bytes of blocks of 32 is saved where f16 holds the scales exactly.
+TEST(QuantizedWeights, ScalesOfGpusAreHalfWhereExact) {
+  for (const bool exact : {true, false}) {
+    const Graph after =
+        check_rewrite(concat(R"(graph g(%x: f32[1,64]) -> (%y) {
+      constant %q: i4[4,64] = random(1)
+      constant %s: f32[4,1] = {0.5, )",
+                             exact ? "0.25" : "0.1", R"(, 2, 1.5}
+      %y = gart.QuantizedMatMul(%x, %q, %s) {block = 64}
+    })"),
+                      [&](Graph& g) { return lower_quantized_products(g, *find_target("sm_90a")); }, true, {});
+    const Node& product = after.node(after.value(after.outputs[0]).producer);
+    EXPECT_EQ(after.value(product.inputs[2]).stored, exact ? DType::f16 : DType::undefined);
+  }
+}
+
 }  // namespace
 }  // namespace gcg::test

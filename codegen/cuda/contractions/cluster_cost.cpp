@@ -11,7 +11,7 @@ namespace gcg::cuda {
 namespace {
 
 constexpr int kStep = 64;  // depths of a box
-constexpr std::array kSplits = {1};
+constexpr std::array kSplits = {1, 2, 4, 8};
 
 /// As assembled, without spills; a block has a multiprocessor to itself.
 struct Shape {

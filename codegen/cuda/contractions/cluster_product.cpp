@@ -29,7 +29,7 @@ class ClusterText {
     f_.line("sums.multiply<", copy_ahead(), ">(a, b, ", int_text(f_, ceil_div(p_.depth, Dim(64))), ");");
     store_results();
     f_.line("sums.leave();");
-    KernelText text = f_.finish(kind + "_small", tile_.threads(), 1);
+    KernelText text = f_.finish(kind + "_small", tile_.threads(), 1, tile_.splits > 1 ? tile_.splits : 0);
     text.tasks = tiles(true) * tiles(false) * p_.batch * tile_.splits;
     text.shared_bytes = shared_bytes();
     text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us");

@@ -1,6 +1,7 @@
 // Matrix products of strided views.
 #include <array>
 
+#include "codegen/cuda/contractions/block_product.h"
 #include "codegen/cuda/contractions/product.h"
 #include "codegen/cuda/text/vector_access.h"
 #include "compiler/support/error.h"
@@ -11,7 +12,7 @@ namespace {
 class MatMulProduct final : public Product {
  public:
   MatMulProduct(const Kernel& kernel, const MatMulKernel& matmul) : mm_(matmul) {
-    GCG_CHECK(matmul.packed_columns == 0, "packed weights are for CPUs");
+    GCG_CHECK(matmul.packed_columns == 0 || matmul.blocks, "packed floats are for CPUs");
     for (const Axis& a : mm_.batch) batch = batch * a.extent;
     rows = mm_.m.extent;
     columns = mm_.n.extent;
@@ -19,13 +20,13 @@ class MatMulProduct final : public Product {
     left_operand = mm_.a.operand;
     right_operand = mm_.b.operand;
     left = copy(kernel, mm_.a, mm_.a.row_stride, mm_.a.column_stride, rows);
-    right = copy(kernel, mm_.b, mm_.b.column_stride, mm_.b.row_stride, columns);
+    if (!matmul.blocks) right = copy(kernel, mm_.b, mm_.b.column_stride, mm_.b.row_stride, columns);
     epilogue = mm_.epilogue;
     result = mm_.result;
     index = mm_.index;
     vector = epilogue_vector(kernel, *this, columns, mm_.n.id);
     lane = mm_.n.id;
-    tma_views_ = {find_tma_view(kernel, mm_.a, true), find_tma_view(kernel, mm_.b, false)};
+    if (!matmul.blocks) tma_views_ = {find_tma_view(kernel, mm_.a, true), find_tma_view(kernel, mm_.b, false)};
     boxes = find_result_boxes(kernel, *this, {{mm_.n}, {mm_.m}, mm_.batch});
   }
 
@@ -108,6 +109,7 @@ std::unique_ptr<Product> matmul_product(const Kernel& kernel) {
 }
 
 KernelText emit_matmul(const Kernel& kernel, const Target& target) {
+  if (std::get<MatMulKernel>(kernel.body).blocks) return emit_block_product(kernel, target);
   return emit_product(kernel, target, *matmul_product(kernel), "matmul");
 }
 

@@ -126,8 +126,8 @@ class VectorText {
 
 /// Do registers hold what a lane has under way? Both lie there: 16 of weights a piece, 8 of each eight lines.
 bool fits_registers(const VectorForm& f, const Sides& s) {
-  constexpr int64_t kMost = 96;
-  return f.unroll * (16 + 8 * ((s.few_lines.constant() + 7) / 8)) <= kMost;
+  constexpr int64_t kMost = 96, kMostOfManyWarps = 48;
+  return f.unroll * (16 + 8 * ((s.few_lines.constant() + 7) / 8)) <= (f.warps > 8 ? kMostOfManyWarps : kMost);
 }
 
 bool fits(const Kernel& kernel, const Target& target, const Product& product, bool few_rows) {
