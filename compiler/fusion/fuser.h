@@ -77,6 +77,7 @@ class Fuser {
   void decide(NodeId id);
   void decide_control(NodeId id);
   bool runs_program(const Node& n) const;
+  bool runs_launches(const Node& n) const;
   void decide_program(NodeId id);
   void decide_value(const Node& n, ValueId v);
   void record_inputs(const Node& n, ValueId v, const Use& u);
@@ -102,6 +103,12 @@ class Fuser {
   bool inlines(const Node& n, ValueId v, const Use& u);
   /// Arithmetic of one epilogue, once for each of its elements: no more work there, and no storage on the way.
   bool is_own_arithmetic(const Node& n, const Use& u) const;
+  /// Is the value index arithmetic that masks an attention's scores? The kernel then sees which keys count, at no more
+  /// work than a load.
+  bool is_mask(ValueId v, const Use& u) const;
+  /// Work of one element of such a mask, in additions; infinite for other values, and if it reads many numbers beside
+  /// the `scores` of a head.
+  double mask_cost(ValueId v, double scores) const;
   /// May the kernels of all groups that use `v` grow by its node, too?
   bool has_room(const Node& n, const Use& u) const;
   /// Does some input of `n` come from a reduction that may join this group, so that `n` is a per-row scalar?
