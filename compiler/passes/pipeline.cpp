@@ -45,6 +45,7 @@
 #include "compiler/passes/pack_weights.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/resolve_ranks.h"
+#include "compiler/passes/select_branches.h"
 #include "compiler/passes/separate_pools.h"
 #include "compiler/passes/separate_resize.h"
 #include "compiler/passes/sink_constants.h"
@@ -168,6 +169,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
       cpu_passes({"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t, true); }});
   static const std::vector<PassGroup> cuda = {
       {{
+          {"select-branches", [](Graph& g, const Target*) { return select_branches(g); }},
           {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
           {"lower-quantized-products", [](Graph& g, const Target* t) { return lower_quantized_products(g, *t); }},
