@@ -119,13 +119,13 @@ void run(const Arguments& a) {
   if (a.replace || a.placements > 0 || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const auto begin = Clock::now();
   const gart::Program program = load_program(a.artifact, a.inputs);
-  a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   const double load_ms = milliseconds(Clock::now() - begin);
   const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
   gart::Invocation invocation = value_or_throw(program.new_invocation());
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
 
   const Latency latency = measure_latency(invocation, a);
+  a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   const gart::MemoryInfo memory = invocation.memory();
   nlohmann::ordered_json out = {{"artifact", a.artifact},
                                 {"device", program.device()},

@@ -150,11 +150,11 @@ void run(const Arguments& a) {
   if (!a.outputs.empty()) check_writable(a.outputs);
   if (!a.trace.empty() || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const gart::Program program = load_program(a.artifact, a.inputs);
-  a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
   std::vector<gart::NamedTensor> views;
   for (const auto& [name, tensor] : inputs) views.push_back({name, tensor.view()});
   const auto tensors = value_or_throw(program.run(std::span<const gart::NamedTensor>(views)));
+  a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   Outputs outputs;
   for (const gart::Tensor& t : tensors) outputs.emplace_back(t.name(), t);
   use(outputs, a);
