@@ -12,6 +12,7 @@
 #include "compiler/kernel/device_traits.h"
 #include "compiler/ops/infer.h"
 #include "compiler/partition/implied_fleet.h"
+#include "compiler/partition/runs_on.h"
 #include "compiler/parts.h"
 #include "compiler/passes/compute_in_f32.h"
 #include "compiler/passes/pass.h"
@@ -109,6 +110,9 @@ class Compilation {
         remarks_(idle_options(options, targets_)) {
     check_interface(graph_, options.labels);
     if (fleet_) check_targets(*fleet_, targets_);
+    if (options.fleet)
+      for (IdlePattern& p : idle_patterns(*options.fleet))
+        remarks_.push_back({{}, IdleName{std::move(p.pattern), "operator or element type", std::move(p.nearest)}});
     if (fleet_ && !options.parameters.empty()) fail("inputs that are always the same are not for a fleet");
   }
 

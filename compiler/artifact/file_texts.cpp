@@ -70,7 +70,7 @@ std::string group_name(const std::string& text, const std::set<std::string>& tak
 void check_interface(const Graph& graph, const std::map<std::string, std::vector<std::string>>& labels) {
   const auto named = [&](const char* kind, size_t i, ValueId v) {
     const std::string& name = graph.value(v).name;
-    check_text(name, concat(kind, " ", i, ": its name '", name.substr(0, 40), "'"));
+    check_text(name, concat(kind, " ", i, ": its name '", file_text(name.substr(0, 40)), "'"));
   };
   for (size_t i = 0; i < graph.inputs.size(); ++i) named("input", i, graph.inputs[i]);
   for (size_t i = 0; i < graph.outputs.size(); ++i) named("output", i, graph.outputs[i]);

@@ -8,6 +8,7 @@
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/ops.h"
 #include "compiler/support/error.h"
+#include "compiler/support/nearest.h"
 
 namespace gcg {
 namespace {
@@ -65,6 +66,22 @@ std::string refusal(const FleetDevice& device, const Graph& graph, const Node& n
 }
 
 }  // namespace
+
+std::vector<IdlePattern> idle_patterns(const Fleet& fleet) {
+  std::vector<std::string> operators;
+  for (const OpDef* op : all_ops()) operators.push_back(operator_name(*op));
+  std::vector<IdlePattern> idle;
+  for (const FleetDevice& device : fleet.devices)
+    for (const auto& [verb, patterns] : {std::pair{"supports", &device.supports}, std::pair{"denies", &device.denies}})
+      for (const std::string& pattern : *patterns) {
+        const bool fits = names_a_type(pattern) || std::any_of(operators.begin(), operators.end(),
+                                                               [&](const auto& o) { return fits_pattern(pattern, o); });
+        if (!fits)
+          idle.push_back(
+              {concat("device '", device.name, "': ", verb, " '", pattern, "'"), nearest(pattern, operators)});
+      }
+  return idle;
+}
 
 bool fits_pattern(const std::string& pattern, const std::string& text) {
   return pattern == text || fnmatch(pattern.c_str(), text.c_str(), 0) == 0;

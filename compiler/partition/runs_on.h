@@ -10,6 +10,12 @@
 namespace gcg {
 
 /// Is `text` of the pattern, or the same as it? As a shell's: *, ? and [a-c] (fnmatch).
+/// Patterns of devices that fit no operator and no element type: "device 'p': denies 'Sofplus'", and the nearest.
+struct IdlePattern {
+  std::string pattern, nearest;
+};
+std::vector<IdlePattern> idle_patterns(const Fleet& fleet);
+
 bool fits_pattern(const std::string& pattern, const std::string& text);
 
 /// "Conv", "com.x.Op".

@@ -21,6 +21,12 @@ struct IdleAssignment {
   std::string assignment, node;
 };
 
+/// A name that the user or the model wrote and that names nothing here: "device 'p': denies 'Sofplus'".
+struct IdleName {
+  std::string what, of;  // of: what it should have named, "operator or element type"
+  std::string nearest;   // "; the nearest: 'Softplus'", or empty
+};
+
 /// Extents that broadcasting would let differ where one is 1 at run time, and that are taken to be equal: such a run is
 /// refused.
 struct EqualExtents {
@@ -70,7 +76,7 @@ struct Remark {
     std::map<std::string, int64_t> fixed;  // symbols; empty: any shape
   };
   std::optional<Plans> plans;  // that it is about; none: all
-  std::variant<IdleOption, IdleAssignment, EqualExtents, NarrowedWeights, RepeatedWork, HostWait, IdleLibrary,
+  std::variant<IdleOption, IdleAssignment, IdleName, EqualExtents, NarrowedWeights, RepeatedWork, HostWait, IdleLibrary,
                LibraryLeftOut>
       fact;
 };

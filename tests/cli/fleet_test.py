@@ -46,6 +46,27 @@ class FleetTest(CliCase):
         self.refused("compile", "chain.onnx", "--fleet", "far.json", "--target", "x86-64-v3", "-o", "none.gart",
                      says=["device 'far' of the fleet runs code for aarch64", "code is made for x86-64-v3"])
 
+    def test_what_is_said_of_fleets(self):
+        """Patterns and devices that name nothing, the whole model where it has no room, names once, parts that do not run."""
+        fleet = {"devices": [{"name": "small", "kind": "cpu", "memory_bytes": 1}, {"name": "large", "kind": "cpu", "denies": ["Sofplus"]}]}
+        with open(self.path("said.json"), "w") as f:
+            json.dump(fleet, f)
+        said = self.accepted("compile", "chain.onnx", "--fleet", "said.json", "-o", "said.gart")
+        self.assertIn("device 'large': denies 'Sofplus' has no effect: there is no operator or element type of that name; the nearest: 'Softplus'", said)
+        self.assertIn("whole on large", said)
+        self.assertNotIn("whole on small", said)
+        for group in json.loads(self.accepted("inspect", "said.gart", "--json"))["groups"]:
+            self.assertEqual(len(set(group["nodes"])), len(group["nodes"]))
+        told = self.tool("run", "said.gart", "--inputs", "in.npz").stderr
+        self.assertIn("remark: the whole model runs on cpu; its parts were placed on large, where --devices large runs them", told)
+        self.assertEqual(self.tool("run", "said.gart", "--inputs", "in.npz", "--devices", "large").stderr, "")
+        model = onnx.load(self.path("chain.onnx"))
+        prop = model.graph.node[0].metadata_props.add()
+        prop.key, prop.value = "gart.device", "larch"
+        onnx.save(model, self.path("named.onnx"))
+        said = self.accepted("compile", "named.onnx", "--fleet", "said.json", "-o", "named.gart")
+        self.assertIn("has no effect: there is no device or kind of devices of that name; the nearest: 'large'", said)
+
     def outputs(self, *arguments):
         self.accepted("run", "chain.gart", "--inputs", "in.npz", "--outputs", "out.npz", *arguments)
         with np.load(self.path("out.npz")) as file:

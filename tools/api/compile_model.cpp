@@ -8,6 +8,8 @@
 #include "compiler/ops/custom_op.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/partition/implied_fleet.h"
+#include "compiler/report/remark.h"
+#include "compiler/support/nearest.h"
 #include "compiler/support/unsupported.h"
 #include "tools/api/compile_state.h"
 #include "tools/api/graph_state.h"
@@ -77,7 +79,12 @@ std::vector<std::string> default_targets(const std::vector<std::string>& gpus, c
 /// Groups and devices that functions and nodes of the model ask for (metadata_props "gart.group", "gart.device"),
 /// before what the user says, which wins. Each call of a function is a group of its own: calls may wait for each other.
 /// Devices that the fleet lacks are left out: a library of functions serves other fleets, too.
-void add_labels_of_nodes(const std::vector<gcg::NodeLabel>& labels, const gcg::Fleet& fleet, gcg::CutOptions& cut) {
+/// Returns a remark for each such device.
+std::vector<gcg::Remark> add_labels_of_nodes(const std::vector<gcg::NodeLabel>& labels, const gcg::Fleet& fleet,
+                                             gcg::CutOptions& cut) {
+  std::vector<gcg::Remark> remarks;
+  std::vector<std::string> names;
+  for (const gcg::FleetDevice& device : fleet.devices) names.push_back(device.name);
   std::vector<gcg::NodeWish> groups, devices;
   for (const gcg::NodeLabel& label : labels) {
     const bool is_call = label.node.ends_with('/');
@@ -85,9 +92,14 @@ void add_labels_of_nodes(const std::vector<gcg::NodeLabel>& labels, const gcg::F
     const bool is_here = !gcg::devices_called(fleet, label.value).empty();
     if (label.key == "gart.group") groups.push_back({pattern, label.value + (is_call ? " of " + label.node : "")});
     if (label.key == "gart.device" && is_here) devices.push_back({pattern, label.value});
+    if (label.key == "gart.device" && !is_here)
+      remarks.push_back({{},
+                         gcg::IdleName{gcg::concat("gart.device '", label.value, "' of node '", label.node, "'"),
+                                       "device or kind of devices", gcg::nearest(label.value, names)}});
   }
   cut.labels.insert(cut.labels.begin(), groups.begin(), groups.end());
   cut.assignments.insert(cut.assignments.begin(), devices.begin(), devices.end());
+  return remarks;
 }
 
 gcg::TuningFile parse_tuning(const NamedText& tuning) {
@@ -133,7 +145,8 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
     options.targets = default_targets(given.gpus, options.fleet, computes_with_bytes(model.graph),
                                       computes_with_bf16(model.graph, given.precision));
   const gcg::Fleet fleet = options.fleet ? *options.fleet : gcg::fleet_of(gcg::require_targets(options.targets));
-  if (options.fleet || fleet.devices.size() > 1) add_labels_of_nodes(model.node_labels, fleet, options.cut);
+  std::vector<gcg::Remark> idle;
+  if (options.fleet || fleet.devices.size() > 1) idle = add_labels_of_nodes(model.node_labels, fleet, options.cut);
   const gcg::TuningFile tuning = tuning_of(given.tuning, model.node_labels);
   if (tuning.size() > 0) options.decisions = &tuning;
   options.labels = model.labels;
@@ -143,6 +156,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
   });
   check_limit(model.graph, options);
   gcg::CompileResult result = gcg::compile(std::move(model.graph), model.source_hash, options, backends);
+  result.remarks.insert(result.remarks.begin(), idle.begin(), idle.end());
   CompiledModel out{detail::given_result(std::move(result)), {}};
   if (given.tuning || tuning.size() > 0)
     out.tuning = TuningReport{static_cast<int64_t>(tuning.used()), static_cast<int64_t>(tuning.stale())};

@@ -52,6 +52,10 @@ Sentences say(const gcg::IdleAssignment& idle) {
   return {concat("--assign '", idle.assignment, "' has no effect: no work is left of '", idle.node, "'")};
 }
 
+Sentences say(const gcg::IdleName& idle) {
+  return {concat(idle.what, " has no effect: there is no ", idle.of, " of that name", idle.nearest)};
+}
+
 Sentences say(const gcg::EqualExtents& equal) {
   constexpr size_t kMost = 4;
   Sentences all;

@@ -137,6 +137,7 @@ void run(const Arguments& a) {
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
 
   const Latency latency = measure_latency(invocation, a);
+  a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   const gart::MemoryInfo memory = invocation.memory();
   nlohmann::ordered_json out = {{"artifact", a.artifact},
                                 {"device", program.device()},

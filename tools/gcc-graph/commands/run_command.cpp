@@ -132,6 +132,7 @@ void run(const Arguments& a) {
   std::vector<gart::NamedTensor> views;
   for (const auto& [name, tensor] : inputs) views.push_back({name, tensor.view()});
   const auto tensors = value_or_throw(program.run(std::span<const gart::NamedTensor>(views)));
+  a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   Outputs outputs;
   for (const gart::Tensor& t : tensors) outputs.emplace_back(t.name(), t);
   use(outputs, a);

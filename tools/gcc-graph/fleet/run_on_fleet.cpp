@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iostream>
 #include <set>
 
 #include "artifact_schema/spans.h"
@@ -12,6 +13,7 @@
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
 #include "tools/gcc-graph/io/assembly_section.h"
+#include "tools/gcc-graph/io/printable.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/support/fail.h"
@@ -63,6 +65,21 @@ bool RunOnFleet::is_wanted(const std::string& artifact, const InputOptions& inpu
   } catch (const Error&) {
     return false;  // the runtime says what is wrong with it
   }
+}
+
+void RunOnFleet::tell_whole(const std::string& artifact, const InputOptions& inputs, const std::string& device) const {
+  if (!inputs.device.empty() || !inputs.target.empty()) return;
+  const MappedArtifact file(artifact);
+  if (file.view().assembly().empty()) return;
+  const gart::fb::Assembly& assembly = assembly_of(file.view());
+  std::set<std::string> names;
+  for (const gart::fb::Group* group : *assembly.groups())
+    names.insert(std::string(gart::view_of(assembly.devices()->Get(group->device())->name())));
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ",") + name;
+  std::cerr << printable(concat("remark: the whole model runs on ", device, "; its parts were placed on ", list,
+                                ", where --devices ", list, " runs them"))
+            << '\n';
 }
 
 void RunOnFleet::add_to(CLI::App& c) {

@@ -18,6 +18,9 @@ class RunOnFleet {
   /// where no one device may run all groups. Else the whole model runs on one device.
   bool is_wanted(const std::string& artifact, const InputOptions& inputs) const;
 
+  /// One line where a file that was placed on a fleet runs whole, on a device that nobody named: its parts do not run.
+  void tell_whole(const std::string& artifact, const InputOptions& inputs, const std::string& device) const;
+
   /// Throws Error.
   gart::fleet::Program load(const std::string& path, const InputOptions& inputs,
                             const std::vector<gart::fleet::GroupPlace>& placement = {}) const;
