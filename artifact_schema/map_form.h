@@ -23,7 +23,7 @@ inline uint32_t swizzled_bytes(fb::Swizzle swizzle) {
   return swizzle == fb::Swizzle::none ? 0 : uint32_t{16} << static_cast<uint32_t>(swizzle);
 }
 
-/// Of the element types that maps know; else 0.
+/// Bytes of an element type that maps know; else 0.
 inline uint32_t map_element_bytes(fb::DType dtype) {
   constexpr uint8_t kBytes[] = {0, 4, 8, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8};  // up to u64
   return size_t(dtype) < sizeof kBytes ? kBytes[size_t(dtype)] : 0;
@@ -37,7 +37,7 @@ inline uint32_t map_step(const fb::TensorMap& map, size_t dimension) {
   return dimension < count_of(map.steps()) ? map.steps()->Get(uint32_t(dimension)) : 1;
 }
 
-/// Of a box in shared memory; nothing about the map need be right.
+/// Bytes of a box in shared memory; nothing about the map need be right.
 inline uint64_t box_bytes(const fb::TensorMap& map) {
   uint64_t bytes = map_element_bytes(map.dtype());
   if (map.kind() == fb::MapKind::im2col) bytes *= map.pixels();

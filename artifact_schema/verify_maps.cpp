@@ -19,7 +19,7 @@ Status check_steps(const fb::TensorMap& map) {
   return {};
 }
 
-/// What only maps of images have.
+/// The fields that only maps of images have.
 Status check_window(const fb::TensorMap& map) {
   const uint32_t rank = count_of(map.box()), lower = count_of(map.lower()), upper = count_of(map.upper());
   if (map.kind() > fb::MapKind::MAX) return wrong("its kind is ", uint64_t(map.kind()), ", which is not known");

@@ -107,7 +107,7 @@ class SequenceEmitter {
     }
   }
 
-  /// Of a tensor in an operand.
+  /// The numbers of a tensor in an operand.
   template <class View>
   void emit_view(const View& view, fb::StepT& out) {
     out.params.push_back(slot(view.offset));

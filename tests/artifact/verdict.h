@@ -1,4 +1,4 @@
-// What the verifier says of an artifact that a test has made, and changes that it must reject.
+// The verifier's answer to an artifact that a test has made, and changes that it must reject.
 #pragma once
 
 #include <functional>

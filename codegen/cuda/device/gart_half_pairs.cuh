@@ -1,4 +1,4 @@
-// Pairs of f16 in 32 bits, and what else one instruction does that C has no word for.
+// Pairs of f16 in 32 bits, and other single instructions that C has no word for.
 #pragma once
 
 #include "gart_memory.cuh"

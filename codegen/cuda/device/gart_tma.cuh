@@ -6,8 +6,8 @@
 //
 // Order: a barrier exists for copies after gart_fence_proxy_async() by the thread that made it and a barrier of the block. What
 // a box copy wrote is seen by who has waited for its phase. It may overwrite what others are known to have read: by a phase, too.
-// What threads wrote is seen by a store of a box, or may be overwritten by a copy, after gart_fence_proxy_async() by each of them
-// and a barrier. The thread that stores also commits and waits; until its wait nobody may change the box, or end the block.
+// A store of a box sees the writes of threads, and a copy may overwrite them, after gart_fence_proxy_async() by each writer and a
+// barrier. The thread that stores also commits and waits; until its wait nobody may change the box, or end the block.
 #pragma once
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -92,8 +92,8 @@ GART_BOXES(5)
 #undef GART_BOXES
 #undef GART_COPY
 
-/// Of a map of images (channels, columns, rows, images): copies `pixels per box` pixels from `at` on, a line each, in the order in
-/// which a convolution's window comes to them within the map's corners, each moved by the offsets (not negative).
+/// By a map of images (channels, columns, rows, images): copies as many pixels as a box has, from `at` on, a line each, in the order
+/// in which a convolution's window comes to them within the map's corners. Each is moved by the offsets, which are not negative.
 #define GART_COPY_IM2COL(kind, tail, hint, ...)                                                                            \
   inline void gart_copy_im2col(void* shared, const GartTensorMap& map, const int(&at)[4], int column_offset,               \
                                int row_offset, unsigned long long* barrier __VA_ARGS__) {                                  \

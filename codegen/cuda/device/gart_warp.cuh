@@ -1,4 +1,4 @@
-// What the threads of a warp, or some warps of a block, do together. One PTX instruction each.
+// Work that the threads of a warp, or some warps of a block, do together. One PTX instruction each.
 #pragma once
 
 #ifndef GART_SHIM

@@ -12,7 +12,7 @@
 
 #include "gart_wgmma_shapes.cuh"
 
-/// What is multiplied. 16-bit floats: 16 depths a product.
+/// Kinds of elements: 16-bit floats, 16 depths a product.
 struct gart_wide_f16 {
   typedef float Sum;
   enum { kDepth = 16 };
@@ -48,8 +48,8 @@ void gart_wgmma_hold(unsigned int (&left)[Count]) {
 #pragma unroll
   for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(left[i])::"memory");
 }
-/// What follows waits until `value`, which is not negative, is known: ptxas moves waits for products up past arithmetic, but not
-/// past this store, which never happens. `scratch`: 4 bytes of shared memory.
+/// The following waits for products stay behind the computation of `value`, which is not negative: ptxas moves them up past
+/// arithmetic, but not past this store, which never happens. `scratch`: 4 bytes of shared memory.
 inline void gart_known(float value, void* scratch) {
   const unsigned int to = (unsigned int)__cvta_generic_to_shared(scratch);
   asm volatile("{\n.reg .pred p;\nsetp.lt.f32 p, %0, 0f00000000;\n@p st.shared.f32 [%1], %0;\n}" ::"f"(value), "r"(to)

@@ -6,7 +6,7 @@
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// 8 depths a product. What lies below the 10th bit of a fraction is ignored. A left operand in registers: as A of m16n8k8.
+/// 8 depths a product. Bits below the 10th one of a fraction are ignored. A left operand in registers: as A of m16n8k8.
 struct gart_wide_tf32 {
   typedef float Sum;
   enum { kDepth = 8 };

@@ -1,5 +1,4 @@
-// What the device headers have for sm_90a, each function once: the real assembler takes it. Skipped where there is no
-// NVRTC.
+// The device headers for sm_90a: the real assembler takes each function. Skipped where there is no NVRTC.
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/assembler/assemble.h"
@@ -17,7 +16,7 @@ class DeviceText : public testing::Test {
     target_ = gpu_target("sm_90a", Precision::fp16);
     if (cuda::Nvrtc::find_for_driver(target_.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
   }
-  /// Of a kernel with this body; `includes` beside the prelude.
+  /// Assembles a kernel with this body; `includes` beside the prelude.
   cuda::Usage assemble(const std::string& includes, const std::string& parameters, const std::string& body,
                        const std::string& kind = "__launch_bounds__(128)") const {
     std::string text = "#include \"gart_prelude.cuh\"\n";

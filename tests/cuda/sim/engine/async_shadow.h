@@ -1,5 +1,5 @@
-// What the unit that copies boxes does to shared memory: of every 16 bytes whether a copy writes them or a store reads
-// them, and when the last copy to them came to its end.
+// The unit that copies boxes, and shared memory: for every 16 bytes, whether a copy writes them or a store reads them,
+// and when the last copy to them came to its end.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_ASYNC_SHADOW_H
 #define GART_TESTS_CUDA_SIM_ENGINE_ASYNC_SHADOW_H
 
@@ -30,7 +30,7 @@ class AsyncShadow {
 
  private:
   struct Piece {
-    uint32_t landed = 0;  // Of the unit's time.
+    uint32_t landed = 0;  // The unit's time.
     uint16_t stores = 0;
     bool in_flight = false;
   };

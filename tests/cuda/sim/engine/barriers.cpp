@@ -8,7 +8,7 @@
 
 namespace gart_sim {
 
-// What the current thread's warp has done so far is known to who learns from `to`.
+// Whichever warp learns from `to` knows all that the current thread's warp has done so far.
 void BlockRunner::tell(Told& to, bool relaxed) {
   if (!relaxed) clocks_.release(current_->warp, to.memory);
   if (cluster_size_ > 1) run_clocks_.release(current_->warp, to.run);

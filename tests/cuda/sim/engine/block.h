@@ -138,8 +138,8 @@ class BlockRunner {
   LaunchResult result_;
   State* state_ = nullptr;
   unsigned cluster_size_ = 1, block_threads_ = 0, block_warps_ = 0;
-  std::vector<Block> blocks_;    // Of the cluster.
-  std::vector<Thread> threads_;  // Of all its blocks.
+  std::vector<Block> blocks_;    // The cluster's.
+  std::vector<Thread> threads_;  // All its blocks'.
   std::vector<unsigned> order_;
   size_t fresh_ = 0;  // Next in order_.
   std::vector<unsigned> ready_;
@@ -150,14 +150,14 @@ class BlockRunner {
   Fiber* fiber_ = nullptr;
   bool is_stopped_ = false;
   bool has_race_ = false;
-  std::vector<Range> early_[2];  // What the cluster's threads have read, written before they waited.
+  std::vector<Range> early_[2];  // Reads and writes of the cluster's threads before they waited.
   std::mt19937_64 random_;
-  WarpClocks clocks_;      // What is known of memory,
+  WarpClocks clocks_;      // Knowledge of memory,
   WarpClocks run_clocks_;  // and of how far others have come.
   struct ClusterBarrier {
     unsigned came = 0, phase = 0;
-    Told told;   // What those who came have done.
-    Told known;  // Of the phase before: what who waits learns.
+    Told told;   // The work of those who came.
+    Told known;  // The phase before, for those who wait.
   };
   ClusterBarrier cluster_barrier_;
 };

@@ -27,7 +27,7 @@ struct AsyncCopy {
 // A product of a warpgroup that a thread has not waited for.
 struct WideProduct : WideCall {
   using Line = std::array<unsigned char, 32>;  // All depths of a row or column.
-  std::array<Line, 2> rows = {};               // Of a left operand in registers: the two of the thread.
+  std::array<Line, 2> rows = {};               // The thread's two rows of a left operand in registers.
   [[nodiscard]] uint32_t* values() const { return static_cast<uint32_t*>(sums); }
 };
 struct WideProducts {
@@ -35,15 +35,16 @@ struct WideProducts {
   std::vector<size_t> committed;      // As AsyncCopy's.
   size_t uncommitted = 0;
   bool is_fenced = false;
-  std::vector<std::pair<uint32_t*, std::vector<uint32_t>>> values;  // Of sums in flight, where signalling NaNs are now.
+  std::vector<std::pair<uint32_t*, std::vector<uint32_t>>>
+      values;  // Sums in flight, in whose places are signalling NaNs.
 };
 
 // A box of a tensor on its way from or to shared memory.
 struct BoxCopy {
   TensorMap map;
-  size_t target;  // Of dynamic shared memory.
+  size_t target;  // In dynamic shared memory.
   std::array<int64_t, TensorMap::kMostDimensions> at;
-  std::array<unsigned, TensorMap::kMostDimensions - 2> offsets = {};  // Of images.
+  std::array<unsigned, TensorMap::kMostDimensions - 2> offsets = {};  // For images.
 };
 // Stores that a thread has not waited for.
 struct BoxStores {
@@ -53,12 +54,12 @@ struct BoxStores {
 };
 // A barrier in shared memory. A phase ends when all arrivals and all announced bytes have come.
 struct PhaseBarrier {
-  unsigned arrivals = 0, pending = 0;  // Of a phase; still to come in this one.
+  unsigned arrivals = 0, pending = 0;  // A phase's; those still to come in this one.
   int64_t announced = 0, copied = 0;   // Bytes. Those of other blocks' copies may come before they are announced.
   unsigned phase = 0;
-  std::vector<BoxCopy> copies;  // Of this phase: they land at its end.
-  Told arrived, over;           // What is known to who waits for this phase, for the one before.
-  Told made;                    // To who may use it.
+  std::vector<BoxCopy> copies;  // This phase's: they land at its end.
+  Told arrived, over;           // For those who wait for this phase, and for the one before.
+  Told made;                    // For those who may use it.
   unsigned maker = 0;           // A warp of the cluster.
 };
 
@@ -110,7 +111,7 @@ struct Block {
     Reduce reduce = Reduce::none;
     unsigned first = 0;  // The thread that came first, and where from.
     Site site = {"", 0};
-    Told told;  // What those who came have done.
+    Told told;  // The work of those who came.
   };
   struct Warp {
     unsigned live = 0;     // Lanes that are not done.

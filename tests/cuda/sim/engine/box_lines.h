@@ -50,7 +50,7 @@ void each_line(const BoxCopy& copy, const Line& line) {
 
 struct LinePart {
   uint64_t address = 0;
-  size_t first = 0, bytes = 0;  // Of the line; the rest is outside of the tensor.
+  size_t first = 0, bytes = 0;  // In the line; the rest is outside of the tensor.
 };
 inline LinePart inside(const TensorMap& map, const std::array<int64_t, TensorMap::kMostDimensions>& at) {
   LinePart part;

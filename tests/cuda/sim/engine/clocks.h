@@ -1,6 +1,6 @@
-// What the warps of a cluster know of each other. A warp's time goes on when it tells others what it has done (it
-// arrives at a barrier); what it did before is known to those who wait there, and to whom they tell it. The unit that
-// copies boxes has a time, too: that of the last copy that has come to its end.
+// The knowledge that warps of a cluster have of each other. A warp's time goes on when it tells others what it has done
+// (it arrives at a barrier); what it did before is known to those who wait there, and to whom they tell it. The unit
+// that copies boxes has a time, too: that of the last copy that has come to its end.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_CLOCKS_H
 #define GART_TESTS_CUDA_SIM_ENGINE_CLOCKS_H
 
@@ -14,8 +14,8 @@ namespace gart_sim {
 using Clocks = std::vector<uint32_t>;
 void join(Clocks& into, const Clocks& from);
 
-// What arriving at a barrier tells those who wait there: what was done to memory, and how far the others have come (all
-// that relaxed barriers tell).
+// An arrival at a barrier tells those who wait there of accesses to memory, and of how far the others have come
+// (relaxed barriers: only of that).
 struct Told {
   Clocks memory, run;
 };
@@ -25,7 +25,7 @@ class WarpClocks {
   void reset(unsigned warps);
   [[nodiscard]] unsigned warps() const { return static_cast<unsigned>(of_warp_.size()); }
 
-  // What the warp has done so far is known to who takes `to`.
+  // Whichever warp acquires `to` knows all that this one has done so far.
   void release(unsigned warp, Clocks& to);
   void acquire(unsigned warp, const Clocks& from);
   // Its lanes have waited for each other.
@@ -33,14 +33,14 @@ class WarpClocks {
 
   [[nodiscard]] uint32_t now(unsigned warp) const { return of_warp_[warp][warp]; }
   [[nodiscard]] uint32_t round(unsigned warp) const { return rounds_[warp]; }
-  // What `warp` knows of what `other` did: all before this time. Of itself: what its own lanes have told each other by
-  // a barrier in memory.
+  // `warp` knows all that `other` did before this time. For itself: all that its lanes have told each other by a
+  // barrier in memory.
   [[nodiscard]] uint32_t known(unsigned warp, unsigned other) const {
     return warp == other ? told_itself_[warp] : of_warp_[warp][other];
   }
   [[nodiscard]] uint32_t unit_known(unsigned warp) const { return of_warp_[warp].back(); }
   [[nodiscard]] uint32_t unit_now() const { return unit_; }
-  // Copies have come to their end: known to who takes `to`.
+  // Copies have come to their end: whichever warp acquires `to` knows it.
   void release_copies(Clocks& to);
 
  private:

@@ -37,7 +37,7 @@ void BlockRunner::end_cluster_barrier_if_complete() {
   if (barrier.came == 0) return;
   size_t expected = threads_.size();
   for (const Block& block : blocks_) expected -= block.done;
-  // Of those that are done some may have arrived before.
+  // Some that are done may have arrived before.
   for (const Thread& thread : threads_) expected += thread.state == Thread::State::done && thread.has_arrived;
   if (barrier.came < expected) return;
   barrier.known = std::move(barrier.told);

@@ -69,7 +69,7 @@ void BlockRunner::phase_wait(void* address, unsigned parity, Site site) {
   if (barrier.phase > 0) learn(self.warp, barrier.over);
 }
 
-// What its copies bring is there, and who waits goes on.
+// The contents of its copies are there, and those who wait go on.
 void BlockRunner::end_phase_if_complete(Block& block, PhaseBarrier& barrier) {
   if (barrier.pending > 0 || barrier.announced != barrier.copied) return;
   for (const BoxCopy& copy : barrier.copies) land(block, copy);

@@ -1,4 +1,4 @@
-// Finds races on a block's shared memory: for every byte, who wrote it last and who has read it since. Two accesses of
+// Finds races on a block's shared memory: for every byte, its last write and the reads since. Two accesses of
 // different threads, one a write, race unless the later thread's warp knows of the earlier access (clocks.h), or both
 // are of one warp whose lanes have waited for each other between.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_SHARED_SHADOW_H
@@ -18,7 +18,7 @@ class SharedShadow {
  public:
   // Nothing is touched yet.
   void reset(size_t bytes);
-  // All that was done to these bytes is over and known to who touches them next.
+  // All accesses to these bytes are over, and the next one comes after them.
   void forget(size_t offset, size_t bytes);
 
   struct Race {
@@ -29,7 +29,7 @@ class SharedShadow {
   };
   // Lane `lane` of a warp of the cluster touches these bytes.
   Race touch(size_t offset, size_t bytes, unsigned warp, unsigned lane, Access access, const WarpClocks& clocks);
-  // Of whom the warp does not know that it has come to its end: an access to these bytes.
+  // An access to these bytes whose end the warp does not know of.
   [[nodiscard]] Race unordered(size_t offset, size_t bytes, unsigned warp, const WarpClocks& clocks) const;
 
  private:
@@ -44,7 +44,7 @@ class SharedShadow {
   struct Cell {
     Mark write, read;
     uint32_t readers = 0;     // Number in readers_ + 1 of the marks of several warps that have read; 0: `read` is all.
-    uint32_t generation = 0;  // Of another one than the shadow's: nothing is touched.
+    uint32_t generation = 0;  // Another one than the shadow's: nothing is touched.
   };
   static bool is_ordered(const Mark& mark, unsigned warp, unsigned lane, const WarpClocks& clocks);
   static Race race_with(const Mark& mark, bool wrote);
@@ -58,7 +58,7 @@ class SharedShadow {
   uint32_t generation_ = 0;
   std::vector<Cell> cells_;
   std::vector<std::vector<Mark>> readers_;
-  std::vector<uint32_t> unused_;  // Of readers_.
+  std::vector<uint32_t> unused_;  // In readers_.
 };
 
 }  // namespace gart_sim

@@ -20,7 +20,7 @@ struct TensorMap {
   unsigned box[kMostDimensions] = {};                 // Elements; of images, channels of a pixel, then ones.
   unsigned steps[kMostDimensions] = {1, 1, 1, 1, 1};  // From one element of the box to the next.
   bool is_im2col = false;                             // These of images (channels, columns, ... images).
-  unsigned pixels = 0;                                // Of a box.
+  unsigned pixels = 0;                                // A box's.
   int lower[kMostDimensions - 2] = {}, upper[kMostDimensions - 2] = {};  // Corners, per spatial dimension.
 
   // How many elements of dimension `d` a box has.

@@ -30,7 +30,7 @@ enum class Mma { f16_k16, bf16_k16, tf32_k8, f16_k8, s8_k32 };
 struct WideCall {
   Mma kind;
   unsigned columns;
-  void* sums;  // Of the thread: columns / 2 of 4 bytes.
+  void* sums;  // The thread's: columns / 2 of 4 bytes.
   unsigned long long a, b;
   const unsigned* left;  // Four registers in the place of a, or null.
   bool a_across, b_across;
@@ -43,9 +43,9 @@ struct BoxCall {
   const void* map;
   const int* at;
   unsigned rank;
-  void* barrier;       // Of a copy.
+  void* barrier;       // A copy's.
   unsigned blocks;     // Bits of the cluster's blocks that it goes to; 0: this one.
-  const int* offsets;  // Of images, of each spatial dimension; else null.
+  const int* offsets;  // For images, per spatial dimension; else null.
 };
 
 // What a kernel asks of the simulated device. Every thread of a block is a fiber; these may switch away from it.
