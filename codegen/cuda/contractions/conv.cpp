@@ -20,7 +20,6 @@ class ConvProduct final : public Product {
     const size_t missing = spatial_.size() - conv.spatial.size();
     for (size_t d = 0; d < spatial_.size(); ++d)
       spatial_[d] = d < missing ? Spatial{1, 1, 0, 1, 1, 1} : conv.spatial[d - missing];
-    int64_t taps = 1;
     for (const Spatial& s : spatial_) {
       taps *= s.kernel;
       positions_ = positions_ * s.output;
@@ -54,6 +53,7 @@ class ConvProduct final : public Product {
     result = conv.result;
     index = conv.index;
     choose_vector(kernel);
+    find_boxes(kernel);
   }
 
   std::optional<Matrix> matrix(FunctionText& f, bool of_left) const override {
@@ -65,6 +65,19 @@ class ConvProduct final : public Product {
   void declare_operands(FunctionText& f, const ProductTile& tile) const override {
     declare_operand(f, tile, left, true);
     declare_operand(f, tile, right, false);
+  }
+
+  std::optional<TmaView> tma_view(bool of_left) const override { return tma_views_[of_left ? 0 : 1]; }
+
+  void declare_window(FunctionText& f) const override {
+    const Spatial &rows_of = spatial_[1], &columns_of = spatial_[2];
+    const std::string first = by_position_ ? "row0" : "column0", width = int_text(f, columns_of.output),
+                      height = int_text(f, rows_of.output);
+    f.line("const int window_column = ", first, " % ", width, " * ", columns_of.stride, " - ",
+           int_text(f, columns_of.pad), ";");
+    f.line("const int window_row = ", first, " / ", width, " % ", height, " * ", rows_of.stride, " - ",
+           int_text(f, rows_of.pad), ";");
+    f.line("const int image = ", first, " / ", width, " / ", height, ";");
   }
 
   void declare_batch(FunctionText&, EvaluationPoint&) const override {}
@@ -93,6 +106,80 @@ class ConvProduct final : public Product {
       if (!is_multiple(positions_, 4) && !c_.batch.is(1)) return;
     }
     vector = epilogue_vector(kernel, *this, columns, lane);
+  }
+
+  /// Operands and results as tensors.
+  void find_boxes(const Kernel& kernel) {
+    const auto is_half = [&](int operand) {
+      return size_of(kernel.operands[static_cast<size_t>(operand)].dtype) == 2;
+    };
+    if (!c_.input_channels_last || !is_half(c_.input) || !is_half(c_.weights)) return;
+    const size_t weights = by_position_ ? 1 : 0;
+    tma_views_[weights] = weights_view(left_or_right(weights == 0).stored);
+    tma_views_[1 - weights] = positions_view(left_or_right(weights != 0).stored);
+    if (!is_pointwise()) tap_channels = channels_;
+    std::vector<Axis> positions = c_.position;
+    positions.insert(positions.begin(), c_.n);
+    if (batch.is(1))
+      boxes = by_position_ ? find_result_boxes(kernel, *this, {{c_.channel}, positions, {}})
+                           : find_result_boxes(kernel, *this, {positions, {c_.channel}, {}});
+  }
+  const Copy& left_or_right(bool is_left) const { return is_left ? left : right; }
+
+  std::optional<TmaView> weights_view(DType stored) const {
+    TmaView view{c_.weights, stored, 0, {}};
+    view.dimensions = {{depth, 1, "0", 'd'}, {channel_count(), depth, by_position_ ? "column0" : "row0", 'r'}};
+    if (!batch.is(1)) view.dimensions.push_back({batch, channel_count() * depth, "batch", 'b'});
+    return as_tma_view(std::move(view));
+  }
+
+  std::optional<TmaView> positions_view(DType stored) const {
+    const std::string first = by_position_ ? "row0" : "column0";
+    TmaView view{c_.input, stored, 0, {}};
+    if (is_pointwise()) {
+      view.dimensions = {{channels_, 1, "0", 'd'}, {position_count(), c_.in_channels, first, 'r'}};
+      if (!batch.is(1)) view.dimensions.push_back({batch, channels_, "batch", 'b'});
+      return as_tma_view(std::move(view));
+    }
+    const Spatial &planes = spatial_[0], &rows_of = spatial_[1], &columns_of = spatial_[2];
+    const auto window = window_of(rows_of, columns_of);
+    if (!window || !batch.is(1) || !planes.input.is(1) || planes.kernel != 1) return std::nullopt;
+    const Dim line = columns_of.input * c_.in_channels;
+    view.dimensions = {{channels_, 1, "0", 'd'},
+                       {columns_of.input, c_.in_channels, "window_column", 'b'},
+                       {rows_of.input, line, "window_row", 'b'},
+                       {c_.batch, line * rows_of.input, "image", 'r'}};
+    view.window = window;
+    return as_tma_view(std::move(view));
+  }
+
+  /// What a tensor map says of the window, where it can.
+  std::optional<TmaView::Window> window_of(const Spatial& rows_of, const Spatial& columns_of) const {
+    constexpr int64_t kMostStep = 8, kMostOffset = 255;
+    TmaView::Window w{channels_, columns_of.kernel, columns_of.dilation, rows_of.dilation, {1}, {}, {}};
+    for (const Spatial* s : {&columns_of, &rows_of}) {
+      const auto upper = upper_corner(*s);
+      if (!upper || s->stride > kMostStep || (s->kernel - 1) * s->dilation > kMostOffset) return std::nullopt;
+      w.lower.push_back(static_cast<int>(-s->pad.constant()));
+      w.upper.push_back(static_cast<int>(*upper));
+      w.steps.push_back(static_cast<int>(s->stride));
+    }
+    w.steps.push_back(1);
+    return w;
+  }
+
+  /// The last place of the window's corner, less the last pixel's: for which the window has as many places as there are
+  /// outputs, whatever the extents are.
+  static std::optional<int64_t> upper_corner(const Spatial& s) {
+    constexpr int64_t kLeast = -128, kMost = 127;
+    if (!s.pad.is_constant() || s.pad.constant() > -kLeast) return std::nullopt;
+    const int64_t usual = s.pad.constant() - (s.kernel - 1) * s.dilation;
+    for (int64_t off = 0; off < s.stride; ++off)
+      for (const int64_t upper : {usual + off, usual - off}) {
+        const Dim places = floor_div(s.input + upper + s.pad.constant() - 1, Dim(s.stride)) + 1;
+        if (upper >= kLeast && upper <= kMost && places == s.output) return upper;
+      }
+    return std::nullopt;
   }
 
   std::string weights_of_group(FunctionText& f) const {
@@ -179,6 +266,7 @@ class ConvProduct final : public Product {
   Dim positions_ = 1, volume_ = 1;  // of one channel: of the output, of the input
   int64_t channels_ = 0;            // of one group
   bool by_position_ = false;        // rows are positions
+  std::array<std::optional<TmaView>, 2> tma_views_;
 };
 
 }  // namespace

@@ -1,102 +1,49 @@
 #include <algorithm>
-#include <cmath>
 
 #include "codegen/cuda/contractions/choice.h"
-#include "codegen/cuda/contractions/epilogue_text.h"
-#include "codegen/cuda/contractions/product.h"
+#include "codegen/cuda/contractions/product_text.h"
 #include "codegen/cuda/text/vector_access.h"
+#include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
 namespace {
 
-bool has_loads(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const ExprNode& n) { found = found || n.kind == ExprKind::load; });
-  return found;
+/// Instructions of an element, about.
+double operations_of(const Expr& epilogue) {
+  constexpr double kFunction = 12;
+  double all = 0;
+  visit(epilogue, [&](const ExprNode& n) {
+    if (n.dtype == DType::i64 || n.kind == ExprKind::constant || n.kind == ExprKind::accumulator) return;
+    all += is_elementary_function(n) ? kFunction : 1;
+  });
+  return all;
 }
 
-class ProductText {
+class BlockProductText : public ProductText {
  public:
-  ProductText(const Kernel& kernel, const Product& product, const ProductTile& tile)
-      : f_(kernel),
-        p_(product),
-        tile_(tile),
-        vector_(std::min(product.vector, neighbours(product, tile))),
-        epilogue_(f_, product, vector_) {}
+  using ProductText::ProductText;
 
   KernelText emit(const std::string& kind) {
-    const Dim row_tiles = ceil_div(p_.rows, Dim(tile_.rows)), column_tiles = ceil_div(p_.columns, Dim(tile_.columns));
-    f_.include(tile_.producers > 0 ? "gart_tma_ring.cuh" : tile_.is_wide ? "gart_warpgroup.cuh" : "gart_product.cuh");
+    f_.include(tile_.is_wide ? "gart_warpgroup.cuh" : "gart_product.cuh");
     f_.include("gart_register_pressure.cuh");
     f_.include("gart_window.cuh");
-    coordinates(row_tiles, column_tiles);
+    coordinates("blockIdx.x");
     p_.declare_batch(f_, batch_);
-    if (tile_.producers > 0)
-      declare_ring(f_, p_, tile_);
-    else
-      p_.declare_operands(f_, tile_);
+    p_.declare_operands(f_, tile_);
     multiply();
     if (tile_.splits > 1) {
       store_partial_sums();
     } else {
       store_results();
     }
-    KernelText text = f_.finish(kind, tile_.threads(), tile_.blocks);
-    text.tasks = row_tiles * column_tiles * p_.batch * tile_.splits;
-    text.shared_bytes = shared_bytes(tile_, {p_.left.along_depth, p_.right.along_depth});
-    if (tile_.producers > 0) text.least_registers = registers_at_entry(tile_);
-    text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us", assumed_text());
-    if (tile_.splits > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * tile_.splits);
+    KernelText text = finish(kind, tile_.blocks);
+    text.tasks = tile_count();
     return text;
   }
 
  private:
-  /// Sums of neighbouring columns that a thread has.
-  static int neighbours(const Product& product, const ProductTile& tile) {
-    if (tile.arithmetic != Arithmetic::scalar) return 2;
-    return product.right.along_depth ? 1 : 4;
-  }
-
-  /// What the cost model had to assume.
-  std::string assumed_text() const {
-    for (const Dim& d : {p_.batch, p_.rows, p_.columns, p_.depth})
-      if (!d.is_constant()) return concat(" with open extents of ", kTypicalExtent);
-    return "";
-  }
-
-  static std::string sum_name(int v) { return v == 0 ? "sums.sum(i, j)" : concat("sums.sum(i, j + ", v, ")"); }
-
-  /// Blocks that run at the same time share rows, and the columns one after the other.
-  void coordinates(const Dim& row_tiles, const Dim& column_tiles) {
-    const std::string columns = int_text(f_, column_tiles), rows = int_text(f_, row_tiles);
-    f_.line("const int column0 = blockIdx.x % ", columns, " * ", tile_.columns, ";");
-    f_.line("const int row0 = blockIdx.x / ", columns, " % ", rows, " * ", tile_.rows, ";");
-    f_.line("const int rest = blockIdx.x / ", columns, " / ", rows, ";");
-    if (tile_.splits == 1) return f_.line("const int batch = rest;");
-    f_.line("const int batch = rest % ", int_text(f_, p_.batch), ", split = rest / ", int_text(f_, p_.batch), ";");
-  }
-
-  /// Of which operand, a constant, the first tiles are copied before the last launch has ended: 1 the left, 2 the right
-  /// one, 0 neither.
-  int copy_ahead() {
-    const auto tile_bytes = [&](int lines, const Product::Copy& copy) {
-      const int first_steps = tile_.stages - (tile_.producers > 0 ? 0 : tile_.is_wide ? 2 : 1);
-      return static_cast<int64_t>(first_steps) * lines * tile_.depth * size_of(copy.stored);
-    };
-    if (is_constant(f_.kernel(), p_.right_operand)) {
-      f_.wait_later(p_.right_operand, tile_bytes(tile_.columns, p_.right));
-      return 2;
-    }
-    if (is_constant(f_.kernel(), p_.left_operand)) {
-      f_.wait_later(p_.left_operand, tile_bytes(tile_.rows, p_.left));
-      return 1;
-    }
-    f_.wait_later(-1, 0);
-    return 0;
-  }
-
   void multiply() {
     const std::string depth = concat(tile_.depth), shape = concat(tile_.warp_rows, ", ", tile_.warp_columns, ", ",
                                                                   tile_.rows_each, ", ", tile_.columns_each);
@@ -115,90 +62,13 @@ class ProductText {
               shape, "> Sums;");
     }
     f_.line("GART_SHARED(shared);");
-    const std::string steps = int_text(f_, ceil_div(p_.depth, Dim(tile_.depth)));
-    std::string first = "0", count = steps;
-    if (tile_.splits > 1) {
-      const std::string each = int_text(f_, ceil_div(ceil_div(p_.depth, Dim(tile_.depth)), Dim(tile_.splits)));
-      f_.line("const int first_step = split * ", each, ", steps = gart_max(0, gart_min(", each, ", ", steps,
-              " - first_step));");
-      first = concat("first_step * ", depth);
-      count = "steps";
-    }
-    if (tile_.producers > 0) {
-      f_.line("Ring ring(shared);");
-      f_.line("if (!ring.multiplies()) return ring.feed<", copy_ahead(), ">(left, right, ", first, ", ", count, ");");
-      f_.line("ring.prepare();");
-      f_.line("Sums sums;");
-      return f_.line("ring.add(sums, ", count, ");");
-    }
+    const Steps of_tile = steps(all_steps());
+    const std::string first = of_tile.first == "0" ? "0" : concat(of_tile.first, " * ", depth);
     f_.line("Sums sums;");
     const std::string loop = tile_.is_wide ? "gart_add_wide_products<" : concat("gart_add_products<", depth, ", ");
-    f_.line(loop, tile_.stages, ", ", copy_ahead(), ">(left, right, sums, shared, ", first, ", ", count, ");");
+    f_.line(loop, tile_.stages, ", ", copy_ahead(tile_.stages - (tile_.is_wide ? 2 : 1)), ">(left, right, sums, shared, ",
+            first, ", ", of_tile.count, ");");
   }
-
-  /// What the epilogue reads is on its way before the first result is stored; where a thread has many sums, of some at
-  /// a time.
-  void store_results() {
-    constexpr int kPart = 8;
-    const bool in_parts = tile_.is_wide && has_loads(p_.epilogue);
-    if (in_parts) {
-      f_.line("#pragma unroll");
-      f_.open("for (int part = 0; part < Sums::kColumns; part += ", kPart, ")");
-    }
-    const std::string first = in_parts ? "part" : "0", end = in_parts ? concat("part + ", kPart) : "Sums::kColumns";
-    if (has_loads(p_.epilogue)) {
-      each_sum("row0", first, end, [&](const EvaluationPoint& place) { compute(place); });
-      f_.line("const int same_row0 = gart_computed_again(row0);");
-    }
-    each_sum(has_loads(p_.epilogue) ? "same_row0" : "row0", first, end, [&](const EvaluationPoint& place) {
-      if (!has_loads(p_.epilogue)) compute(place);
-      epilogue_.store(place, sum_name);
-    });
-    if (in_parts) f_.close();
-  }
-
-  /// Calls body(place) where this thread of the tile whose first row is `row0` has a result in row `row`, `vector`
-  /// columns from `column` on, for columns number `first` to `end` of its own.
-  template <class Body>
-  void each_sum(const std::string& row0, const std::string& first, const std::string& end, const Body& body) {
-    EvaluationPoint place = batch_;
-    f_.line("#pragma unroll");
-    f_.open("for (int i = 0; i < Sums::kRows; ++i)");
-    f_.line("const int row = ", row0, " + Sums::row(i);");
-    p_.declare_row(f_, place);
-    f_.line("#pragma unroll");
-    f_.open("for (int j = ", first, "; j < ", end, "; j += ", vector_, ")");
-    f_.line("const int column = column0 + Sums::column(j);");
-    f_.open("if (row < ", int_text(f_, p_.rows), " && column < ", int_text(f_, p_.columns), ")");
-    p_.declare_column(f_, place);
-    body(place);
-    for (int k = 0; k < 3; ++k) f_.close();
-  }
-
-  void compute(const EvaluationPoint& place) { epilogue_.values(place, sum_name); }
-
-  /// As emit_split_sum reads it.
-  void store_partial_sums() {
-    const std::string rows = int_text(f_, p_.rows), columns = int_text(f_, p_.columns);
-    f_.line("float* const partial = static_cast<float*>(workspace) + ((long long)split * ", int_text(f_, p_.batch),
-            " + batch) * ", rows, " * ", columns, ";");
-    f_.line("#pragma unroll");
-    f_.open("for (int i = 0; i < Sums::kRows; ++i)");
-    f_.line("#pragma unroll");
-    f_.open("for (int j = 0; j < Sums::kColumns; ++j)");
-    f_.line("const int row = row0 + Sums::row(i), column = column0 + Sums::column(j);");
-    f_.line("if (row < ", rows, " && column < ", columns, ") partial[(long long)row * ", columns,
-            " + column] = sums.sum(i, j);");
-    f_.close();
-    f_.close();
-  }
-
-  FunctionText f_;
-  const Product& p_;
-  const ProductTile& tile_;
-  int vector_;
-  EpilogueText epilogue_;
-  EvaluationPoint batch_;
 };
 
 }  // namespace
@@ -215,13 +85,15 @@ std::string shape_text(const Product& p) {
 
 KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile,
                         const std::string& kind) {
-  KernelText text = ProductText(kernel, product, tile).emit(kind);
+  KernelText text = tile.producers > 0 ? emit_tile_loop(kernel, product, tile, kind)
+                                       : BlockProductText(kernel, product, tile).emit(kind);
   if (tile.splits > 1) text.then.push_back(emit_split_sum(kernel, product, tile.splits, kind));
   return text;
 }
 
 ProductSize size_for_cost(const Kernel& kernel, const Product& product) {
   ProductSize size{typical(product.batch), typical(product.rows), typical(product.columns), typical(product.depth)};
+  if (product.tap_channels > 0) size.box_depth = static_cast<double>(product.taps * box_channels(product));
   size.left_bytes = static_cast<double>(size_of(product.left.stored));
   size.right_bytes = static_cast<double>(size_of(product.right.stored));
   size.result_bytes = static_cast<double>(size_of(kernel.operands[static_cast<size_t>(product.result)].dtype));
@@ -256,9 +128,30 @@ ProductForm form_of(const Product& product, const Target& target) {
     const Conversion conversion = conversion_of(copy.stored, arithmetic_of(target));
     return !conversion.is_kept || size_of(copy.stored) * copy.vector < 4;
   };
-  return {product.left.along_depth, product.right.along_depth, is_held(product.left) || is_held(product.right),
-          product.whole_steps,      product.divides,           product.gathers,
-          product.left.vector == 1, product.right.vector == 1, product.tma_view(true) && product.tma_view(false)};
+  ProductForm form = memory_form(product);
+  form.is_held = is_held(product.left) || is_held(product.right);
+  form.whole_steps = product.whole_steps;
+  form.divides = product.divides;
+  form.gathers = product.gathers;
+  form.left_by_element = product.left.vector == 1;
+  form.right_by_element = product.right.vector == 1;
+  const auto left = product.tma_view(true), right = product.tma_view(false);
+  form.has_tma_views = left && right;
+  form.left_has_windows = left && left->window;
+  form.has_windows = form.left_has_windows || (right && right->window);
+  form.epilogue_operations = operations_of(product.epilogue);
+  return form;
+}
+
+ProductForm memory_form(const Product& product) {
+  ProductForm form;
+  form.left_along_depth = product.left.along_depth;
+  form.right_along_depth = product.right.along_depth;
+  if (product.boxes) {
+    form.box_bytes = static_cast<int>(size_of(product.boxes->results.stored));
+    form.reads_boxes = product.boxes->read != nullptr;
+  }
+  return form;
 }
 
 std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth) {

@@ -9,6 +9,7 @@ void EpilogueText::load_vectors(const EvaluationPoint& place) {
   if (vector_ == 1) return;
   for (const Expr& e : vector_loads(p_.epilogue, f_.kernel().operands, p_.lane, vector_)) {
     if (e->dtype != DType::f32 && e->dtype != DType::f16 && e->dtype != DType::bf16) continue;
+    if (e.get() == known_) continue;
     ExprText exprs(f_, place);
     const Access from = exprs.access(e->operand, e->args);
     const std::string name = f_.fresh("v");

@@ -1,6 +1,7 @@
 // The epilogue of a contraction at neighbouring columns of one row.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,14 @@ class EpilogueText {
  public:
   EpilogueText(FunctionText& f, const Epilogue& product, int vector) : f_(f), p_(product), vector_(vector) {}
 
+  /// Of results of 16 bits: computes functions by approximations that are exact enough for them.
+  void approximate() { approximates_ = size_of(result_type()) == 2; }
+  /// The load's value at column + v is name(v), read elsewhere; until the next call.
+  void know(const ExprNode* load, std::function<std::string(int)> name) {
+    known_ = load;
+    known_name_ = std::move(name);
+  }
+
   /// sum(v) = the result, where sum(v) names the contraction's value of column + v.
   template <class Sum>
   void values(EvaluationPoint place, const Sum& sum) {
@@ -23,6 +32,8 @@ class EpilogueText {
       EvaluationPoint here = place;
       if (v > 0) here.axes[p_.lane] = concat("(", place.axes.at(p_.lane), " + ", v, ")");
       for (const auto& [node, name] : vectors_) here.known[node] = concat(name, ".at[", v, "]");
+      if (known_ != nullptr) here.known[known_] = known_name_(v);
+      here.approximates = approximates_;
       here.accumulator = sum(v);
       f_.line("{");
       ExprText exprs(f_, here);
@@ -55,6 +66,9 @@ class EpilogueText {
   FunctionText& f_;
   const Epilogue& p_;
   int vector_;
+  bool approximates_ = false;
+  const ExprNode* known_ = nullptr;
+  std::function<std::string(int)> known_name_;
   std::vector<std::pair<const ExprNode*, std::string>> vectors_;
 };
 

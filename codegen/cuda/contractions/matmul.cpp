@@ -26,6 +26,7 @@ class MatMulProduct final : public Product {
     vector = epilogue_vector(kernel, *this, columns, mm_.n.id);
     lane = mm_.n.id;
     tma_views_ = {find_tma_view(kernel, mm_.a, true), find_tma_view(kernel, mm_.b, false)};
+    boxes = find_result_boxes(kernel, *this, {{mm_.n}, {mm_.m}, mm_.batch});
   }
 
   std::optional<Matrix> matrix(FunctionText& f, bool of_left) const override {
@@ -68,7 +69,7 @@ class MatMulProduct final : public Product {
     return c;
   }
 
-  /// A view of 16-bit elements in memory of ours, whatever the batch's order.
+  /// A view of 16-bit elements, whatever the batch's order.
   std::optional<TmaView> find_tma_view(const Kernel& kernel, const MatrixView& view, bool of_left) const {
     const Operand& operand = kernel.operands[static_cast<size_t>(view.operand)];
     if (size_of(operand.dtype) != 2) return std::nullopt;

@@ -40,6 +40,8 @@ class Product : public Epilogue {
   std::string form;
   /// > 0: depths that a tile should not cross.
   int64_t whole_steps = 0;
+  int64_t taps = 1;          // of a convolution
+  int64_t tap_channels = 0;  // > 0: of each tap, of which every tile of boxes has 64 at most
   bool divides = false;  // places of elements need divisions
   bool gathers = false;  // each line that a thread copies has a place of its own, in registers
 
@@ -52,17 +54,37 @@ class Product : public Epilogue {
   virtual std::optional<Matrix> matrix(FunctionText& f, bool of_left) const = 0;
   /// An operand as a tensor that TMA copies tiles of, where it is one.
   struct TmaView {
+    /// Of images (channels, columns, rows, images): a line for each place of a convolution's window, with up to 64
+    /// channels of a tap.
+    struct Window {
+      int64_t channels = 0;
+      int64_t kernel_columns = 1, column_dilation = 1, row_dilation = 1;
+      std::vector<int> steps;         // strides, as many as dimensions
+      std::vector<int> lower, upper;  // of the window's corner, as compiler/kernel/backend.h says
+    };
     struct Dimension {
       Dim extent, stride;
       std::string at;  // where the block's tile begins in depth 0
-      char kind;       // 'r': rows of the left operand or columns of the right one, 'd': depth, 'b': batch
+      char kind;  // 'r': rows of the left operand or columns of the right one, 'd': depth, 'b': batch; of results:
+                  // 'c': columns, 'r': rows, 'b'
     };
     int operand = -1;
     DType stored = DType::f16;
     Dim offset;
     std::vector<Dimension> dimensions;
+    std::optional<Window> window = std::nullopt;
   };
   virtual std::optional<TmaView> tma_view(bool) const { return std::nullopt; }
+  /// Declares, of views of windows, where that of the tile's first place begins: `window_column`, `window_row`, `image`.
+  virtual void declare_window(FunctionText&) const {}
+  /// How results leave, and what the epilogue reads comes, in boxes: `at` are those of a box that begins at
+  /// `box_column` and `box_row`.
+  struct ResultBoxes {
+    TmaView results;
+    const ExprNode* read = nullptr;  // a load whose elements lie as the results do; may be null
+    TmaView read_view;
+  };
+  std::optional<ResultBoxes> boxes;
   /// Declares types Left and Right (copies of `tile.rows` and `tile.columns` by `tile.depth`) and objects left and
   /// right of them. In scope: int `row0`, `column0`.
   virtual void declare_operands(FunctionText& f, const ProductTile& tile) const = 0;
@@ -84,6 +106,8 @@ struct Conversion {
 /// For tiles of the arithmetic's elements.
 Conversion conversion_of(DType stored, Arithmetic arithmetic);
 ProductForm form_of(const Product& product, const Target& target);
+/// What of it shared memory depends on.
+ProductForm memory_form(const Product& product);
 /// "gart_tile<float, 64, 32, true>", "..., 64, 32" being the shape.
 std::string tile_type(const Conversion& conversion, const std::string& shape, bool along_depth);
 /// That of an operand of a product: `rows` are rows of the left, columns of the right one.
@@ -96,22 +120,54 @@ int widest_vector(DType stored, const std::vector<Dim>& multiples);
 std::unique_ptr<Product> matmul_product(const Kernel& kernel);
 std::unique_ptr<Product> conv_product(const Kernel& kernel);
 
+/// The channels of a tap that boxes of 64 depths make of `tap_channels`.
+inline int64_t box_channels(const Product& product) { return (product.tap_channels + 63) / 64 * 64; }
+
 /// What the cost model goes by; open extents count as typical ones.
 ProductSize size_for_cost(const Kernel& kernel, const Product& product);
 /// Brings the dimensions in the order of a tensor map, the contiguous one first; null if TMA would not take the tensor
 /// for some value of the symbols.
 std::optional<Product::TmaView> as_tma_view(Product::TmaView view);
-/// Registers per thread that a tile with a feeding warpgroup shares out; 0: it shares none.
-int registers_at_entry(const ProductTile& tile);
-/// Declares types Left and Right and objects left and right that copy TMA tiles, and the type Ring that they
-/// fill (device/gart_tma_ring.cuh). In scope: `row0`, `column0`, the axes of the batch.
-void declare_ring(FunctionText& f, const Product& product, const ProductTile& tile);
+/// Axes that number a product's columns, rows and products of the batch, outermost first.
+struct ResultAxes {
+  std::vector<Axis> columns, rows, batch;
+};
+/// Null where results have to be stored by threads: another order, odd pitches, other types.
+std::optional<Product::ResultBoxes> find_result_boxes(const Kernel& kernel, const Epilogue& product,
+                                                      const ResultAxes& axes);
+
+/// Registers of a thread of the feeding warpgroup, and of each of those that multiply.
+struct SharedRegisters {
+  int few = 0, many = 0;
+  int at_entry = 0;  // at least, with which the kernel starts
+};
+SharedRegisters shared_registers(const ProductTile& tile);
+/// A product's operands as tiles that are copied as boxes (device/gart_tile_loop.cuh). Declares the types Left and Right.
+class TiledOperands {
+ public:
+  TiledOperands(FunctionText& f, const Product& product, const ProductTile& tile);
+  /// Declares objects left and right of them. In scope: `row0`, `column0`, the axes of the batch.
+  void declare(FunctionText& f) const;
+  std::vector<std::string> maps() const { return {left_map_, right_map_}; }
+
+ private:
+  const Product& product_;
+  Product::TmaView left_, right_;
+  std::string left_map_, right_map_;
+};
+/// The map of boxes of results.
+std::string result_map(FunctionText& f, const Product::TmaView& view);
+/// The boxes' coordinates, "{box_column, box_row}".
+std::string places(const Product::TmaView& view);
 
 /// The extents "12 of 128 x 64 x 384" (rows, columns, depth), how operands are copied, the form.
 std::string shape_text(const Product& product);
 
 /// The launches that compute it in tiles. `kind` begins the functions' names.
 KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile, const std::string& kind);
+/// Of these, one whose operands and results are copied as boxes, tile after tile (device/gart_tile_loop.cuh).
+KernelText emit_tile_loop(const Kernel& kernel, const Product& product, const ProductTile& tile,
+                          const std::string& kind);
 /// The same with the tile that the target's decisions name, or the cost model likes best.
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
 

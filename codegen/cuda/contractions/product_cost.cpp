@@ -1,4 +1,5 @@
-// T = max(bytes / bandwidth, waves * (fill + steps * step + end)) (+ the second launch that adds splits).
+// T = max(bytes / bandwidth, waves * (fill + steps * step + end)) (+ the second launch that adds splits), a step being
+// the largest of products, copies from the L2 cache, instructions, and what a copy takes / the tiles copied ahead.
 #include "codegen/cuda/contractions/product_cost.h"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <set>
 #include <vector>
 
-#include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -16,45 +16,30 @@ namespace {
 
 constexpr double kFillClocks = 1500;    // from the launch to the first operands in shared memory
 constexpr double kEndClocks = 800;      // epilogue
-constexpr double kLatencyClocks = 700;  // of a copy from memory to shared memory
+constexpr double kLatencyClocks = 700;  // of a copy from memory to shared memory, beside its transfer
 constexpr double kBarrierClocks = 60;   // of a step
-// Producer warps and TMA: no barrier of the block and no copies to issue in a step, which shows where no other block
-// fills the gap; before the first step, barriers to make and maps to fetch.
-constexpr double kTmaStepClocks = 20, kTmaFillClocks = 500;
-constexpr double kElementInstructions = 8;  // of a copy of one element: its place, bounds, load and store
+constexpr double kElementInstructions = 8;   // of a copy of one element: its place, bounds, load and store
+constexpr double kChunkInstructions = 5;     // of a copy of 16 bytes
+constexpr double kSchedulers = 4;            // of a multiprocessor, an instruction of a warp per clock each
+constexpr double kMostL2BytesPerClock = 60;  // of one multiprocessor, however few others read
 constexpr int kMostSplits = 32;
+constexpr double kWideProductClocks = 1.19;  // of products by warpgroups, for each that they take at their peak rate
 
-/// Tiles by shape, with registers that leave room for `blocks` on one multiprocessor (as assembled, without spills).
-struct Shape {
-  int rows, columns, warp_rows, warp_columns, rows_each, columns_each, blocks;
-};
-constexpr std::array kScalar = {
-    Shape{128, 128, 4, 2, 8, 8, 1}, Shape{128, 64, 4, 1, 8, 8, 2}, Shape{64, 128, 2, 2, 8, 8, 2},
-    Shape{64, 64, 2, 2, 8, 4, 3},   Shape{32, 64, 2, 2, 4, 4, 5},  Shape{64, 32, 4, 1, 4, 4, 5},
-    Shape{32, 32, 2, 1, 4, 4, 8},   Shape{16, 64, 1, 2, 4, 4, 8},
-};
-constexpr std::array kTensor = {
-    Shape{128, 128, 2, 4, 4, 4, 1}, Shape{128, 64, 2, 2, 4, 4, 2}, Shape{64, 128, 2, 2, 2, 8, 2},
-    Shape{64, 64, 2, 2, 2, 4, 3},   Shape{32, 64, 1, 4, 2, 2, 4},  Shape{64, 32, 2, 2, 2, 2, 4},
-    Shape{32, 32, 2, 2, 1, 2, 5},   Shape{16, 64, 1, 4, 1, 2, 5},  Shape{64, 16, 4, 1, 1, 2, 5},
-    Shape{16, 128, 1, 4, 1, 4, 4},
-};
-
-/// By warpgroups: rows, columns, warpgroups, blocks, producer threads. Of 256 columns not in splits: a split may have
-/// no step, and ptxas then moves so many sums that it serialises the products.
-struct WideShape {
-  int rows, columns, groups, blocks, producers = 0;
-};
-constexpr std::array kWide = {WideShape{64, 64, 1, 4},   WideShape{64, 128, 1, 3}, WideShape{128, 64, 2, 2},
-                              WideShape{128, 128, 2, 2}, WideShape{64, 256, 1, 2}, WideShape{128, 256, 2, 1}};
-/// A warp produces where several blocks share a multiprocessor: with a warpgroup they would have fewer registers at
-/// their start than a product of 128 columns needs (ptxas: C7602). Where one block has it to itself, a warpgroup may,
-/// which gives its registers to the others. 128x128 and 64x256 twice would leave 96 and 168 registers, with which
-/// epilogues that read spill.
-constexpr std::array kTma = {WideShape{64, 64, 1, 4, 32},  WideShape{64, 128, 1, 3, 32},
-                             WideShape{128, 64, 2, 2, 32}, WideShape{128, 128, 2, 1, 128},
-                             WideShape{64, 256, 1, 1, 32}, WideShape{128, 256, 2, 1, 128}};
-constexpr int kWideDepth = 64;
+// The loop of device/gart_tile_loop.cuh, as measured on an H200: tiles of 64x64 to 128x256 in products of 1024 to 8192
+// a side, and convolutions of 7x7 to 56x56 pixels.
+namespace tile_loop {
+constexpr double kStart = 1.9;           // us: the launch, barriers, the first boxes, the last store
+constexpr double kClock = 0.956;         // of the GPU's, at full power
+constexpr double kStepClocks = 150;      // of a step beside its products, while these are few
+constexpr double kL2BytesPerClock = 60;  // boxes that several blocks ask for at once
+// Of windows, a line for each pixel: hardly any are asked for twice at once.
+constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
+constexpr double kTileEndClocks = 300;      // and:
+constexpr double kSumsPerClock = 40;        // rounded and staged
+constexpr double kStoredBytesPerClock = 64;
+constexpr double kOperationsPerClock = 90;  // of the epilogue
+constexpr double kScatteredPerClock = 8;    // results stored by threads
+}  // namespace tile_loop
 
 /// Multiply-adds per clock of one multiprocessor.
 double rate(const Machine& gpu, Arithmetic arithmetic) {
@@ -78,80 +63,87 @@ double shared_bytes_per_depth(const ProductTile& t) {
   return element_bytes(t.arithmetic) * (rows + columns) * t.warp_rows * t.warp_columns;
 }
 
-double step_clocks(const Machine& gpu, const ProductTile& t, const ProductForm& form, double residents) {
-  const double products =
-      double{1} * t.rows * t.columns * t.depth * residents / (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic));
-  const double copies =
-      element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth * residents / gpu.l2_bytes_per_clock;
-  const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
+/// Instructions of a block's warps in a step: copies by element or by 16 bytes, fragments and products.
+double instructions(const ProductTile& t, const ProductForm& form) {
   const double single = (form.left_by_element ? t.rows : 0) + (form.right_by_element ? t.columns : 0);
-  const double issues = single * t.depth * kElementInstructions * residents / (32 * 4);  // by four schedulers
-  // A stage of a product by warpgroups is read while the next one is, and copied to after that; unless others copy.
-  const double latency = kLatencyClocks / (t.stages - (t.is_wide && t.producers == 0 ? 2 : 1));
-  return std::max({products, copies, fragments, issues, latency}) +
-         (t.producers > 0 && residents <= 1 ? kTmaStepClocks : kBarrierClocks);
+  const double chunks = (t.rows + t.columns - single) * element_bytes(t.arithmetic) * t.depth / 16;
+  const double copies = (single * t.depth * kElementInstructions + chunks * kChunkInstructions) / kWarpThreads;
+  if (t.is_wide || t.arithmetic == Arithmetic::scalar) return copies;  // products: a few, or their rate has it
+  const double products = double{1} * t.rows * t.columns * t.depth / (16 * 8 * 16 / (element_bytes(t.arithmetic) / 2));
+  return copies + products * (t.arithmetic == Arithmetic::tf32x3 ? 3 : 1) * 1.25;  // with loads of fragments
+}
+
+/// Bytes per clock from the L2 cache to one of so many multiprocessors.
+double l2_rate(const Machine& gpu, double active) {
+  return std::min(kMostL2BytesPerClock, gpu.l2_bytes_per_clock * gpu.processors / std::clamp<double>(active, 1, gpu.processors));
+}
+
+double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
+                   double residents, double active) {
+  const double products = double{1} * t.rows * t.columns * t.depth * residents /
+                          (t.is_wide ? gpu.warpgroup_rate / kWideProductClocks : rate(gpu, t.arithmetic));
+  const double transfer =
+      (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
+  const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
+  const double issue = instructions(t, form) / kSchedulers;
+  // A stage of a product by warpgroups is read while the next one is, and copied to after that.
+  const double latency = (issue + kLatencyClocks + transfer) / (t.stages - (t.is_wide ? 2 : 1));
+  return std::max({products, transfer * residents, fragments, issue * residents, latency}) + kBarrierClocks;
 }
 
 double ceil_ratio(double a, double b) { return std::ceil(a / b); }
 
+double tiles_of(const ProductTile& t, const ProductSize& size) {
+  return ceil_ratio(size.rows, t.rows) * ceil_ratio(size.columns, t.columns) * size.batch;
+}
+
+double steps_of(const ProductTile& t, const ProductSize& size) {
+  const double depth = t.producers > 0 ? std::max(size.depth, size.box_depth) : size.depth;
+  return ceil_ratio(ceil_ratio(depth, t.depth), t.splits);
+}
+
+/// To move every byte from or to memory once.
+double memory_microseconds(const Machine& gpu, const ProductSize& size) {
+  const double bytes = (size.rows * size.left_bytes + size.columns * size.right_bytes) * size.depth +
+                       size.rows * size.columns * size.result_bytes;
+  return size.batch * bytes / gpu.bytes_per_second * 1e6;
+}
+
+/// Of a second launch that adds partial sums. They stay in the L2 cache, twice as fast as memory.
+double sum_microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size) {
+  if (t.splits == 1) return 0;
+  return kDependentLaunch + 8 * size.batch * size.rows * size.columns * t.splits / (2 * gpu.bytes_per_second) * 1e6;
+}
+
+double loop_microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form) {
+  using namespace tile_loop;
+  const double peak = double{1} * t.rows * t.columns * t.depth / gpu.warpgroup_rate;
+  const double bytes = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth;
+  double step = std::max({peak * kWideProductClocks, peak + kStepClocks,
+                          bytes / (form.has_windows ? kWindowBytesPerClock : kL2BytesPerClock)});
+  if (form.has_windows)
+    step = std::max(step, kWindowStepClocks + kWindowLineClocks * (form.left_has_windows ? t.rows : t.columns));
+  const double sums = double{1} * t.rows * t.columns;
+  double end = kTileEndClocks + sums / kSumsPerClock + sums * form.epilogue_operations / kOperationsPerClock;
+  if (form.box_bytes > 0)
+    end += sums * form.box_bytes * (form.reads_boxes ? 2 : 1) / kStoredBytesPerClock;
+  else
+    end += sums / kScatteredPerClock;
+  const double waves = ceil_ratio(tiles_of(t, size) * t.splits, gpu.processors);
+  const double clocks = waves * (steps_of(t, size) * step + end);
+  return kStart + std::max(clocks / (gpu.gigahertz * kClock) * 1e-3, memory_microseconds(gpu, size)) +
+         sum_microseconds(gpu, t, size);
+}
+
 double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
                     int residents_at_most) {
-  const double tiles = ceil_ratio(size.rows, t.rows) * ceil_ratio(size.columns, t.columns) * size.batch;
-  const double blocks = std::max(1.0, tiles * t.splits);
+  if (t.producers > 0) return loop_microseconds(gpu, t, size, form);
+  const double blocks = std::max(1.0, tiles_of(t, size) * t.splits);
   const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
   const double waves = ceil_ratio(blocks, gpu.processors * residents);
-  const double steps = ceil_ratio(ceil_ratio(size.depth, t.depth), t.splits);
-  const double fill = kFillClocks + (t.producers > 0 ? kTmaFillClocks : 0);
-  const double clocks = waves * (fill + steps * step_clocks(gpu, t, form, residents) + kEndClocks);
-  const double sums = size.batch * size.rows * size.columns;
-  const double bytes = size.batch * (size.rows * size.left_bytes + size.columns * size.right_bytes) * size.depth +
-                       size.result_bytes * sums;
-  double time = std::max(clocks / gpu.gigahertz * 1e-3, bytes / gpu.bytes_per_second * 1e6);
-  // Partial sums stay in the L2 cache, twice as fast as memory.
-  if (t.splits > 1) time += kDependentLaunch + 8 * sums * t.splits / (2 * gpu.bytes_per_second) * 1e6;
-  return time;
-}
-
-/// Can tiles of this depth be copied at all, and in registers that do not spill?
-bool takes_depth(const Target& target, Arithmetic arithmetic, const ProductForm& form, int depth) {
-  const int64_t whole = form.whole_steps;
-  if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0 && !form.divides);
-  if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes: only where longer ones would be cut
-  if (depth == 64 && (form.is_held || !machine_of(target).has_async_copies)) return false;
-  return whole % depth == 0;
-}
-
-/// Registers for the divisions that find an element, as assembled.
-bool leaves_room(Arithmetic arithmetic, const Shape& s) {
-  if (arithmetic == Arithmetic::tf32x3) return s.rows_each * s.columns_each < 16;
-  return !is_half(arithmetic) || s.columns_each < 4 || s.rows_each > 1;
-}
-
-std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
-  const Arithmetic arithmetic = arithmetic_of(target);
-  std::vector<ProductTile> all;
-  const auto add = [&](const Shape& s) {
-    if (form.divides && !leaves_room(arithmetic, s)) return;
-    for (int depth : {16, 32, 64}) {
-      if (!takes_depth(target, arithmetic, form, depth)) continue;
-      // Two registers per value: more than a k-step of large fragments at a time spills.
-      if (arithmetic == Arithmetic::tf32x3 && s.rows_each * s.columns_each >= 16 && depth > 16) continue;
-      ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
-      // Without asynchronous copies the next tile is in registers, too.
-      t.blocks = machine_of(target).has_async_copies ? s.blocks : std::min(s.blocks, 4);
-      if (form.divides || (form.gathers && arithmetic == Arithmetic::tf32x3)) t.blocks -= (t.blocks + 1) / 3;
-      // 128 registers hold two k-steps of its fragments, but not the conditions of a depth that ends within a step as
-      // well.
-      if (arithmetic == Arithmetic::tf32x3 && s.rows == 32 && s.columns == 64 && depth == 32)
-        t.blocks = std::min(t.blocks, 3);
-      all.push_back(t);
-    }
-  };
-  if (arithmetic == Arithmetic::scalar)
-    std::for_each(kScalar.begin(), kScalar.end(), add);
-  else
-    std::for_each(kTensor.begin(), kTensor.end(), add);
-  return all;
+  const double step = step_clocks(gpu, t, size, form, residents, blocks);
+  const double clocks = waves * (kFillClocks + steps_of(t, size) * step + kEndClocks);
+  return std::max(clocks / gpu.gigahertz * 1e-3, memory_microseconds(gpu, size)) + sum_microseconds(gpu, t, size);
 }
 
 long long nanoseconds(const ProductTile& t) { return std::llround(t.microseconds * 1000); }
@@ -174,24 +166,6 @@ std::vector<ProductTile> best_of_each_shape(std::vector<ProductTile> tiles, size
     best.push_back(t);
   }
   return best;
-}
-
-/// Tiles for warpgroups, where the target has them.
-std::vector<ProductTile> wide_shapes(const Target& target, const ProductForm& form) {
-  const Arithmetic arithmetic = arithmetic_of(target);
-  std::vector<ProductTile> all;
-  if (target.name != "sm_90a" || !is_half(arithmetic) || form.divides || form.whole_steps % kWideDepth != 0) return all;
-  const auto add = [&](const WideShape& s) {
-    if (form.is_held && s.columns > 128) return;  // registers
-    ProductTile t{arithmetic, s.rows, s.columns, kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
-    t.blocks = form.is_held ? 2 / s.groups : s.blocks;
-    t.is_wide = true;
-    t.producers = s.producers;
-    all.push_back(t);
-  };
-  std::for_each(kWide.begin(), kWide.end(), add);
-  if (form.has_tma_views) std::for_each(kTma.begin(), kTma.end(), add);
-  return all;
 }
 
 }  // namespace
@@ -218,30 +192,6 @@ Arithmetic arithmetic_of(const Target& target) {
   return has_tf32 && faster ? Arithmetic::tf32x3 : Arithmetic::scalar;
 }
 
-int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
-  const int barriers = t.producers > 0 ? 16 * t.stages : 0;
-  if (t.is_wide) return int64_t{128} * t.stages * (t.rows + t.columns) + barriers;
-  const int element = element_bytes(t.arithmetic);
-  const auto elements = [&](int rows, bool along_depth) {
-    return along_depth ? rows * (t.depth + 16 / element) : t.depth * (rows + 8);
-  };
-  return int64_t{element} * t.stages *
-         (elements(t.rows, form.left_along_depth) + elements(t.columns, form.right_along_depth));
-}
-
-std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form) {
-  const Machine& gpu = machine_of(target);
-  const int most_stages = gpu.has_async_copies ? 5 : 2;
-  std::vector<ProductTile> tiles;
-  for (ProductTile t : shapes(target, form))
-    for (t.stages = 2; t.stages <= most_stages; ++t.stages)
-      if (shared_bytes(t, form) <= gpu.shared_block_bytes) tiles.push_back(t);
-  for (ProductTile t : wide_shapes(target, form))
-    for (t.stages = 3; t.stages <= 6; ++t.stages)
-      if (shared_bytes(t, form) <= gpu.shared_block_bytes) tiles.push_back(t);
-  return tiles;
-}
-
 std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form,
                                             size_t most) {
   const Machine& gpu = machine_of(target);
@@ -251,7 +201,7 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
     const auto fit = static_cast<int>(gpu.shared_bytes / shared);
     const int residents = std::max(1, std::min({t.blocks, fit, gpu.threads / t.threads()}));
     const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));
-    const int most_splits = t.is_wide && t.columns > 128 ? 1 : kMostSplits;  // see kWide
+    const int most_splits = t.is_wide && t.columns > 128 ? 1 : kMostSplits;  // see kWide of product_tiles.cpp
     for (int splits = 1; splits <= std::min(most_splits, steps); splits = splits < 4 ? splits + 1 : splits * 2) {
       t.splits = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, splits)));  // every split has work
       t.microseconds = microseconds(gpu, t, size, form, residents);
@@ -259,8 +209,8 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
     }
   }
   GCG_CHECK(!all.empty(), "no tile fits a multiprocessor of ", gpu.name);
-  // What producer warps are worth, the model knows least of: tuning always hears of some such tiles.
-  constexpr size_t kTmaCandidates = 4;
+  // The model compares unlike loops worse than like ones: tuning always hears of both.
+  constexpr size_t kTmaCandidates = 6;
   const auto fed = std::stable_partition(all.begin(), all.end(), [](const ProductTile& t) { return t.producers == 0; });
   std::vector<ProductTile> best = best_of_each_shape({fed, all.end()}, std::min(kTmaCandidates, most / 2));
   all.erase(fed, all.end());

@@ -39,7 +39,8 @@ struct ProductTile {
   int splits = 1;                       // of the depth, each a block of its own
   double microseconds = 0;              // expected for the whole product
   bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
-  int producers = 0;  // wide: producer threads beside them, which have TMA tiles copied (device/gart_tma_ring.cuh)
+  int producers = 0;  // wide: threads beside them that have boxes copied (device/gart_tile_loop.cuh)
+  int grid = 0;       // then: blocks at most, each of which computes tile after tile
 
   int threads() const { return kWarpThreads * warp_rows * warp_columns + producers; }
 };
@@ -53,14 +54,22 @@ struct ProductForm {
   bool gathers = false;     // each line has a place of its own
   bool left_by_element = false, right_by_element = false;  // copied one by one
   bool has_tma_views = false;                              // both operands can be copied as TMA tiles
+  bool has_windows = false, left_has_windows = false;      // of a convolution, of which boxes are copied by pixels
+  int box_bytes = 0;               // of an element of results that are stored as boxes; 0: by threads
+  bool reads_boxes = false;        // the epilogue reads a tensor that lies as the results do
+  double epilogue_operations = 0;  // instructions of a result
 };
 
 /// Shared memory of a block; the layout is that of device/gart_operand.cuh.
 int64_t shared_bytes(const ProductTile& tile, const ProductForm& form);
 
+/// Boxes of 64 lines of 128 bytes of results that each warpgroup of a tile loop has room for.
+int boxes_of(const ProductTile& tile, const ProductForm& form);
+
 struct ProductSize {
   double batch = 1, rows = 1, columns = 1, depth = 1;
   double left_bytes = 4, right_bytes = 4, result_bytes = 4;  // of an element in memory
+  double box_depth = 0;  // of tiles that are copied as boxes, where it is more than `depth`
 };
 /// Every shape of a tile for the target, in the depths and numbers of stages that fit; not split.
 std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form);

@@ -22,35 +22,47 @@ int dimension_of(const Product::TmaView& view, char kind) {
   return static_cast<int>(at - all.begin());
 }
 
-/// Registers of a multiplying thread of the feeding warpgroup, and of each of the others, of those of a
-/// multiprocessor.
-struct Registers {
-  int few = 0, many = 0;
-};
-Registers registers_of(const ProductTile& tile) {
-  if (tile.producers < 128) return {};  // a warp cannot give any away
-  constexpr int kAll = kProcessorRegisters / 128, kFew = 40;
-  const int groups = tile.warp_rows / 4, at_entry = kAll / tile.blocks / (groups + 1) / 8 * 8;
-  return {kFew, std::min(240, (at_entry * (groups + 1) - kFew) / groups / 8 * 8)};
-}
+int line_of(const Product::TmaView& view) { return kLineBytes / static_cast<int>(size_of(view.stored)); }
 
-/// `lines`: rows of the left operand's tile, columns of the right one's.
-void declare(FunctionText& f, Product::TmaView view, int lines, const char* type, const char* name) {
-  const int line = kLineBytes / static_cast<int>(size_of(view.stored));
-  const bool along_depth = view.dimensions[0].kind == 'd';
-  const int row = dimension_of(view, 'r'), depth = dimension_of(view, 'd');
+/// A map of the view, one line a box.
+TensorMap map_of(const Product::TmaView& view) {
   TensorMap map{view.operand, view.stored, view.offset, {}, {}, std::vector<int>(view.dimensions.size(), 1)};
-  map.box[0] = line;
-  map.box[static_cast<size_t>(along_depth ? row : depth)] = along_depth ? lines : line;
-  std::string at;
+  map.box[0] = line_of(view);
   for (size_t d = 0; d < view.dimensions.size(); ++d) {
     map.extents.push_back(view.dimensions[d].extent);
     if (d > 0) map.strides.push_back(view.dimensions[d].stride);
-    at += concat(d == 0 ? "" : ", ", view.dimensions[d].at);
   }
-  f.line("typedef gart_tma_tiles<gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">, ",
-         view.dimensions.size(), ", ", row, ", ", depth, "> ", type, ";");
-  f.line("const ", type, " ", name, " = {&", f.map(std::move(map)), ", {", at, "}};");
+  return map;
+}
+
+/// `lines`: rows of the left operand's tile, columns of the right one's. `depths`: where steps begin.
+void declare_type(FunctionText& f, const Product::TmaView& view, int lines, const std::string& depths,
+                  const char* type) {
+  const bool along_depth = view.dimensions[0].kind == 'd';
+  const std::string tile = concat("gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">");
+  if (view.window) {
+    const auto& w = *view.window;
+    return f.line("typedef gart_window_tiles<", tile, ", ", w.channels, ", ", w.kernel_columns, ", ", w.column_dilation,
+                  ", ", w.row_dilation, "> ", type, ";");
+  }
+  f.line("typedef gart_box_tiles<", tile, ", ", depths, ", ", view.dimensions.size(), ", ", dimension_of(view, 'r'),
+         ", ", dimension_of(view, 'd'), "> ", type, ";");
+}
+
+/// The map of tiles of so many lines.
+std::string operand_map(FunctionText& f, const Product::TmaView& view, int lines) {
+  const bool along_depth = view.dimensions[0].kind == 'd';
+  TensorMap map = map_of(view);
+  if (view.window) {
+    map.kind = TensorMap::Kind::im2col;
+    map.steps = view.window->steps;
+    map.lower = view.window->lower;
+    map.upper = view.window->upper;
+    map.pixels = lines;
+    return f.map(std::move(map));
+  }
+  map.box[static_cast<size_t>(dimension_of(view, along_depth ? 'r' : 'd'))] = along_depth ? lines : line_of(view);
+  return f.map(std::move(map));
 }
 
 }  // namespace
@@ -73,19 +85,49 @@ std::optional<Product::TmaView> as_tma_view(Product::TmaView view) {
   return view;
 }
 
-int registers_at_entry(const ProductTile& tile) {
-  const Registers registers = registers_of(tile);
-  const int groups = tile.warp_rows / 4;
-  if (registers.many == 0) return 0;
-  return (registers.few + groups * registers.many + groups) / (groups + 1);
+SharedRegisters shared_registers(const ProductTile& tile) {
+  switch (tile.warp_rows / 4) {
+    case 1:
+      return {40, 232, 232};
+    case 2:
+      return {40, 232, 168};
+    default:
+      return {32, 160, 128};
+  }
 }
 
-void declare_ring(FunctionText& f, const Product& product, const ProductTile& tile) {
-  declare(f, *product.tma_view(true), tile.rows, "Left", "left");
-  declare(f, *product.tma_view(false), tile.columns, "Right", "right");
-  const Registers registers = registers_of(tile);
-  f.line("typedef gart_tma_ring<Left, Right, ", tile.stages, ", ", tile.warp_rows / 4, ", ", registers.few, ", ",
-         registers.many, "> Ring;");
+std::string places(const Product::TmaView& view) {
+  std::string all;
+  for (const auto& d : view.dimensions) all += concat(all.empty() ? "" : ", ", d.at);
+  return concat("{", all, "}");
+}
+
+std::string result_map(FunctionText& f, const Product::TmaView& view) {
+  TensorMap map = map_of(view);
+  constexpr int kWarpgroupRows = 64;
+  map.box[static_cast<size_t>(dimension_of(view, 'r'))] = kWarpgroupRows;
+  return f.map(std::move(map));
+}
+
+TiledOperands::TiledOperands(FunctionText& f, const Product& product, const ProductTile& tile)
+    : product_(product), left_(*product.tma_view(true)), right_(*product.tma_view(false)) {
+  const bool cuts_taps = product.tap_channels % tile.depth != 0;
+  const std::string depths = cuts_taps ? concat("gart_tap_depths<", product.tap_channels, ">") : "gart_plain_depths";
+  declare_type(f, left_, tile.rows, depths, "Left");
+  declare_type(f, right_, tile.columns, depths, "Right");
+  left_map_ = operand_map(f, left_, tile.rows);
+  right_map_ = operand_map(f, right_, tile.columns);
+}
+
+void TiledOperands::declare(FunctionText& f) const {
+  const auto object = [&](const Product::TmaView& view, const std::string& map, const char* type, const char* name) {
+    std::string at = places(view);
+    if (view.window) at = at.substr(at.find(", ") + 2, at.size() - at.find(", ") - 3);  // not the channel's
+    f.line("const ", type, " ", name, " = {&", map, ", ", at, "};");
+  };
+  if (left_.window || right_.window) product_.declare_window(f);
+  object(left_, left_map_, "Left", "left");
+  object(right_, right_map_, "Right", "right");
 }
 
 }  // namespace gcg::cuda

@@ -111,7 +111,7 @@ std::string ExprText::compute(const Expr& e) {
     case ExprKind::unary:
       if (e->unary == UnaryOp::neg && is_narrow(e) && is_narrow(args[0]))
         return name_it("int", concat("-", value(args[0])));
-      return name_it(register_type(e), unary_text(e->unary, args[0]->dtype, full_value(args[0])));
+      return name_it(register_type(e), unary_text(e->unary, args[0]->dtype, full_value(args[0]), place_.approximates));
     case ExprKind::binary: {
       if (args[0]->dtype == DType::i64) return name_it(register_type(e), index_arithmetic(e));
       const ExprNode* exponent = args[1]->kind == ExprKind::constant ? args[1].get() : nullptr;

@@ -16,6 +16,7 @@ struct EvaluationPoint {
   std::map<int, std::string> axes;
   std::map<int, std::string> locals;
   std::string accumulator;
+  bool approximates = false;  // f32 functions by gart_fast_math.cuh: what becomes of them is rounded to 16 bits
   std::unordered_map<const ExprNode*, std::string> known;  // nodes whose value has a name already
   std::unordered_map<const ExprNode*, std::string> kept;   // nodes whose value is to be assigned to this as well
 };

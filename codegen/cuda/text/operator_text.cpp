@@ -37,6 +37,10 @@ std::string f64_text(double value) {
   return concat("gart_f64_from_bits(", bits, "ull)");
 }
 
+bool has_approximation(UnaryOp op) {
+  return op == UnaryOp::exp || op == UnaryOp::erf || op == UnaryOp::tanh || op == UnaryOp::sigmoid;
+}
+
 /// Is it a function of the device headers, gart_NAME?
 bool is_function(BinaryOp op) {
   return op <= BinaryOp::min || op == BinaryOp::shift_left || op == BinaryOp::shift_right;
@@ -141,8 +145,9 @@ std::string comparison_sign(BinaryOp op) {
   }
 }
 
-std::string unary_text(UnaryOp op, DType dtype, const std::string& a) {
+std::string unary_text(UnaryOp op, DType dtype, const std::string& a, bool approximates) {
   check_arithmetic(dtype);
+  if (approximates && dtype == DType::f32 && has_approximation(op)) return concat("gart_fast_", name_of(op), "(", a, ")");
   if (op == UnaryOp::logical_not || (op == UnaryOp::bit_not && dtype == DType::boolean)) return concat("!", a);
   if (op == UnaryOp::bit_not) return concat("(", type_of(dtype), ")~", a);
   if (!is_float(dtype)) {

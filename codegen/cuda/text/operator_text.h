@@ -8,7 +8,8 @@
 namespace gcg::cuda {
 
 std::string constant_text(const ExprNode& constant);
-std::string unary_text(UnaryOp op, DType dtype, const std::string& a);
+/// `approximates`: by functions of device/gart_fast_math.cuh where there are such.
+std::string unary_text(UnaryOp op, DType dtype, const std::string& a, bool approximates = false);
 /// `dtype` is the operands'; `exponent`: of a power, if it is a constant.
 std::string binary_text(BinaryOp op, DType dtype, const std::string& a, const std::string& b, const ExprNode* exponent);
 std::string cast_text(DType from, DType to, const std::string& a);

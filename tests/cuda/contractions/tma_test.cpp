@@ -59,10 +59,10 @@ const ContractionCase kArithmetics[] = {{"sm_90a", Precision::fp16, 2e-2}, {"sm_
 class TmaTiles : public testing::TestWithParam<ContractionCase> {};
 INSTANTIATE_TEST_SUITE_P(Arithmetics, TmaTiles, testing::ValuesIn(kArithmetics), case_name);
 
-std::vector<cuda::ProductTile> fed_tiles(const cuda::Product& product, const Target& target, int stages) {
+std::vector<cuda::ProductTile> fed_tiles(const cuda::Product& product, const Target& target) {
   std::vector<cuda::ProductTile> fed;
   for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::form_of(product, target)))
-    if (tile.producers > 0 && tile.stages == stages) fed.push_back(tile);
+    if (tile.producers > 0) fed.push_back(tile);
   return fed;
 }
 
@@ -71,10 +71,11 @@ Emit in_tile(const Target& target, int number, int stages, int splits) {
   return [=](const Kernel& kernel) {
     if (!std::holds_alternative<MatMulKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
     const auto product = cuda::matmul_product(kernel);
-    const auto fed = fed_tiles(*product, target, stages);
+    const auto fed = fed_tiles(*product, target);
     EXPECT_LT(number, static_cast<int>(fed.size()));
     if (fed.empty()) return cuda::emit_kernel(kernel, target);
     cuda::ProductTile tile = fed[static_cast<size_t>(number) % fed.size()];
+    tile.stages = stages;  // fewer than there is room for
     tile.splits = tile.columns > 128 ? 1 : splits;
     return cuda::emit_product(kernel, *product, tile, "matmul");
   };
@@ -84,7 +85,7 @@ TEST_P(TmaTiles, EveryTileComputesEveryProduct) {
   const Target target = gpu_target(GetParam().target, GetParam().precision);
   int number = 0;
   for (const BoxCase& c : kCases)
-    for (int i = 0; i < 2; ++i, number = (number + 1) % 6) {
+    for (int i = 0; i < 2; ++i, number = (number + 1) % 8) {
       SCOPED_TRACE(concat(c.what, ", tile ", number));
       const SimulatedRun run = expect_simulates(c.graph, target, GetParam().tolerance, c.symbols,
                                                 in_tile(target, number, 3 + i, 1 + number % 2));
@@ -147,7 +148,7 @@ TEST(TmaChoice, OnlyOfRightElementsInRightSteps) {
   const auto can = [&](const char* graph, const Target& t) {
     const Kernel kernel = product_kernel(graph, t);
     return cuda::form_of(*cuda::matmul_product(kernel), t).has_tma_views &&
-           !fed_tiles(*cuda::matmul_product(kernel), t, 3).empty();
+           !fed_tiles(*cuda::matmul_product(kernel), t).empty();
   };
   const char* const good = R"(graph g(%x: f32[64,128]) -> (%y) {
     constant %w: f32[128,64] = random(1)
@@ -157,6 +158,8 @@ TEST(TmaChoice, OnlyOfRightElementsInRightSteps) {
   EXPECT_TRUE(can(good, target));
   EXPECT_FALSE(can(good, gpu_target("sm_90a", Precision::tf32)));  // no 16-bit factors
   EXPECT_FALSE(can(good, gpu_target("sm_80", Precision::fp16)));
+  const Kernel kernel = product_kernel(good, target);
+  EXPECT_EQ(cuda::form_of(*cuda::matmul_product(kernel), target).box_bytes, 4) << "f32 results of the caller's";
   EXPECT_FALSE(can(R"(graph g(%x: f32[64,100]) -> (%y) {
     constant %w: f32[100,64] = random(1)
     %a = Neg(%x)
@@ -199,21 +202,21 @@ TEST(TmaChoice, StridesAsTheDriverDocumentsThem) {
   EXPECT_FALSE(takes({2, 64, 4096}));                                      // no contiguous line
 }
 
-TEST(TmaChoice, WhereThereAreManySteps) {
+TEST(TmaChoice, ForMatricesOfAnySize) {
   const Target target = gpu_target("sm_90a", Precision::fp16);
-  const char* const large = R"(graph g(%x: f32[4096,8192]) -> (%y) {
-    constant %w: f32[8192,4096] = fill(0.5)
-    %a = Neg(%x)
-    %y = MatMul(%a, %w)
-  })";
-  const char* const small = R"(graph g(%x: f32[256,128]) -> (%y) {
-    constant %w: f32[128,256] = fill(0.5)
-    %a = Neg(%x)
-    %y = MatMul(%a, %w)
-  })";
-  const auto note = [&](const char* graph) { return cuda::emit_kernel(product_kernel(graph, target), target).note; };
-  EXPECT_NE(note(large).find("TMA"), std::string::npos) << note(large);
-  EXPECT_EQ(note(small).find("TMA"), std::string::npos) << note(small);
+  const auto note = [&](int rows, int depth, int columns) {
+    const std::string graph = concat("graph g(%x: f32[", rows, ",", depth, "]) -> (%y) {\n  constant %w: f32[", depth, ",",
+                                     columns, "] = fill(0.5)\n  %a = Neg(%x)\n  %y = MatMul(%a, %w)\n}");
+    return cuda::emit_kernel(product_kernel(graph.c_str(), target), target).note;
+  };
+  const auto expect = [](const std::string& chosen, const char* tile) {
+    EXPECT_NE(chosen.find(tile), std::string::npos) << chosen;
+    EXPECT_NE(chosen.find("TMA"), std::string::npos) << chosen;
+  };
+  // As measured to be best on an H200, within 2 %.
+  expect(note(4096, 4096, 4096), "128x256");
+  expect(note(3072, 768, 3072), "192x128");
+  expect(note(1024, 1024, 1024), "64x128");
 }
 
 TEST(TmaChoice, TuningHearsOfBothWays) {

@@ -1,0 +1,153 @@
+// The shapes of tiles, by target.
+#include <algorithm>
+#include <array>
+
+#include "codegen/cuda/contractions/product_cost.h"
+
+namespace gcg::cuda {
+namespace {
+
+/// Tiles by shape, with registers that leave room for `blocks` on one multiprocessor (as assembled, without spills).
+struct Shape {
+  int rows, columns, warp_rows, warp_columns, rows_each, columns_each, blocks;
+};
+constexpr std::array kScalar = {
+    Shape{128, 128, 4, 2, 8, 8, 1}, Shape{128, 64, 4, 1, 8, 8, 2}, Shape{64, 128, 2, 2, 8, 8, 2},
+    Shape{64, 64, 2, 2, 8, 4, 3},   Shape{32, 64, 2, 2, 4, 4, 5},  Shape{64, 32, 4, 1, 4, 4, 5},
+    Shape{32, 32, 2, 1, 4, 4, 8},   Shape{16, 64, 1, 2, 4, 4, 8},
+};
+constexpr std::array kTensor = {
+    Shape{128, 128, 2, 4, 4, 4, 1}, Shape{128, 64, 2, 2, 4, 4, 2}, Shape{64, 128, 2, 2, 2, 8, 2},
+    Shape{64, 64, 2, 2, 2, 4, 3},   Shape{32, 64, 1, 4, 2, 2, 4},  Shape{64, 32, 2, 2, 2, 2, 4},
+    Shape{32, 32, 2, 2, 1, 2, 5},   Shape{16, 64, 1, 4, 1, 2, 5},  Shape{64, 16, 4, 1, 1, 2, 5},
+    Shape{16, 128, 1, 4, 1, 4, 4},
+};
+
+/// By warpgroups: rows, columns, warpgroups, blocks. Of 256 columns not in splits: a split may have no step, and ptxas
+/// then moves so many sums that it serialises the products.
+struct WideShape {
+  int rows, columns, groups, blocks;
+};
+constexpr std::array kWide = {WideShape{64, 64, 1, 4},   WideShape{64, 128, 1, 3}, WideShape{128, 64, 2, 2},
+                              WideShape{128, 128, 2, 2}, WideShape{64, 256, 1, 2}, WideShape{128, 256, 2, 1}};
+/// Of the tile loop: a block has a multiprocessor to itself.
+constexpr std::array kLoop = {WideShape{64, 64, 1, 1},   WideShape{64, 128, 1, 1},  WideShape{64, 256, 1, 1},
+                              WideShape{128, 64, 2, 1},  WideShape{128, 128, 2, 1}, WideShape{128, 192, 2, 1},
+                              WideShape{128, 256, 2, 1}, WideShape{192, 128, 3, 1}};
+constexpr int kWideDepth = 64;
+constexpr int kBoxBytes = 64 * 128;  // of results
+
+/// Can tiles of this depth be copied at all, and in registers that do not spill?
+bool takes_depth(const Target& target, Arithmetic arithmetic, const ProductForm& form, int depth) {
+  const int64_t whole = form.whole_steps;
+  if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0 && !form.divides);
+  if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes: only where longer ones would be cut
+  if (depth == 64 && (form.is_held || !machine_of(target).has_async_copies)) return false;
+  return whole % depth == 0;
+}
+
+/// Registers for the divisions that find an element, as assembled.
+bool leaves_room(Arithmetic arithmetic, const Shape& s) {
+  if (arithmetic == Arithmetic::tf32x3) return s.rows_each * s.columns_each < 16;
+  return !is_half(arithmetic) || s.columns_each < 4 || s.rows_each > 1;
+}
+
+std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
+  const Arithmetic arithmetic = arithmetic_of(target);
+  std::vector<ProductTile> all;
+  const auto add = [&](const Shape& s) {
+    if (form.divides && !leaves_room(arithmetic, s)) return;
+    for (int depth : {16, 32, 64}) {
+      if (!takes_depth(target, arithmetic, form, depth)) continue;
+      // Two registers per value: more than a k-step of large fragments at a time spills.
+      if (arithmetic == Arithmetic::tf32x3 && s.rows_each * s.columns_each >= 16 && depth > 16) continue;
+      ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
+      // Without asynchronous copies the next tile is in registers, too.
+      t.blocks = machine_of(target).has_async_copies ? s.blocks : std::min(s.blocks, 4);
+      if (form.divides || (form.gathers && arithmetic == Arithmetic::tf32x3)) t.blocks -= (t.blocks + 1) / 3;
+      // 128 registers hold two k-steps of its fragments, but not the conditions of a depth that ends within a step as
+      // well.
+      if (arithmetic == Arithmetic::tf32x3 && s.rows == 32 && s.columns == 64 && depth == 32)
+        t.blocks = std::min(t.blocks, 3);
+      all.push_back(t);
+    }
+  };
+  if (arithmetic == Arithmetic::scalar)
+    std::for_each(kScalar.begin(), kScalar.end(), add);
+  else
+    std::for_each(kTensor.begin(), kTensor.end(), add);
+  return all;
+}
+
+/// Tiles for warpgroups, where the target has them.
+std::vector<ProductTile> wide_shapes(const Target& target, const ProductForm& form) {
+  const Arithmetic arithmetic = arithmetic_of(target);
+  std::vector<ProductTile> all;
+  if (target.name != "sm_90a" || !is_half(arithmetic) || form.divides || form.whole_steps % kWideDepth != 0) return all;
+  const auto add = [&](const WideShape& s) {
+    if (form.is_held && s.columns > 128) return;  // registers
+    ProductTile t{arithmetic, s.rows, s.columns, kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
+    t.blocks = form.is_held ? 2 / s.groups : s.blocks;
+    t.is_wide = true;
+    all.push_back(t);
+  };
+  std::for_each(kWide.begin(), kWide.end(), add);
+  return all;
+}
+
+/// Tiles of the tile loop, with as many stages as shared memory has room for.
+std::vector<ProductTile> loop_shapes(const Target& target, const ProductForm& form) {
+  const Machine& gpu = machine_of(target);
+  const Arithmetic arithmetic = arithmetic_of(target);
+  std::vector<ProductTile> all;
+  if (target.name != "sm_90a" || !is_half(arithmetic) || !form.has_tma_views) return all;
+  for (const WideShape& s : kLoop) {
+    ProductTile t{arithmetic, s.rows, s.columns, kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
+    t.is_wide = true;
+    t.producers = 128;
+    t.grid = gpu.processors;
+    for (t.stages = 12; t.stages >= 3; --t.stages) {
+      if (shared_bytes(t, form) > gpu.shared_block_bytes) continue;
+      all.push_back(t);
+      break;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+int boxes_of(const ProductTile& t, const ProductForm& form) {
+  if (t.splits > 1 || form.box_bytes == 0) return 0;
+  const int all = t.columns * form.box_bytes / 128;
+  return form.reads_boxes ? all : std::min(all, 2);
+}
+
+int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
+  const int groups = t.warp_rows / 4;
+  const int loop =
+      t.producers > 0 ? groups * boxes_of(t, form) * kBoxBytes + (2 * t.stages + groups) * int{sizeof(uint64_t)} : 0;
+  if (t.is_wide) return int64_t{128} * t.stages * (t.rows + t.columns) + loop;
+  const int element = element_bytes(t.arithmetic);
+  const auto elements = [&](int rows, bool along_depth) {
+    return along_depth ? rows * (t.depth + 16 / element) : t.depth * (rows + 8);
+  };
+  return int64_t{element} * t.stages *
+         (elements(t.rows, form.left_along_depth) + elements(t.columns, form.right_along_depth));
+}
+
+std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form) {
+  const Machine& gpu = machine_of(target);
+  const int most_stages = gpu.has_async_copies ? 5 : 2;
+  std::vector<ProductTile> tiles;
+  for (ProductTile t : shapes(target, form))
+    for (t.stages = 2; t.stages <= most_stages; ++t.stages)
+      if (shared_bytes(t, form) <= gpu.shared_block_bytes) tiles.push_back(t);
+  for (const ProductTile& t : loop_shapes(target, form)) tiles.push_back(t);
+  for (ProductTile t : wide_shapes(target, form))
+    for (t.stages = 3; t.stages <= 6; ++t.stages)
+      if (shared_bytes(t, form) <= gpu.shared_block_bytes) tiles.push_back(t);
+  return tiles;
+}
+
+}  // namespace gcg::cuda

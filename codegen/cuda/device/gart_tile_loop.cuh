@@ -1,0 +1,296 @@
+// sm_90a: the tiles of a product, one after the other in each block. One thread asks for boxes of both operands, which lie in a
+// ring of stages; warpgroups of 64 rows each multiply them, apply the epilogue and store boxes of results, while the boxes of the
+// next tile are already copied.
+//
+// In shared memory: the stages; for each warpgroup what it stages results in; the barriers: of each stage "it is full" and "it is
+// read", of each warpgroup "what the epilogue reads is there".
+#pragma once
+
+#include "gart_cluster.cuh"
+#include "gart_fragment.cuh"
+#include "gart_memory.cuh"
+#include "gart_tma.cuh"
+#include "gart_warp.cuh"
+#include "gart_warpgroup.cuh"
+
+#ifndef GART_EVEN_REGISTERS
+#define GART_EVEN_REGISTERS 0
+#endif
+
+/// Where a step's depths begin. Of a convolution a step is a tap and 64 of its `Channels`, the last ones fewer.
+template <int Channels>
+struct gart_tap_depths {
+  static constexpr int kBlocks = (Channels + 63) / 64;
+  static int of(int step) { return step / kBlocks * Channels + step % kBlocks * 64; }
+};
+struct gart_plain_depths {
+  static int of(int step) { return step * 64; }
+};
+
+/// An operand as boxes of a tensor: `at` are the coordinates of the tile's first row in depth 0.
+template <class Tile_, class Depths, int Rank, int RowDimension, int DepthDimension>
+struct gart_box_tiles {
+  typedef Tile_ Tile;
+  static constexpr int kBoxRows = Tile::kAlongDepth ? Tile::kRows : 64;
+  const GartTensorMap* map;
+  int at[Rank];
+
+  void copy(unsigned short* tile, int step, unsigned long long* barrier) const {
+    int corner[Rank];
+    const int depth = Depths::of(step);
+#pragma unroll
+    for (int d = 0; d < Rank; ++d) corner[d] = at[d] + (d == DepthDimension ? depth : 0);
+#pragma unroll
+    for (int row = 0; row < Tile::kRows; row += kBoxRows) {
+      gart_copy_box(tile + row * 64, *map, corner, barrier);
+      corner[RowDimension] += kBoxRows;
+    }
+  }
+};
+
+/// The windows of a convolution at the positions of a tile, a line each, of images (channels, columns, rows, images). `column`, `row`
+/// and `image` are where the first position's window begins.
+template <class Tile_, int Channels, int KernelColumns, int ColumnDilation, int RowDilation>
+struct gart_window_tiles {
+  typedef Tile_ Tile;
+  static constexpr int kBlocks = (Channels + 63) / 64;
+  const GartTensorMap* map;
+  int column, row, image;
+
+  void copy(unsigned short* tile, int step, unsigned long long* barrier) const {
+    const int tap = step / kBlocks;
+    const int at[4] = {step % kBlocks * 64, column, row, image};
+    gart_copy_im2col(tile, *map, at, tap % KernelColumns * ColumnDilation, tap / KernelColumns * RowDilation, barrier);
+  }
+};
+
+/// The sums of a tile, as gart_warpgroup_sums has them.
+template <int Columns>
+struct gart_tile_sums {
+  static constexpr int kRows = 2, kColumns = Columns / 4;
+  float sums[Columns / 2];
+
+  static int row(int i) { return threadIdx.x / 32 * 16 + i * 8 + threadIdx.x % 32 / 4; }
+  static int column(int j) { return j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2; }
+  float& sum(int i, int j) { return sums[j / 2 * 4 + i * 2 + j % 2]; }
+};
+
+// Results as boxes of 64 lines of 128 bytes, whose 16-byte chunk c of line l lies at place c ^ l % 8.
+struct gart_box_f16 {
+  static constexpr int kColumns = 64;
+  static unsigned int pack(float low, float high) { return gart_pack_f16(low, high); }
+};
+struct gart_box_bf16 {
+  static constexpr int kColumns = 64;
+  static unsigned int pack(float low, float high) { return gart_pack_bf16(low, high); }
+};
+struct gart_box_f32 {
+  static constexpr int kColumns = 32;
+};
+
+/// `Groups` warpgroups multiply, with Many registers a thread; one more feeds them and keeps Few. Buffers: boxes of results that
+/// each warpgroup has room for.
+template <class Kind, class A, class B, int Stages, int Groups, int Few, int Many, int Buffers>
+struct gart_tile_loop {
+  typedef typename A::Tile Left;
+  typedef typename B::Tile Right;
+  static constexpr int kColumns = Right::kRows, kStage = Left::kBytes + Right::kBytes, kBox = 64 * 128;
+  static constexpr int kMultiplying = 128 * Groups;
+  typedef gart_wgmma<Kind, kColumns, !Left::kAlongDepth, !Right::kAlongDepth> Products;
+  typedef gart_tile_sums<kColumns> Sums;
+  static constexpr bool kShares = !GART_EVEN_REGISTERS;
+
+  unsigned char* shared;
+  int warp;        // the same in all lanes, which the compiler cannot know of threadIdx
+  bool is_leader;  // of a warpgroup: one of its threads
+  int stage = 0, parity = 0;
+  int ahead = 0;            // boxes of the constant operand that have been asked for
+  int slot = 0, tiles = 0;  // the next buffer, tiles so far
+
+  /// All threads of the block.
+  explicit gart_tile_loop(unsigned char* shared_) : shared(shared_), warp(__shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0)) {
+    is_leader = gart_elect_one() && warp % 4 == 0;
+    if (is_leader && warp == 0) {
+#pragma unroll
+      for (int s = 0; s < Stages; ++s) {
+        gart_mbarrier_init(full(s), 1);
+        gart_mbarrier_init(read(s), 4 * Groups);
+      }
+#pragma unroll
+      for (int g = 0; g < Groups; ++g) gart_mbarrier_init(loaded(g), 1);
+      gart_mbarrier_init_fence();
+    }
+    __syncthreads();
+  }
+
+  unsigned short* left(int s) const { return reinterpret_cast<unsigned short*>(shared + s * kStage); }
+  unsigned short* right(int s) const { return reinterpret_cast<unsigned short*>(shared + s * kStage + Left::kBytes); }
+  unsigned char* box(int number) const { return shared + Stages * kStage + (warp / 4 * Buffers + number) * kBox; }
+  unsigned long long* barrier(int i) const {
+    return reinterpret_cast<unsigned long long*>(shared + Stages * kStage + Groups * Buffers * kBox) + i;
+  }
+  unsigned long long* full(int s) const { return barrier(s); }
+  unsigned long long* read(int s) const { return barrier(Stages + s); }
+  unsigned long long* loaded(int group) const { return barrier(2 * Stages + group); }
+
+  void advance() {
+    if (++stage < Stages) return;
+    stage = 0;
+    parity ^= 1;
+  }
+
+  // ---- The warpgroup that feeds -------------------------------------------------------------------------------------
+  bool feeds() const {
+    if (warp < kMultiplying / 32) return false;
+    if constexpr (kShares) gart_give_registers<Few>();
+    return true;
+  }
+  /// Its one thread that asks for boxes.
+  bool asks() const { return is_leader; }
+
+  /// Asks for the first boxes of an operand that no launch writes, of the block's first tile. Ahead: 1 the left, 2 the right one.
+  template <int Ahead>
+  void feed_ahead(const A& a, const B& b, int first, int steps) {
+    ahead = gart_min(steps, Stages);
+#pragma unroll 1
+    for (int s = 0; s < ahead; ++s) {
+      gart_mbarrier_expect(full(s), kStage);
+      if constexpr (Ahead == 1) a.copy(left(s), first + s, full(s));
+      else b.copy(right(s), first + s, full(s));
+    }
+  }
+  /// Asks for the boxes of a tile's steps.
+  template <int Ahead>
+  void feed(const A& a, const B& b, int first, int steps) {
+#pragma unroll 1
+    for (int s = first; s < first + steps; ++s) {
+      gart_mbarrier_wait(read(stage), parity ^ 1);  // at first nobody has anything to read
+      const bool is_new = Ahead == 0 || ahead == 0;
+      if (is_new) gart_mbarrier_expect(full(stage), kStage);
+      if (is_new || Ahead != 1) a.copy(left(stage), s, full(stage));
+      if (is_new || Ahead != 2) b.copy(right(stage), s, full(stage));
+      if (!is_new) --ahead;
+      advance();
+    }
+  }
+
+  // ---- Those that multiply ------------------------------------------------------------------------------------------
+  void prepare() const {
+    if constexpr (kShares) gart_take_registers<Many>();
+    gart_await_last_launch();
+  }
+
+  /// The products of a tile's steps, one at least. A stage is given back when the next one's products are under way.
+  void multiply(Sums& sums, int steps) {
+    const unsigned long long a0 = gart_wgmma_descriptor(left(0) + warp / 4 * 64 * 64, Left::kAlongDepth ? 16 : kBox, 1024);
+    const unsigned long long b0 = gart_wgmma_descriptor(right(0), Right::kAlongDepth ? 16 : kBox, 1024);
+    const bool releases = threadIdx.x % 32 == 0;
+    int before = 0;
+#pragma unroll 1
+    for (int s = 0; s < steps; ++s) {
+      gart_mbarrier_wait(full(stage), parity);
+      const unsigned long long a = a0 + stage * (kStage / 16), b = b0 + stage * (kStage / 16);
+      gart_wgmma_fence();
+#pragma unroll
+      for (int k = 0; k < 4; ++k)
+        Products::ss(sums.sums, a + k * Left::kNextDepths, b + k * Right::kNextDepths, s > 0 || k > 0 ? 1 : 0);
+      gart_wgmma_commit();
+      gart_wgmma_wait<1>();
+      if (s > 0 && releases) gart_mbarrier_arrive(read(before));
+      before = stage;
+      advance();
+    }
+    gart_wgmma_wait<0>();
+    gart_wgmma_hold(sums.sums);
+    if (releases) gart_mbarrier_arrive(read(before));
+    __syncwarp();
+  }
+
+  // ---- What the epilogue reads in the boxes that its results go to ---------------------------------------------------
+  /// Box number `i` begins at at[0] + i * Columns.
+  template <int Columns, int Rank>
+  void ask_for_boxes(const GartTensorMap& map, const int (&at)[Rank]) {
+    if (is_leader) {
+      gart_store_wait<0>();
+      gart_mbarrier_expect(loaded(warp / 4), Buffers * kBox);
+      int corner[Rank];
+#pragma unroll
+      for (int d = 0; d < Rank; ++d) corner[d] = at[d];
+#pragma unroll
+      for (int i = 0; i < Buffers; ++i) {
+        gart_copy_box(box(i), map, corner, loaded(warp / 4));
+        corner[0] += Columns;
+      }
+    }
+    __syncwarp();
+  }
+  void await_boxes() {
+    gart_mbarrier_wait(loaded(warp / 4), tiles & 1);
+    ++tiles;
+  }
+  /// Columns 8 * j + column(0) and the next of this thread's row number i, in box number `number`.
+  template <class T>
+  gart_vector<T, 2> in_box(int number, int i, int j) const {
+    return *reinterpret_cast<const gart_vector<T, 2>*>(pair<T>(number, i, j));
+  }
+
+  // ---- Results --------------------------------------------------------------------------------------------------------
+  /// Waits for room for a box; returns its number.
+  int next_box() {
+    if (is_leader) gart_store_wait<Buffers - 1>();
+    __syncwarp();
+    gart_named_barrier(1 + warp / 4, 128);
+    const int number = slot;
+    slot = slot + 1 == Buffers ? 0 : slot + 1;
+    return number;
+  }
+  /// Writes the sums of the chunk's columns to a box.
+  template <class Box>
+  void put(int number, Sums& sums, int chunk) {
+    constexpr int kEights = Box::kColumns / 8;
+    if constexpr (kEights == 8) {
+      const int lane = threadIdx.x % 32, line = warp % 4 * 16 + lane % 16;
+#pragma unroll
+      for (int j = 0; j < kEights; j += 2) {
+        unsigned int r[4];
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int at = (chunk * kEights + j + e / 2) * 2;
+          r[e] = Box::pack(sums.sum(e % 2, at), sums.sum(e % 2, at + 1));
+        }
+        gart_store_matrices(box(number) + line * 128 + ((j + lane / 16) ^ line % 8) * 16, r[0], r[1], r[2], r[3]);
+      }
+    } else {
+#pragma unroll
+      for (int j = 0; j < kEights; ++j)
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+          const int at = (chunk * kEights + j) * 2;
+          const gart_vector<float, 2> both = {{sums.sum(i, at), sums.sum(i, at + 1)}};
+          *reinterpret_cast<gart_vector<float, 2>*>(pair<float>(number, i, j)) = both;
+        }
+    }
+  }
+  /// Stores the box once all of the warpgroup have written their part.
+  template <int Rank>
+  void store(int number, const GartTensorMap& map, const int (&at)[Rank]) {
+    gart_fence_proxy_async();
+    gart_named_barrier(1 + warp / 4, 128);
+    if (is_leader) {
+      gart_store_box(map, box(number), at);
+      gart_store_commit();
+    }
+    __syncwarp();
+  }
+  /// After the last tile: shared memory stays until it has been read.
+  void finish() const {
+    if (Buffers > 0 && is_leader) gart_store_wait<0>();
+  }
+
+ private:
+  template <class T>
+  unsigned char* pair(int number, int i, int j) const {
+    const int lane = threadIdx.x % 32, line = warp % 4 * 16 + i * 8 + lane / 4, at = (j * 8 + lane % 4 * 2) * (int)sizeof(T);
+    return box(number) + line * 128 + ((at / 16) ^ line % 8) * 16 + at % 16;
+  }
+};
