@@ -4,7 +4,7 @@
 // largest term of a sum (Fasi et al. 2021, PeerJ CS 7:e330): each 32 depths are summed by themselves, and steps added to nearest.
 //
 // A warpgroup of its own writes the rests of the right operand beside it; those that multiply have the left one in registers and
-// make its rests themselves.
+// make its rests themselves. Infinities and NaN give what they give in a product of f32.
 #pragma once
 
 #include "gart_tile_loop.cuh"
@@ -23,22 +23,22 @@ struct gart_f32_tile {
   static constexpr bool kAlongDepth = true;
 };
 
-/// What tf32 leaves of a number of the right operand: nothing of infinities, for those the tile has; NaN of NaN, whose first bits may
-/// be those of an infinity.
-inline unsigned int gart_right_rest(float v) {
-  const unsigned int bits = gart_bits_of(v), size = bits & 0x7fffffffu;
-  const unsigned int rest = gart_f32_to_tf32(v - gart_f32_from_bits(bits & 0xffffe000u));
-  return size < 0x7f800000u ? rest : size == 0x7f800000u ? 0u : 0x7fc00000u;
+/// A number as two of tf32: `high`, of which tensor cores read the first bits, and the rest, rounded. Returns the rest as it was, NaN
+/// of what is not finite: that has no rest.
+inline float gart_split_f32(float v, unsigned int& high, unsigned int& rest) {
+  high = gart_bits_of(v);
+  const float left = v - gart_f32_from_bits(high & 0xffffe000u);
+  rest = gart_f32_to_tf32(left);
+  return left;
 }
-
-/// A number of the left operand as `high` and `rest`. That of an infinity is its rest: as the high part it would make NaN of a
-/// product with a rest of zero. For the other operand's infinities no rest is zero but that of zero.
-inline void gart_split_left(float v, unsigned int& high, unsigned int& rest) {
-  const unsigned int bits = gart_bits_of(v), size = bits & 0x7fffffffu, sign = bits & 0x80000000u;
-  const unsigned int left = gart_f32_to_tf32(v - gart_f32_from_bits(bits & 0xffffe000u));
-  const bool is_finite = size < 0x7f800000u, is_whole = (left & 0x7fffffffu) == 0u && size != 0u;
-  high = is_finite ? bits : sign | 0x3f800000u;
-  rest = !is_finite ? (size == 0x7f800000u ? bits : 0x7fc00000u) : is_whole ? sign | 0x00800000u : left;
+/// The same of a number that may be infinite or NaN: those become the rest. An infinity as the high part would make NaN of a product
+/// with a rest of zero; the first bits of a NaN may be those of an infinity.
+inline void gart_split_any(float v, unsigned int& high, unsigned int& rest) {
+  gart_split_f32(v, high, rest);
+  const unsigned int size = high & 0x7fffffffu;
+  if (size < 0x7f800000u) return;
+  rest = size == 0x7f800000u ? high : 0x7fc00000u;
+  high = (high & 0x80000000u) | 0x3f800000u;
 }
 
 /// As gart_tile_loop, of two multiplying warpgroups, with `Splitting` registers of a thread that makes rests.
@@ -92,13 +92,15 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
       gart_vector<float, 4> v[kEach];
 #pragma unroll
       for (int i = 0; i < kEach; ++i) v[i] = gart_load<4>(from + i * 512);
+      float lefts = 0.0f;
 #pragma unroll
       for (int i = 0; i < kEach; ++i) {
-        gart_vector<unsigned int, 4> rests;
+        gart_vector<unsigned int, 4> high, rest;
 #pragma unroll
-        for (int e = 0; e < 4; ++e) rests.at[e] = gart_right_rest(v[i].at[e]);
-        gart_store(reinterpret_cast<unsigned int*>(from + Right::kBytes / 4 + i * 512), rests);
+        for (int e = 0; e < 4; ++e) lefts += gart_split_f32(v[i].at[e], high.at[e], rest.at[e]);
+        gart_store(reinterpret_cast<unsigned int*>(from + Right::kBytes / 4 + i * 512), rest);
       }
+      if (lefts != lefts) split_any(from);
       gart_fence_proxy_async();
       __syncwarp();
       if (threadIdx.x % 32 == 0) gart_mbarrier_arrive(split(stage));
@@ -122,6 +124,19 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
   }
 
  private:
+  /// The rests of a thread's numbers that may be infinite or NaN, with what takes their place.
+  static void split_any(float* from) {
+#pragma unroll 1
+    for (int i = 0; i < Right::kBytes / (128 * 16); ++i, from += 512) {
+      const gart_vector<float, 4> v = gart_load<4>(from);
+      gart_vector<unsigned int, 4> high, rest;
+#pragma unroll
+      for (int e = 0; e < 4; ++e) gart_split_any(v.at[e], high.at[e], rest.at[e]);
+      gart_store(reinterpret_cast<unsigned int*>(from), high);
+      gart_store(reinterpret_cast<unsigned int*>(from + Right::kBytes / 4), rest);
+    }
+  }
+
   /// A lane's part of 16 rows and 32 depths: of each 8 depths, A of m16n8k8.
   void load(float (&a)[16], int s) const {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -136,8 +151,13 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
     typedef gart_wgmma<gart_wide_tf32, kColumns, false, false> Products;
     unsigned int high[16], rest[16];
     float part[kColumns / 2];
+float lefts = 0.0f;
 #pragma unroll
-    for (int i = 0; i < 16; ++i) gart_split_left(now[i], high[i], rest[i]);
+    for (int i = 0; i < 16; ++i) lefts += gart_split_f32(now[i], high[i], rest[i]);
+    if (lefts != lefts) {
+#pragma unroll
+      for (int i = 0; i < 16; ++i) gart_split_any(now[i], high[i], rest[i]);
+    }
     gart_mbarrier_wait(split(stage), parity);
     const unsigned long long b = gart_wgmma_descriptor(Loop::right(0), 16, 1024) + stage * (Loop::kStage / 16);
     gart_wgmma_hold(high);
