@@ -14,12 +14,15 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr double kFillClocks = 1500;    // from the launch to the first operands in shared memory
+constexpr double kLaunch = 1.1;         // us, beside the fill of the first wave
+constexpr double kFillClocks = 1500;    // from the start of a block to the first operands in shared memory
 constexpr double kEndClocks = 800;      // epilogue
 constexpr double kLatencyClocks = 700;  // of a copy from memory to shared memory, beside its transfer
 constexpr double kBarrierClocks = 60;   // of a step
 constexpr double kElementInstructions = 8;   // of a copy of one element: its place, bounds, load and store
-constexpr double kChunkInstructions = 5;     // of a copy of 16 bytes
+// Of a copy of 16 bytes, in a matrix and with a place of its own: 128x128x64 and 128x256x64 by cp.async on an H200.
+constexpr double kChunkInstructions = 19, kGatheredInstructions = 78;
+constexpr double kWarpsAtHalfRate = 4;       // of a multiprocessor: with as many, mma.sync waits half of the time
 constexpr double kSchedulers = 4;            // of a multiprocessor, an instruction of a warp per clock each
 constexpr double kMostL2BytesPerClock = 60;  // of one multiprocessor, however few others read
 constexpr int kMostSplits = 32;
@@ -67,7 +70,9 @@ double shared_bytes_per_depth(const ProductTile& t) {
 double instructions(const ProductTile& t, const ProductForm& form) {
   const double single = (form.left_by_element ? t.rows : 0) + (form.right_by_element ? t.columns : 0);
   const double chunks = (t.rows + t.columns - single) * element_bytes(t.arithmetic) * t.depth / 16;
-  const double copies = (single * t.depth * kElementInstructions + chunks * kChunkInstructions) / kWarpThreads;
+  const double copies = (single * t.depth * kElementInstructions +
+                         chunks * (form.gathers ? kGatheredInstructions : kChunkInstructions)) /
+                        kWarpThreads;
   if (t.is_wide || t.arithmetic == Arithmetic::scalar) return copies;  // products: a few, or their rate has it
   const double products = double{1} * t.rows * t.columns * t.depth / (16 * 8 * 16 / (element_bytes(t.arithmetic) / 2));
   return copies + products * (t.arithmetic == Arithmetic::tf32x3 ? 3 : 1) * 1.25;  // with loads of fragments
@@ -80,8 +85,11 @@ double l2_rate(const Machine& gpu, double active) {
 
 double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
                    double residents, double active) {
+  const double warps = t.threads() / kWarpThreads * residents;
+  const double reached = t.is_wide ? 1 / kWideProductClocks
+                         : t.arithmetic == Arithmetic::scalar ? 1 : warps / (warps + kWarpsAtHalfRate);
   const double products = double{1} * t.rows * t.columns * t.depth * residents /
-                          (t.is_wide ? gpu.warpgroup_rate / kWideProductClocks : rate(gpu, t.arithmetic));
+                          (reached * (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic)));
   const double transfer =
       (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
@@ -109,6 +117,9 @@ double memory_microseconds(const Machine& gpu, const ProductSize& size) {
   return size.batch * bytes / gpu.bytes_per_second * 1e6;
 }
 
+/// Of two things at the same time: the longer one, a little held up by the other.
+double together(double a, double b) { return std::max(a, b) + 0.15 * std::min(a, b); }
+
 /// Of a second launch that adds partial sums. They stay in the L2 cache, twice as fast as memory.
 double sum_microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size) {
   if (t.splits == 1) return 0;
@@ -131,7 +142,7 @@ double loop_microseconds(const Machine& gpu, const ProductTile& t, const Product
     end += sums / kScatteredPerClock;
   const double waves = ceil_ratio(tiles_of(t, size) * t.splits, gpu.processors);
   const double clocks = waves * (steps_of(t, size) * step + end);
-  return kStart + std::max(clocks / (gpu.gigahertz * kClock) * 1e-3, memory_microseconds(gpu, size)) +
+  return kStart + together(clocks / (gpu.gigahertz * kClock) * 1e-3, memory_microseconds(gpu, size)) +
          sum_microseconds(gpu, t, size);
 }
 
@@ -143,7 +154,8 @@ double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize&
   const double waves = ceil_ratio(blocks, gpu.processors * residents);
   const double step = step_clocks(gpu, t, size, form, residents, blocks);
   const double clocks = waves * (kFillClocks + steps_of(t, size) * step + kEndClocks);
-  return std::max(clocks / gpu.gigahertz * 1e-3, memory_microseconds(gpu, size)) + sum_microseconds(gpu, t, size);
+  return kLaunch + together(clocks / gpu.gigahertz * 1e-3, memory_microseconds(gpu, size)) +
+         sum_microseconds(gpu, t, size);
 }
 
 long long nanoseconds(const ProductTile& t) { return std::llround(t.microseconds * 1000); }

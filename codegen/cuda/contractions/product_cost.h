@@ -66,6 +66,9 @@ struct ProductForm {
 /// Shared memory of a block; the layout is that of device/gart_operand.cuh.
 int64_t shared_bytes(const ProductTile& tile, const ProductForm& form);
 
+/// Does a tile loop have what the epilogue reads copied as boxes? Its threads read it where the boxes would take the
+/// room of stages.
+bool reads_boxes(const ProductTile& tile, const ProductForm& form);
 /// Boxes of 64 lines of 128 bytes of results that each warpgroup of a tile loop has room for.
 int boxes_of(const ProductTile& tile, const ProductForm& form);
 

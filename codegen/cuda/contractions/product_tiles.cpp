@@ -117,10 +117,15 @@ std::vector<ProductTile> loop_shapes(const Target& target, const ProductForm& fo
 
 }  // namespace
 
+bool reads_boxes(const ProductTile& t, const ProductForm& form) {
+  constexpr int kMostBoxes = 4;
+  return form.reads_boxes && t.splits == 1 && t.columns * form.box_bytes / 128 <= kMostBoxes;
+}
+
 int boxes_of(const ProductTile& t, const ProductForm& form) {
   if (t.splits > 1 || form.box_bytes == 0) return 0;
   const int all = t.columns * form.box_bytes / 128;
-  return form.reads_boxes ? all : std::min(all, 2);
+  return reads_boxes(t, form) ? all : std::min(all, 2);
 }
 
 int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {

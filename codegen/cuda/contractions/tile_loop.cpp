@@ -39,7 +39,7 @@ class TileLoopText : public ProductText {
  private:
   /// Are results stored as boxes? Splits store sums.
   bool stores_boxes() const { return p_.boxes && tile_.splits == 1; }
-  bool reads_boxes() const { return stores_boxes() && p_.boxes->read != nullptr; }
+  bool reads_boxes() const { return stores_boxes() && cuda::reads_boxes(tile_, memory_form(p_)); }
   int box_columns() const { return kBoxBytes / static_cast<int>(size_of(p_.boxes->results.stored)); }
 
   void declare_maps() {

@@ -133,5 +133,123 @@ TEST_P(TileLoop, SplitsPastTheEndAddZeros) {
   for (int splits : {2, 4}) expect_simulates(kCases[0].graph, target, GetParam().tolerance, {}, in_tile(target, splits, 2, splits));
 }
 
+/// Functions of an f16 result are approximations that its rounding hides.
+TEST(TileLoopFunctions, AreAsExactAsTheirResults) {
+  constexpr int64_t kSide = 64;
+  const Target target = gpu_target("sm_90a", Precision::fp16);
+  Tensor x(DType::f16, {kSide, kSide}), one(DType::f16, {kSide, kSide});
+  for (int64_t i = 0; i < x.elements(); ++i) {
+    const double even = static_cast<double>(i) / static_cast<double>(x.elements());
+    x.set_double(i, std::round((even * 20 - 10) * 64) / 64);
+    one.set_double(i, i % (kSide + 1) == 0 ? 1 : 0);
+  }
+  const std::pair<const char*, double (*)(double)> functions[] = {
+      {"Erf", [](double v) { return std::erf(v); }},
+      {"Tanh", [](double v) { return std::tanh(v); }},
+      {"Exp", [](double v) { return std::exp(v); }},
+      {"Sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }},
+  };
+  for (const auto& [name, function] : functions) {
+    const Graph graph = parse_graph(
+        concat("graph g(%x: f16[64,64], %z: f16[64,64]) -> (%y) {\n  %p = MatMul(%x, %z)\n  %y = ", name, "(%p)\n}"));
+    std::string text;
+    const Emit emit = [&](const Kernel& kernel) {
+      cuda::KernelText made = in_tile(target, 0, 1, 1)(kernel);
+      if (std::holds_alternative<MatMulKernel>(kernel.body)) text = made.source;
+      return made;
+    };
+    const SimulatedRun run = run_simulated(graph, {x, one}, target, {}, emit);
+    EXPECT_NE(text.find("gart_fast_"), std::string::npos) << name;
+    for (int64_t i = 0; i < x.elements(); ++i) {
+      const double want = function(x.at_double(i)), rounding = std::abs(want) / 2048 + 3e-8;
+      ASSERT_NEAR(run.outputs[0].at_double(i), want, rounding + 3e-7) << name << " of " << x.at_double(i);
+    }
+  }
+}
+
+// ---- Convolutions ------------------------------------------------------------------------------------------------
+
+/// Emits convolutions whose operands can be boxes in the tile loop; counts them.
+Emit conv_in_tile(const Target& target, int number, int blocks, int& count) {
+  return [=, &count](const Kernel& kernel) {
+    if (!std::holds_alternative<PlainConvKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
+    const auto product = cuda::conv_product(kernel);
+    const auto tiles = loop_tiles(*product, target);
+    if (tiles.empty()) return cuda::emit_kernel(kernel, target);
+    cuda::ProductTile tile = tiles[static_cast<size_t>(number + count++) % tiles.size()];
+    tile.grid = blocks;
+    return cuda::emit_product(kernel, *product, tile, "conv");
+  };
+}
+
+struct ConvCase {
+  const char* what;
+  int loops;  // convolutions in the tile loop
+  const char* graph;
+  SymbolValues symbols = {};
+};
+const ConvCase kConvCases[] = {
+    {"padded, pointwise with stride, dilated with a residual", 3, R"(graph g(%x: f32[2,64,13,11]) -> (%y) {
+      constant %w: f32[72,64,3,3] = random(1)
+      constant %b: f32[72] = random(2)
+      constant %v: f32[72,72,1,1] = random(3)
+      constant %u: f32[72,72,3,3] = random(4)
+      %n = Neg(%x)
+      %c = Conv(%n, %w, %b) {pads = [1,1,1,1]}
+      %r = Relu(%c)
+      %d = Conv(%r, %v) {strides = [2,2]}
+      %e = Conv(%d, %u) {pads = [2,2,2,2], dilations = [2,2]}
+      %s = Add(%e, %d)
+      %y = Neg(%s)
+    })"},
+    {"channels that are few, or no multiple of 64; strides; clipped", 2, R"(graph g(%x: f32[3,24,17,19]) -> (%y) {
+      constant %w: f32[96,24,3,3] = random(1)
+      constant %v: f32[136,96,1,1] = random(3)
+      constant %low: f32[] = {0}
+      constant %high: f32[] = {0.25}
+      %n = Neg(%x)
+      %c = Conv(%n, %w) {pads = [1,1,1,1], strides = [2,2]}
+      %d = Clip(%c, %low, %high)
+      %e = Conv(%d, %v)
+      %y = Neg(%e)
+    })"},
+    {"other pads at the end, windows that are no squares", 2, R"(graph g(%x: f32[1,64,15,9]) -> (%y) {
+      constant %w: f32[64,64,1,5] = random(1)
+      constant %v: f32[64,64,3,2] = random(3)
+      %n = Neg(%x)
+      %c = Conv(%n, %w) {pads = [0,2,0,1], strides = [1,2]}
+      %e = Conv(%c, %v) {pads = [0,1,2,0], strides = [3,1]}
+      %y = Neg(%e)
+    })"},
+    {"images of any size", 2, R"(graph g(%x: f32[n,64,h,w]) -> (%y) {
+      constant %w: f32[64,64,3,3] = random(1)
+      constant %v: f32[72,64,3,3] = random(3)
+      %a = Neg(%x)
+      %c = Conv(%a, %w) {pads = [1,1,1,1]}
+      %e = Conv(%c, %v) {pads = [1,1,1,1]}
+      %y = Neg(%e)
+    })",
+     {{"n", 2}, {"h", 9}, {"w", 14}}},
+    {"one dimension", 1, R"(graph g(%x: f32[2,64,45]) -> (%y) {
+      constant %w: f32[80,64,3] = random(1)
+      %n = Neg(%x)
+      %c = Conv(%n, %w) {pads = [1,1], strides = [2]}
+      %y = Neg(%c)
+    })"},
+};
+
+TEST_P(TileLoop, EveryTileComputesEveryConvolution) {
+  const Target target = gpu_target(GetParam().target, GetParam().precision);
+  int number = GetParam().precision == Precision::fp16 ? 0 : 3;
+  for (const ConvCase& c : kConvCases)
+    for (int blocks : {1, 3}) {
+      SCOPED_TRACE(concat(c.what, ", tile ", number % 8, ", blocks ", blocks));
+      int count = 0;
+      const SimulatedRun run = expect_simulates(c.graph, target, 3 * GetParam().tolerance, c.symbols,
+                                                conv_in_tile(target, number++, blocks, count));
+      EXPECT_EQ(count, c.loops);
+    }
+}
+
 }  // namespace
 }  // namespace gcg::test
