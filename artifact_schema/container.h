@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little, "the container is read
 /// As in PNG: a byte with the high bit, the name, and line ends that a text-mode transfer would mangle.
 inline constexpr std::array<uint8_t, 8> kMagic = {0x89, 'G', 'A', 'R', 'T', '\r', '\n', 0x1a};
 inline constexpr uint16_t kFormatMajor = 1;
-inline constexpr uint16_t kFormatMinor = 5;
+inline constexpr uint16_t kFormatMinor = 6;
 /// From this minor on CPUs' kernels need the memory of inputs and outputs aligned to elements only; before, to 64
 /// bytes.
 inline constexpr uint16_t kElementAlignedMinor = 3;

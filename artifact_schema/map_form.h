@@ -9,7 +9,9 @@
 namespace gart {
 
 inline constexpr size_t kMinMapRank = 2, kMaxMapRank = 5;
-inline constexpr uint32_t kMaxBoxExtent = 256;
+inline constexpr uint32_t kMaxBoxExtent = 256, kMaxMapStep = 8;
+inline constexpr size_t kMinImageRank = 3;  // im2col, these two
+inline constexpr uint32_t kMaxMapPixels = 1024;
 inline constexpr uint64_t kMapAlignment = 16;  // of a tensor's address, its strides, and a box's lines, in bytes
 inline constexpr int64_t kMaxMapExtent = int64_t{1} << 32, kMaxMapStride = (int64_t{1} << 40) - 1;  // elements, bytes
 
@@ -25,6 +27,25 @@ inline uint32_t swizzled_bytes(fb::Swizzle swizzle) {
 inline uint32_t map_element_bytes(fb::DType dtype) {
   constexpr uint8_t kBytes[] = {0, 4, 8, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8};  // up to u64
   return size_t(dtype) < sizeof kBytes ? kBytes[size_t(dtype)] : 0;
+}
+
+/// im2col: the least corner in an image's dimension, and the greatest one is one less than its opposite.
+inline int32_t least_corner(size_t rank) { return -(rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4); }
+
+/// Elements from one of a box to the next.
+inline uint32_t map_step(const fb::TensorMap& map, size_t dimension) {
+  return dimension < count_of(map.steps()) ? map.steps()->Get(uint32_t(dimension)) : 1;
+}
+
+/// Of a box in shared memory; nothing about the map need be right.
+inline uint64_t box_bytes(const fb::TensorMap& map) {
+  uint64_t bytes = map_element_bytes(map.dtype());
+  if (map.kind() == fb::MapKind::im2col) bytes *= map.pixels();
+  for (uint32_t d = 0; d < count_of(map.box()); ++d) {
+    const uint64_t step = map_step(map, d);
+    bytes *= map.kind() == fb::MapKind::im2col || step == 0 ? map.box()->Get(d) : (map.box()->Get(d) + step - 1) / step;
+  }
+  return bytes;
 }
 
 }  // namespace gart

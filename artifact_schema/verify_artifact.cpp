@@ -50,7 +50,7 @@ Status check_place(const fb::Kernel& kernel, uint64_t code_bytes, const std::str
 
 namespace {
 
-constexpr uint32_t kMaxBlockThreads = 1024, kMaxSharedBytes = 512 << 10;
+constexpr uint32_t kMaxBlockThreads = 1024, kMaxClusterBlocks = 8, kMaxSharedBytes = 512 << 10;
 constexpr uint64_t kModuleAlignment = 64;
 
 bool is_allowed_import(std::string_view name) {
@@ -68,6 +68,8 @@ Status check_cuda_kernel(Budget& budget, const fb::Kernel& kernel) {
     return failure("it has ", kernel.threads(), " threads per block, 1 to ", kMaxBlockThreads, " are possible");
   if (kernel.shared() > kMaxSharedBytes)
     return failure("it asks for ", kernel.shared(), " bytes of shared memory, the limit is ", kMaxSharedBytes);
+  if (kernel.cluster() > kMaxClusterBlocks)
+    return failure("its clusters have ", kernel.cluster(), " blocks, the limit is ", kMaxClusterBlocks);
   if (kernel.offset() % kModuleAlignment != 0)
     return failure("its module lies at offset ", kernel.offset(), ", not a multiple of ", kModuleAlignment);
   return {};

@@ -7,6 +7,7 @@
 
 #include "codegen/cuda/assembler/assemble.h"
 #include "codegen/cuda/conditional_kernel.h"
+#include "compiler/kernel/access_analysis.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -85,6 +86,9 @@ CompiledKernel describe(const AssemblyJob& job) {
   kernel.shared_bytes = job.text.shared_bytes;
   kernel.may_fail = job.text.may_fail;
   kernel.maps = job.text.maps;
+  kernel.cluster = job.text.cluster;
+  GCG_CHECK(kernel.cluster == 0 || (kernel.cluster <= 8 && is_multiple(kernel.tasks, kernel.cluster)),
+            "blocks are not a multiple of a cluster's");
   kernel.then = job.then;
   kernel.waits = job.text.waits;
   if (kernel.waits) kernel.ahead = job.text.ahead;

@@ -73,6 +73,7 @@ class PlanEmitter {
     out->shared = static_cast<uint32_t>(c.shared_bytes);
     out->may_fail = c.may_fail;
     out->maps = static_cast<uint32_t>(c.maps.size());
+    out->cluster = static_cast<uint32_t>(c.cluster);
     out->registers = static_cast<uint32_t>(c.registers);
     out->spill_bytes = static_cast<uint32_t>(c.spill_bytes);
     out->waits = c.waits;

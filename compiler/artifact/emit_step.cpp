@@ -24,6 +24,19 @@ std::unique_ptr<fb::AlgorithmT> algorithm_table(const LibraryAlgorithm& measured
   return out;
 }
 
+fb::Swizzle swizzle_of(int bytes) {
+  switch (bytes) {
+    case 0:
+      return fb::Swizzle::none;
+    case 32:
+      return fb::Swizzle::bytes32;
+    case 64:
+      return fb::Swizzle::bytes64;
+    default:
+      return fb::Swizzle::bytes128;
+  }
+}
+
 class SequenceEmitter {
  public:
   SequenceEmitter(const Sequence& sequence, const StepContext& context) : sequence_(sequence), c_(context) {}
@@ -82,8 +95,13 @@ class SequenceEmitter {
       auto table = std::make_unique<fb::TensorMapT>();
       table->operand = static_cast<uint32_t>(map.operand);
       table->dtype = static_cast<fb::DType>(map.dtype);
-      table->swizzle = fb::Swizzle::bytes128;
+      table->swizzle = swizzle_of(map.swizzle);
       table->box.assign(map.box.begin(), map.box.end());
+      table->steps.assign(map.steps.begin(), map.steps.end());
+      table->kind = map.kind == TensorMap::Kind::im2col ? fb::MapKind::im2col : fb::MapKind::tiled;
+      table->lower.assign(map.lower.begin(), map.lower.end());
+      table->upper.assign(map.upper.begin(), map.upper.end());
+      table->pixels = static_cast<uint32_t>(map.pixels);
       out.maps.push_back(std::move(table));
       emit_view(map, out);
     }

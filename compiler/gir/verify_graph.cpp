@@ -80,6 +80,17 @@ void verify_uses(const Graph& g, const std::set<ValueId>& inputs) {
               "'");
 }
 
+/// What a body is given and gives lies in memory as its node's other bodies and the graph around it have it.
+void verify_body_ends(const Graph& body) {
+  const auto verify = [&](ValueId end) {
+    const Value& v = body.value(end);
+    GCG_CHECK(v.is_constant() || v.stored == DType::undefined, "value '", v.name, "', an end of the body '", body.name,
+              "', is stored as ", name_of(v.stored));
+  };
+  for (ValueId in : body.inputs) verify(in);
+  for (ValueId out : body.outputs) verify(out);
+}
+
 void verify_structure(const Graph& g) {
   for (ValueId in : g.inputs) check_id(g, in, "an input");
   for (ValueId out : g.outputs) check_id(g, out, "an output");
@@ -91,8 +102,8 @@ void verify_structure(const Graph& g) {
     verify_value(g, ValueId(i), inputs);
     const Value& v = g.value(ValueId(i));
     const bool may_round = v.dtype == DType::f32 && (v.stored == DType::f16 || v.stored == DType::bf16);
-    GCG_CHECK(v.stored == DType::undefined || (may_round && !inputs.count(ValueId(i)) && !g.is_output(ValueId(i))),
-              "value '", v.name, "' of ", name_of(v.dtype), " is stored as ", name_of(v.stored));
+    GCG_CHECK(v.stored == DType::undefined || may_round, "value '", v.name, "' of ", name_of(v.dtype), " is stored as ",
+              name_of(v.stored));
     const bool may_reorder = v.shape && v.shape->size() >= 3 && v.producer.valid() && !g.is_output(ValueId(i)) &&
                              g.node(v.producer).op->kind != OpKind::view;
     GCG_CHECK(!v.channels_last || may_reorder, "value '", v.name, "' cannot be stored channels last");
@@ -102,6 +113,7 @@ void verify_structure(const Graph& g) {
     const Node& n = g.node(NodeId(i));
     for (const auto& body : n.bodies) {
       verify_structure(*body);
+      verify_body_ends(*body);
       GCG_CHECK(static_cast<int>(body->inputs.size()) >= n.captures, node_text(n), ": a body lacks inputs for ",
                 n.captures, " captured values");
     }

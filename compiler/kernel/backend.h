@@ -12,14 +12,22 @@
 
 namespace gcg {
 
-/// CUDA: a tensor in an operand, of which a kernel has the GPU copy boxes (artifact_schema/gart.fbs, TensorMap). All in
-/// elements; dimension 0 is contiguous, strides are those of the others.
+/// CUDA: a tensor in an operand, of which a kernel has the GPU copy boxes to shared memory, or store them from there
+/// (artifact_schema/gart.fbs, TensorMap). All in elements; dimension 0 is contiguous, strides are those of the others.
 struct TensorMap {
+  enum class Kind { tiled, im2col };
   int operand = -1;
-  DType dtype = DType::f16;
+  DType dtype = DType::f16;  // tells the size of elements, of which all bits are copied
   Dim offset;
   std::vector<Dim> extents, strides;
-  std::vector<int> box;  // swizzled by 128 bytes
+  std::vector<int> box;         // im2col: channels of a pixel, then ones
+  int swizzle = 128;            // bytes of the lines whose 16-byte chunks change places: 128, 64, 32; 0: none do
+  std::vector<int> steps = {};  // from one element of a box to the next, per dimension; none: 1 everywhere
+  Kind kind = Kind::tiled;
+  // im2col, of images (channels, columns, rows, images): a window's corner goes, in columns and rows, from `lower` to
+  // the extent + `upper` - 1.
+  std::vector<int> lower = {}, upper = {};
+  int pixels = 0;  // of a box
 };
 
 /// Machine code of a list of kernels for one target, as one position-independent, read-only blob. Kernels are called as
@@ -38,6 +46,7 @@ struct CompiledKernel {
   int64_t shared_bytes = 0;     // dynamic shared memory per block
   bool may_fail = false;        // it reports indices out of range
   std::vector<TensorMap> maps;  // parameters after all others
+  int cluster = 0;              // blocks of a cluster, of which tasks are a multiple; 0: none
   int then = -1;                // a kernel of the blob to launch right after it, on the same operands and workspace
   int registers = 0, spill_bytes = 0;  // per thread, for reports
   bool waits = false;       // it may start before its predecessor ends: it waits before it touches what others write

@@ -294,8 +294,7 @@ void check(const Kernel& kernel, const ProgramKernel& k) { ProgramCheck(kernel, 
 std::string key(const Kernel& kernel) {
   KeyText t;
   for (const Operand& o : kernel.operands)
-    t << std::string(name_of(o.dtype)) << o.shape
-      << (o.written ? 1 : 0) + (o.constant ? 2 : 0) + (o.of_caller ? 4 : 0) + (o.array ? 8 : 0);
+    t << std::string(name_of(o.dtype)) << o.shape << (o.written ? 1 : 0) + (o.constant ? 2 : 0) + (o.array ? 8 : 0);
   std::visit([&](const auto& body) { write(t, body); }, kernel.body);
   return t.str();
 }

@@ -27,11 +27,10 @@ namespace gcg {
 struct Operand {
   DType dtype;
   Shape shape;
-  bool written = false;    // written (and possibly read back within the same task); otherwise read-only
-  int flat_of = -1;        // this operand is the same storage as that one, seen as a vector
-  bool constant = false;   // GPUs: whatever step runs the kernel, it is a constant
-  bool of_caller = false;  // GPUs: some step that runs the kernel finds it in memory of the caller's
-  bool array = false;      // scratch memory of a program's task, none of the step's operands; after all of those
+  bool written = false;   // written (and possibly read back within the same task); otherwise read-only
+  int flat_of = -1;       // this operand is the same storage as that one, seen as a vector
+  bool constant = false;  // GPUs: whatever step runs the kernel, it is a constant
+  bool array = false;     // scratch memory of a program's task, none of the step's operands; after all of those
 };
 
 /// One stage of a loop kernel: a loop nest over `axes` (outermost first, may be empty), run inside the outer axes.

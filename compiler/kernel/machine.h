@@ -3,11 +3,25 @@
 // (clocks of a step, operations of a task) stands with that form.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "compiler/kernel/target.h"
 
 namespace gcg {
+
+/// Between the kernels of a GPU of which nothing was measured, in microseconds.
+inline constexpr double kDependentLaunch = 1.5;  // from the end of one to the first work of the next that needs it
+inline constexpr double kMemoryLatency = 0.7;    // of a read from a GPU's memory
+
+/// What nodes of a GPU's graph cost, in microseconds.
+struct Nodes {
+  double shortest = kDependentLaunch + 0.5;  // a kernel that does next to nothing, after another
+  double block_start = 0;                    // of each of its blocks
+  double overlapped = 0.6;                   // what a programmatic edge saves...
+  double overlapping = 1e9;  // ...after a launch of at most so many blocks per processor; after others it costs more
+  double fork = 3;           // a further stream that forks and joins
+};
 
 /// The device that stands for all that a target runs on. Of a GPU a "processor" is a streaming multiprocessor, of a CPU
 /// a core.
@@ -21,13 +35,16 @@ struct Machine {
   // GPUs: per clock of one processor, by tensor cores, f16 factors and f32 sums; tf32: half of it.
   double half_rate = 0;            // mma.sync
   double warpgroup_rate = 0;       // wgmma
-  double l2_bytes_per_clock = 56;  // of one processor, from the L2 cache
+  double l2_bytes_per_clock = 56;  // of one processor, from the L2 cache, while all read
+  double l2_alone = 60;            // likewise, while few do
   int64_t shared_bytes = 0;        // of a processor; a block takes at most `shared_block_bytes`
   int64_t shared_block_bytes = 0;
   int threads = 0;                 // resident on a processor
   bool has_async_copies = false;   // cp.async, and tf32 on tensor cores
   bool overlaps_launches = false;  // griddepcontrol: a launch may start before the one before it has ended
   bool shares_memory = false;      // with the CPU, which needs most of it: no room for libraries
+  Nodes nodes;
+  double memory_latency = kMemoryLatency, l2_latency = 0.5;  // microseconds of a read
 
   // CPUs:
   int vector_bytes = 0;
@@ -39,6 +56,10 @@ struct Machine {
 
   double flops_per_second() const { return 2e9 * scalar_rate * gigahertz * processors; }
   double resident_threads() const { return double{1} * processors * threads; }
+  /// Bytes per clock that each of so many processors gets from the L2 cache.
+  double l2_share(double busy) const {
+    return std::min(l2_alone, l2_bytes_per_clock * processors / std::clamp<double>(busy, 1, processors));
+  }
 };
 
 /// Of every GPU.
@@ -55,11 +76,6 @@ inline constexpr int64_t kCommonL2 = 512 << 10;
 inline constexpr int64_t kL2OfSmallMaps = 1 << 20;
 inline constexpr double kCacheSpeed = 4;
 
-/// Between a GPU's kernels, in microseconds.
-inline constexpr double kDependentLaunch = 1.5;  // from the end of one to the first work of the next that needs it
-inline constexpr double kOverlappedStart = 0.6;  // of which an overlapped launch saves so much
-inline constexpr double kFork = 3;               // what a graph with a branch costs more than one in a line
-inline constexpr double kMemoryLatency = 0.7;    // of a read from a GPU's memory
 /// Between a GPU and its host: a copy, and its bytes per microsecond.
 inline constexpr double kHostCopy = 5, kHostBytes = 2e4;
 

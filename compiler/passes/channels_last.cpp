@@ -9,8 +9,6 @@ namespace {
 
 constexpr int64_t kCopyBytes = 16;  // the widest copy of a kernel
 
-bool is_conv(const Node& n) { return n.op == &op("PlainConv", "gart"); }
-
 class Marker {
  public:
   explicit Marker(Graph& graph)
@@ -47,16 +45,10 @@ class Marker {
     }
   }
 
-  /// Do a group's channels fill whole copies?
-  bool reads_channels(const Node& conv) const {
-    const int64_t channels = g_.value(conv.inputs[1]).shape->back().constant();
-    return channels * static_cast<int64_t>(size_of(g_.value(conv.inputs[0]).memory_dtype())) % kCopyBytes == 0;
-  }
-
   /// Notes what a convolution reads, and what that is made of.
   void want(const Node& n) {
-    if (is_conv(n)) {
-      if (reads_channels(n)) wanted_[at(n.inputs[0])] = true;
+    if (is_channels_last_conv(n)) {
+      if (reads_channels(g_, n)) wanted_[at(n.inputs[0])] = true;
       return;
     }
     const bool passes_on = n.op->keeps_channels() && std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) {
@@ -67,8 +59,8 @@ class Marker {
   }
 
   bool mark(const Node& n) {
-    if (is_conv(n)) {
-      const bool reads = reads_channels(n);
+    if (is_channels_last_conv(n)) {
+      const bool reads = reads_channels(g_, n);
       bool changed = reads && mark(n.inputs[0]);
       if (reads || wanted_[at(n.outputs[0])]) changed |= mark(n.outputs[0]);
       return changed;
@@ -103,6 +95,13 @@ class Marker {
 };
 
 }  // namespace
+
+bool is_channels_last_conv(const Node& n) { return n.op == &op("PlainConv", "gart"); }
+
+bool reads_channels(const Graph& graph, const Node& conv) {
+  const int64_t channels = graph.value(conv.inputs[1]).shape->back().constant();
+  return channels * static_cast<int64_t>(size_of(graph.value(conv.inputs[0]).memory_dtype())) % kCopyBytes == 0;
+}
 
 bool channels_last(Graph& graph) { return Marker(graph).run(); }
 

@@ -21,4 +21,10 @@ namespace gcg {
 ///   PlainConv(PlainConv(x, w) channels_last, v)
 bool channels_last(Graph& graph);
 
+/// A convolution whose activations may be stored so.
+bool is_channels_last_conv(const Node& node);
+
+/// Do the channels of one of its groups fill whole copies, so that it reads them best as neighbours?
+bool reads_channels(const Graph& graph, const Node& conv);
+
 }  // namespace gcg

@@ -38,6 +38,7 @@
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/merge_quantization.h"
 #include "compiler/passes/multiply_by_vectors.h"
+#include "compiler/passes/narrow_ends.h"
 #include "compiler/passes/narrow_storage.h"
 #include "compiler/passes/narrow_weights.h"
 #include "compiler/passes/pack_conv_weights.h"
@@ -176,8 +177,9 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
           kFoldConstants,  // transposes the weights
           {"transpose-weights", [](Graph& g, const Target* t) { return transpose_weights(g, *t); }},
           kDeadCode,
-          // Nothing after these two makes values that they should have seen.
+          // Nothing after these three makes values that they should have seen.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
+          {"narrow-ends", [](Graph& g, const Target* t) { return narrow_ends(g, *t); }},
           {"channels-last", [](Graph& g, const Target*) { return channels_last(g); }},
           kFuseAttention,
       }},

@@ -12,7 +12,6 @@ void mark_constant_operands(Plan& plan) {
         const Buffer& buffer = plan.buffers[launch->operands[o]];
         Operand& operand = plan.kernels[launch->kernel].operands[o];
         operand.constant = buffer.kind == Buffer::Kind::constant && (operand.constant || !seen[launch->kernel]);
-        operand.of_caller |= buffer.kind == Buffer::Kind::input || buffer.kind == Buffer::Kind::output;
       }
       seen[launch->kernel] = true;
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/plan/step_cost.h"
 #include "compiler/plan/streams.h"
 
@@ -21,7 +22,8 @@ class Overlaps {
   void mark() {
     for (StepId i : steps_.ids())
       if (const StepId last = neighbour(i); last.valid())
-        steps_[i].as<Launch>()->overlaps = is_safe(steps_[i]) && gain(i, last) > loss(i, last);
+        steps_[i].as<Launch>()->overlaps =
+            is_safe(steps_[i]) && has_few_blocks(steps_[last]) && gain(i, last) > loss(i, last);
   }
 
  private:
@@ -49,6 +51,12 @@ class Overlaps {
                                     [&](StepId wait) { return steps_[wait].stream == step.stream; });
   }
 
+  /// Blocks that wait beside many that still start are in their way.
+  bool has_few_blocks(const Step& last) const {
+    const Machine& gpu = *plan_.machine;
+    return last.as<Launch>() == nullptr || typical(code(last).tasks) <= gpu.nodes.overlapping * gpu.processors;
+  }
+
   StepCost cost(StepId i) const { return step_cost(plan_, steps_[i]); }
 
   /// Microseconds: the start, and what the blocks that fit the device meanwhile read ahead.
@@ -56,7 +64,7 @@ class Overlaps {
     const Machine& gpu = *plan_.machine;
     const double blocks = kTypicalResidentBlocks * gpu.processors;
     const double ahead = 1e6 * static_cast<double>(code(steps_[i]).ahead_bytes) * blocks / gpu.bytes_per_second;
-    return kOverlappedStart + std::min(ahead, cost(last).microseconds);
+    return gpu.nodes.overlapped + std::min(ahead, cost(last).microseconds);
   }
 
   /// Microseconds of the device that steps of other streams could use were it not for waiting blocks.

@@ -8,7 +8,6 @@
 namespace gcg {
 namespace {
 
-constexpr double kShortest = kDependentLaunch + 0.5;  // microseconds: a kernel that does next to nothing
 constexpr double kElementsPerContractionThread = 16;
 
 template <class Extents>
@@ -89,8 +88,10 @@ Work work_of(const ProgramKernel& k, double) {
 
 namespace {
 
-StepCost cost_of(const Machine& gpu, double bytes, const Work& work) {
-  return {std::max({kShortest, 1e6 * bytes / gpu.bytes_per_second, 1e6 * work.flops / gpu.flops_per_second()}),
+/// `blocks`: of the launch, where it is known.
+StepCost cost_of(const Machine& gpu, double bytes, const Work& work, double blocks = 0) {
+  const double shortest = gpu.nodes.shortest + blocks * gpu.nodes.block_start;
+  return {std::max({shortest, 1e6 * bytes / gpu.bytes_per_second, 1e6 * work.flops / gpu.flops_per_second()}),
           std::clamp(work.threads / gpu.resident_threads(), 0.01, 1.0)};
 }
 
@@ -109,12 +110,13 @@ StepCost step_cost(const Plan& plan, const Step& step) {
     double bytes = 0;
     for (const auto& list : {step.reads(), step.writes()})
       for (BufferId b : list) bytes += typical(plan.buffers[b].bytes);
-    return {std::max(kShortest, 1e6 * bytes / plan.machine->bytes_per_second), 1};
+    return {std::max(plan.machine->nodes.shortest, 1e6 * bytes / plan.machine->bytes_per_second), 1};
   }
   const Kernel& kernel = plan.kernels[launch->kernel];
   const Traffic traffic = traffic_of(kernel);
+  const double blocks = plan.code.empty() ? 0 : typical(plan.code[launch->kernel].tasks);
   return cost_of(*plan.machine, traffic.bytes,
-                 std::visit([&](const auto& body) { return work_of(body, traffic.written); }, kernel.body));
+                 std::visit([&](const auto& body) { return work_of(body, traffic.written); }, kernel.body), blocks);
 }
 
 double core_microseconds(const Plan& plan, const Step& step) {

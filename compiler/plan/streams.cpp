@@ -21,7 +21,7 @@ struct Chain {
 class StreamAssigner {
  public:
   StreamAssigner(const Plan& plan, Sequence& sequence, const StepOrder& data, size_t begin, size_t end)
-      : sequence_(sequence), data_(data) {
+      : sequence_(sequence), data_(data), fork_(plan.machine->nodes.fork) {
     chain_of_.resize(end - begin);
     for (size_t i = begin; i < end; ++i)  // the cost of one piece of work is that of all its launches
       add(i, begin, sequence.steps[id(i)].continues() ? StepCost() : step_cost(plan, sequence.steps[id(i)]));
@@ -37,7 +37,7 @@ class StreamAssigner {
     const size_t main = order[0];  // the longest one
     std::vector<size_t> own;
     for (size_t c : order)
-      if (c != main && gain(chains_[c]) > kFork) own.push_back(c);
+      if (c != main && gain(chains_[c]) > fork_) own.push_back(c);
     std::sort(own.begin(), own.end());  // in the order of their first steps
     return place(own);
   }
@@ -91,6 +91,7 @@ class StreamAssigner {
 
   Sequence& sequence_;
   const StepOrder& data_;
+  const double fork_;
   std::vector<Chain> chains_;
   std::vector<size_t> chain_of_;
   std::vector<double> idle_;

@@ -10,6 +10,8 @@ namespace gart::test {
 
 /// The verifier's message; empty if all is well.
 std::string verdict(ArtifactBuilder& builder);
+/// A kernel of 2 operands, of which it writes the second one, in a code section of 100 bytes.
+ArtifactBuilder with_kernel();
 
 struct Nonsense {
   const char* message;  // a part of it

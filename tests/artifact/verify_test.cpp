@@ -12,6 +12,7 @@ namespace {
 using test::ArtifactBuilder;
 using test::Nonsense;
 using test::verdict;
+using test::with_kernel;
 
 // In small_artifact(): symbols 0, 1; buffers 0 x, 1 y, 2 flag, 3 out, 4 weights, 5 and 6 temporaries, 7 trips, 8
 // iteration, 9 head of out; sequences 0 and 1 branch, 2 loop, 3 entry with steps 0 fill, 1 branch, 2 loop, 3 copy, 4
@@ -146,19 +147,6 @@ TEST(Verify, NonsenseIsRejectedInWords) {
   }
 }
 
-/// A kernel of 3 operands in a code section of 100 bytes.
-ArtifactBuilder with_kernel() {
-  static const test::KernelBlob blob{std::vector<uint8_t>(100, 0xc3), {{"k", 10}}};
-  ArtifactBuilder b(&blob);
-  const uint32_t size = b.constant(64), zero = b.constant(0);
-  b.input("x", fb::DType::u8, {size});
-  b.output("y", fb::DType::u8, {size});
-  const uint32_t x = b.buffer(fb::BufferKind::input, 0, size), y = b.buffer(fb::BufferKind::output, 0, size);
-  b.launch(b.kernel("k", 2, 1, zero), {x, y}, {size}, zero, {1});
-  b.close_sequence();
-  return b;
-}
-
 /// Says of its only launch where indices are.
 fb::IndexCheckT& index_check(ArtifactBuilder& b) {
   auto& indices = b.plan().sequences[0]->steps[0]->indices;
@@ -185,67 +173,6 @@ const Nonsense kKernelNonsense[] = {
     {"write 0 is 2, but there are 2 operands", [](auto& b) { b.plan().sequences[0]->steps[0]->writes = {2}; }},
     {"it writes buffer 0, which is of kind input", [](auto& b) { b.plan().sequences[0]->steps[0]->writes = {0, 1}; }},
 };
-
-/// The same for a GPU, with a tensor map of operand 0.
-ArtifactBuilder with_map() {
-  ArtifactBuilder b = with_kernel();
-  b.content.manifest.targets[0]->kind = fb::TargetKind::cuda_sm;
-  fb::KernelT& kernel = *b.plan().kernels[0];
-  kernel.offset = 0;
-  kernel.symbol = "k";
-  kernel.threads = 32;
-  kernel.shared = 16384;
-  kernel.maps = 1;
-  fb::StepT& step = *b.plan().sequences[0]->steps[0];
-  step.params = {0, 0, 0, 0, 0};
-  step.maps.push_back(std::make_unique<fb::TensorMapT>());
-  step.maps[0]->dtype = fb::DType::f16;
-  step.maps[0]->swizzle = fb::Swizzle::bytes128;
-  step.maps[0]->box = {64, 128};
-  return b;
-}
-
-fb::StepT& map_step(ArtifactBuilder& b) { return *b.plan().sequences[0]->steps[0]; }
-fb::TensorMapT& map_of(ArtifactBuilder& b) { return *map_step(b).maps[0]; }
-
-const Nonsense kMapNonsense[] = {
-    {"it gives 1 tensor maps to its kernel, which takes another number of them",
-     [](auto& b) { b.plan().kernels[0]->maps = 2; }},
-    {"it gives 0 tensor maps to its kernel, which takes another number of them",
-     [](auto& b) { map_step(b).maps.clear(); }},
-    {"it gives 2 operands and 4 params to kernel 0, which takes 2 and 5",
-     [](auto& b) { map_step(b).params.pop_back(); }},
-    {"it gives 2 operands and 5 params to kernel 0, which takes 2 and 7", [](auto& b) { map_of(b).box = {64, 2, 2}; }},
-    {"param 4 is 2, but there are 2 slots", [](auto& b) { map_step(b).params[4] = 2; }},
-    {"a tensor map: its operand is 2, but there are not so many", [](auto& b) { map_of(b).operand = 2; }},
-    {"a tensor map: its dtype is 13, which tensor maps do not know",
-     [](auto& b) { map_of(b).dtype = fb::DType::boolean; }},
-    {"a tensor map: its swizzle is 4, which is not known", [](auto& b) { map_of(b).swizzle = fb::Swizzle(4); }},
-    {"a tensor map: its tensor has 1 dimensions, not 2 to 5", [](auto& b) { map_of(b).box = {64}; }},
-    {"a tensor map: its tensor has 6 dimensions, not 2 to 5", [](auto& b) { map_of(b).box = {64, 1, 1, 1, 1, 1}; }},
-    {"a tensor map: an extent of its box is 0, not 1 to 256", [](auto& b) { map_of(b).box[1] = 0; }},
-    {"a tensor map: an extent of its box is 257, not 1 to 256", [](auto& b) { map_of(b).box[1] = 257; }},
-    {"a tensor map: its box has 32768 bytes, more than the kernel has of shared memory",
-     [](auto& b) { map_of(b).box[1] = 256; }},
-    {"a tensor map: lines of its box have 8 bytes: no multiple of 16, or more", [](auto& b) { map_of(b).box[0] = 4; }},
-    {"a tensor map: lines of its box have 128 bytes: no multiple of 16, or more than are swizzled",
-     [](auto& b) { map_of(b).swizzle = fb::Swizzle::bytes64; }},
-    {"it has tensor maps, but is no launch of a GPU",
-     [](auto& b) { map_step(b).kind = fb::StepKind::fill, map_step(b).operands = {1}, map_step(b).params.clear(); }},
-    {"it has tensor maps, but is no launch of a GPU",
-     [](auto& b) { b.content.manifest.targets[0]->kind = fb::TargetKind::cpu; }},
-};
-
-TEST(Verify, TensorMapsAreSuchAsTheGpuTakes) {
-  for (const Nonsense& nonsense : kMapNonsense) {
-    ArtifactBuilder builder = with_map();
-    ASSERT_EQ(verdict(builder), "");
-    nonsense.commit(builder);
-    const std::string message = verdict(builder);
-    EXPECT_NE(message.find(nonsense.message), std::string::npos)
-        << "got '" << message << "', wanted '" << nonsense.message << "'";
-  }
-}
 
 TEST(Verify, KernelsStayInsideTheCode) {
   for (const Nonsense& nonsense : kKernelNonsense) {

@@ -2,10 +2,22 @@
 """What the tool prints and reads: versions, nothing, JSON; arrays as NumPy stores them."""
 import json
 import unittest
+import zipfile
 
 import numpy as np
 
 from cli_case import HEADER, CliCase
+
+NEWEST = '<ir_version: 13, opset_import: ["": 25]>\n'
+
+
+def write_npz(path, arrays):
+    """As np.savez, of pairs of a type's name and elements, which may be bytes of a type that NumPy alone does not know."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, (descr, elements) in arrays.items():
+            with archive.open(name + ".npy", "w") as file:
+                np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": elements.shape})
+                file.write(elements.tobytes())
 
 
 class OutputForms(CliCase):
@@ -48,6 +60,19 @@ class OutputForms(CliCase):
             np.save(self.path("x.npy"), y)
             self.accepted("run", "model.gart", "--inputs", name + ".npz", "--expect", "expected.npz")
             self.accepted("run", "model.gart", "--input", "x=x.npy", "--input", f"y={name}.npy", "--expect", "expected.npz")
+
+    def test_integers_of_few_bits_leave_anything_in_the_others(self):
+        """ml_dtypes calls -8 in four bits the byte 0x08, we call it 0xf8."""
+        for name, low, high in (("int4", -8, 7), ("uint4", 0, 15), ("int2", -2, 1), ("uint2", 0, 3)):
+            values = np.arange(low, high + 1, dtype=np.int8)
+            bits = int(name[-1])
+            self.save("few.onnx", NEWEST + f"g ({name}[{len(values)}] x) => (float[{len(values)}] y, {name}[{len(values)}] z) {{ y = Cast<to = 1>(x) z = Identity(x) }}")
+            self.accepted("compile", "few.onnx", "-o", "few.gart", "--target", "x86-64-v3")
+            for above in (0, 255 << bits & 255):
+                stored = (values.view(np.uint8) & (1 << bits) - 1 | above).astype(np.uint8)
+                write_npz(self.path("x.npz"), {"x": (name, stored)})
+                write_npz(self.path("z.npz"), {"y": ("<f4", values.astype(np.float32)), "z": (name, stored)})
+                self.accepted("run", "few.gart", "--inputs", "x.npz", "--expect", "z.npz")
 
     def test_an_index_outside_names_its_limits(self):
         self.save("gather.onnx", HEADER + "g (float[5, 4] x, int64[k] i) => (float[k, 4] y) { y = Gather(x, i) }")

@@ -69,7 +69,7 @@ TEST(TileCode, KeepsTilesInRegistersAndReleasesThem) {
   }
 }
 
-/// Of a product of whole tiles the instructions are counted: what the predictions in docs/performance.md rest on.
+/// Of a product of whole tiles the instructions are counted.
 TEST(TileCode, RunsAsManyInstructionsAsPredicted) {
   if (!can_run(kTarget)) GTEST_SKIP() << "this machine does not run " << kTarget;
   for (const bool bytes : {true, false}) {

@@ -13,7 +13,7 @@ import sys
 
 from style_tools import ROOT, sources
 
-README_LINES = 150
+README_LINES = 130
 CODE = re.compile(r"^(```|~~~)[^\n]*\n(.*?)^\1|^((?:    [^\n]*\n)+)|`([^`\n]+(?:\n[^`\n]+)?)`", re.S | re.M)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 OPTION = re.compile(r"(?<![\w-])(--?[a-zA-Z][\w-]*)")

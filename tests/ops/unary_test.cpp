@@ -277,6 +277,42 @@ TEST(Conversion, CastOfSpecialValues) {
   EXPECT_NE(refusal({"to strings", "Cast", {data(x)}, {{"to", int64_t{8}}}}).find("element type 8"), std::string::npos);
 }
 
+/// Around every end of a range and every tie of a rounding, in the type's own numbers.
+Tensor ends_of_ranges(DType type) {
+  std::vector<double> all = {0, -0.0, 0.5, 1.5, 2.5, 0.99, 1e-9, 65504, 65519.99, 65520, 65536, 1e30, 3e38};
+  for (const int bits : {1, 2, 4, 7, 8, 11, 15, 16, 24, 31, 32, 53, 63, 64})
+    for (const double off : {-1.0, -0.5, 0.0, 0.5, 1.0}) all.push_back(std::ldexp(1.0, bits) + off);
+  for (const int exponent : {-150, -133, -126, -25, -24, -15, -14})  // of subnormal numbers and their halves
+    for (const double by : {1.0, 1.5, 3.0}) all.push_back(std::ldexp(by, exponent));
+  for (const int fraction : {8, 9, 11, 12})  // ties to even of bf16 and f16, and what lies beside them
+    for (const double beside : {-1e-9, 0.0, 1e-9}) all.push_back(1 + std::ldexp(3.0, -fraction) + beside);
+  if (is_float(type)) all.insert(all.end(), {kInf, kNan});
+  Tensor t(type, {2 * static_cast<int64_t>(all.size())});
+  for (size_t i = 0; i < all.size(); ++i)
+    for (const double sign : {1.0, -1.0}) {
+      const int64_t at = 2 * static_cast<int64_t>(i) + (sign < 0 ? 1 : 0);
+      const double x = sign * all[i];
+      if (is_float(type))
+        t.set_double(at, x);
+      else
+        t.set_int(at, std::abs(x) < 9e18 ? static_cast<int64_t>(x) : x < 0 ? INT64_MIN : INT64_MAX);
+    }
+  return t;
+}
+
+TEST(Conversion, CastAroundTheEndsOfRanges) {
+  for (const DType from : {DType::f32, DType::f64, DType::f16, DType::bf16, DType::i64, DType::u64, DType::i32})
+    for (const DType to :
+         {DType::f32,        DType::f64,    DType::f16,        DType::bf16,  DType::i8,  DType::i16,
+          DType::i32,        DType::i64,    DType::u8,         DType::u16,   DType::u32, DType::u64,
+          DType::boolean,    DType::i4,     DType::u4,         DType::i2,    DType::u2,  DType::f8e4m3fn,
+          DType::f8e4m3fnuz, DType::f8e5m2, DType::f8e5m2fnuz, DType::f4e2m1})
+      check_op({concat(name_of(from), " to ", name_of(to)),
+                "Cast",
+                {data(ends_of_ranges(from))},
+                {{"to", int64_t{dtype_to_onnx(to)}}}});
+}
+
 TEST(Conversion, IdentityAndDropout) {
   check_op({"f32", "Identity", {data(pattern(DType::f32, {2, 3}))}});
   check_op({"contents", "Identity", {known_ints({3, 4})}, {}, {i64({2}, {3, 4})}});

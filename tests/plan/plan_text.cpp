@@ -62,7 +62,9 @@ class Parser {
     static const std::regex kernel(R"(kernel k(\d+) (.*))"), sequence(R"(sequence \d+)"),
         buffer(R"(buffer %\d+\(([^)]*)\) (\w+)(?: (\d+))?, (\d+) bytes(?:, block (\d+) at (\d+))?)");
     std::smatch m;
-    if (std::regex_match(line, m, kernel))
+    if (line.rfind("for ", 0) == 0)
+      plan_.machine = &machine_of(find_target(line.substr(4)).value());
+    else if (std::regex_match(line, m, kernel))
       facts_[std::stoi(m[1])] = m[2];
     else if (std::regex_match(line, m, buffer))
       add_buffer(m);
@@ -170,11 +172,14 @@ class Parser {
       plan_.kernels[k].name = facts;
       return;
     }
+    const auto after = [&](const std::string& word) {
+      const size_t at = facts.find(word);
+      return numbers_of(at == std::string::npos ? "" : facts.substr(at + word.size()));
+    };
     plan_.code[k].waits = true;
     plan_.code[k].ahead_bytes = 4096;
-    for (int64_t o :
-         numbers_of(facts.substr(facts.find("ahead") == std::string::npos ? facts.size() : facts.find("ahead") + 5)))
-      plan_.code[k].ahead.push_back(static_cast<int>(o));
+    for (int64_t o : after("ahead")) plan_.code[k].ahead.push_back(static_cast<int>(o));
+    for (int64_t blocks : after("blocks")) plan_.code[k].tasks = Dim(blocks);
   }
 
   Plan plan_;

@@ -16,7 +16,9 @@
 // "sound". Kernels are what their launches need: loops over the bytes of their operands as floats. What else is to be
 // known of one stands in a line before the buffers:
 //
+//     for sm_90a                     cost models go by the numbers of this target, not by those of a GPU in their midst
 //     kernel k0 waits ahead 1        its code waits for the launch before it, after operand 1
+//     kernel k0 waits blocks 264     likewise, after none; it is so many blocks
 //     kernel k0 followed             its code is two launches
 //     kernel k0 library              a library does it, and may overwrite its last operand but the result
 #pragma once

@@ -50,7 +50,7 @@ std::unique_ptr<fb::StepT> row_product(uint32_t x, uint32_t y, uint32_t to, uint
 }
 
 /// Two launches of a kernel that reads constants ahead and waits; the second one overlaps the first. Each gives a
-/// tensor map.
+/// tensor map, the second one of images.
 void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, uint32_t from, uint32_t weights,
                               uint32_t to, uint32_t zero, uint32_t one, uint32_t row) {
   auto kernel = std::make_unique<fb::KernelT>();
@@ -61,6 +61,7 @@ void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, u
   kernel->waits = true;
   kernel->ahead = {1};
   kernel->maps = 1;
+  kernel->cluster = 1;
   kernel->size = 16;
   builder.content.code.resize(builder.content.manifest.targets.size());
   builder.content.code[plan.target].assign(16, 0);
@@ -79,6 +80,15 @@ void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, u
     step->maps[0]->operand = 1;
     step->maps[0]->dtype = fb::DType::f16;
     step->maps[0]->box = {8, 1};
+    if (overlaps) {
+      step->params = {zero, row, one, one, row, row};
+      step->maps[0]->box = {8, 1, 1};
+      step->maps[0]->kind = fb::MapKind::im2col;
+      step->maps[0]->steps = {1, 2, 1};
+      step->maps[0]->lower = {-1};
+      step->maps[0]->upper = {-1};
+      step->maps[0]->pixels = 4;
+    }
     plan.sequences.back()->steps.push_back(std::move(step));
   }
 }
@@ -103,7 +113,7 @@ std::unique_ptr<fb::AlgorithmT> measured_algorithm() {
 
 /// Small, for any CPU; and a plan for a GPU with what later formats added: 1.1 a library's call and a buffer in host
 /// memory, 1.2 launches that overlap, tensor maps, and a call's own oldest version, 1.3 a call's algorithm and a plan
-/// for CPUs that multiply bytes.
+/// for CPUs that multiply bytes, 1.6 a tensor map of images and a kernel with clusters.
 test::ArtifactBuilder current_artifact() {
   test::ArtifactBuilder builder = test::small_artifact();
   builder.content.manifest.targets[0]->name = "any";

@@ -22,7 +22,7 @@ _DEFAULT_RTOL, _DEFAULT_ATOL = 1e-3, 1e-7
 RAISED_ATOL = {
     # The stored outputs were computed in f32: 1.9e-7 stands where the sum over elements up to 50 is 0.
     "test_dft_inverse_opset19": 1e-6,
-    # What is stored is one draw of another generator; tests/models/check_random.py checks how numbers are distributed.
+    # The stored output is one draw of another generator; tests/models/check_random.py checks how numbers are distributed.
     **{f"test_bernoulli{which}": 1.0 for which in ("", "_double", "_double_expanded", "_expanded", "_seed", "_seed_expanded")},
 }
 

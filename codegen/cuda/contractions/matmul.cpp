@@ -72,7 +72,7 @@ class MatMulProduct final : public Product {
   /// A view of 16-bit elements in memory of ours, whatever the batch's order.
   std::optional<TmaView> find_tma_view(const Kernel& kernel, const MatrixView& view, bool of_left) const {
     const Operand& operand = kernel.operands[static_cast<size_t>(view.operand)];
-    if (operand.of_caller || size_of(operand.dtype) != 2) return std::nullopt;
+    if (size_of(operand.dtype) != 2) return std::nullopt;
     TmaView b{view.operand, operand.dtype, view.offset, {}};
     b.dimensions.push_back({depth, of_left ? view.column_stride : view.row_stride, "0", 'd'});
     if (of_left)

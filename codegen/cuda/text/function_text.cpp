@@ -114,8 +114,9 @@ KernelText FunctionText::finish(const std::string& kind, int threads, int min_bl
   if (cluster > 0) bounds += concat(") __cluster_dims__(", cluster, ", 1, 1");
   KernelText result;
   result.symbol = kind + "_" + hash_text(parameters + bounds + includes_ + head + body_);
-  result.source = concat("#include \"gart_prelude.cuh\"\n", includes_, "\nextern \"C\" __global__ void __launch_bounds__(", bounds,
-                         ") ", result.symbol, "(", parameters, ") {\n", head, body_, "}\n");
+  result.source =
+      concat("#include \"gart_prelude.cuh\"\n", includes_, "\nextern \"C\" __global__ void __launch_bounds__(", bounds,
+             ") ", result.symbol, "(", parameters, ") {\n", head, body_, "}\n");
   result.cluster = cluster;
   result.params = params_;
   result.maps = maps_;

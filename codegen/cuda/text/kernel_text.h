@@ -12,9 +12,9 @@
 namespace gcg::cuda {
 
 /// One program with one function `extern "C" __global__ void __launch_bounds__(N[, M]) SYMBOL(...)`, with
-/// `__cluster_dims__(cluster, 1, 1)` where blocks form clusters, launched as a row of blocks. Its parameters: one pointer per operand of the kernel (const where it is not written), one long long per
-/// entry of `params`, `void* workspace`, `unsigned int* status`, one `const __grid_constant__ GartTensorMap` per entry
-/// of `maps`.
+/// `__cluster_dims__(cluster, 1, 1)` where blocks form clusters, launched as a row of blocks. Its parameters: one
+/// pointer per operand of the kernel (const where it is not written), one long long per entry of `params`, `void*
+/// workspace`, `unsigned int* status`, one `const __grid_constant__ GartTensorMap` per entry of `maps`.
 struct KernelText {
   std::string symbol;
   std::string source;

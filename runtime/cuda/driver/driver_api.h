@@ -230,6 +230,9 @@ static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32 && offsetof(CUDA_GRAPH
   X(cuGraphLaunch, CUgraphExec, CUstream)                                                                             \
   X(cuTensorMapEncodeTiled, CUtensorMap*, CUtensorMapDataType, unsigned, void*, const uint64_t*, const uint64_t*,     \
     const unsigned*, const unsigned*, CUtensorMapInterleave, CUtensorMapSwizzle, CUtensorMapL2promotion,              \
-    CUtensorMapFloatOOBfill)
+    CUtensorMapFloatOOBfill)                                                                                          \
+  X(cuTensorMapEncodeIm2col, CUtensorMap*, CUtensorMapDataType, unsigned, void*, const uint64_t*, const uint64_t*,    \
+    const int*, const int*, unsigned, unsigned, const unsigned*, CUtensorMapInterleave, CUtensorMapSwizzle,           \
+    CUtensorMapL2promotion, CUtensorMapFloatOOBfill)
 
 }  // namespace gart::cuda

@@ -267,11 +267,15 @@ bool GraphNodes::refresh_kernel(Node& node, const GraphContext& c) const {
     fail(ErrorCode::run_failed, "step '", view_of(step.manifest->source()), "' would need ", bound.tasks,
          " thread blocks, the limit is ", INT32_MAX);
   }
+  const fb::Kernel& kernel = *plan_.manifest->kernels()->Get(step.manifest->kernel());
+  if (kernel.cluster() > 1 && bound.tasks % kernel.cluster() != 0) {
+    fail(ErrorCode::invalid_artifact, "step '", view_of(step.manifest->source()), "' has ", bound.tasks,
+         " thread blocks, not a multiple of the ", kernel.cluster(), " of a cluster");
+  }
   bool changed = assign(node.params.kernel.gridDimX, bound.tasks);
   uint64_t* value = node.values.data();
   for (uint32_t i = 0; i < step.operands; ++i) changed |= assign(*value++, device_pointer(bound.operands[i]));
-  const uint32_t params =
-      plan_.manifest->kernels()->Get(step.manifest->kernel())->params();  // then those of tensor maps
+  const uint32_t params = kernel.params();  // then those of tensor maps
   for (uint32_t i = 0; i < params; ++i) changed |= assign(*value++, bound.params[i]);
   changed |= assign(*value++, device_pointer(c.workspace + step.manifest->stream() * c.workspace_stride));
   changed |= assign(*value, device_pointer(c.statuses[node.index]));

@@ -33,18 +33,27 @@ uint32_t first_wrong(const int64_t* numbers, uint32_t rank, uint32_t element, co
   return kNone;
 }
 
-/// Throws Failure naming the step. Of a tensor without elements nothing is copied: it needs no map.
+/// Does the window of a convolution fit nowhere into the images?
+bool has_no_place(const fb::TensorMap& map, const int64_t* extents) {
+  for (uint32_t d = 0; d < count_of(map.lower()); ++d)
+    if (extents[1 + d] <= int64_t{map.lower()->Get(d)} - map.upper()->Get(d)) return true;
+  return false;
+}
+
+/// Throws Failure naming the step. Of a tensor without elements, or without a place for a window, nothing is copied: it
+/// needs no map.
 void encode(Device& device, const std::string& step, const fb::TensorMap& map, const int64_t* numbers, uint8_t* data,
             int64_t bytes, CUtensorMap& out) {
   const uint32_t rank = count_of(map.box());
   const uint32_t element = map_element_bytes(map.dtype());
   uint64_t extents[kMaxMapRank], strides[kMaxMapRank];
   uint32_t steps[kMaxMapRank];
+  if (has_no_place(map, numbers + 1)) return;
   for (uint32_t d = 0; d < rank; ++d) {
     if (numbers[1 + d] == 0) return;
     extents[d] = static_cast<uint64_t>(numbers[1 + d]);
     strides[d] = static_cast<uint64_t>(numbers[rank + d]) * element;  // the first one is not read
-    steps[d] = 1;
+    steps[d] = map_step(map, d);
   }
   if (const uint32_t i = first_wrong(numbers, rank, element, data, bytes); i != kNone) {
     fail(ErrorCode::invalid_artifact, step, " copies boxes of operand ", map.operand(), ", where number ", i,
@@ -53,11 +62,21 @@ void encode(Device& device, const std::string& step, const fb::TensorMap& map, c
          "all within ",
          bytes);
   }
+  const CUtensorMapDataType type = kTypes[std::countr_zero(element)];
+  const auto swizzle = static_cast<CUtensorMapSwizzle>(map.swizzle());
+  uint8_t* const first = data + numbers[0] * element;
+  if (map.kind() == fb::MapKind::im2col) {
+    device.check(device.driver.cuTensorMapEncodeIm2col(
+                     &out, type, rank, first, extents, strides + 1, map.lower()->data(), map.upper()->data(),
+                     map.box()->Get(0), map.pixels(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                     CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+                 "cuTensorMapEncodeIm2col", step);
+    return;
+  }
   device.check(
-      device.driver.cuTensorMapEncodeTiled(
-          &out, kTypes[std::countr_zero(element)], rank, data + numbers[0] * element, extents, strides + 1,
-          map.box()->data(), steps, CU_TENSOR_MAP_INTERLEAVE_NONE, static_cast<CUtensorMapSwizzle>(map.swizzle()),
-          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
+      device.driver.cuTensorMapEncodeTiled(&out, type, rank, first, extents, strides + 1, map.box()->data(), steps,
+                                           CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                                           CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
       "cuTensorMapEncodeTiled", step);
 }
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/assembler/assemble.h"
+#include "codegen/cuda/text/function_text.h"
+#include "compiler/gir/gir.h"
 #include "compiler/support/error.h"
 #include "tests/cuda/contractions/simulated_run.h"
 
@@ -112,6 +114,24 @@ TEST_F(DeviceText, warps_and_half_pairs_assemble) {
   out[threadIdx.x] = __float_as_uint(x);
 )");
   EXPECT_GT(usage.registers, 0);
+}
+
+TEST_F(DeviceText, a_kernel_says_what_its_clusters_are) {
+  const Plan plan = cuda_plan(parse_graph(R"(graph g(%x: f32[64]) -> (%y) {
+    %y = Neg(%x)
+  })"),
+                              target_);
+  cuda::FunctionText function(plan.kernels.front());
+  function.include("gart_cluster.cuh");
+  function.line("p1[threadIdx.x] = (float)gart_cluster_rank();");
+  const cuda::KernelText text = function.finish("ranks", 128, 1, 4);
+  EXPECT_EQ(text.cluster, 4);
+  EXPECT_NE(text.source.find("__launch_bounds__(128, 1) __cluster_dims__(4, 1, 1) ranks_"), std::string::npos)
+      << text.source;
+  EXPECT_EQ(function.finish("ranks", 128, 1).source.find("__cluster_dims__"), std::string::npos);
+  EXPECT_NE(function.finish("ranks", 128, 1).symbol, text.symbol);
+  const cuda::CubinCache cache{std::filesystem::path()};
+  EXPECT_GT(cuda::usage_of(cuda::Assembler(target_, cache).assemble(text.source).log).registers, 0);
 }
 
 }  // namespace

@@ -70,7 +70,12 @@ EncodedMap encoded(const TensorMap& map, uint64_t address, const SymbolValues& s
   tensor.element_bytes = static_cast<unsigned>(size_of(map.dtype));
   tensor.address = address + static_cast<uint64_t>(map.offset.evaluate(symbols)) * tensor.element_bytes;
   tensor.rank = static_cast<unsigned>(map.extents.size());
-  tensor.swizzle = 128;
+  tensor.swizzle = static_cast<unsigned>(map.swizzle);
+  tensor.is_im2col = map.kind == TensorMap::Kind::im2col;
+  tensor.pixels = static_cast<unsigned>(map.pixels);
+  std::copy(map.lower.begin(), map.lower.end(), tensor.lower);
+  std::copy(map.upper.begin(), map.upper.end(), tensor.upper);
+  std::copy(map.steps.begin(), map.steps.end(), tensor.steps);
   for (size_t d = 0; d < map.extents.size(); ++d) {
     tensor.extents[d] = static_cast<uint64_t>(map.extents[d].evaluate(symbols));
     tensor.strides[d] =

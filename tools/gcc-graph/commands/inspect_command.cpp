@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "artifact_schema/map_form.h"
 #include "artifact_schema/spans.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
@@ -52,7 +53,24 @@ Json kernel_json(const fb::Kernel& k, bool cuda) {
        {"spill_bytes", k.spill_bytes()},
        {"may_fail", k.may_fail()},
        {"waits", k.waits()},
+       {"cluster", k.cluster()},
        {"reads_ahead", std::vector<uint32_t>(gart::span_of(k.ahead()).begin(), gart::span_of(k.ahead()).end())}});
+  return out;
+}
+
+template <class V>
+Json numbers_json(const V* v) {
+  return v == nullptr ? Json::array() : Json(std::vector<int64_t>(v->begin(), v->end()));
+}
+
+Json map_json(const fb::TensorMap& map) {
+  Json out = {{"operand", map.operand()},
+              {"dtype", fb::EnumNameDType(map.dtype())},
+              {"swizzle", gart::swizzled_bytes(map.swizzle())},
+              {"box", numbers_json(map.box())}};
+  if (count(map.steps())) out["steps"] = numbers_json(map.steps());
+  if (map.kind() != fb::MapKind::im2col) return out;
+  out.update({{"pixels", map.pixels()}, {"lower", numbers_json(map.lower())}, {"upper", numbers_json(map.upper())}});
   return out;
 }
 
@@ -64,6 +82,7 @@ Json step_json(const fb::Step& s, const fb::Plan& plan) {
   if (plan.streams() > 1) out["stream"] = s.stream();
   out["waits"] = s.waits() ? std::vector<uint32_t>(s.waits()->begin(), s.waits()->end()) : std::vector<uint32_t>();
   if (s.overlaps()) out["overlaps"] = true;
+  for (uint32_t i = 0; i < count(s.maps()); ++i) out["maps"].push_back(map_json(*s.maps()->Get(i)));
   if (count(s.bodies())) out["bodies"] = std::vector<uint32_t>(s.bodies()->begin(), s.bodies()->end());
   return out;
 }

@@ -13,6 +13,7 @@ namespace {
 struct NpyType {
   const char* descr;  // without the byte order mark
   gart::DType dtype;
+  int bits = 0;  // of types that fill only the low bits of their bytes
 };
 
 constexpr NpyType kTypes[] = {{"f4", gart::DType::f32}, {"f8", gart::DType::f64}, {"f2", gart::DType::f16},
@@ -26,11 +27,11 @@ constexpr NpyType kNamedTypes[] = {{"bfloat16", gart::DType::bf16},
                                    {"float8_e4m3fnuz", gart::DType::f8e4m3fnuz},
                                    {"float8_e5m2", gart::DType::f8e5m2},
                                    {"float8_e5m2fnuz", gart::DType::f8e5m2fnuz},
-                                   {"float4_e2m1fn", gart::DType::f4e2m1},
-                                   {"int4", gart::DType::i4},
-                                   {"uint4", gart::DType::u4},
-                                   {"int2", gart::DType::i2},
-                                   {"uint2", gart::DType::u2}};
+                                   {"float4_e2m1fn", gart::DType::f4e2m1, 4},
+                                   {"int4", gart::DType::i4, 4},
+                                   {"uint4", gart::DType::u4, 4},
+                                   {"int2", gart::DType::i2, 2},
+                                   {"uint2", gart::DType::u2, 2}};
 
 constexpr char kMagic[] = "\x93NUMPY";
 
@@ -56,17 +57,24 @@ std::string descr_of(const std::string& header, const std::string& where) {
   return quote == std::string::npos || end == std::string::npos ? "" : text.substr(quote + 1, end - quote - 1);
 }
 
-gart::DType dtype_of(const std::string& descr, const std::string& where) {
+const NpyType& type_of(const std::string& descr, const std::string& where) {
   for (const NpyType& t : kTypes)
-    if (descr.size() == 3 && descr.substr(1) == t.descr) return t.dtype;
+    if (descr.size() == 3 && descr.substr(1) == t.descr) return t;
   for (const NpyType& t : kNamedTypes)
-    if (descr == t.descr) return t.dtype;
+    if (descr == t.descr) return t;
   fail(where, ": element type '", descr, "' is not supported");
 }
 
 void swap_bytes(HostTensor& t) {
   const auto size = static_cast<int64_t>(gart::size_of(t.dtype));
   for (auto at = t.bytes.begin(); at != t.bytes.end(); at += size) std::reverse(at, at + size);
+}
+
+/// In the other bits of a byte ml_dtypes may leave anything; in ours a signed integer goes on, others end.
+void extend(HostTensor& t, int bits) {
+  const bool is_signed = t.dtype == gart::DType::i4 || t.dtype == gart::DType::i2;
+  const int sign = is_signed ? 1 << (bits - 1) : 0;
+  for (uint8_t& byte : t.bytes) byte = static_cast<uint8_t>(((byte & ((1 << bits) - 1)) ^ sign) - sign);
 }
 
 /// `t` was read with its first index fastest, as Fortran stores arrays; afterwards its last is.
@@ -98,7 +106,8 @@ HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where)
 
   HostTensor out;
   const std::string descr = descr_of(header, where);
-  out.dtype = dtype_of(descr, where);
+  const NpyType& type = type_of(descr, where);
+  out.dtype = type.dtype;
   const std::string shape = header_field(header, "shape", where);
   const auto open = shape.find('('), close = shape.find(')');
   if (open == std::string::npos || close == std::string::npos) fail(where, ": the .npy header has no shape");
@@ -111,6 +120,7 @@ HostTensor parse_npy(const std::vector<uint8_t>& data, const std::string& where)
     fail(where, ": the array holds ", data.size() - start - length, " bytes, its header asks for ", bytes);
   out.bytes.assign(data.begin() + static_cast<int64_t>(start + length), data.end());
   if (descr[0] == '>') swap_bytes(out);
+  if (type.bits > 0) extend(out, type.bits);
   if (header_field(header, "fortran_order", where).find("False") > 2) store_by_rows(out);
   return out;
 }

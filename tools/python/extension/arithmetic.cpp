@@ -92,7 +92,7 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
 
 namespace {
 
-// Functions of one array. Of integers most are of their floats; what rounds leaves them as they are.
+// Functions of one array. Most convert integers to floats first; rounding functions return integers unchanged.
 struct Unary {
   const char* name;
   const char* op;
@@ -118,19 +118,19 @@ int index_of_unary(const char* name) {
   return 0;
 }
 
-/// Of unsigned numbers the standard has none; NumPy's wraps around.
+/// ONNX has no Neg for unsigned numbers; this one wraps around, like NumPy's.
 PyObject* unsigned_negative(const Array& x) {
   constexpr int64_t zero = 0;
   return guarded(
       [&] { return wrap(gcc_graph::lazy::record(slot_operators[kSub], Array::scalar(x.dtype(), &zero), x, here())); });
 }
 
-/// Of an array whose type the operator takes.
+/// `x` has a type that the operator takes.
 PyObject* record_unary(int which, const Array& x) {
   return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], x, here())); });
 }
 
-/// What Python makes an array of: of the type of functions' values, or of the given one.
+/// The array that Python's conversion makes of `x`: with a float type if asked for, else with its own type.
 PyObject* converted(PyObject* x, bool to_floats) {
   return PyObject_CallFunction(package.convert, "Oi", x, to_floats ? 1 : 0);
 }

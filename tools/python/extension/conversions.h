@@ -1,5 +1,4 @@
-// Lists, texts, numbers and attributes, to Python and from it. What comes from it in another form throws
-// gcc_graph::Error.
+// Converts lists, texts, numbers and attributes to Python and from it. A value of another form throws gcc_graph::Error.
 #pragma once
 
 #include <string>

@@ -46,7 +46,7 @@ std::optional<Ints> plain_ints(PyObject* const* at, Py_ssize_t count) {
   return out;
 }
 
-/// Of a tuple or a list.
+/// The integers in a tuple or a list; null if it holds anything else.
 std::optional<Ints> ints_in(PyObject* object) {
   const bool is_tuple = PyTuple_CheckExact(object) != 0;
   if (!is_tuple && PyList_CheckExact(object) == 0) return std::nullopt;

@@ -1,5 +1,5 @@
-// What programs call most besides operators, in the forms in which they call it: reductions, shapes, choices, basic
-// indices, recorded by a few calls of C. Other forms go to Python's function of the same name.
+// The most frequent calls besides operators, in their most frequent forms: reductions, shapes, choices, basic indices.
+// They are recorded without running Python code. Other forms go to Python's function of the same name.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// array[index] by numbers, slices, None and Ellipsis. What else is an index goes to Python's function.
+// array[index] by numbers, slices, None and Ellipsis. Other indices go to Python's function.
 #include <algorithm>
 #include <map>
 #include <optional>

@@ -93,7 +93,7 @@ def _op_function(function):
 
 
 class GartError(RuntimeError):
-    pass
+    """An error of the runtime: its sentence says what is wrong."""
 
 
 def _library():
@@ -240,7 +240,7 @@ class _Program:
 
     @staticmethod
     def _texts(function, *arguments):
-        """What the function gives for 0, 1, ... up to its first NULL."""
+        """The texts that the function returns for 0, 1, ... up to its first NULL."""
         texts = []
         while (text := function(*arguments, ctypes.c_size_t(len(texts)))) is not None:
             texts.append(text.decode())
@@ -373,7 +373,7 @@ class Invocation:
         return which
 
     def _await_inputs(self, stream):
-        """What is still being written on other streams than this one is waited for, as `__cuda_array_interface__` wants it."""
+        """Waits for the streams, other than this one, that still write inputs, as `__cuda_array_interface__` demands."""
         made_on = {m.stream for m in self._bound_inputs.values()} - {None, stream}
         for other in made_on:
             _synchronize(other, self.device)
@@ -395,6 +395,7 @@ class Model(Invocation):
         super().__init__(_Program(path, options, custom_ops or {}))
 
     def run(self, feeds):
+        """As Invocation.run, from any number of threads at once: a caller that comes while another runs gets an invocation of its own."""
         if self._own.acquire(blocking=False):
             try:
                 return super().run(feeds)
@@ -411,7 +412,7 @@ class Model(Invocation):
 
 
 def load(path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):
-    """Loads a model: on `device` ("cpu", "cuda", "cuda:0"; None: the first GPU that it has code for, otherwise the CPU), of its code that
+    """Loads a model: on `device` ("cpu", "cuda", "cuda:0"; None: the first GPU that it has code for, otherwise the CPU), with its code
     for `target` ("sm_90a"; None: the best).
 
     `parallel`: how threads share the work on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, as gart.hpp says.
@@ -420,5 +421,5 @@ def load(path, device=None, target=None, threads=0, verify=True, blocking=False,
 
     `custom_ops`: functions for the operators that were declared by `gcc-graph compile --custom-op`, by name ("acme::Blend"). Each is called
     as function(inputs, outputs, attributes): arrays to read, arrays to write whole, which are the model's own memory for the length of the
-    call (None: left out, or not read by anything), and a dict. What it raises ends the run, as the cause of the GartError."""
+    call (None: left out, or not read by anything), and a dict. An exception in it ends the run and becomes the cause of the GartError."""
     return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin)

@@ -74,6 +74,7 @@ class Request:
             _lib.gart_fleet_request_free(self._handle)  # waits for what is under way
 
     def set_inputs(self, feeds):
+        """Sets all inputs, by name."""
         for name, array in feeds.items():
             memory = _Memory(f"input '{name}'", array, "cpu", None)
             dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
@@ -95,9 +96,11 @@ class Request:
         _check(_lib.gart_fleet_wait(self._handle))
 
     def ready(self):
+        """Whether the request has ended."""
         return bool(_lib.gart_fleet_ready(self._handle))
 
     def run_bound(self):
+        """Runs with the inputs that are set, and waits."""
         self.start()
         self.wait()
 
@@ -116,6 +119,7 @@ class Request:
 
 
 class Model:
+    """A file for a fleet, loaded onto its devices."""
     _handle = None
 
     def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops, dynamic):
@@ -151,16 +155,18 @@ class Model:
         return {p.group.decode(): p.device.decode() for p in self._rows(_lib.gart_fleet_places, _GroupPlace)}
 
     def times(self):
-        """What groups took on their devices, as the profile of `gcc-graph run --monitor` has it: medians over the last 128 whole runs."""
+        """Times of groups on their devices, in the form of `gcc-graph run --monitor`: medians over the last 128 whole runs."""
         rows = self._rows(_lib.gart_fleet_times, _GroupTime)
         names = [name for name, _ in _GroupTime._fields_]
         groups = [{n: v.decode() if isinstance(v, bytes) else v for n, v in ((n, getattr(r, n)) for n in names)} for r in rows]
         return {"run_us": _lib.gart_fleet_run_us(self._handle), "groups": groups}
 
     def forget_times(self):
+        """Forgets the measured times of groups."""
         _lib.gart_fleet_forget_times(self._handle)
 
     def new_request(self):
+        """A request of its own: inputs, outputs and memory."""
         return Request(self)
 
     def submit(self, feeds, fetch=()):
@@ -172,6 +178,7 @@ class Model:
         return request
 
     def run(self, feeds, fetch=()):
+        """Runs one request and returns its outputs by name."""
         return self.submit(feeds, fetch).result()
 
 

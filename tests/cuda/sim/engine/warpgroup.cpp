@@ -99,7 +99,8 @@ const unsigned char* BlockRunner::wide_bytes(uint64_t address, unsigned swizzle,
 // `stride` bytes the next 8 depths.
 WideProduct::Line BlockRunner::wide_line(uint64_t descriptor, bool across, unsigned row, bool touches, Site site) {
   const auto field = [descriptor](unsigned shift) { return static_cast<unsigned>(descriptor >> shift & 0x3fffu) << 4; };
-  const unsigned begin = field(0), leading = field(16), stride = field(32), layout = descriptor >> 62 & 3u;
+  const unsigned begin = field(0), leading = field(16), stride = field(32),
+                 layout = static_cast<unsigned>(descriptor >> 62);
   const unsigned line_bytes = layout == 1 ? 128 : layout == 2 ? 64 : layout == 3 ? 32 : 0;
   if (line_bytes == 0 || (across && line_bytes != 128))
     fault(Finding::async_product, 719, "a tile whose layout is not simulated at " + at(site));

@@ -99,6 +99,24 @@ TEST(Boxes, arrive_swizzled_with_zeros_outside) {
   }
 }
 
+TEST(Boxes, may_leave_out_lines) {
+  DeviceArray<unsigned short> in([] {
+    std::vector<unsigned short> values(kLines * kStride);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<unsigned short>(i + 1);
+    return values;
+  }());
+  TensorMap every_third{in.address(), 2, 2, 128, {kColumns, kLines}, {2, 2 * kStride}, {64, 22}};
+  every_third.steps[1] = 3;
+  const Result result = run(text({}), 5, &every_third);
+  EXPECT_EQ(result.launch.error, 0);
+  EXPECT_EQ(take_reports(), std::vector<std::string>{});
+  for (int i = 0; i < 512 * kSteps; ++i) {
+    const int line = 8 * (i / 512) - 1 + i % 512 / 64 * 3, column = i % 64 - 4;
+    const bool exists = line >= 0 && line < kLines && column >= 0 && column < kColumns;
+    ASSERT_EQ(result.out[static_cast<size_t>(i)], exists ? line * kStride + column + 1 : 0) << i;
+  }
+}
+
 TEST(Boxes, read_bytes_are_seen) {
   const Result result = run(text({}), 0);
   size_t bytes = 0;
@@ -205,6 +223,39 @@ TEST(TensorMaps, of_tensors_that_the_driver_refuses) {
   EXPECT_EQ(read.strides[2], good.strides[2]);
   ++map.bytes[50];
   EXPECT_FALSE(read.decode(map.bytes));
+}
+
+TEST(TensorMaps, of_images_that_the_driver_refuses) {
+  TensorMap good{4096, 4, 2, 128, {64, 14, 14, 8}, {2, 128, 128 * 14, 128 * 14 * 14}, {64, 1, 1, 1}};
+  good.is_im2col = true;
+  good.pixels = 128;
+  good.steps[1] = good.steps[2] = 2;
+  for (int& corner : good.lower) corner = -1;
+  for (int& corner : good.upper) corner = -1;
+  EXPECT_EQ(good.problem(), "");
+  const auto with = [&](auto change) {
+    TensorMap map = good;
+    change(map);
+    return map.problem();
+  };
+  EXPECT_NE(with([](TensorMap& m) { m.rank = 2; }), "");
+  EXPECT_NE(with([](TensorMap& m) { m.pixels = 0; }), "");
+  EXPECT_NE(with([](TensorMap& m) { m.pixels = 1025; }), "");
+  EXPECT_NE(with([](TensorMap& m) { m.lower[0] = -129; }), "");
+  EXPECT_NE(with([](TensorMap& m) { m.upper[1] = 128; }), "");
+  EXPECT_NE(with([](TensorMap& m) { m.upper[0] = -15; }), "") << "no place for the window";
+  EXPECT_NE(with([](TensorMap& m) { m.steps[1] = 9; }), "");
+  EXPECT_NE(with([](TensorMap& m) { m.steps[2] = 0; }), "");
+  EXPECT_NE(with([](TensorMap& m) { m.box[0] = 72; }), "");
+  EXPECT_NE(with([](TensorMap& m) { m.strides[1] = 120; }), "");
+  TensorMap read;
+  Map map;
+  good.encode(map.bytes);
+  ASSERT_TRUE(read.decode(map.bytes));
+  EXPECT_TRUE(read.is_im2col);
+  EXPECT_EQ(read.pixels, 128u);
+  EXPECT_EQ(read.lower[1], -1);
+  EXPECT_EQ(read.steps[2], 2u);
 }
 
 }  // namespace

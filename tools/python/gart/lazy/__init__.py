@@ -1,11 +1,11 @@
-"""gart.lazy: arrays like NumPy's whose operators are recorded, and run as whole compiled graphs when a value is wanted.
+"""gart.lazy: arrays like NumPy's. Operators are recorded, and run as whole compiled graphs when a value is needed.
 
     import gart.lazy as gl
     x = gl.array([[1.0, 2.0], [3.0, 4.0]])
     y = gl.tanh(x @ x.T + 1)          # typed now: a wrong shape fails on this line; nothing is computed
     print(y)                          # computed now: what y needs, as one graph
 
-A value is wanted by print, .numpy(), .item(), bool(), float(), int(), np.asarray() and DLPack. What is computed once is kept while you hold it.
+These need a value: print, .numpy(), .item(), bool(), float(), int(), np.asarray() and DLPack. A computed value is kept while you hold it.
 The first value of a new graph comes from the interpreter, while a thread of low priority compiles the graph; from then on compiled code
 answers, whatever the numbers are. gl.explain() has a line for each compilation, gl.stats() counts.
 

@@ -1,4 +1,4 @@
-"""What arrays are beside their operators: values, protocols, methods."""
+"""Arrays beside their operators: values, protocols, methods."""
 import operator as _op
 import os
 

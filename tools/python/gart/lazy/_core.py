@@ -13,7 +13,7 @@ from .. import _CODES, _DTYPES, GartError
 
 
 class Error(GartError, ValueError):
-    """What cannot be recorded, or not be computed; the message ends with the line of the program that recorded it."""
+    """Something cannot be recorded or computed. The message ends with the line of the program that recorded it."""
 
 
 class IndexFault(Error, IndexError):
@@ -50,10 +50,12 @@ _FLOATS = {float32, float64, float16} | ({bfloat16} if bfloat16 is not None else
 
 
 def is_float(dtype):
+    """Whether `dtype` is a float type, including bfloat16 and the 8-bit floats."""
     return dtype in _FLOATS
 
 
 def code_of(dtype):
+    """The number by which the recorder knows this element type. Raises Error for other types."""
     dtype = np.dtype(dtype)
     if dtype not in _CODES:
         raise Error(f"there are no arrays of {dtype}")
@@ -81,6 +83,7 @@ def array(value, dtype=None):
 
 
 def asarray(value, dtype=None):
+    """The same as array()."""
     return array(value, dtype)
 
 
@@ -88,6 +91,7 @@ _operators = {}
 
 
 def operator(name, operands, attributes=None, outputs=1):
+    """The recorder's form of an ONNX operator with these attributes; kept for the next call."""
     key = (name, operands, outputs, repr(attributes) if attributes else None)
     found = _operators.get(key)
     if found is None:
@@ -98,10 +102,12 @@ def operator(name, operands, attributes=None, outputs=1):
 
 
 def record(name, arrays, attributes=None, outputs=1, operands=None, ints=()):
+    """Records an operator and returns its result, or a tuple of its results."""
     return core.record(operator(name, operands or "x" * len(arrays), attributes, outputs), arrays, ints)
 
 
 def cast(x, dtype):
+    """`x` with elements of type `dtype`."""
     dtype = np.dtype(dtype)
     if DTYPES[x._code] == dtype:
         return x
@@ -134,7 +140,7 @@ def floats_of(dtype):
 
 
 def operand(value):
-    """What takes part in result_type: arrays and NumPy's scalars are typed, Python's numbers are not."""
+    """An operand for result_type: arrays and NumPy's scalars have a type, Python's numbers have none."""
     if isinstance(value, (bool, int, float)) and not isinstance(value, np.generic):
         return value
     return value if isinstance(value, Array) else array(value)
@@ -210,6 +216,7 @@ FORMS = {}
 
 
 def form(function):
+    """Gives the recorder's function of this name its general form in Python; returns the recorder's function."""
     FORMS[function.__name__] = function
     return getattr(core, function.__name__)
 
@@ -225,10 +232,12 @@ def without_out(function):
 
 
 def is_operand(x):
+    """Whether `x` may be an operand: an array of any library, a number, or a list of these."""
     return isinstance(x, (Array, np.ndarray, np.generic, bool, int, float, list, tuple)) or hasattr(x, "__array__") or hasattr(x, "__dlpack__")
 
 
 def dtype_of(x):
+    """The element type of an array."""
     return DTYPES[x._code]
 
 

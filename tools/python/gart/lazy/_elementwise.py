@@ -43,7 +43,7 @@ def _divide(name, a, b):
 
 
 def _float_divide(name, x, y):
-    """Of C's remainder, which is exact; a quotient that was rounded may be of the next whole number."""
+    """Built on C's remainder, which is exact. A rounded quotient could belong to the next whole number."""
     rest = record("Mod", (x, y), {"fmod": 1})
     is_turned = (rest != 0) & ((rest < 0) != (y < 0))
     if name == "remainder":
@@ -52,7 +52,7 @@ def _float_divide(name, x, y):
 
 
 def binary(name, a, b):
-    """What the recorder leaves to Python: operands of different types, and rarer operators."""
+    """Records the operators that the recorder leaves to Python: operands of different types, and rarer operators."""
     if not (is_operand(a) and is_operand(b)):
         return NotImplemented
     if name == "power":
@@ -75,7 +75,7 @@ def binary(name, a, b):
 
 
 class Function:
-    """A function of two operands, and what NumPy makes of it: reduce, accumulate, outer."""
+    """A function of two operands with NumPy's reduce, accumulate and outer."""
 
     def __init__(self, name):
         self.__name__ = self.__qualname__ = name
@@ -90,6 +90,7 @@ class Function:
         return _two(self.__name__, a, b)
 
     def reduce(self, x, axis=0, keepdims=False):
+        """Combines all elements along `axis`, like NumPy's `ufunc.reduce`."""
         from . import _reductions
         known = _REDUCTIONS.get(self.__name__)
         if known is None:
@@ -97,10 +98,12 @@ class Function:
         return getattr(_reductions, known)(array(x), axis=axis, keepdims=keepdims)
 
     def accumulate(self, x, axis=0):
+        """Running results along `axis`, like NumPy's `ufunc.accumulate`."""
         from . import _reductions
         return _reductions.accumulate(self, x, axis)
 
     def outer(self, a, b):
+        """The function of every element of `a` with every element of `b`."""
         a, b = array(a), array(b)
         return self(a.reshape(a.shape + (1,) * b.ndim), b)
 
@@ -127,25 +130,26 @@ pow = power  # noqa: F821
 
 
 def positive(x):
+    """`+x`."""
     return array(x)
 
 
 def _floats(*values):
-    """As arrays of one type: NumPy's of what functions give."""
+    """The values as arrays of one float type: NumPy's type for the results of functions."""
     values = [operand(v) for v in values]
     dtype = floats_of(result_type(*(floats_of(dtype_of(v)) if isinstance(v, Array) else v for v in values)))
     return [cast(v, dtype) if isinstance(v, Array) else array(v, dtype) for v in values]
 
 
 def log1p(x):
-    """With the digits of a small x: log(1 + x) * x / ((1 + x) - 1)."""
+    """log(1 + x), accurate for small x: log(1 + x) * x / ((1 + x) - 1)."""
     x, = _floats(x)
     u = x + 1
     return where((u == 1) | (u == np.inf), x, core.log(u) * (x / (u - 1)))
 
 
 def expm1(x):
-    """With the digits of a small x."""
+    """exp(x) - 1, accurate for small x."""
     x, = _floats(x)
     u = core.exp(x)
     near = (u - 1) * (x / core.log(u))
@@ -153,33 +157,40 @@ def expm1(x):
 
 
 def log2(x):
+    """The logarithm to base 2 of each element."""
     return core.log(x) * (1 / float(np.log(2.0)))
 
 
 def log10(x):
+    """The logarithm to base 10 of each element."""
     return core.log(x) * (1 / float(np.log(10.0)))
 
 
 def exp2(x):
+    """2 to the power of each element."""
     x, = _floats(x)
     return record("Pow", (array(2, dtype_of(x)), x))
 
 
 def square(x):
+    """Each element times itself."""
     x = array(x)
     return x * x
 
 
 def rsqrt(x):
+    """1 over the square root of each element."""
     return 1 / core.sqrt(x)
 
 
 def cbrt(x):
+    """The real cube root of each element."""
     x, = _floats(x)
     return core.sign(x) * core.abs(x) ** (1 / 3)
 
 
 def hypot(a, b):
+    """`sqrt(a*a + b*b)`, without overflow of the squares."""
     a, b = (core.abs(v) for v in _floats(a, b))
     large, small = maximum(a, b), minimum(a, b)
     ratio = small / where(large == 0, 1, large)
@@ -187,6 +198,7 @@ def hypot(a, b):
 
 
 def arctan2(y, x):
+    """The angle of the point (x, y) in radians, from -pi to pi."""
     y, x = _floats(y, x)
     ay, ax = core.abs(y), core.abs(x)
     large, small = maximum(ay, ax), minimum(ay, ax)
@@ -199,7 +211,7 @@ atan2 = arctan2
 
 
 def signbit(x):
-    """Of -0.0, too."""
+    """Whether the sign is negative; also of -0.0."""
     x = array(x)
     if not is_float(dtype_of(x)):
         return x < 0 if dtype_of(x) != bool_ else x & False
@@ -207,15 +219,18 @@ def signbit(x):
 
 
 def copysign(a, b):
+    """The magnitude of `a` with the sign of `b`."""
     a, b = _floats(a, b)
     return where(signbit(b), -core.abs(a), core.abs(a))
 
 
 def degrees(x):
+    """Radians to degrees."""
     return _floats(x)[0] * (180 / np.pi)
 
 
 def radians(x):
+    """Degrees to radians."""
     return _floats(x)[0] * (np.pi / 180)
 
 
@@ -223,26 +238,31 @@ rad2deg, deg2rad = degrees, radians
 
 
 def sinc(x):
+    """`sin(pi x) / (pi x)`, and 1 at 0."""
     x, = _floats(x)
     y = where(x == 0, 1e-20 if dtype_of(x).itemsize > 2 else 1e-4, x) * np.pi
     return core.sin(y) / y
 
 
 def heaviside(x, middle):
+    """0 below zero, 1 above it, `middle` at zero."""
     x, middle = _floats(x, middle)
     return where(x != x, x, where(x == 0, middle, cast(x > 0, dtype_of(x))))
 
 
 def logaddexp(a, b):
+    """`log(exp(a) + exp(b))`, without overflow."""
     a, b = _floats(a, b)
     return where(a == b, a + float(np.log(2)), maximum(a, b) + log1p(core.exp(-core.abs(a - b))))
 
 
 def logaddexp2(a, b):
+    """`log2(2**a + 2**b)`, without overflow."""
     return logaddexp(a * float(np.log(2)), b * float(np.log(2))) * (1 / float(np.log(2)))
 
 
 def trunc(x):
+    """Each element rounded towards zero."""
     x = array(x)
     return where(x < 0, core.ceil(x), core.floor(x)) if is_float(dtype_of(x)) else x
 
@@ -251,7 +271,7 @@ fix = trunc
 
 
 def round(x, decimals=0):
-    """To even where two are as near, as NumPy's."""
+    """Rounded to the given number of decimals; ties go to the even one, as in NumPy."""
     x = array(x)
     if not is_float(dtype_of(x)):
         if decimals >= 0:
@@ -267,7 +287,7 @@ around = round
 
 
 def fmod(a, b):
-    """Of the dividend's sign, as C's."""
+    """The remainder with the dividend's sign, like C's."""
     a, b = together(a, b)
     if is_float(dtype_of(a)):
         return record("Mod", (a, b), {"fmod": 1})
@@ -277,10 +297,12 @@ def fmod(a, b):
 
 
 def divmod(a, b):
+    """The pair `(a // b, a % b)`."""
     return floor_divide(a, b), remainder(a, b)  # noqa: F821
 
 
 def float_power(a, b):
+    """`a` to the power `b`, computed in float32 at least."""
     a, b = _floats(a, b)
     return power(*(cast(v, float32) if dtype_of(v).itemsize < 4 else v for v in (a, b)))  # noqa: F821
 
@@ -292,11 +314,13 @@ def fmax(a, b):
 
 
 def fmin(a, b):
+    """The smaller one; NaN only if both are NaN."""
     a, b = together(a, b)
     return minimum(a, b) if not is_float(dtype_of(a)) else where(a != a, b, where(b != b, a, minimum(a, b)))
 
 
 def invert(x):
+    """Bitwise complement of integers, logical complement of booleans."""
     x = array(x)
     return record("Not" if dtype_of(x) == bool_ else "BitwiseNot", (x,))
 
@@ -305,6 +329,7 @@ bitwise_not = bitwise_invert = invert
 
 
 def left_shift(a, b):
+    """Integers shifted left by `b` bits."""
     a, b = together(a, b)
     if dtype_of(a).kind not in "iu":
         raise Error(f"{dtype_of(a)} is not shifted: integers are")
@@ -314,6 +339,7 @@ def left_shift(a, b):
 
 
 def right_shift(a, b):
+    """Integers shifted right by `b` bits; signed ones keep their sign."""
     a, b = together(a, b)
     if dtype_of(a).kind not in "iu":
         raise Error(f"{dtype_of(a)} is not shifted: integers are")
@@ -323,11 +349,12 @@ def right_shift(a, b):
 
 
 def logical_not(x):
+    """Whether each element is zero."""
     return record("Not", (cast(array(x), bool_),))
 
 
 class _Logic(Function):
-    """Of operands of any type: what is not zero is true."""
+    """A logical function of operands of any type: every number but zero is true."""
 
     def __init__(self, name, op):
         super().__init__(name)
@@ -341,31 +368,37 @@ logical_and, logical_or, logical_xor = _Logic("logical_and", "And"), _Logic("log
 
 
 def isnan(x):
+    """Whether each element is NaN."""
     x = array(x)
     return x != x
 
 
 def isinf(x):
+    """Whether each element is an infinity."""
     x = array(x)
     return core.abs(x) == np.inf if is_float(dtype_of(x)) else x != x
 
 
 def isfinite(x):
+    """Whether each element is neither infinite nor NaN."""
     x = array(x)
     return core.abs(x) < np.inf if is_float(dtype_of(x)) else x == x
 
 
 def isposinf(x):
+    """Whether each element is positive infinity."""
     x = array(x)
     return x == np.inf if is_float(dtype_of(x)) else x != x
 
 
 def isneginf(x):
+    """Whether each element is negative infinity."""
     x = array(x)
     return x == -np.inf if is_float(dtype_of(x)) else x != x
 
 
 def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
+    """NaN and infinities replaced by numbers; by default 0 and the largest finite numbers."""
     x = array(x)
     if not is_float(dtype_of(x)):
         return x
@@ -375,6 +408,7 @@ def nan_to_num(x, nan=0.0, posinf=None, neginf=None):
 
 
 def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether `|a - b| <= atol + rtol * |b|`, element by element."""
     a, b = _floats(a, b)
     near = where(isfinite(a) & isfinite(b), core.abs(a - b) <= core.abs(b) * rtol + atol, a == b)
     return near | ((a != a) & (b != b)) if equal_nan else near
@@ -420,7 +454,7 @@ def where(condition, a=None, b=None):
 
 
 def select(conditions, choices, default=0):
-    """Of the first condition that holds."""
+    """Each element from the choice whose condition holds first."""
     if len(conditions) != len(choices) or not len(choices):
         raise Error(f"{len(conditions)} conditions for {len(choices)} choices")
     out = default
@@ -430,6 +464,7 @@ def select(conditions, choices, default=0):
 
 
 def clip(x, low=None, high=None):
+    """Each element limited to the range from `low` to `high`; None leaves a side open."""
     x = array(x)
     if low is not None:
         x = maximum(x, low)
@@ -437,4 +472,5 @@ def clip(x, low=None, high=None):
 
 
 def astype(x, dtype):
+    """`x` with elements of type `dtype`."""
     return cast(array(x), dtype)

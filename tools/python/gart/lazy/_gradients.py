@@ -386,7 +386,7 @@ def _gemm(g, n):
 
 
 def _rearranged(split, order):
-    """Of a reshape to `split`, a transpose and a reshape."""
+    """The gradient rule of a reshape to `split`, a transpose and a reshape."""
     def rule(g, n):
         shape, perm = split(n), order(n)
         g = reshape(g, [shape[p] for p in perm])

@@ -89,6 +89,7 @@ FORMS["__getitem__"] = getitem
 
 
 def take(x, indices, axis=None, mode="raise"):
+    """The elements of `x` at `indices` along `axis`; without an axis, of the flattened array."""
     x, indices = array(x), array(indices)
     if axis is None:
         x, axis = ravel(x), 0
@@ -106,6 +107,7 @@ def take(x, indices, axis=None, mode="raise"):
 
 
 def take_along_axis(x, indices, axis=-1):
+    """Elements of `x` along `axis`, chosen by an array of indices of the same rank."""
     x, indices = array(x), array(indices)
     if axis is None:
         x, axis = ravel(x), 0
@@ -141,6 +143,7 @@ def digitize(x, bins, right=False):
 
 
 def interp(x, xp, fp, left=None, right=None):
+    """Piecewise linear interpolation through the points (`xp`, `fp`)."""
     x, xp, fp = together(x, xp, fp, floats=True)
     if xp.shape[0] < 2:
         return broadcast_to(fp, x.shape)
@@ -153,6 +156,7 @@ def interp(x, xp, fp, left=None, right=None):
 
 
 def isin(x, values, invert=False):
+    """Whether each element occurs in the second array."""
     x, values = together(x, ravel(values))
     found = (expand_dims(x, -1) == values).any(-1)
     return ~found if invert else found

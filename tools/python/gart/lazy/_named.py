@@ -17,7 +17,7 @@ def is_recording():
 
 
 def _parts(value, name, arrays):
-    """What of an argument decides the graph, to be compared; its arrays are appended to `arrays`."""
+    """The part of an argument that decides the graph, for comparison. Its arrays are appended to `arrays`."""
     if isinstance(value, (Array, np.ndarray, np.generic)):
         arrays.append(array(value))
         return Array, arrays[-1]._code, arrays[-1].shape
@@ -47,7 +47,7 @@ def _with_arrays(value, change):
 
 
 class Function:
-    """What gl.function makes. `recordings` says how often its body ran; `name` is what errors call it."""
+    """A function made by gl.function. `recordings` counts the runs of its body; errors call it `name`."""
 
     def __init__(self, body, name):
         functools.update_wrapper(self, body)

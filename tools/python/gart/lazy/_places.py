@@ -24,9 +24,11 @@ class Place:
         self._x, self._index = x, index
 
     def get(self):
+        """The elements at these indices."""
         return self._x[self._index]
 
     def set(self, values):
+        """A copy with these elements replaced by `values`."""
         x, mask = self._x, self._index
         if isinstance(mask, (Array, np.ndarray)) and mask.dtype == np.bool_ and array(values).size == 1:
             if mask.shape == x.shape:  # nothing has to be known of the mask
@@ -34,27 +36,35 @@ class Place:
         return self._changed(values, "none")
 
     def add(self, values):
+        """A copy with `values` added to these elements; repeated indices add up."""
         return self._changed(values, "add")
 
     def subtract(self, values):
+        """A copy with `values` subtracted from these elements; repeated indices add up."""
         return self.add(-array(values, dtype_of(self._x)))
 
     def multiply(self, values):
+        """A copy with these elements multiplied by `values`."""
         return self._changed(values, "mul")
 
     def min(self, values):
+        """A copy with the minimum of these elements and `values`."""
         return self._changed(values, "min")
 
     def max(self, values):
+        """A copy with the maximum of these elements and `values`."""
         return self._changed(values, "max")
 
     def divide(self, values):
+        """A copy with these elements divided by `values`."""
         return self.set(self.get() / values)
 
     def power(self, values):
+        """A copy with these elements raised to the power `values`."""
         return self.set(self.get() ** values)
 
     def apply(self, function):
+        """A copy with `function` applied to these elements."""
         return self.set(function(self.get()))
 
     def _changed(self, values, reduction):

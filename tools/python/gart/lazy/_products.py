@@ -21,15 +21,18 @@ def dot(a, b):
 
 
 def vdot(a, b):
+    """The sum of products of all elements of both arrays."""
     return matmul(ravel(a), ravel(b))
 
 
 def vecdot(a, b, axis=-1):
+    """Sums of products along `axis`."""
     a, b = together(a, b)
     return sum(a * b, axis=axis)
 
 
 def inner(a, b):
+    """Sums of products along the last axis of both arrays."""
     a, b = together(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
@@ -37,6 +40,7 @@ def inner(a, b):
 
 
 def outer(a, b):
+    """Every element of `a` times every element of `b`, as a matrix."""
     return expand_dims(ravel(a), 1) * expand_dims(ravel(b), 0)
 
 
@@ -58,6 +62,7 @@ def tensordot(a, b, axes=2):
 
 
 def einsum(equation, *operands):
+    """Sums of products as the subscripts say, like NumPy's."""
     if not isinstance(equation, str):  # NumPy's other form: each operand with a list of numbers
         given = (equation, *operands)
         letters = ["".join("..." if i is Ellipsis else string.ascii_letters[i] for i in axes) for axes in given[1::2]]
@@ -71,6 +76,7 @@ def einsum(equation, *operands):
 
 
 def kron(a, b):
+    """The Kronecker product."""
     a, b = together(a, b)
     rank = builtins.max(a.ndim, b.ndim)
     a, b = (reshape(v, (1,) * (rank - v.ndim) + v.shape) for v in (a, b))
@@ -79,7 +85,7 @@ def kron(a, b):
 
 
 def cross(a, b, axis=-1):
-    """Of vectors of three numbers."""
+    """The cross product of vectors of three numbers along `axis`."""
     a, b = together(a, b)
     a, b = moveaxis(a, axis, -1), moveaxis(b, axis, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
@@ -89,6 +95,7 @@ def cross(a, b, axis=-1):
 
 
 def convolve(a, v, mode="full"):
+    """The discrete convolution of two vectors."""
     a, v = together(a, v)
     if a.ndim != 1 or v.ndim != 1:
         raise Error("convolve takes vectors; gl.nn.conv takes more")
@@ -105,6 +112,7 @@ def convolve(a, v, mode="full"):
 
 
 def correlate(a, v, mode="valid"):
+    """The cross-correlation of two vectors."""
     a, v = array(a), array(v)
     if a.shape[0] < v.shape[0] and mode != "full":
         return flip(convolve(flip(a, 0), v, mode), 0) if mode == "valid" else flip(convolve(a, flip(v, 0), mode), 0)[::-1]
@@ -112,7 +120,7 @@ def correlate(a, v, mode="valid"):
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
-    """Of vectors, and of matrices those norms that need no decomposition."""
+    """Norms of vectors, and those norms of matrices that need no decomposition."""
     x, = together(x, floats=True)
     axes = axes_of(axis, x.ndim)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
@@ -137,6 +145,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 
 def matrix_power(x, n):
+    """A square matrix to a whole power."""
     x = array(x)
     if n < 0:
         raise Error("matrices have no negative powers here")
@@ -151,6 +160,7 @@ def matrix_power(x, n):
 
 
 def multi_dot(arrays):
+    """The product of several matrices, in the cheapest order."""
     out = array(arrays[0])
     for a in arrays[1:]:
         out = out @ a
@@ -158,6 +168,7 @@ def multi_dot(arrays):
 
 
 def det(x):
+    """The determinant of each square matrix."""
     x, = together(x, floats=True)
     return record("Det", (x,))
 

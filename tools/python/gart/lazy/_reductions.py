@@ -46,12 +46,14 @@ def _mean_type(x, dtype=None):
 @form
 @without_out
 def sum(x, axis=None, keepdims=False, dtype=None, initial=None, where=None):
+    """The sum of elements over `axis` (all axes by default)."""
     return _reduce("ReduceSum", x, axis, keepdims, _sum_type(x, dtype), where, 0, initial, lambda a, b: a + b)
 
 
 @form
 @without_out
 def mean(x, axis=None, keepdims=False, dtype=None, where=None):
+    """The mean of elements over `axis`."""
     if where is None:
         return _reduce("ReduceMean", x, axis, keepdims, _mean_type(x, dtype), neutral=0)
     x = array(x)
@@ -60,12 +62,14 @@ def mean(x, axis=None, keepdims=False, dtype=None, where=None):
 
 @without_out
 def prod(x, axis=None, keepdims=False, dtype=None, initial=None, where=None):
+    """The product of elements over `axis`."""
     return _reduce("ReduceProd", x, axis, keepdims, _sum_type(x, dtype), where, 1, initial, lambda a, b: a * b)
 
 
 @form
 @without_out
 def max(x, axis=None, keepdims=False, initial=None, where=None):
+    """The largest element over `axis`; NaN if there is one."""
     x = array(x)
     if dtype_of(x) == bool_:
         return any(x, axis, keepdims)
@@ -75,6 +79,7 @@ def max(x, axis=None, keepdims=False, initial=None, where=None):
 @form
 @without_out
 def min(x, axis=None, keepdims=False, initial=None, where=None):
+    """The smallest element over `axis`; NaN if there is one."""
     x = array(x)
     if dtype_of(x) == bool_:
         return all(x, axis, keepdims)
@@ -86,22 +91,26 @@ amax, amin = max, min
 
 @without_out
 def all(x, axis=None, keepdims=False, where=None):
+    """Whether all elements over `axis` are true."""
     x = cast(array(x), bool_)
     return cast(_reduce("ReduceMin", cast(x if where is None else x | ~cast(array(where), bool_), int32), axis, keepdims, neutral=1), bool_)
 
 
 @without_out
 def any(x, axis=None, keepdims=False, where=None):
+    """Whether any element over `axis` is true."""
     x = cast(array(x), bool_)
     return cast(_reduce("ReduceMax", cast(x if where is None else x & cast(array(where), bool_), int32), axis, keepdims, neutral=0), bool_)
 
 
 def count_nonzero(x, axis=None, keepdims=False):
+    """How many elements over `axis` are not zero."""
     return sum(cast(array(x), bool_), axis, keepdims)
 
 
 @without_out
 def ptp(x, axis=None, keepdims=False):
+    """The largest minus the smallest element over `axis`."""
     return max(x, axis=axis, keepdims=keepdims) - min(x, axis=axis, keepdims=keepdims)
 
 
@@ -111,6 +120,7 @@ def _count(x, axis):
 
 @without_out
 def var(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where=None):
+    """The variance over `axis`, with `ddof` degrees of freedom less than elements."""
     x = array(x)
     x = cast(x, _mean_type(x, dtype) or dtype_of(x))
     ddof = ddof if correction is None else correction
@@ -123,14 +133,17 @@ def var(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where
 
 @without_out
 def std(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where=None):
+    """The standard deviation over `axis`, with `ddof` degrees of freedom less than elements."""
     return core.sqrt(var(x, axis, keepdims, ddof, dtype, correction, where))
 
 
 def logsumexp(x, axis=None, keepdims=False):
+    """`log(sum(exp(x)))` over `axis`, without overflow."""
     return _reduce("ReduceLogSumExp", x, axis, keepdims, _mean_type(x))
 
 
 def average(x, axis=None, weights=None, keepdims=False):
+    """The mean over `axis`, weighted by `weights`."""
     x = array(x)
     if weights is None:
         return mean(x, axis=axis, keepdims=keepdims)
@@ -149,31 +162,37 @@ def _present(x, neutral):
 
 
 def nansum(x, axis=None, keepdims=False):
+    """The sum over `axis`; NaN counts as 0."""
     return sum(_present(x, 0)[0], axis=axis, keepdims=keepdims)
 
 
 def nanprod(x, axis=None, keepdims=False):
+    """The product over `axis`; NaN counts as 1."""
     return prod(_present(x, 1)[0], axis=axis, keepdims=keepdims)
 
 
 def nanmean(x, axis=None, keepdims=False):
+    """The mean over `axis` of the elements that are not NaN."""
     x, there = _present(x, 0)
     return sum(cast(x, _mean_type(x) or dtype_of(x)), axis=axis, keepdims=keepdims) / cast(sum(there, axis=axis, keepdims=keepdims), _mean_type(x) or dtype_of(x))
 
 
 def nanmax(x, axis=None, keepdims=False):
+    """The largest element over `axis` that is not NaN."""
     x, there = _present(x, -np.inf)
     found = max(x, axis=axis, keepdims=keepdims)
     return where(any(there, axis, keepdims), found, np.nan) if is_float(dtype_of(x)) else found
 
 
 def nanmin(x, axis=None, keepdims=False):
+    """The smallest element over `axis` that is not NaN."""
     x, there = _present(x, np.inf)
     found = min(x, axis=axis, keepdims=keepdims)
     return where(any(there, axis, keepdims), found, np.nan) if is_float(dtype_of(x)) else found
 
 
 def nanvar(x, axis=None, keepdims=False, ddof=0):
+    """The variance over `axis` of the elements that are not NaN."""
     x = array(x)
     centred = x - nanmean(x, axis, True)
     squares, there = _present(centred * centred, 0)
@@ -181,14 +200,17 @@ def nanvar(x, axis=None, keepdims=False, ddof=0):
 
 
 def nanstd(x, axis=None, keepdims=False, ddof=0):
+    """The standard deviation over `axis` of the elements that are not NaN."""
     return core.sqrt(nanvar(x, axis, keepdims, ddof))
 
 
 def nanargmax(x, axis=None, keepdims=False):
+    """The index along `axis` of the largest element that is not NaN."""
     return argmax(_present(x, -np.inf)[0], axis=axis, keepdims=keepdims)
 
 
 def nanargmin(x, axis=None, keepdims=False):
+    """The index along `axis` of the smallest element that is not NaN."""
     return argmin(_present(x, np.inf)[0], axis=axis, keepdims=keepdims)
 
 
@@ -206,12 +228,14 @@ def _arg(op, x, axis, keepdims):
 @form
 @without_out
 def argmax(x, axis=None, keepdims=False):
+    """The index along `axis` of the first largest element."""
     return _arg("ArgMax", x, axis, keepdims)
 
 
 @form
 @without_out
 def argmin(x, axis=None, keepdims=False):
+    """The index along `axis` of the first smallest element."""
     return _arg("ArgMin", x, axis, keepdims)
 
 
@@ -219,6 +243,7 @@ def argmin(x, axis=None, keepdims=False):
 
 @without_out
 def cumsum(x, axis=None, dtype=None):
+    """Running sums along `axis`."""
     x = array(x)
     if axis is None:
         x, axis = ravel(x), 0
@@ -244,6 +269,7 @@ def accumulate(function, x, axis=0):
 
 @without_out
 def cumprod(x, axis=None, dtype=None):
+    """Running products along `axis`."""
     from ._elementwise import multiply
     x = array(x)
     dtype = _sum_type(x, dtype)
@@ -255,14 +281,17 @@ cumulative_prod = cumprod
 
 
 def nancumsum(x, axis=None):
+    """Running sums along `axis`; NaN counts as 0."""
     return cumsum(_present(x, 0)[0], axis)
 
 
 def nancumprod(x, axis=None):
+    """Running products along `axis`; NaN counts as 1."""
     return cumprod(_present(x, 1)[0], axis)
 
 
 def diff(x, n=1, axis=-1, prepend=None, append=None):
+    """Differences of neighbours along `axis`, taken `n` times."""
     x = array(x)
     axis = axis_of(axis, x.ndim)
     before = (slice(None),) * axis
@@ -276,6 +305,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
 
 
 def ediff1d(x):
+    """Differences of neighbours of the flattened array."""
     return diff(ravel(x))
 
 
@@ -294,6 +324,7 @@ def gradient(x, spacing=1.0, axis=None):
 
 
 def trapezoid(y, x=None, dx=1.0, axis=-1):
+    """The integral along `axis` by the trapezoidal rule."""
     y = array(y)
     axis = axis_of(axis, y.ndim)
     v = moveaxis(y, axis, -1)
@@ -329,10 +360,12 @@ def _sorted(x, axis):
 
 
 def sort(x, axis=-1, kind=None, stable=None):
+    """Elements in ascending order along `axis`."""
     return _sorted(x, axis)[0]
 
 
 def argsort(x, axis=-1, kind=None, stable=None):
+    """The indices that sort `x` along `axis`."""
     return _sorted(x, axis)[1]
 
 
@@ -376,16 +409,19 @@ def quantile(x, q, axis=None, keepdims=False, method="linear"):
 
 
 def percentile(x, q, axis=None, keepdims=False, method="linear"):
+    """The q-th percentile over `axis`, interpolated linearly."""
     return quantile(x, np.asarray(q.numpy() if isinstance(q, Array) else q, np.float64) / 100, axis, keepdims, method)
 
 
 def median(x, axis=None, keepdims=False):
+    """The median over `axis`."""
     return quantile(x, 0.5, axis, keepdims, "midpoint")
 
 
 # ---- rows against rows
 
 def cov(x, y=None, rowvar=True, ddof=1):
+    """The covariance matrix of variables in rows."""
     x = _rows(x, y, rowvar)
     centred = x - mean(x, axis=1, keepdims=True)
     made = (centred @ centred.T) / float(x.shape[1] - ddof)
@@ -393,6 +429,7 @@ def cov(x, y=None, rowvar=True, ddof=1):
 
 
 def corrcoef(x, y=None, rowvar=True):
+    """The matrix of correlation coefficients of variables in rows."""
     c = cov(x, y, rowvar)
     if not c.ndim:
         return c / c

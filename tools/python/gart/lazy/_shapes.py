@@ -11,6 +11,7 @@ from ._core import (Array, Error, IndexFault, array, axes_of, axis_of, cast, cor
 
 
 def full(shape, value, dtype=None):
+    """An array of `shape` with `value` everywhere."""
     shape = extents_of(shape)
     if isinstance(value, Array):
         return broadcast_to(array(value, dtype), shape)
@@ -19,10 +20,12 @@ def full(shape, value, dtype=None):
 
 
 def zeros(shape, dtype=float32):
+    """An array of `shape` with zeros."""
     return full(shape, 0, dtype)
 
 
 def ones(shape, dtype=float32):
+    """An array of `shape` with ones."""
     return full(shape, 1, dtype)
 
 
@@ -30,10 +33,12 @@ empty = zeros
 
 
 def zeros_like(x, dtype=None):
+    """Zeros of the shape and type of `x`."""
     return full_like(x, 0, dtype)
 
 
 def ones_like(x, dtype=None):
+    """Ones of the shape and type of `x`."""
     return full_like(x, 1, dtype)
 
 
@@ -41,11 +46,13 @@ empty_like = zeros_like
 
 
 def full_like(x, value, dtype=None):
+    """`value` everywhere, in the shape and type of `x`."""
     x = array(x)
     return full(x.shape, value, dtype or dtype_of(x))
 
 
 def arange(start, stop=None, step=1, dtype=None):
+    """Evenly spaced numbers from `start` up to, not including, `stop`."""
     if stop is None:
         start, stop = 0, start
     if not builtins.all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):
@@ -57,6 +64,7 @@ def arange(start, stop=None, step=1, dtype=None):
 
 
 def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis=0):
+    """`num` evenly spaced numbers from `start` to `stop`."""
     if isinstance(start, Array) or isinstance(stop, Array):
         start, stop = together(start, stop, floats=True)
         t = array(np.linspace(0, 1, num, endpoint), dtype_of(start))
@@ -70,26 +78,32 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=float32):
+    """`num` numbers whose logarithms are evenly spaced."""
     return array(np.logspace(start, stop, num, endpoint, base), dtype)
 
 
 def geomspace(start, stop, num=50, endpoint=True, dtype=float32):
+    """`num` numbers in geometric progression from `start` to `stop`."""
     return array(np.geomspace(start, stop, num, endpoint), dtype)
 
 
 def eye(n, m=None, k=0, dtype=float32):
+    """An n x m matrix with ones on the k-th diagonal."""
     return cast(expand_dims(arange(k, n + k), 1) == expand_dims(arange(n if m is None else m), 0), dtype)
 
 
 def identity(n, dtype=float32):
+    """The n x n identity matrix."""
     return eye(n, dtype=dtype)
 
 
 def tri(n, m=None, k=0, dtype=float32):
+    """An n x m matrix with ones on and below the k-th diagonal."""
     return cast(expand_dims(arange(k, n + k), 1) >= expand_dims(arange(n if m is None else m), 0), dtype)
 
 
 def meshgrid(*arrays, indexing="xy", sparse=False):
+    """Coordinate matrices of coordinate vectors."""
     arrays = [ravel(a) for a in arrays]
     places = list(range(len(arrays)))
     if indexing == "xy" and len(arrays) > 1:
@@ -99,6 +113,7 @@ def meshgrid(*arrays, indexing="xy", sparse=False):
 
 
 def indices(dimensions, dtype=None):
+    """The indices of a grid: one array per dimension, stacked."""
     return stack(meshgrid(*[arange(n, dtype=dtype) for n in dimensions], indexing="ij"))
 
 
@@ -117,18 +132,22 @@ mgrid, ogrid = _Grid(np.mgrid), _Grid(np.ogrid)
 
 
 def fromfunction(function, shape, dtype=float32):
+    """The function applied to the index arrays of `shape`."""
     return function(*[indices(shape, dtype)[axis] for axis in range(len(shape))])
 
 
 def frombuffer(buffer, dtype=float32, count=-1, offset=0):
+    """An array of the elements in a buffer, which are copied."""
     return array(np.frombuffer(buffer, dtype, count, offset))
 
 
 def fromiter(values, dtype, count=-1):
+    """An array of the values of an iterable."""
     return array(np.fromiter(values, dtype, count))
 
 
 def vander(x, n=None, increasing=False):
+    """The Vandermonde matrix of a vector."""
     x = array(x)
     powers = np.arange(x.shape[0] if n is None else n)
     return expand_dims(x, 1) ** array(powers if increasing else powers[::-1], dtype_of(x))
@@ -146,6 +165,7 @@ ascontiguousarray = copy
 
 @form
 def reshape(x, *shape, order="C"):
+    """The same elements in another shape; -1 stands for the remaining extent."""
     x = array(x)
     if order not in ("C", "A", "F"):
         raise Error(f"there is no order {order!r} of elements; known are C, F, A")
@@ -164,6 +184,7 @@ def reshape(x, *shape, order="C"):
 
 @form
 def transpose(x, *axes):
+    """`x` with its axes in the given order, reversed by default."""
     x = array(x)
     axes = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [a for a in axes if a is not None]
     order = [axis_of(a, x.ndim) for a in axes] or list(range(x.ndim))[::-1]
@@ -176,11 +197,13 @@ permute_dims = transpose
 
 
 def matrix_transpose(x):
+    """`x` with its last two axes exchanged."""
     return swapaxes(array(x), -1, -2)
 
 
 @form
 def swapaxes(x, a, b):
+    """`x` with two axes exchanged."""
     x = array(x)
     order = list(range(x.ndim))
     a, b = axis_of(a, x.ndim), axis_of(b, x.ndim)
@@ -189,6 +212,7 @@ def swapaxes(x, a, b):
 
 
 def moveaxis(x, source, destination):
+    """`x` with axes moved from `source` to `destination`."""
     x = array(x)
     source, destination = axes_of(source, x.ndim), axes_of(destination, x.ndim)
     if len(source) != len(destination):
@@ -200,18 +224,21 @@ def moveaxis(x, source, destination):
 
 
 def rollaxis(x, axis, start=0):
+    """`x` with `axis` moved before `start`."""
     x = array(x)
     axis, start = axis_of(axis, x.ndim), start + x.ndim if start < 0 else start
     return moveaxis(x, axis, start - (start > axis))
 
 
 def expand_dims(x, axis):
+    """`x` with axes of extent 1 inserted at `axis`."""
     x = array(x)
     axes = list(axis) if isinstance(axis, (list, tuple)) else [axis]
     return record("Unsqueeze", (x,), None, 1, "xi", [axes_of(axes, x.ndim + len(axes))]) if axes else x
 
 
 def squeeze(x, axis=None):
+    """`x` without its axes of extent 1, or without those named."""
     x = array(x)
     axes = [i for i, n in enumerate(x.shape) if n == 1] if axis is None else axes_of(axis, x.ndim)
     for a in axes:
@@ -221,18 +248,22 @@ def squeeze(x, axis=None):
 
 
 def ravel(x, order="C"):
+    """All elements as a vector."""
     return reshape(array(x), (-1,), order=order) if array(x).size else reshape(x, (0,))
 
 
 def atleast_1d(*arrays):
+    """The arrays with at least one dimension."""
     return _each(arrays, lambda x: x if x.ndim else reshape(x, (1,)))
 
 
 def atleast_2d(*arrays):
+    """The arrays with at least two dimensions."""
     return _each(arrays, lambda x: x if x.ndim > 1 else reshape(x, (1, x.size)))
 
 
 def atleast_3d(*arrays):
+    """The arrays with at least three dimensions."""
     return _each(arrays, lambda x: x if x.ndim > 2 else expand_dims(x, 2) if x.ndim == 2 else reshape(x, (1, x.size, 1)))
 
 
@@ -242,20 +273,24 @@ def _each(arrays, change):
 
 
 def shape(x):
+    """The extents of `x`."""
     return array(x).shape
 
 
 def ndim(x):
+    """The number of dimensions of `x`."""
     return array(x).ndim
 
 
 def size(x, axis=None):
+    """The number of elements of `x`, or its extent along `axis`."""
     return array(x).size if axis is None else array(x).shape[axis]
 
 
 # ---- copies side by side
 
 def broadcast_to(x, shape):
+    """`x` repeated to `shape`."""
     x, shape = array(x), extents_of(shape)
     if shape == x.shape:
         return x
@@ -269,6 +304,7 @@ def broadcast_to(x, shape):
 
 
 def broadcast_arrays(*arrays):
+    """The arrays, all of their common shape."""
     arrays = [array(a) for a in arrays]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     return [broadcast_to(a, shape) for a in arrays]
@@ -278,6 +314,7 @@ broadcast_shapes = np.broadcast_shapes
 
 
 def tile(x, repeats):
+    """`x` repeated `repeats` times along each axis."""
     x, repeats = array(x), list(extents_of(repeats))
     repeats = [1] * (x.ndim - len(repeats)) + repeats
     if len(repeats) > x.ndim:
@@ -286,6 +323,7 @@ def tile(x, repeats):
 
 
 def repeat(x, repeats, axis=None):
+    """Each element repeated `repeats` times along `axis`."""
     x = array(x)
     if axis is None:
         x, axis = ravel(x), 0
@@ -300,6 +338,7 @@ def repeat(x, repeats, axis=None):
 # ---- joined and split
 
 def concatenate(arrays, axis=0, dtype=None):
+    """The arrays joined along `axis`."""
     arrays = together(*arrays)
     if dtype is not None:
         arrays = [cast(a, dtype) for a in arrays]
@@ -314,6 +353,7 @@ concat = concatenate
 
 
 def stack(arrays, axis=0):
+    """The arrays joined along a new axis."""
     arrays = together(*arrays)
     axis = axis_of(axis, arrays[0].ndim + 1)
     if builtins.any(a.shape != arrays[0].shape for a in arrays):
@@ -322,16 +362,19 @@ def stack(arrays, axis=0):
 
 
 def unstack(x, axis=0):
+    """The slices of `x` along `axis`, as a tuple."""
     x = moveaxis(x, axis, 0)
     return tuple(x[i] for i in range(x.shape[0]))
 
 
 def hstack(arrays):
+    """The arrays joined along the second axis (the first of vectors)."""
     arrays = [atleast_1d(a) for a in arrays]
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
 
 
 def vstack(arrays):
+    """The arrays joined as rows."""
     return concatenate([atleast_2d(a) for a in arrays], 0)
 
 
@@ -339,14 +382,17 @@ row_stack = vstack
 
 
 def dstack(arrays):
+    """The arrays joined along the third axis."""
     return concatenate([atleast_3d(a) for a in arrays], 2)
 
 
 def column_stack(arrays):
+    """Vectors and matrices joined as columns."""
     return concatenate([a if a.ndim > 1 else reshape(a, (a.size, 1)) for a in map(array, arrays)], 1)
 
 
 def block(arrays):
+    """An array assembled from nested lists of blocks."""
     def joined(part, axis):
         return array(part) if not isinstance(part, list) else concatenate([_padded(joined(p, axis + 1), -axis) for p in part], axis)
 
@@ -360,6 +406,7 @@ def block(arrays):
 
 
 def append(x, values, axis=None):
+    """`values` after `x` along `axis`, or both flattened."""
     return concatenate([x, values], axis)
 
 
@@ -383,6 +430,7 @@ def insert(x, at, values, axis=None):
 
 
 def delete(x, at, axis=None):
+    """`x` without the elements at `at` along `axis`."""
     x = array(x)
     if axis is None:
         x, axis = ravel(x), 0
@@ -391,6 +439,7 @@ def delete(x, at, axis=None):
 
 
 def split(x, parts, axis=0):
+    """`x` cut along `axis` into equal parts, or at the given indices."""
     x = array(x)
     if isinstance(parts, (int, np.integer)) and x.shape[axis_of(axis, x.ndim)] % parts:
         raise Error(f"an extent of {x.shape[axis]} is not divided by {parts}")
@@ -398,6 +447,7 @@ def split(x, parts, axis=0):
 
 
 def array_split(x, parts, axis=0):
+    """`x` cut along `axis` into parts of nearly equal extent, or at the given indices."""
     x = array(x)
     axis, extent = axis_of(axis, x.ndim), x.shape[axis_of(axis, x.ndim)]
     if isinstance(parts, (int, np.integer)):
@@ -414,33 +464,40 @@ def array_split(x, parts, axis=0):
 
 
 def hsplit(x, parts):
+    """`split` along the second axis (the first of vectors)."""
     return split(x, parts, 1 if array(x).ndim > 1 else 0)
 
 
 def vsplit(x, parts):
+    """`split` along the first axis."""
     return split(x, parts, 0)
 
 
 def dsplit(x, parts):
+    """`split` along the third axis."""
     return split(x, parts, 2)
 
 
 # ---- turned and shifted
 
 def flip(x, axis=None):
+    """`x` reversed along `axis` (all axes by default)."""
     x = array(x)
     return x[tuple(slice(None, None, -1) if a in axes_of(axis, x.ndim) else slice(None) for a in range(x.ndim))]
 
 
 def flipud(x):
+    """`x` reversed along the first axis."""
     return flip(x, 0)
 
 
 def fliplr(x):
+    """`x` reversed along the second axis."""
     return flip(x, 1)
 
 
 def rot90(x, k=1, axes=(0, 1)):
+    """`x` rotated by `k` quarter turns in the plane of two axes."""
     x, (a, b) = array(x), axes
     k %= 4
     if k == 2:
@@ -449,6 +506,7 @@ def rot90(x, k=1, axes=(0, 1)):
 
 
 def roll(x, shift, axis=None):
+    """`x` shifted cyclically along `axis`."""
     x = array(x)
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), x.shape)
@@ -484,10 +542,12 @@ def pad(x, widths, mode="constant", constant_values=0):
 
 
 def tril(x, k=0):
+    """`x` with zeros above the k-th diagonal."""
     return record("Trilu", (array(x),), {"upper": 0}, 1, "xs", [[k]])
 
 
 def triu(x, k=0):
+    """`x` with zeros below the k-th diagonal."""
     return record("Trilu", (array(x),), {"upper": 1}, 1, "xs", [[k]])
 
 
@@ -497,12 +557,14 @@ def _picked(x, places, axis):
 
 
 def diagonal(x, offset=0, axis1=0, axis2=1):
+    """The diagonal of two axes, as the last axis."""
     x = moveaxis(array(x), (axis1, axis2), (-2, -1))
     rows, columns = x.shape[-2:]
     return _picked(reshape(x, x.shape[:-2] + (rows * columns,)), np.arange(rows * columns).reshape(rows, columns).diagonal(offset), x.ndim - 2)
 
 
 def diag(x, k=0):
+    """The diagonal of a matrix, or a matrix with this diagonal."""
     x = array(x)
     if x.ndim == 2:
         return diagonal(x, k)
@@ -514,6 +576,7 @@ def diag(x, k=0):
 
 
 def diagflat(x, k=0):
+    """A matrix with the flattened elements on its diagonal."""
     return diag(ravel(x), k)
 
 
@@ -522,20 +585,25 @@ def _where(condition, a, b):
 
 
 def trace(x, offset=0, axis1=0, axis2=1):
+    """The sum of the diagonal of two axes."""
     return diagonal(x, offset, axis1, axis2).sum(-1)
 
 
 def tril_indices(n, k=0, m=None):
+    """The indices of the lower triangle of an n x m matrix."""
     return tuple(array(i) for i in np.tril_indices(n, k, m))
 
 
 def triu_indices(n, k=0, m=None):
+    """The indices of the upper triangle of an n x m matrix."""
     return tuple(array(i) for i in np.triu_indices(n, k, m))
 
 
 def diag_indices(n, ndim=2):
+    """The indices of the main diagonal."""
     return (arange(n),) * ndim
 
 
 def ix_(*arrays):
+    """Index arrays that select the cross product of vectors of indices."""
     return tuple(reshape(a, (1,) * k + (-1,) + (1,) * (len(arrays) - k - 1)) for k, a in enumerate(map(array, arrays)))

@@ -8,25 +8,30 @@ relu, sigmoid, softplus, tanh = core.relu, core.sigmoid, core.softplus, core.tan
 
 
 def softmax(x, axis=-1):
+    """`exp(x)` over its sum along `axis`."""
     x = array(x)
     return record("Softmax", (x,), {"axis": _axis(axis, x.ndim)})
 
 
 def log_softmax(x, axis=-1):
+    """The logarithm of the softmax along `axis`."""
     x = array(x)
     return record("LogSoftmax", (x,), {"axis": _axis(axis, x.ndim)})
 
 
 def gelu(x, approximate="none"):
+    """The Gaussian error linear unit."""
     return record("Gelu", (array(x),), {"approximate": approximate})
 
 
 def silu(x):
+    """`x * sigmoid(x)`."""
     x = array(x)
     return x * core.sigmoid(x)
 
 
 def leaky_relu(x, alpha=0.01):
+    """`x` above zero, `alpha * x` below."""
     return record("LeakyRelu", (array(x),), {"alpha": float(alpha)})
 
 
@@ -45,6 +50,7 @@ def conv(x, weights, bias=None, strides=None, padding=0, dilations=None, groups=
 
 
 def max_pool(x, size, strides=None, padding=0):
+    """The largest element of each window; [N, C, spatial...]."""
     rank = x.ndim - 2
 
     def each(value):
@@ -53,6 +59,7 @@ def max_pool(x, size, strides=None, padding=0):
 
 
 def avg_pool(x, size, strides=None, padding=0):
+    """The mean of each window; [N, C, spatial...]."""
     rank = x.ndim - 2
 
     def each(value):
@@ -61,14 +68,17 @@ def avg_pool(x, size, strides=None, padding=0):
 
 
 def layer_norm(x, scale, bias=None, axis=-1, epsilon=1e-5):
+    """`x` normalised over its last axis, then scaled and shifted."""
     return record("LayerNormalization", (x, scale) if bias is None else (x, scale, bias), {"axis": _axis(axis, x.ndim), "epsilon": float(epsilon)})
 
 
 def rms_norm(x, scale, axis=-1, epsilon=1e-5):
+    """`x` over the root of its mean square along the last axis, then scaled."""
     return record("RMSNormalization", (x, scale), {"axis": _axis(axis, x.ndim), "epsilon": float(epsilon)})
 
 
 def group_norm(x, scale, bias, groups, epsilon=1e-5):
+    """`x` [N, C, ...] normalised over groups of channels, then scaled and shifted."""
     return record("GroupNormalization", (x, scale, bias), {"num_groups": groups, "epsilon": float(epsilon)})
 
 
@@ -83,10 +93,12 @@ def attention(q, k, v, mask=None, causal=False, scale=None):
 
 
 def embedding(table, indices):
+    """The rows of `table` at `indices`."""
     return record("Gather", (table, array(indices)), {"axis": 0})
 
 
 def one_hot(indices, classes, dtype="float32"):
+    """A vector per index with a one at that place."""
     return cast(expand_dims(array(indices), -1) == cast(arange(classes), dtype_of(array(indices))), dtype)
 
 

@@ -105,7 +105,7 @@ def ConstantOfShape(shape, *, value=None):
 
 
 def Range(start, limit, delta):
-    """Of numbers it is an array of their type, known now."""
+    """The operator Range. If all arguments are numbers, the result is an array of their type, known now."""
     numbers = [start, limit, delta]
     if any(isinstance(n, Array) for n in numbers):
         return operator("Range")(start, limit, delta)

@@ -100,11 +100,13 @@ def _unit(words):
 
 
 def uniform(key, shape=(), low=0.0, high=1.0):
+    """Numbers from a uniform distribution, made from `key`."""
     x = _unit(bits(key, shape))
     return x if (low, high) == (0.0, 1.0) else x * (high - low) + low
 
 
 def normal(key, shape=(), mean=0.0, scale=1.0):
+    """Numbers from a normal distribution, made from `key`."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     count = int(np.prod(shape, dtype=np.int64))
     words = reshape(_words(key, 2 * count), (2, count))
@@ -120,6 +122,7 @@ def randint(key, shape, low, high):
 
 
 def bernoulli(key, p=0.5, shape=()):
+    """True with the given probability, made from `key`."""
     return uniform(key, shape) < p
 
 
@@ -130,4 +133,5 @@ def categorical(key, logits, axis=-1):
 
 
 def permutation(key, count):
+    """A random order of 0..n-1, or of the rows of an array, made from `key`."""
     return argsort(uniform(key, (count,)))

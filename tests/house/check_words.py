@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Plain English (CONTRIBUTING, "Write plain English"), as far as a program can check it; docstrings; commit subjects.
+
+  check_words.py            checks
+  check_words.py --draw N [SEED]   prints N comments and N sentences of the documents, drawn at random, for a reader
+"""
+import ast
+import os
+import random
+import re
+import subprocess
+import sys
+
+from style_tools import ROOT, sources
+
+# Files that the rules hold for; generated tables are not prose.
+COMMENTS = (".h", ".cpp", ".cuh", ".c", ".py", ".fbs", ".sh")
+DOCUMENTS = (".md",)
+FOLDERS = ("tools/python/", "docs/", "artifact_schema/README.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+GENERATED = ("docs/operators.md",)
+
+# The first commit whose subject is checked comes after this one.
+SUBJECTS_SINCE = "ee9d5607f1773d2f60ccb6885c8dacb71ea6685e"
+LONGEST_SUBJECT = 72
+
+START = r"(?:^|(?<=[.;:?!] )|(?<=\| ))"
+PATTERNS = {
+    "begins with 'Of'": re.compile(START + r"Of [a-z]"),
+    "begins with 'What', 'Who' or 'Whose' and is no question": re.compile(START + r"(?:What|Who|Whose) [^?.]*(?:\.|$)"),
+    "'what' or 'who' as a noun": re.compile(r"\b(?:to|for|from|by|with|of|than|and|or) who(?:ever)?\b(?! (?:is|are)\b)|\bthat which\b|\bso many (?:as|that)\b"),
+}
+
+
+def is_covered(path):
+    return path.startswith(FOLDERS) and path not in GENERATED
+
+
+def comment_blocks(path, text):
+    """(line, text) of each comment: lines that follow each other are one."""
+    if path.endswith(".py"):
+        yield from python_comments(text)
+        return
+    mark = r"\s*(?:#(?!!))\s?" if path.endswith(".sh") else r"\s*///?<?\s?"
+    block, first = [], 0
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        match = re.match(mark + r"(.*)", line)
+        if match:
+            first = first if block else number
+            block.append(match.group(1).strip())
+            continue
+        if block:
+            yield first, " ".join(block)
+            block = []
+        trailing = re.search(r"[;{},)]\s+//\s?(.+)$", line)
+        if trailing:
+            yield number, trailing.group(1).strip()
+
+
+def python_comments(text):
+    for number, line in enumerate(text.split("\n"), 1):
+        match = re.match(r"(?:[^\"'#]*\s)?#(?!!)\s?(.*)", line)
+        if match:
+            yield number, match.group(1).strip()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node):
+            yield getattr(node, "lineno", 1), " ".join(ast.get_docstring(node).split())
+
+
+def prose(text):
+    """(line, text) of the paragraphs, items and table cells of Markdown, without code."""
+    text = re.sub(r"^```.*?^```", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S | re.M)
+    block, first = [], 0
+    for number, line in enumerate(text.split("\n") + [""], 1):
+        begins = re.match(r"\s*(?:[*-]|\d+\.|\||#+)\s", line)
+        if block and (begins or not line.strip()):
+            yield first, " ".join(block)
+            block = []
+        if line.strip() and not re.match(r"    |\|[-|]+$", line):
+            first = first if block else number
+            block.append(re.sub(r"`[^`]*`", "X", re.sub(r"^\s*(?:[*-]|\d+\.|#+)\s", "", line)).strip("| "))
+
+
+def wrong_words(text):
+    return [name for name, pattern in PATTERNS.items() if pattern.search(text)]
+
+
+def check_text():
+    found = []
+    for path in sources():
+        if not is_covered(path) or not path.endswith(COMMENTS + DOCUMENTS):
+            continue
+        with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+            text = f.read()
+        for line, block in prose(text) if path.endswith(DOCUMENTS) else comment_blocks(path, text):
+            found += [f"{path}:{line}: {name}: {block[:100]}" for name in wrong_words(block)]
+    return found
+
+
+def check_docstrings():
+    """Every public function and class of the Python packages says what it gives."""
+    found = []
+    for path in sources():
+        if not path.startswith("tools/python/gart/") or not path.endswith(".py"):
+            continue
+        with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+            tree = ast.parse(f.read())
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
+        for node in [n for scope in (tree, *classes) for n in scope.body]:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_") and not ast.get_docstring(node):
+                found.append(f"{path}:{node.lineno}: {node.name} has no docstring")
+    return found
+
+
+def check_subjects():
+    log = subprocess.run(["git", "-C", ROOT, "log", "--no-merges", "--format=%h %s", f"{SUBJECTS_SINCE}..HEAD"], capture_output=True, text=True)
+    if log.returncode != 0:
+        print("the history is not here: subjects of commits are not checked")
+        return []
+    return [f"commit {line}: {len(line.split(' ', 1)[1])} characters, more than {LONGEST_SUBJECT}" for line in log.stdout.splitlines()
+            if len(line.split(" ", 1)[1]) > LONGEST_SUBJECT]
+
+
+# Each pattern finds what it forbids, and leaves plain sentences alone.
+BROKEN = ("Of each input, the first.", "What a runtime would refuse is ours to find.", "Who loads the file runs the model.",
+          "It runs. Of these, one is kept.", "a list for who asks", "that which is left")
+RIGHT = ("Types per input; the last entry also applies to all that follow.", "Why is it so?", "What does a run cost?", "The rate of copies.")
+
+
+def draw(count, seed):
+    rng, comments, sentences = random.Random(seed), [], []
+    for path in sources():
+        if path.endswith(COMMENTS + DOCUMENTS) and path not in GENERATED and not path.startswith("tests/bench/results/"):
+            with open(os.path.join(ROOT, path), encoding="utf-8") as f:
+                text = f.read()
+            blocks = prose(text) if path.endswith(DOCUMENTS) else comment_blocks(path, text)
+            (sentences if path.endswith(DOCUMENTS) else comments).extend((path, line, block) for line, block in blocks if " " in block)
+    print(f"seed {seed}")
+    for part in (comments, sentences):
+        for path, line, block in rng.sample(part, min(count, len(part))):
+            print(f"{path}:{line}: {block}")
+        print()
+
+
+def main():
+    if sys.argv[1:2] == ["--draw"]:
+        draw(int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(10 ** 6))
+        return 0
+    found = [f"is not found: {text}" for text in BROKEN if not wrong_words(text)] + [f"is found: {text}" for text in RIGHT if wrong_words(text)]
+    found += check_text() + check_docstrings() + check_subjects()
+    for line in found:
+        print(line)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
