@@ -132,7 +132,8 @@ class KernelWork {
           total += inside;
           break;
         default:
-          total += std::ceil(turns / sharing) * (s.value ? points(s.value) : 1);
+          total +=
+              std::ceil(turns / (s.kind == Statement::Kind::order ? 1024 : sharing)) * (s.value ? points(s.value) : 1);
       }
     }
     return total;
