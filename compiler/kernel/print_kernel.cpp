@@ -104,6 +104,20 @@ void print_call(std::ostream& out, const Statement& s) {
   out << ") " << s.attributes;
 }
 
+void print_for_gpus(std::ostream& out, const Statement& s, const std::string& axis) {
+  const std::string reduction = kReduce[static_cast<size_t>(s.reduce)];
+  if (is_launch(s))
+    out << (s.kind == Statement::Kind::launch ? "launch (" : "shared launch (") << axes_text({s.axis}) << ")";
+  else if (s.kind == Statement::Kind::scan)
+    out << "scan " << axis << ": l" << s.local + 1 << " = " << print_expr(s.value) << ", l" << s.local << " by "
+        << reduction;
+  else if (s.kind == Statement::Kind::order)
+    out << "o" << s.operand << "[" << list(s.index) << "...] = first l" << s.local << " of " << axis << " by "
+        << print_expr(s.value);
+  else
+    out << "o" << s.operand << "[" << list(s.index) << "] by " << reduction << " " << print_expr(s.value);
+}
+
 void print(std::ostream& out, const Statements& block, const std::string& indent) {
   for (const Statement& s : block) {
     out << indent;
@@ -137,22 +151,8 @@ void print(std::ostream& out, const Statements& block, const std::string& indent
       case Statement::Kind::call:
         print_call(out, s);
         break;
-      case Statement::Kind::launch:
-      case Statement::Kind::shared_launch:
-        out << (s.kind == Statement::Kind::launch ? "launch (" : "shared launch (") << axes_text({s.axis}) << ")";
-        break;
-      case Statement::Kind::scan:
-        out << "scan " << axis << ": l" << s.local + 1 << " = " << print_expr(s.value) << ", l" << s.local << " by "
-            << kReduce[static_cast<size_t>(s.reduce)];
-        break;
-      case Statement::Kind::order:
-        out << "o" << s.operand << "[" << list(s.index) << "...] = first l" << s.local << " of " << axis << " by "
-            << print_expr(s.value);
-        break;
-      case Statement::Kind::merge:
-        out << "o" << s.operand << "[" << list(s.index) << "] by " << kReduce[static_cast<size_t>(s.reduce)] << " "
-            << print_expr(s.value);
-        break;
+      default:
+        print_for_gpus(out, s, axis);
     }
     out << '\n';
     print(out, s.body, indent + "  ");

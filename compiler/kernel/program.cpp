@@ -28,9 +28,7 @@ bool is_launch(const Statement& s) {
   return s.kind == Statement::Kind::launch || s.kind == Statement::Kind::shared_launch;
 }
 
-bool has_launches(const ProgramKernel& program) {
-  return !program.body.empty() && is_launch(program.body.front());
-}
+bool has_launches(const ProgramKernel& program) { return !program.body.empty() && is_launch(program.body.front()); }
 
 void each_statement(const Statements& block, const std::function<void(const Statement&)>& see) { walk(block, see); }
 void each_statement(Statements& block, const std::function<void(Statement&)>& see) { walk(block, see); }

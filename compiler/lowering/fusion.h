@@ -22,8 +22,8 @@ struct FusionGroup {
     program,    // one node by its OpDef::program or its launches; all its results that are read have storage
     control,    // If, Loop, Scan; gart.Fail, gart.Bind
   } kind = Kind::loop;
-  bool by_launches = false;      // program: those of compiler/ops/launches.h instead
-  NodeId anchor;    // contraction, program or control node; none for loop groups
+  bool by_launches = false;  // program: those of compiler/ops/launches.h instead
+  NodeId anchor;             // contraction, program or control node; none for loop groups
   ValueId result;   // the value whose elements the kernel defines (none for control; the first one of a program)
   ValueId storage;  // the value whose storage receives them: `result`, or what it is a slice of
   /// Of storage: element i along `axis` of the result is element offset + i * step of the storage (Concat,

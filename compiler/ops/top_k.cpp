@@ -206,11 +206,12 @@ class TopKLaunches {
   }
 
  private:
-  static constexpr int64_t kTile = 8192, kFewLines = 132, kSmallPart = 4;
+  static constexpr int64_t kTile = 8192, kMostTiledLines = 132, kSmallPart = 4;
 
   bool has_tiles() const {
     const auto lines = (outer_ * inner_).upper_bound(), k = k_.upper_bound();
-    return lines && k && *lines < kFewLines && *k * kSmallPart <= kTile && n_.lower_bound().value_or(0) > 2 * kTile;
+    return lines && k && *lines < kMostTiledLines && *k * kSmallPart <= kTile &&
+           n_.lower_bound().value_or(0) > 2 * kTile;
   }
   Expr line(const std::vector<Expr>& task) const { return task[0] * extent(inner_) + task[1]; }
   Expr at(const std::vector<Expr>& task, const Dim& count, const Expr& i) const {

@@ -84,8 +84,7 @@ Work work_of(const ProgramKernel& k, double) {
   for (const Axis& a : k.outer) threads *= typical(a.extent);
   for (const Statement& s : k.body)
     if (is_launch(s))
-      threads =
-          std::max(threads, typical(s.axis.extent) * (s.kind == Statement::Kind::shared_launch ? kThreads : 1));
+      threads = std::max(threads, typical(s.axis.extent) * (s.kind == Statement::Kind::shared_launch ? kThreads : 1));
   return {0, threads};
 }
 

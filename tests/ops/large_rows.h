@@ -5,7 +5,8 @@
 
 namespace gcg::test {
 
-/// Runs the row's reference and check_form_further, with extents as they are and with symbolic ones.
+/// Runs the row's reference and check_form_further, with extents as they are and, where it has them, with symbolic
+/// ones.
 void check_large(const OpCase& row);
 
 }  // namespace gcg::test

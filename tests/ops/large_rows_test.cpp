@@ -110,6 +110,7 @@ TEST(LargeRows, ScatterND) {
                 data(scattered_values(DType::f32, {60, 5}, 911))},
                {{"reduction", std::string(reduction)}}};
     row.tolerance = 1e-4;
+    row.symbolic = false;  // the last extent of the indices is known
     check_large(row);
   }
 }

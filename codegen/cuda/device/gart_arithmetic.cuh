@@ -53,6 +53,8 @@ inline double gart_f64_from_bits(unsigned long long bits) {
   u.bits = bits;
   return u.value;
 }
+inline float gart_of_bits(unsigned int bits) { return gart_f32_from_bits(bits); }
+inline double gart_of_bits(unsigned long long bits) { return gart_f64_from_bits(bits); }
 
 // ---- Sums, products ----------------------------------------------------------------------------------------------
 

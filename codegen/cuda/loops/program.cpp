@@ -151,7 +151,8 @@ KernelText emit_program(const Kernel& kernel, const Target&) {
   for (size_t i = program.body.size(); i-- > 0;) {
     const Statement& s = program.body[i];
     GCG_CHECK(is_launch(s), "a program of launches has a statement beside them");
-    KernelText launch = ProgramText(kernel, program, {{s.axis}, s.body, s.kind == Statement::Kind::shared_launch, false}).emit();
+    KernelText launch =
+        ProgramText(kernel, program, {{s.axis}, s.body, s.kind == Statement::Kind::shared_launch, false}).emit();
     if (i + 1 < program.body.size()) launch.then.push_back(std::move(text));
     text = std::move(launch);
   }

@@ -23,19 +23,25 @@ constexpr double kMostWorkPerByte = 64, kMostSteps = 4096;
 
 /// Operators that may, and why.
 const std::map<std::string, std::string> kExceptions = {
-    {"Loop", "its turns follow each other"},        {"Scan", "its turns follow each other"},
-    {"LSTM", "a turn needs the last one's result"}, {"GRU", "a turn needs the last one's result"},
-    {"RNN", "a turn needs the last one's result"},  {"Det", "each step of an elimination needs the last one"},
+    {"Loop", "its turns follow each other"},
+    {"Scan", "its turns follow each other"},
+    {"LSTM", "a turn needs the last one's result"},
+    {"GRU", "a turn needs the last one's result"},
+    {"RNN", "a turn needs the last one's result"},
+    {"Det", "each step of an elimination needs the last one"},
+    {"Unique", "rows are sorted by their columns one after the other"},
 };
 
-/// Extents of open kernels: together about 2^24 elements, with at least 128 of each.
+/// Extents of open kernels: together about 2^21 elements, so many that one block sorts them, but enough of each to tell
+/// a square from a line.
 SymbolValues large_extents(const Kernel& kernel) {
   std::set<std::string> symbols;
   for (const Operand& o : kernel.operands)
     for (const Dim& d : o.shape) symbols.merge(d.symbols());
-  const double each = std::exp2(24.0 / static_cast<double>(std::max<size_t>(symbols.size(), 1)));
+  const double each = std::exp2(21.0 / static_cast<double>(std::max<size_t>(symbols.size(), 1)));
+  const int64_t least = symbols.size() <= 4 ? 1024 : 128;
   SymbolValues values;
-  for (const std::string& s : symbols) values[s] = std::max<int64_t>(128, static_cast<int64_t>(each));
+  for (const std::string& s : symbols) values[s] = std::max<int64_t>(least, static_cast<int64_t>(each));
   return values;
 }
 
@@ -87,11 +93,26 @@ class KernelWork {
     return 0;
   }
 
+  /// Points of a statement's range. One that ends at min(begin + number, ...) has at most so many.
+  double turns(const Statement& s, const std::map<int, Expr>& assigned) const {
+    if (!s.begin) return 1;
+    const double most = value(s.axis.extent);
+    const auto at = s.end->kind == ExprKind::local ? assigned.find(s.end->local) : assigned.end();
+    const Expr end = at == assigned.end() ? s.end : at->second;
+    if (end->kind != ExprKind::binary || end->binary != BinaryOp::min) return most;
+    const Expr& sum = end->args[0];
+    if (sum->kind != ExprKind::binary || sum->binary != BinaryOp::add || key(sum->args[0]) != key(s.begin)) return most;
+    const Expr& size = sum->args[1];
+    return size->kind == ExprKind::constant ? std::min(most, static_cast<double>(size->integer)) : most;
+  }
+
   /// Steps of a thread of a program's launch (or of all its threads): `sharing` threads take a range together.
   double steps(const Statements& block, double sharing, bool all) const {
     double total = 0;
+    std::map<int, Expr> assigned;
     for (const Statement& s : block) {
-      const double turns = s.begin ? value(s.axis.extent) : 1;
+      if (s.kind == Statement::Kind::assign) assigned[s.local] = s.value;
+      const double turns = this->turns(s, assigned);
       const double inside = std::max(steps(s.body, sharing, all), steps(s.otherwise, sharing, all));
       switch (s.kind) {
         case Statement::Kind::launch:
@@ -111,7 +132,8 @@ class KernelWork {
           total += inside;
           break;
         default:
-          total += std::ceil(turns / sharing) * (s.value ? points(s.value) : 1);
+          total +=
+              std::ceil(turns / (s.kind == Statement::Kind::order ? 1024 : sharing)) * (s.value ? points(s.value) : 1);
       }
     }
     return total;
