@@ -105,7 +105,7 @@ class TileLoopText : public ProductText {
     f_.line("typedef Loop::Sums Sums;");
     if (tile_.splits > 1) return store_partial_sums();
     if (!stores_boxes()) return store_results();
-    if (reads_boxes()) f_.line("loop.await_boxes();");
+    if (reads_boxes()) f_.line("if (box_row < ", int_text(f_, p_.rows), ") loop.await_boxes();");
     f_.line("#pragma unroll");
     f_.open("for (int chunk = 0; chunk < ", tile_.columns / box_columns(), "; ++chunk)");
     f_.line("const int chunk0 = column0 + chunk * ", box_columns(), ";");
@@ -116,7 +116,8 @@ class TileLoopText : public ProductText {
   }
 
   void ask_for_boxes() {
-    f_.open("");
+    // Warpgroups whose rows all lie below the matrix have no part in it: nothing would keep their warps together.
+    f_.open("if (box_row < ", int_text(f_, p_.rows), ")");
     f_.line("const int box_column = column0;");
     f_.line("const int at[", p_.boxes->read_view.dimensions.size(), "] = ", places(p_.boxes->read_view), ";");
     f_.line("loop.ask_for_boxes<", box_columns(), ">(", read_, ", at);");

@@ -194,7 +194,8 @@ const ConvCase kConvCases[] = {
       constant %b: f32[72] = random(2)
       constant %v: f32[72,72,1,1] = random(3)
       constant %u: f32[72,72,3,3] = random(4)
-      %n = Neg(%x)
+      constant %scale: f32[] = {0.02}
+      %n = Mul(%x, %scale)
       %c = Conv(%n, %w, %b) {pads = [1,1,1,1]}
       %r = Relu(%c)
       %d = Conv(%r, %v) {strides = [2,2]}
@@ -206,8 +207,9 @@ const ConvCase kConvCases[] = {
       constant %w: f32[96,24,3,3] = random(1)
       constant %v: f32[136,96,1,1] = random(3)
       constant %low: f32[] = {0}
-      constant %high: f32[] = {0.25}
-      %n = Neg(%x)
+      constant %high: f32[] = {0.05}
+      constant %scale: f32[] = {0.02}
+      %n = Mul(%x, %scale)
       %c = Conv(%n, %w) {pads = [1,1,1,1], strides = [2,2]}
       %d = Clip(%c, %low, %high)
       %e = Conv(%d, %v)
@@ -216,7 +218,8 @@ const ConvCase kConvCases[] = {
     {"other pads at the end, windows that are no squares", 2, R"(graph g(%x: f32[1,64,15,9]) -> (%y) {
       constant %w: f32[64,64,1,5] = random(1)
       constant %v: f32[64,64,3,2] = random(3)
-      %n = Neg(%x)
+      constant %scale: f32[] = {0.02}
+      %n = Mul(%x, %scale)
       %c = Conv(%n, %w) {pads = [0,2,0,1], strides = [1,2]}
       %e = Conv(%c, %v) {pads = [0,1,2,0], strides = [3,1]}
       %y = Neg(%e)
@@ -224,7 +227,8 @@ const ConvCase kConvCases[] = {
     {"images of any size", 2, R"(graph g(%x: f32[n,64,h,w]) -> (%y) {
       constant %w: f32[64,64,3,3] = random(1)
       constant %v: f32[72,64,3,3] = random(3)
-      %a = Neg(%x)
+      constant %scale: f32[] = {0.02}
+      %a = Mul(%x, %scale)
       %c = Conv(%a, %w) {pads = [1,1,1,1]}
       %e = Conv(%c, %v) {pads = [1,1,1,1]}
       %y = Neg(%e)
@@ -232,7 +236,8 @@ const ConvCase kConvCases[] = {
      {{"n", 2}, {"h", 9}, {"w", 14}}},
     {"one dimension", 1, R"(graph g(%x: f32[2,64,45]) -> (%y) {
       constant %w: f32[80,64,3] = random(1)
-      %n = Neg(%x)
+      constant %scale: f32[] = {0.02}
+      %n = Mul(%x, %scale)
       %c = Conv(%n, %w) {pads = [1,1], strides = [2]}
       %y = Neg(%c)
     })"},
