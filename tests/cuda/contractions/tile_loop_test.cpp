@@ -37,6 +37,11 @@ const LoopCase kCases[] = {
       %y = Softmax(%q) {axis = -1}
       %s = Softmax(%c) {axis = -1}
     })"},
+    {"a residual of 16 bits", R"(graph g(%x: f16[330,200], %z: f16[200,264], %r: f16[330,264]) -> (%y) {
+      %p = MatMul(%x, %z)
+      %q = Add(%p, %r)
+      %y = Relu(%q)
+    })"},
     {"a bias for each row, sigmoid and tanh", R"(graph g(%x: f32[77,64], %z: f32[64,264], %r: f32[77,1]) -> (%y) {
       %a = Neg(%x)
       %b = Neg(%z)
@@ -111,6 +116,13 @@ Emit in_tile(const Target& target, int number, int blocks, int splits) {
   };
 }
 
+/// The graph with inputs of the precision's 16 bits.
+std::string stored_as(Precision precision, std::string graph) {
+  if (precision == Precision::bf16)
+    for (size_t at = 0; (at = graph.find(" f16[", at)) != std::string::npos; at += 2) graph.insert(at + 1, "b");
+  return graph;
+}
+
 bool has_note(const SimulatedRun& run, const char* text) {
   return std::any_of(run.notes.begin(), run.notes.end(),
                      [&](const std::string& note) { return note.find(text) != std::string::npos; });
@@ -122,8 +134,8 @@ TEST_P(TileLoop, EveryTileComputesEveryProduct) {
   for (const LoopCase& c : kCases)
     for (int blocks : {1, 3}) {
       SCOPED_TRACE(concat(c.what, ", tile ", number % 8, ", blocks ", blocks));
-      const SimulatedRun run =
-          expect_simulates(c.graph, target, GetParam().tolerance, c.symbols, in_tile(target, number++, blocks, 1));
+      const SimulatedRun run = expect_simulates(stored_as(GetParam().precision, c.graph), target, GetParam().tolerance,
+                                                c.symbols, in_tile(target, number++, blocks, 1));
       EXPECT_TRUE(has_note(run, "wgmma, TMA"));
     }
 }
@@ -159,7 +171,8 @@ TEST(TileLoopFunctions, AreAsExactAsTheirResults) {
       return made;
     };
     const SimulatedRun run = run_simulated(graph, {x, one}, target, {}, emit);
-    EXPECT_NE(text.find("gart_fast_"), std::string::npos) << name;
+    EXPECT_NE(text.find("gart_fast_"), std::string::npos) << name << "\n" << text;
+    if (getenv("SHOW")) printf("%s\n", text.c_str());
     for (int64_t i = 0; i < x.elements(); ++i) {
       const double want = function(x.at_double(i)), rounding = std::abs(want) / 2048 + 3e-8;
       ASSERT_NEAR(run.outputs[0].at_double(i), want, rounding + 3e-7) << name << " of " << x.at_double(i);
