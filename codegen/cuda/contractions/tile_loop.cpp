@@ -87,8 +87,7 @@ class TileLoopText : public ProductText {
     const Steps of_tile = place_tile();
     operands.declare(f_);
     f_.open("if (tile == blockIdx.x)");
-    if (ahead != 0)
-      f_.line("loop.feed_ahead<", ahead, ">(left, right, ", of_tile.first, ", ", of_tile.count, ");");
+    if (ahead != 0) f_.line("loop.feed_ahead<", ahead, ">(left, right, ", of_tile.first, ", ", of_tile.count, ");");
     f_.line("gart_await_last_launch();");
     f_.close();
     f_.line("loop.feed<", ahead, ">(left, right, ", of_tile.first, ", ", of_tile.count, ");");
@@ -136,8 +135,8 @@ class TileLoopText : public ProductText {
     f_.line("const int row = gart_min(same_row0 + Sums::row(i), ", int_text(f_, p_.rows), " - 1);");
     p_.declare_row(f_, place);
     if (reads_boxes())
-      f_.line("const gart_vector<", stored_type(p_.boxes->results.stored),
-              ", 2> read = loop.in_box<", stored_type(p_.boxes->results.stored), ">(chunk, i, eight);");
+      f_.line("const gart_vector<", stored_type(p_.boxes->results.stored), ", 2> read = loop.in_box<",
+              stored_type(p_.boxes->results.stored), ">(chunk, i, eight);");
     f_.line("#pragma unroll");
     f_.open("for (int j = j0; j < j0 + 2; j += ", vector_, ")");
     f_.line("const int column = gart_min(column0 + Sums::column(j), ", int_text(f_, p_.columns), " - ", vector_, ");");

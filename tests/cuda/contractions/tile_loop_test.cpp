@@ -28,7 +28,8 @@ const LoopCase kCases[] = {
       %g = Gelu(%q)
       %y = Softmax(%g) {axis = -1}
     })"},
-    {"a residual in the order of the results", R"(graph g(%x: f32[130,200], %z: f32[200,136], %r: f32[130,136]) -> (%y, %s) {
+    {"a residual in the order of the results",
+     R"(graph g(%x: f32[130,200], %z: f32[200,136], %r: f32[130,136]) -> (%y, %s) {
       %a = Neg(%x)
       %b = Neg(%z)
       %c = Softmax(%r) {axis = -1}
@@ -142,7 +143,8 @@ TEST_P(TileLoop, EveryTileComputesEveryProduct) {
 
 TEST_P(TileLoop, SplitsPastTheEndAddZeros) {
   const Target target = gpu_target(GetParam().target, GetParam().precision);
-  for (int splits : {2, 4}) expect_simulates(kCases[0].graph, target, GetParam().tolerance, {}, in_tile(target, splits, 2, splits));
+  for (int splits : {2, 4})
+    expect_simulates(kCases[0].graph, target, GetParam().tolerance, {}, in_tile(target, splits, 2, splits));
 }
 
 /// Functions of an f16 result are approximations that its rounding hides.
@@ -171,8 +173,7 @@ TEST(TileLoopFunctions, AreAsExactAsTheirResults) {
       return made;
     };
     const SimulatedRun run = run_simulated(graph, {x, one}, target, {}, emit);
-    EXPECT_NE(text.find("gart_fast_"), std::string::npos) << name << "\n" << text;
-    if (getenv("SHOW")) printf("%s\n", text.c_str());
+    EXPECT_NE(text.find("gart_fast_"), std::string::npos) << name;
     for (int64_t i = 0; i < x.elements(); ++i) {
       const double want = function(x.at_double(i)), rounding = std::abs(want) / 2048 + 3e-8;
       ASSERT_NEAR(run.outputs[0].at_double(i), want, rounding + 3e-7) << name << " of " << x.at_double(i);
@@ -237,7 +238,9 @@ const ConvCase kConvCases[] = {
       %e = Conv(%c, %v) {pads = [0,1,2,0], strides = [3,1]}
       %y = Neg(%e)
     })"},
-    {"images of any size", 2, R"(graph g(%x: f32[n,64,h,w]) -> (%y) {
+    {"images of any size",
+     2,
+     R"(graph g(%x: f32[n,64,h,w]) -> (%y) {
       constant %w: f32[64,64,3,3] = random(1)
       constant %v: f32[72,64,3,3] = random(3)
       constant %scale: f32[] = {0.02}

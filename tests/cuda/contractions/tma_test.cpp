@@ -205,8 +205,8 @@ TEST(TmaChoice, StridesAsTheDriverDocumentsThem) {
 TEST(TmaChoice, ForMatricesOfAnySize) {
   const Target target = gpu_target("sm_90a", Precision::fp16);
   const auto note = [&](int rows, int depth, int columns) {
-    const std::string graph = concat("graph g(%x: f32[", rows, ",", depth, "]) -> (%y) {\n  constant %w: f32[", depth, ",",
-                                     columns, "] = fill(0.5)\n  %a = Neg(%x)\n  %y = MatMul(%a, %w)\n}");
+    const std::string graph = concat("graph g(%x: f32[", rows, ",", depth, "]) -> (%y) {\n  constant %w: f32[", depth,
+                                     ",", columns, "] = fill(0.5)\n  %a = Neg(%x)\n  %y = MatMul(%a, %w)\n}");
     return cuda::emit_kernel(product_kernel(graph.c_str(), target), target).note;
   };
   const auto expect = [](const std::string& chosen, const char* tile) {
