@@ -36,6 +36,7 @@ struct Machine {
   double half_rate = 0;            // mma.sync
   double warpgroup_rate = 0;       // wgmma
   double l2_bytes_per_clock = 56;  // of one processor, from the L2 cache, while all read
+  double l2_bytes_alone = 60;      // while hardly any other processor reads
   double l2_alone = 60;            // likewise, while few do
   int64_t shared_bytes = 0;        // of a processor; a block takes at most `shared_block_bytes`
   int64_t shared_block_bytes = 0;
