@@ -110,9 +110,7 @@ class ConvProduct final : public Product {
 
   /// Operands and results as tensors.
   void find_boxes(const Kernel& kernel) {
-    const auto is_half = [&](int operand) {
-      return size_of(kernel.operands[static_cast<size_t>(operand)].dtype) == 2;
-    };
+    const auto is_half = [&](int operand) { return size_of(kernel.operands[static_cast<size_t>(operand)].dtype) == 2; };
     if (!c_.input_channels_last || !is_half(c_.input) || !is_half(c_.weights)) return;
     const size_t weights = by_position_ ? 1 : 0;
     tma_views_[weights] = weights_view(left_or_right(weights == 0).stored);
@@ -173,12 +171,11 @@ class ConvProduct final : public Product {
   static std::optional<int64_t> upper_corner(const Spatial& s) {
     constexpr int64_t kLeast = -128, kMost = 127;
     if (!s.pad.is_constant() || s.pad.constant() > -kLeast) return std::nullopt;
-    const int64_t usual = s.pad.constant() - (s.kernel - 1) * s.dilation;
-    for (int64_t off = 0; off < s.stride; ++off)
-      for (const int64_t upper : {usual + off, usual - off}) {
-        const Dim places = floor_div(s.input + upper + s.pad.constant() - 1, Dim(s.stride)) + 1;
-        if (upper >= kLeast && upper <= kMost && places == s.output) return upper;
-      }
+    const auto fits = [&](int64_t upper) { return upper >= kLeast && upper <= kMost; };
+    const Dim last = (s.output - 1) * s.stride - s.input - s.pad + 1;
+    if (last.is_constant()) return fits(last.constant()) ? std::optional(last.constant()) : std::nullopt;
+    for (int64_t upper = kMost; upper >= kLeast; --upper)
+      if (floor_div(s.input + s.pad + (upper - 1), Dim(s.stride)) + 1 == s.output) return upper;
     return std::nullopt;
   }
 

@@ -67,8 +67,8 @@ class BlockProductText : public ProductText {
     const std::string first = of_tile.first == "0" ? "0" : concat(of_tile.first, " * ", depth);
     f_.line("Sums sums;");
     const std::string loop = tile_.is_wide ? "gart_add_wide_products<" : concat("gart_add_products<", depth, ", ");
-    f_.line(loop, tile_.stages, ", ", copy_ahead(tile_.stages - (tile_.is_wide ? 2 : 1)), ">(left, right, sums, shared, ",
-            first, ", ", of_tile.count, ");");
+    f_.line(loop, tile_.stages, ", ", copy_ahead(tile_.stages - (tile_.is_wide ? 2 : 1)),
+            ">(left, right, sums, shared, ", first, ", ", of_tile.count, ");");
   }
 };
 

@@ -14,31 +14,30 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr double kLaunch = 1.1;         // us, beside the fill of the first wave
-constexpr double kFillClocks = 1500;    // from the start of a block to the first operands in shared memory
-constexpr double kEndClocks = 800;      // epilogue
-constexpr double kLatencyClocks = 700;  // of a copy from memory to shared memory, beside its transfer
-constexpr double kBarrierClocks = 60;   // of a step
-constexpr double kElementInstructions = 8;   // of a copy of one element: its place, bounds, load and store
+constexpr double kLaunch = 1.1;             // us, beside the fill of the first wave
+constexpr double kFillClocks = 1500;        // from the start of a block to the first operands in shared memory
+constexpr double kEndClocks = 800;          // epilogue
+constexpr double kLatencyClocks = 700;      // of a copy from memory to shared memory, beside its transfer
+constexpr double kBarrierClocks = 60;       // of a step
+constexpr double kElementInstructions = 8;  // of a copy of one element: its place, bounds, load and store
 // Of a copy of 16 bytes, in a matrix and with a place of its own: 128x128x64 and 128x256x64 by cp.async on an H200.
 constexpr double kChunkInstructions = 19, kGatheredInstructions = 78;
-constexpr double kWarpsAtHalfRate = 4;       // of a multiprocessor: with as many, mma.sync waits half of the time
-constexpr double kSchedulers = 4;            // of a multiprocessor, an instruction of a warp per clock each
-constexpr double kMostL2BytesPerClock = 60;  // of one multiprocessor, however few others read
+constexpr double kWarpsAtHalfRate = 4;  // of a multiprocessor: with as many, mma.sync waits half of the time
+constexpr double kSchedulers = 4;       // of a multiprocessor, an instruction of a warp per clock each
 constexpr int kMostSplits = 32;
 constexpr double kWideProductClocks = 1.19;  // of products by warpgroups, for each that they take at their peak rate
 
 // The loop of device/gart_tile_loop.cuh, as measured on an H200: tiles of 64x64 to 128x256 in products of 1024 to 8192
 // a side, and convolutions of 7x7 to 56x56 pixels.
 namespace tile_loop {
-constexpr double kStart = 1.9;           // us: the launch, barriers, the first boxes, the last store
-constexpr double kClock = 0.956;         // of the GPU's, at full power
-constexpr double kStepClocks = 150;      // of a step beside its products, while these are few
-constexpr double kL2BytesPerClock = 60;  // boxes that several blocks ask for at once
+constexpr double kStart = 1.9;            // us: the launch, barriers, the first boxes, the last store
+constexpr double kClock = 0.956;          // of the GPU's, at full power
+constexpr double kStepClocks = 150;       // of a step beside its products, while these are few
+constexpr double kBoxBytesPerClock = 60;  // boxes that several blocks ask for at once
 // Of windows, a line for each pixel: hardly any are asked for twice at once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
-constexpr double kTileEndClocks = 300;      // and:
-constexpr double kSumsPerClock = 40;        // rounded and staged
+constexpr double kTileEndClocks = 300;  // and:
+constexpr double kSumsPerClock = 40;    // rounded and staged
 constexpr double kStoredBytesPerClock = 64;
 constexpr double kOperationsPerClock = 90;  // of the epilogue
 constexpr double kScatteredPerClock = 8;    // results stored by threads
@@ -70,9 +69,9 @@ double shared_bytes_per_depth(const ProductTile& t) {
 double instructions(const ProductTile& t, const ProductForm& form) {
   const double single = (form.left_by_element ? t.rows : 0) + (form.right_by_element ? t.columns : 0);
   const double chunks = (t.rows + t.columns - single) * element_bytes(t.arithmetic) * t.depth / 16;
-  const double copies = (single * t.depth * kElementInstructions +
-                         chunks * (form.gathers ? kGatheredInstructions : kChunkInstructions)) /
-                        kWarpThreads;
+  const double copies =
+      (single * t.depth * kElementInstructions + chunks * (form.gathers ? kGatheredInstructions : kChunkInstructions)) /
+      kWarpThreads;
   if (t.is_wide || t.arithmetic == Arithmetic::scalar) return copies;  // products: a few, or their rate has it
   const double products = double{1} * t.rows * t.columns * t.depth / (16 * 8 * 16 / (element_bytes(t.arithmetic) / 2));
   return copies + products * (t.arithmetic == Arithmetic::tf32x3 ? 3 : 1) * 1.25;  // with loads of fragments
@@ -80,18 +79,19 @@ double instructions(const ProductTile& t, const ProductForm& form) {
 
 /// Bytes per clock from the L2 cache to one of so many multiprocessors.
 double l2_rate(const Machine& gpu, double active) {
-  return std::min(kMostL2BytesPerClock, gpu.l2_bytes_per_clock * gpu.processors / std::clamp<double>(active, 1, gpu.processors));
+  return std::min(gpu.l2_alone,
+                  gpu.l2_bytes_per_clock * gpu.processors / std::clamp<double>(active, 1, gpu.processors));
 }
 
 double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
                    double residents, double active) {
   const double warps = t.threads() / kWarpThreads * residents;
-  const double reached = t.is_wide ? 1 / kWideProductClocks
-                         : t.arithmetic == Arithmetic::scalar ? 1 : warps / (warps + kWarpsAtHalfRate);
+  const double reached = t.is_wide                            ? 1 / kWideProductClocks
+                         : t.arithmetic == Arithmetic::scalar ? 1
+                                                              : warps / (warps + kWarpsAtHalfRate);
   const double products = double{1} * t.rows * t.columns * t.depth * residents /
                           (reached * (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic)));
-  const double transfer =
-      (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
+  const double transfer = (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
   const double issue = instructions(t, form) / kSchedulers;
   // A stage of a product by warpgroups is read while the next one is, and copied to after that.
@@ -131,7 +131,7 @@ double loop_microseconds(const Machine& gpu, const ProductTile& t, const Product
   const double peak = double{1} * t.rows * t.columns * t.depth / gpu.warpgroup_rate;
   const double bytes = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth;
   double step = std::max({peak * kWideProductClocks, peak + kStepClocks,
-                          bytes / (form.has_windows ? kWindowBytesPerClock : kL2BytesPerClock)});
+                          bytes / (form.has_windows ? kWindowBytesPerClock : kBoxBytesPerClock)});
   if (form.has_windows)
     step = std::max(step, kWindowStepClocks + kWindowLineClocks * (form.left_has_windows ? t.rows : t.columns));
   const double sums = double{1} * t.rows * t.columns;

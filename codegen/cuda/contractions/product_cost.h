@@ -39,8 +39,8 @@ struct ProductTile {
   int splits = 1;                       // of the depth, each a block of its own
   double microseconds = 0;              // expected for the whole product
   bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
-  int producers = 0;  // wide: threads beside them that have boxes copied (device/gart_tile_loop.cuh)
-  int grid = 0;       // then: blocks at most, each of which computes tile after tile
+  int producers = 0;                    // wide: threads beside them that have boxes copied (device/gart_tile_loop.cuh)
+  int grid = 0;                         // then: blocks at most, each of which computes tile after tile
   /// By the blocks of a cluster, which share the depth in `splits` (device/gart_cluster_sums.cuh); `rows` are then
   /// lines of the operand that warpgroups share out, which is the right one if it is swapped.
   bool is_cluster = false, is_swapped = false;

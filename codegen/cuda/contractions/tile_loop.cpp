@@ -87,8 +87,7 @@ class TileLoopText : public ProductText {
     const Steps of_tile = place_tile();
     operands.declare(f_);
     f_.open("if (tile == blockIdx.x)");
-    if (ahead != 0)
-      f_.line("loop.feed_ahead<", ahead, ">(left, right, ", of_tile.first, ", ", of_tile.count, ");");
+    if (ahead != 0) f_.line("loop.feed_ahead<", ahead, ">(left, right, ", of_tile.first, ", ", of_tile.count, ");");
     f_.line("gart_await_last_launch();");
     f_.close();
     f_.line("loop.feed<", ahead, ">(left, right, ", of_tile.first, ", ", of_tile.count, ");");
@@ -105,7 +104,7 @@ class TileLoopText : public ProductText {
     f_.line("typedef Loop::Sums Sums;");
     if (tile_.splits > 1) return store_partial_sums();
     if (!stores_boxes()) return store_results();
-    if (reads_boxes()) f_.line("loop.await_boxes();");
+    if (reads_boxes()) f_.line("if (box_row < ", int_text(f_, p_.rows), ") loop.await_boxes();");
     f_.line("#pragma unroll");
     f_.open("for (int chunk = 0; chunk < ", tile_.columns / box_columns(), "; ++chunk)");
     f_.line("const int chunk0 = column0 + chunk * ", box_columns(), ";");
@@ -116,7 +115,8 @@ class TileLoopText : public ProductText {
   }
 
   void ask_for_boxes() {
-    f_.open("");
+    // Warpgroups whose rows all lie below the matrix have no part in it: nothing would keep their warps together.
+    f_.open("if (box_row < ", int_text(f_, p_.rows), ")");
     f_.line("const int box_column = column0;");
     f_.line("const int at[", p_.boxes->read_view.dimensions.size(), "] = ", places(p_.boxes->read_view), ";");
     f_.line("loop.ask_for_boxes<", box_columns(), ">(", read_, ", at);");
@@ -135,8 +135,8 @@ class TileLoopText : public ProductText {
     f_.line("const int row = gart_min(same_row0 + Sums::row(i), ", int_text(f_, p_.rows), " - 1);");
     p_.declare_row(f_, place);
     if (reads_boxes())
-      f_.line("const gart_vector<", stored_type(p_.boxes->results.stored),
-              ", 2> read = loop.in_box<", stored_type(p_.boxes->results.stored), ">(chunk, i, eight);");
+      f_.line("const gart_vector<", stored_type(p_.boxes->results.stored), ", 2> read = loop.in_box<",
+              stored_type(p_.boxes->results.stored), ">(chunk, i, eight);");
     f_.line("#pragma unroll");
     f_.open("for (int j = j0; j < j0 + 2; j += ", vector_, ")");
     f_.line("const int column = gart_min(column0 + Sums::column(j), ", int_text(f_, p_.columns), " - ", vector_, ");");

@@ -1,5 +1,5 @@
 // Functions by approximate instructions, for results that are rounded to 16 bits: absolute errors below 3e-7 where values are
-// bounded, relative ones below 1e-6 else. NaNs stay NaNs.
+// bounded, relative ones of 1e-5 else. NaNs stay NaNs.
 #pragma once
 
 #include "gart_arithmetic.cuh"

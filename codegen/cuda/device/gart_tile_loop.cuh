@@ -105,7 +105,7 @@ struct gart_tile_loop {
   bool is_leader;  // of a warpgroup: one of its threads
   int stage = 0, parity = 0;
   int ahead = 0;            // boxes of the constant operand that have been asked for
-  int slot = 0, tiles = 0;  // the next buffer, tiles so far
+  int slot = 0, asked = 0;  // the next buffer; how often boxes have been asked for
 
   /// All threads of the block.
   explicit gart_tile_loop(unsigned char* shared_) : shared(shared_), warp(__shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0)) {
@@ -207,7 +207,7 @@ struct gart_tile_loop {
   }
 
   // ---- What the epilogue reads in the boxes that its results go to ---------------------------------------------------
-  /// Box number `i` begins at at[0] + i * Columns.
+  /// Box number `i` begins at at[0] + i * Columns. Between this and the next time the warpgroup's warps must have met.
   template <int Columns, int Rank>
   void ask_for_boxes(const GartTensorMap& map, const int (&at)[Rank]) {
     if (is_leader) {
@@ -225,8 +225,8 @@ struct gart_tile_loop {
     __syncwarp();
   }
   void await_boxes() {
-    gart_mbarrier_wait(loaded(warp / 4), tiles & 1);
-    ++tiles;
+    gart_mbarrier_wait(loaded(warp / 4), asked & 1);
+    ++asked;
   }
   /// Columns 8 * j + column(0) and the next of this thread's row number i, in box number `number`.
   template <class T>

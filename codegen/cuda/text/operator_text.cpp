@@ -147,7 +147,8 @@ std::string comparison_sign(BinaryOp op) {
 
 std::string unary_text(UnaryOp op, DType dtype, const std::string& a, bool approximates) {
   check_arithmetic(dtype);
-  if (approximates && dtype == DType::f32 && has_approximation(op)) return concat("gart_fast_", name_of(op), "(", a, ")");
+  if (approximates && dtype == DType::f32 && has_approximation(op))
+    return concat("gart_fast_", name_of(op), "(", a, ")");
   if (op == UnaryOp::logical_not || (op == UnaryOp::bit_not && dtype == DType::boolean)) return concat("!", a);
   if (op == UnaryOp::bit_not) return concat("(", type_of(dtype), ")~", a);
   if (!is_float(dtype)) {

@@ -111,8 +111,7 @@ class Runner {
     for (ValueId v : graph.outputs) {
       std::vector<int64_t> shape;
       for (const Dim& d : *graph.value(v).shape) shape.push_back(d.evaluate(symbols_));
-      const DType stored = graph.value(v).stored;
-      out_.outputs.emplace_back(stored == DType::undefined ? graph.value(v).dtype : stored, shape);
+      out_.outputs.emplace_back(graph.value(v).memory_dtype(), shape);
     }
     for (BufferId i : plan_.buffers.ids()) {
       const Buffer& b = plan_.buffers[i];

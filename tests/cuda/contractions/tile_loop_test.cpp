@@ -28,7 +28,8 @@ const LoopCase kCases[] = {
       %g = Gelu(%q)
       %y = Softmax(%g) {axis = -1}
     })"},
-    {"a residual in the order of the results", R"(graph g(%x: f32[130,200], %z: f32[200,136], %r: f32[130,136]) -> (%y, %s) {
+    {"a residual in the order of the results",
+     R"(graph g(%x: f32[130,200], %z: f32[200,136], %r: f32[130,136]) -> (%y, %s) {
       %a = Neg(%x)
       %b = Neg(%z)
       %c = Softmax(%r) {axis = -1}
@@ -36,6 +37,11 @@ const LoopCase kCases[] = {
       %q = Add(%p, %c)
       %y = Softmax(%q) {axis = -1}
       %s = Softmax(%c) {axis = -1}
+    })"},
+    {"a residual of 16 bits", R"(graph g(%x: f16[330,200], %z: f16[200,264], %r: f16[330,264]) -> (%y) {
+      %p = MatMul(%x, %z)
+      %q = Add(%p, %r)
+      %y = Relu(%q)
     })"},
     {"a bias for each row, sigmoid and tanh", R"(graph g(%x: f32[77,64], %z: f32[64,264], %r: f32[77,1]) -> (%y) {
       %a = Neg(%x)
@@ -111,6 +117,13 @@ Emit in_tile(const Target& target, int number, int blocks, int splits) {
   };
 }
 
+/// The graph with inputs of the precision's 16 bits.
+std::string stored_as(Precision precision, std::string graph) {
+  if (precision == Precision::bf16)
+    for (size_t at = 0; (at = graph.find(" f16[", at)) != std::string::npos; at += 2) graph.insert(at + 1, "b");
+  return graph;
+}
+
 bool has_note(const SimulatedRun& run, const char* text) {
   return std::any_of(run.notes.begin(), run.notes.end(),
                      [&](const std::string& note) { return note.find(text) != std::string::npos; });
@@ -122,15 +135,16 @@ TEST_P(TileLoop, EveryTileComputesEveryProduct) {
   for (const LoopCase& c : kCases)
     for (int blocks : {1, 3}) {
       SCOPED_TRACE(concat(c.what, ", tile ", number % 8, ", blocks ", blocks));
-      const SimulatedRun run =
-          expect_simulates(c.graph, target, GetParam().tolerance, c.symbols, in_tile(target, number++, blocks, 1));
+      const SimulatedRun run = expect_simulates(stored_as(GetParam().precision, c.graph), target, GetParam().tolerance,
+                                                c.symbols, in_tile(target, number++, blocks, 1));
       EXPECT_TRUE(has_note(run, "wgmma, TMA"));
     }
 }
 
 TEST_P(TileLoop, SplitsPastTheEndAddZeros) {
   const Target target = gpu_target(GetParam().target, GetParam().precision);
-  for (int splits : {2, 4}) expect_simulates(kCases[0].graph, target, GetParam().tolerance, {}, in_tile(target, splits, 2, splits));
+  for (int splits : {2, 4})
+    expect_simulates(kCases[0].graph, target, GetParam().tolerance, {}, in_tile(target, splits, 2, splits));
 }
 
 /// Functions of an f16 result are approximations that its rounding hides.
@@ -194,7 +208,8 @@ const ConvCase kConvCases[] = {
       constant %b: f32[72] = random(2)
       constant %v: f32[72,72,1,1] = random(3)
       constant %u: f32[72,72,3,3] = random(4)
-      %n = Neg(%x)
+      constant %scale: f32[] = {0.02}
+      %n = Mul(%x, %scale)
       %c = Conv(%n, %w, %b) {pads = [1,1,1,1]}
       %r = Relu(%c)
       %d = Conv(%r, %v) {strides = [2,2]}
@@ -206,8 +221,9 @@ const ConvCase kConvCases[] = {
       constant %w: f32[96,24,3,3] = random(1)
       constant %v: f32[136,96,1,1] = random(3)
       constant %low: f32[] = {0}
-      constant %high: f32[] = {0.25}
-      %n = Neg(%x)
+      constant %high: f32[] = {0.05}
+      constant %scale: f32[] = {0.02}
+      %n = Mul(%x, %scale)
       %c = Conv(%n, %w) {pads = [1,1,1,1], strides = [2,2]}
       %d = Clip(%c, %low, %high)
       %e = Conv(%d, %v)
@@ -216,15 +232,19 @@ const ConvCase kConvCases[] = {
     {"other pads at the end, windows that are no squares", 2, R"(graph g(%x: f32[1,64,15,9]) -> (%y) {
       constant %w: f32[64,64,1,5] = random(1)
       constant %v: f32[64,64,3,2] = random(3)
-      %n = Neg(%x)
+      constant %scale: f32[] = {0.02}
+      %n = Mul(%x, %scale)
       %c = Conv(%n, %w) {pads = [0,2,0,1], strides = [1,2]}
       %e = Conv(%c, %v) {pads = [0,1,2,0], strides = [3,1]}
       %y = Neg(%e)
     })"},
-    {"images of any size", 2, R"(graph g(%x: f32[n,64,h,w]) -> (%y) {
+    {"images of any size",
+     2,
+     R"(graph g(%x: f32[n,64,h,w]) -> (%y) {
       constant %w: f32[64,64,3,3] = random(1)
       constant %v: f32[72,64,3,3] = random(3)
-      %a = Neg(%x)
+      constant %scale: f32[] = {0.02}
+      %a = Mul(%x, %scale)
       %c = Conv(%a, %w) {pads = [1,1,1,1]}
       %e = Conv(%c, %v) {pads = [1,1,1,1]}
       %y = Neg(%e)
@@ -232,7 +252,8 @@ const ConvCase kConvCases[] = {
      {{"n", 2}, {"h", 9}, {"w", 14}}},
     {"one dimension", 1, R"(graph g(%x: f32[2,64,45]) -> (%y) {
       constant %w: f32[80,64,3] = random(1)
-      %n = Neg(%x)
+      constant %scale: f32[] = {0.02}
+      %n = Mul(%x, %scale)
       %c = Conv(%n, %w) {pads = [1,1], strides = [2]}
       %y = Neg(%c)
     })"},
