@@ -42,8 +42,8 @@ class Product : public Epilogue {
   int64_t whole_steps = 0;
   int64_t taps = 1;          // of a convolution
   int64_t tap_channels = 0;  // > 0: of each tap, of which every tile of boxes has 64 at most
-  bool divides = false;  // places of elements need divisions
-  bool gathers = false;  // each line that a thread copies has a place of its own, in registers
+  bool divides = false;      // places of elements need divisions
+  bool gathers = false;      // each line that a thread copies has a place of its own, in registers
 
   /// An operand as a strided matrix, where it is one: element (line, k) lies base[line * line_stride + k *
   /// depth_stride].
@@ -65,8 +65,8 @@ class Product : public Epilogue {
     struct Dimension {
       Dim extent, stride;
       std::string at;  // where the block's tile begins in depth 0
-      char kind;  // 'r': rows of the left operand or columns of the right one, 'd': depth, 'b': batch; of results:
-                  // 'c': columns, 'r': rows, 'b'
+      char kind;       // 'r': rows of the left operand or columns of the right one, 'd': depth, 'b': batch; of results:
+                       // 'c': columns, 'r': rows, 'b'
     };
     int operand = -1;
     DType stored = DType::f16;
@@ -75,7 +75,8 @@ class Product : public Epilogue {
     std::optional<Window> window = std::nullopt;
   };
   virtual std::optional<TmaView> tma_view(bool) const { return std::nullopt; }
-  /// Declares, of views of windows, where that of the tile's first place begins: `window_column`, `window_row`, `image`.
+  /// Declares, of views of windows, where that of the tile's first place begins: `window_column`, `window_row`,
+  /// `image`.
   virtual void declare_window(FunctionText&) const {}
   /// How results leave, and what the epilogue reads comes, in boxes: `at` are those of a box that begins at
   /// `box_column` and `box_row`.
@@ -139,10 +140,12 @@ std::optional<Product::ResultBoxes> find_result_boxes(const Kernel& kernel, cons
 /// Registers of a thread of the feeding warpgroup, and of each of those that multiply.
 struct SharedRegisters {
   int few = 0, many = 0;
-  int at_entry = 0;  // at least, with which the kernel starts
+  int at_entry = 0;   // at least, with which the kernel starts
+  int splitting = 0;  // of a thread that makes rests (device/gart_f32_loop.cuh)
 };
 SharedRegisters shared_registers(const ProductTile& tile);
-/// A product's operands as tiles that are copied as boxes (device/gart_tile_loop.cuh). Declares the types Left and Right.
+/// A product's operands as tiles that are copied as boxes (device/gart_tile_loop.cuh). Declares the types Left and
+/// Right.
 class TiledOperands {
  public:
   TiledOperands(FunctionText& f, const Product& product, const ProductTile& tile);

@@ -14,10 +14,10 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr double kFillClocks = 1500;    // from the launch to the first operands in shared memory
-constexpr double kEndClocks = 800;      // epilogue
-constexpr double kLatencyClocks = 700;  // of a copy from memory to shared memory, beside its transfer
-constexpr double kBarrierClocks = 60;   // of a step
+constexpr double kFillClocks = 1500;         // from the launch to the first operands in shared memory
+constexpr double kEndClocks = 800;           // epilogue
+constexpr double kLatencyClocks = 700;       // of a copy from memory to shared memory, beside its transfer
+constexpr double kBarrierClocks = 60;        // of a step
 constexpr double kElementInstructions = 8;   // of a copy of one element: its place, bounds, load and store
 constexpr double kChunkInstructions = 5;     // of a copy of 16 bytes
 constexpr double kSchedulers = 4;            // of a multiprocessor, an instruction of a warp per clock each
@@ -34,8 +34,9 @@ constexpr double kStepClocks = 150;      // of a step beside its products, while
 constexpr double kL2BytesPerClock = 60;  // boxes that several blocks ask for at once
 // Of windows, a line for each pixel: hardly any are asked for twice at once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
-constexpr double kTileEndClocks = 300;      // and:
-constexpr double kSumsPerClock = 40;        // rounded and staged
+constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // which run beside the making of rests
+constexpr double kTileEndClocks = 300;                            // and:
+constexpr double kSumsPerClock = 40;                              // rounded and staged
 constexpr double kStoredBytesPerClock = 64;
 constexpr double kOperationsPerClock = 90;  // of the epilogue
 constexpr double kScatteredPerClock = 8;    // results stored by threads
@@ -75,15 +76,15 @@ double instructions(const ProductTile& t, const ProductForm& form) {
 
 /// Bytes per clock from the L2 cache to one of so many multiprocessors.
 double l2_rate(const Machine& gpu, double active) {
-  return std::min(kMostL2BytesPerClock, gpu.l2_bytes_per_clock * gpu.processors / std::clamp<double>(active, 1, gpu.processors));
+  return std::min(kMostL2BytesPerClock,
+                  gpu.l2_bytes_per_clock * gpu.processors / std::clamp<double>(active, 1, gpu.processors));
 }
 
 double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
                    double residents, double active) {
   const double products = double{1} * t.rows * t.columns * t.depth * residents /
                           (t.is_wide ? gpu.warpgroup_rate / kWideProductClocks : rate(gpu, t.arithmetic));
-  const double transfer =
-      (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
+  const double transfer = (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
   const double issue = instructions(t, form) / kSchedulers;
   // A stage of a product by warpgroups is read while the next one is, and copied to after that.
@@ -121,6 +122,8 @@ double loop_microseconds(const Machine& gpu, const ProductTile& t, const Product
   const double bytes = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth;
   double step = std::max({peak * kWideProductClocks, peak + kStepClocks,
                           bytes / (form.has_windows ? kWindowBytesPerClock : kL2BytesPerClock)});
+  if (t.arithmetic == Arithmetic::tf32x3)  // three products, at half the rate
+    step = kF32StepClocks + 6 * peak * kF32ProductClocks;
   if (form.has_windows)
     step = std::max(step, kWindowStepClocks + kWindowLineClocks * (form.left_has_windows ? t.rows : t.columns));
   const double sums = double{1} * t.rows * t.columns;
