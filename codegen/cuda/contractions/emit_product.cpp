@@ -137,7 +137,13 @@ ProductForm form_of(const Product& product, const Target& target) {
   form.left_by_element = product.left.vector == 1;
   form.right_by_element = product.right.vector == 1;
   const auto left = product.tma_view(true), right = product.tma_view(false);
-  form.has_tma_views = left && right;
+  const Arithmetic arithmetic = arithmetic_of(target);
+  const auto fits = [&](const std::optional<Product::TmaView>& view) {
+    if (!view || size_of(view->stored) != element_bytes(arithmetic)) return false;
+    // tf32 reads lines along the depth only.
+    return is_half(arithmetic) || (arithmetic == Arithmetic::tf32x3 && view->dimensions[0].kind == 'd');
+  };
+  form.has_tma_views = fits(left) && fits(right);
   form.left_has_windows = left && left->window;
   form.has_windows = form.left_has_windows || (right && right->window);
   form.epilogue_operations = operations_of(product.epilogue);

@@ -70,10 +70,11 @@ class MatMulProduct final : public Product {
     return c;
   }
 
-  /// A view of 16-bit elements, whatever the batch's order.
+  /// A view of 16-bit elements, or of f32 along the depth, whatever the batch's order.
   std::optional<TmaView> find_tma_view(const Kernel& kernel, const MatrixView& view, bool of_left) const {
     const Operand& operand = kernel.operands[static_cast<size_t>(view.operand)];
-    if (size_of(operand.dtype) != 2) return std::nullopt;
+    const bool along_depth = (of_left ? view.column_stride : view.row_stride).is(1);
+    if (size_of(operand.dtype) != 2 && (operand.dtype != DType::f32 || !along_depth)) return std::nullopt;
     TmaView b{view.operand, operand.dtype, view.offset, {}};
     b.dimensions.push_back({depth, of_left ? view.column_stride : view.row_stride, "0", 'd'});
     if (of_left)

@@ -140,7 +140,8 @@ std::optional<Product::ResultBoxes> find_result_boxes(const Kernel& kernel, cons
 /// Registers of a thread of the feeding warpgroup, and of each of those that multiply.
 struct SharedRegisters {
   int few = 0, many = 0;
-  int at_entry = 0;  // at least, with which the kernel starts
+  int at_entry = 0;   // at least, with which the kernel starts
+  int splitting = 0;  // of a thread that makes rests (device/gart_f32_loop.cuh)
 };
 SharedRegisters shared_registers(const ProductTile& tile);
 /// A product's operands as tiles that are copied as boxes (device/gart_tile_loop.cuh). Declares the types Left and

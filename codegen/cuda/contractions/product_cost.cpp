@@ -36,6 +36,7 @@ constexpr double kStepClocks = 150;       // of a step beside its products, whil
 constexpr double kBoxBytesPerClock = 60;  // boxes that several blocks ask for at once
 // Of windows, a line for each pixel: hardly any are asked for twice at once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
+constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // which run beside the making of rests
 constexpr double kTileEndClocks = 300;  // and:
 constexpr double kSumsPerClock = 40;    // rounded and staged
 constexpr double kStoredBytesPerClock = 64;
@@ -132,6 +133,8 @@ double loop_microseconds(const Machine& gpu, const ProductTile& t, const Product
   const double bytes = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth;
   double step = std::max({peak * kWideProductClocks, peak + kStepClocks,
                           bytes / (form.has_windows ? kWindowBytesPerClock : kBoxBytesPerClock)});
+  if (t.arithmetic == Arithmetic::tf32x3)  // three products, at half the rate
+    step = kF32StepClocks + 6 * peak * kF32ProductClocks;
   if (form.has_windows)
     step = std::max(step, kWindowStepClocks + kWindowLineClocks * (form.left_has_windows ? t.rows : t.columns));
   const double sums = double{1} * t.rows * t.columns;

@@ -35,6 +35,9 @@ constexpr std::array kLoop = {WideShape{64, 64, 1, 1},   WideShape{64, 128, 1, 1
                               WideShape{128, 64, 2, 1},  WideShape{128, 128, 2, 1}, WideShape{128, 192, 2, 1},
                               WideShape{128, 256, 2, 1}, WideShape{192, 128, 3, 1}};
 constexpr int kWideDepth = 64;
+/// The same of f32 (device/gart_f32_loop.cuh).
+constexpr std::array kF32Loop = {WideShape{128, 128, 2, 1}, WideShape{128, 64, 2, 1}};
+constexpr int kF32Depth = 32;
 constexpr int kBoxBytes = 64 * 128;  // of results
 
 /// Can tiles of this depth be copied at all, and in registers that do not spill?
@@ -100,18 +103,23 @@ std::vector<ProductTile> loop_shapes(const Target& target, const ProductForm& fo
   const Machine& gpu = machine_of(target);
   const Arithmetic arithmetic = arithmetic_of(target);
   std::vector<ProductTile> all;
-  if (target.name != "sm_90a" || !is_half(arithmetic) || !form.has_tma_views) return all;
-  for (const WideShape& s : kLoop) {
-    ProductTile t{arithmetic, s.rows, s.columns, kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
+  if (target.name != "sm_90a" || !form.has_tma_views) return all;
+  const auto add = [&](const WideShape& s) {
+    const bool is_f32 = arithmetic == Arithmetic::tf32x3;
+    ProductTile t{arithmetic, s.rows, s.columns, is_f32 ? kF32Depth : kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
     t.is_wide = true;
-    t.producers = 128;
+    t.producers = is_f32 ? 256 : 128;
     t.grid = gpu.processors;
     for (t.stages = 12; t.stages >= 3; --t.stages) {
       if (shared_bytes(t, form) > gpu.shared_block_bytes) continue;
       all.push_back(t);
       break;
     }
-  }
+  };
+  if (is_half(arithmetic))
+    std::for_each(kLoop.begin(), kLoop.end(), add);
+  else if (arithmetic == Arithmetic::tf32x3)
+    std::for_each(kF32Loop.begin(), kF32Loop.end(), add);
   return all;
 }
 
@@ -130,9 +138,10 @@ int boxes_of(const ProductTile& t, const ProductForm& form) {
 
 int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
   const int groups = t.warp_rows / 4;
-  const int loop =
-      t.producers > 0 ? groups * boxes_of(t, form) * kBoxBytes + (2 * t.stages + groups) * int{sizeof(uint64_t)} : 0;
-  if (t.is_wide) return int64_t{128} * t.stages * (t.rows + t.columns) + loop;
+  const bool has_rests = t.is_wide && t.arithmetic == Arithmetic::tf32x3;
+  const int barriers = (has_rests ? 3 : 2) * t.stages + groups;
+  const int loop = t.producers > 0 ? groups * boxes_of(t, form) * kBoxBytes + barriers * int{sizeof(uint64_t)} : 0;
+  if (t.is_wide) return int64_t{128} * t.stages * (t.rows + (has_rests ? 2 : 1) * t.columns) + loop;
   const int element = element_bytes(t.arithmetic);
   const auto elements = [&](int rows, bool along_depth) {
     return along_depth ? rows * (t.depth + 16 / element) : t.depth * (rows + 8);

@@ -15,7 +15,7 @@ class TileLoopText : public ProductText {
   using ProductText::ProductText;
 
   KernelText emit(const std::string& kind) {
-    f_.include("gart_tile_loop.cuh");
+    f_.include(is_f32() ? "gart_f32_loop.cuh" : "gart_tile_loop.cuh");
     f_.include("gart_register_pressure.cuh");
     f_.include("gart_fast_math.cuh");
     epilogue_.approximate();
@@ -25,6 +25,7 @@ class TileLoopText : public ProductText {
     f_.open("if (loop.feeds())");
     feed(operands);
     f_.close();
+    if (is_f32()) make_rests();
     f_.line("loop.prepare();");
     open_tiles();
     compute_tile();
@@ -37,6 +38,7 @@ class TileLoopText : public ProductText {
   }
 
  private:
+  bool is_f32() const { return tile_.arithmetic == Arithmetic::tf32x3; }
   /// Are results stored as boxes? Splits store sums.
   bool stores_boxes() const { return p_.boxes && tile_.splits == 1; }
   bool reads_boxes() const { return stores_boxes() && cuda::reads_boxes(tile_, memory_form(p_)); }
@@ -49,9 +51,12 @@ class TileLoopText : public ProductText {
 
   void declare_loop(const TiledOperands& operands) {
     const SharedRegisters registers = shared_registers(tile_);
-    f_.line("typedef gart_tile_loop<gart_wide_", name_of(tile_.arithmetic), ", Left, Right, ", tile_.stages, ", ",
-            tile_.warp_rows / 4, ", ", registers.few, ", ", registers.many, ", ", boxes_of(tile_, memory_form(p_)),
-            "> Loop;");
+    const std::string kind =
+        is_f32() ? "gart_f32_loop<" : concat("gart_tile_loop<gart_wide_", name_of(tile_.arithmetic), ", ");
+    f_.line(
+        "typedef ", kind, "Left, Right, ", tile_.stages, ", ",
+        is_f32() ? concat(registers.few, ", ", registers.splitting) : concat(tile_.warp_rows / 4, ", ", registers.few),
+        ", ", registers.many, ", ", boxes_of(tile_, memory_form(p_)), "> Loop;");
     f_.open("if (threadIdx.x == Loop::kMultiplying)");
     for (const std::string& map : operands.maps()) f_.line("gart_prefetch_map(", map, ");");
     if (stores_boxes()) f_.line("gart_prefetch_map(", results_, ");");
@@ -93,6 +98,17 @@ class TileLoopText : public ProductText {
     f_.line("loop.feed<", ahead, ">(left, right, ", of_tile.first, ", ", of_tile.count, ");");
     f_.close();
     f_.line("return;");
+  }
+
+  /// The warpgroup between those that multiply and the one that feeds.
+  void make_rests() {
+    f_.open("if (loop.splits())");
+    f_.line("gart_await_last_launch();");
+    open_tiles();
+    f_.line("loop.make_rests(", place_tile().count, ");");
+    f_.close();
+    f_.line("return;");
+    f_.close();
   }
 
   void compute_tile() {

@@ -39,7 +39,9 @@ TensorMap map_of(const Product::TmaView& view) {
 void declare_type(FunctionText& f, const Product::TmaView& view, int lines, const std::string& depths,
                   const char* type) {
   const bool along_depth = view.dimensions[0].kind == 'd';
-  const std::string tile = concat("gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">");
+  const std::string tile = view.stored == DType::f32
+                               ? concat("gart_f32_tile<", lines, ">")
+                               : concat("gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">");
   if (view.window) {
     const auto& w = *view.window;
     return f.line("typedef gart_window_tiles<", tile, ", ", w.channels, ", ", w.kernel_columns, ", ", w.column_dilation,
@@ -86,6 +88,7 @@ std::optional<Product::TmaView> as_tma_view(Product::TmaView view) {
 }
 
 SharedRegisters shared_registers(const ProductTile& tile) {
+  if (tile.arithmetic == Arithmetic::tf32x3) return {24, 216, 128, 56};
   switch (tile.warp_rows / 4) {
     case 1:
       return {40, 232, 232};
@@ -112,7 +115,9 @@ std::string result_map(FunctionText& f, const Product::TmaView& view) {
 TiledOperands::TiledOperands(FunctionText& f, const Product& product, const ProductTile& tile)
     : product_(product), left_(*product.tma_view(true)), right_(*product.tma_view(false)) {
   const bool cuts_taps = product.tap_channels % tile.depth != 0;
-  const std::string depths = cuts_taps ? concat("gart_tap_depths<", product.tap_channels, ">") : "gart_plain_depths";
+  const std::string depths = cuts_taps                    ? concat("gart_tap_depths<", product.tap_channels, ">")
+                             : left_.stored == DType::f32 ? "gart_f32_depths"
+                                                          : "gart_plain_depths";
   declare_type(f, left_, tile.rows, depths, "Left");
   declare_type(f, right_, tile.columns, depths, "Right");
   left_map_ = operand_map(f, left_, tile.rows);

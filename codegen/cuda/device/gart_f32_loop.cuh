@@ -23,16 +23,16 @@ struct gart_f32_tile {
   static constexpr bool kAlongDepth = true;
 };
 
-/// A number as two of tf32: `high`, of which tensor cores read the first bits, and the rest, rounded. Returns the rest as it was, NaN
-/// of what is not finite: that has no rest.
+/// A number as two of tf32: `high`, of which tensor cores read the first bits, and the rest, rounded. Returns the rest as it was,
+/// NaN of what is not finite: that has no rest.
 inline float gart_split_f32(float v, unsigned int& high, unsigned int& rest) {
   high = gart_bits_of(v);
   const float left = v - gart_f32_from_bits(high & 0xffffe000u);
   rest = gart_f32_to_tf32(left);
   return left;
 }
-/// The same of a number that may be infinite or NaN: those become the rest. An infinity as the high part would make NaN of a product
-/// with a rest of zero; the first bits of a NaN may be those of an infinity.
+/// The same of a number that may be infinite or NaN: those become the rest. An infinity as the high part would make NaN of a
+/// product with a rest of zero; the first bits of a NaN may be those of an infinity.
 inline void gart_split_any(float v, unsigned int& high, unsigned int& rest) {
   gart_split_f32(v, high, rest);
   const unsigned int size = high & 0x7fffffffu;

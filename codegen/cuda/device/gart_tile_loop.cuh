@@ -89,12 +89,13 @@ struct gart_box_f32 {
 };
 
 /// `Groups` warpgroups multiply, with Many registers a thread; one more feeds them and keeps Few. Buffers: boxes of results that
-/// each warpgroup has room for.
-template <class Kind, class A, class B, int Stages, int Groups, int Few, int Many, int Buffers>
+/// each warpgroup has room for. Extra: bytes of a stage that no box is copied to.
+template <class Kind, class A, class B, int Stages, int Groups, int Few, int Many, int Buffers, int Extra = 0>
 struct gart_tile_loop {
   typedef typename A::Tile Left;
   typedef typename B::Tile Right;
-  static constexpr int kColumns = Right::kRows, kStage = Left::kBytes + Right::kBytes, kBox = 64 * 128;
+  static constexpr int kColumns = Right::kRows, kBox = 64 * 128;
+  static constexpr int kCopied = Left::kBytes + Right::kBytes, kStage = kCopied + Extra;
   static constexpr int kMultiplying = 128 * Groups;
   typedef gart_wgmma<Kind, kColumns, !Left::kAlongDepth, !Right::kAlongDepth> Products;
   typedef gart_tile_sums<kColumns> Sums;
@@ -154,7 +155,7 @@ struct gart_tile_loop {
     ahead = gart_min(steps, Stages);
 #pragma unroll 1
     for (int s = 0; s < ahead; ++s) {
-      gart_mbarrier_expect(full(s), kStage);
+      gart_mbarrier_expect(full(s), kCopied);
       if constexpr (Ahead == 1) a.copy(left(s), first + s, full(s));
       else b.copy(right(s), first + s, full(s));
     }
@@ -166,7 +167,7 @@ struct gart_tile_loop {
     for (int s = first; s < first + steps; ++s) {
       gart_mbarrier_wait(read(stage), parity ^ 1);  // at first nobody has anything to read
       const bool is_new = Ahead == 0 || ahead == 0;
-      if (is_new) gart_mbarrier_expect(full(stage), kStage);
+      if (is_new) gart_mbarrier_expect(full(stage), kCopied);
       if (is_new || Ahead != 1) a.copy(left(stage), s, full(stage));
       if (is_new || Ahead != 2) b.copy(right(stage), s, full(stage));
       if (!is_new) --ahead;
