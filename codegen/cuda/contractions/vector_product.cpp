@@ -25,15 +25,15 @@ struct Sides {
   Sides(const Product& p, bool few_rows)
       : few(few_rows ? p.left : p.right),
         many(few_rows ? p.right : p.left),
-        few_lines(few_rows ? p.rows : p.columns),
-        many_lines(few_rows ? p.columns : p.rows),
+        vectors(few_rows ? p.rows : p.columns),
+        lines(few_rows ? p.columns : p.rows),
         many_operand(few_rows ? p.right_operand : p.left_operand) {}
   Product::Copy few, many;
-  Dim few_lines, many_lines;
+  Dim vectors, lines;
   int many_operand;
 };
 
-double tiles_of(const Sides& s) { return std::ceil(typical(s.many_lines) / kTile); }
+double tiles_of(const Sides& s) { return std::ceil(typical(s.lines) / kTile); }
 
 /// Blocks that share the tiles of one product of the batch.
 double blocks_of_batch(const Machine& gpu, const VectorForm& f, const Product& p) {
@@ -68,7 +68,7 @@ class VectorText {
         most_blocks_(static_cast<int64_t>(blocks_of_batch(machine_of(target), form, product))) {}
 
   KernelText emit(const std::string& kind) {
-    const Dim tiles = ceil_div(sides_.many_lines, Dim(kTile)), blocks = min(tiles, Dim(most_blocks_));
+    const Dim tiles = ceil_div(sides_.lines, Dim(kTile)), blocks = min(tiles, Dim(most_blocks_));
     f_.include("gart_vectors.cuh");
     f_.line("const int blocks = ", int_text(f_, blocks),
             ", first_tile = blockIdx.x % blocks, batch = blockIdx.x / blocks;");
@@ -95,7 +95,7 @@ class VectorText {
   }
 
  private:
-  int few() const { return static_cast<int>(sides_.few_lines.constant()); }
+  int few() const { return static_cast<int>(sides_.vectors.constant()); }
   bool is_multiple_of_pieces() const { return p_.depth.is_constant() && p_.depth.constant() % kPiece == 0; }
   int few_vector() const { return sides_.few.along_depth ? sides_.few.vector : 1; }
 
@@ -127,7 +127,7 @@ class VectorText {
 /// Do registers hold what a lane has under way? Both lie there: 16 of weights a piece, 8 of each eight lines.
 bool fits_registers(const VectorForm& f, const Sides& s) {
   constexpr int64_t kMost = 96, kMostOfManyWarps = 48;
-  return f.unroll * (16 + 8 * ((s.few_lines.constant() + 7) / 8)) <= (f.warps > 8 ? kMostOfManyWarps : kMost);
+  return f.unroll * (16 + 8 * ((s.vectors.constant() + 7) / 8)) <= (f.warps > 8 ? kMostOfManyWarps : kMost);
 }
 
 bool fits(const Kernel& kernel, const Target& target, const Product& product, bool few_rows) {
@@ -135,7 +135,7 @@ bool fits(const Kernel& kernel, const Target& target, const Product& product, bo
   const Sides s(product, few_rows);
   if (!machine_of(target).has_async_copies || !is_half(arithmetic)) return false;
   if (size_of(s.many.stored) != 2 || !s.many.along_depth || s.many.vector != 8) return false;
-  if (!s.few_lines.is_constant() || s.few_lines.constant() < 1 || s.few_lines.constant() > kMostVectors) return false;
+  if (!s.vectors.is_constant() || s.vectors.constant() < 1 || s.vectors.constant() > kMostVectors) return false;
   if (typical(product.depth) < kLeastPieces * kPiece) return false;
   FunctionText scratch(kernel);
   const auto many = product.matrix(scratch, !few_rows), few = product.matrix(scratch, few_rows);

@@ -206,7 +206,7 @@ TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
     ASSERT_NE(wait, code.end()) << c.name;
     EXPECT_LT(trigger - code.begin(), wait - code.begin()) << c.name;
     // Where boxes are copied (TMA), those that ask for them stand after those that multiply, and wait for themselves.
-    const bool is_fed = text.note.find("TMA") != std::string::npos;
+    const bool is_fed = text.note.find("TMA") != text.note.npos || text.note.find("cluster") != text.note.npos;
     const auto last_wait = std::find(code.rbegin(), code.rend(), kWait).base() - 1;
     const auto loads =
         is_fed ? std::count(code.begin(), last_wait, kBoxCopy)
