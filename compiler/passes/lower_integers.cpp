@@ -11,6 +11,7 @@
 #include "compiler/passes/node_copy.h"
 #include "compiler/passes/rewrite.h"
 #include "compiler/passes/unsigned_bytes.h"
+#include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
@@ -22,8 +23,8 @@ constexpr int64_t kMostExact = (1 << 24) / (255 * 255);  // 8-bit products that 
 
 constexpr int64_t kFewestChannels = 3;  // of a convolution by bytes
 
-/// A constant right operand without its zero point: w = the sum of `parts`, of which there are two where w needs nine
-/// bits.
+/// A constant right operand without its zero point, within [-255, 255]. Bytes hold most; where one does not, the
+/// operand is 2 * parts[0] + parts[1]: its halves, rounded down, and its lowest bits, which hold all of that range.
 struct Weights {
   std::vector<Tensor> parts;  // i8
   std::vector<int64_t> sums;  // per output channel
@@ -34,19 +35,22 @@ Weights centred(const Tensor& w, const Tensor* zero, int64_t channels,
                 const std::function<int64_t(int64_t)>& channel_of) {
   Weights out;
   out.sums.resize(static_cast<size_t>(channels));
-  Tensor first(DType::i8, w.shape()), second(DType::i8, w.shape());
-  bool split = false;
+  Tensor whole(DType::i8, w.shape()), half(DType::i8, w.shape()), lowest(DType::i8, w.shape());
+  bool fits = true;
   for (int64_t i = 0; i < w.elements(); ++i) {
     const int64_t channel = channel_of(i);
     const int64_t value = w.at_int(i) - (zero ? zero->at_int(zero->elements() == 1 ? 0 : channel) : 0);
-    const int64_t near = std::clamp<int64_t>(value, -128, 127);
-    first.set_int(i, near);
-    second.set_int(i, value - near);
-    split = split || near != value;
+    GCG_CHECK(value >= -255 && value <= 255, "a weight stands ", value, " from its zero point");
+    whole.set_int(i, std::clamp<int64_t>(value, -128, 127));
+    half.set_int(i, value >> 1);
+    lowest.set_int(i, value & 1);
+    fits = fits && value >= -128 && value <= 127;
     out.sums[static_cast<size_t>(channel)] += value;
   }
-  out.parts.push_back(std::move(first));
-  if (split) out.parts.push_back(std::move(second));
+  if (fits)
+    out.parts.push_back(std::move(whole));
+  else
+    out.parts = {std::move(half), std::move(lowest)};
   return out;
 }
 
@@ -64,14 +68,11 @@ class Lowering {
     const Weights w = centred(*b, constant_input(n, 3), columns, [&](int64_t i) { return i % columns; });
     const auto [a, zero] = bytes_.operand(n, 0);
     const ValueId padded = in_quads(a, k, n.name);
-    ValueId sum;
-    for (const Tensor& part : w.parts) {
-      const ValueId matrix = r_.add_constant(r_.value(n.inputs[1]).name, part);
+    const ValueId sum = sum_of_parts(n, w, [&](ValueId matrix) {
       const ValueId packed = r_.add(op_gart_PackMatMul, n.name, {matrix}, {{"columns", kPanelColumns}});
-      const ValueId product = r_.add(op_gart_PackedMatMul, n.name, {padded, packed},
-                                     {{"k", blocks_of(k, kQuad) * kQuad}, {"n", columns}, {"columns", kPanelColumns}});
-      sum = sum.valid() ? r_.add(op_Add, n.name, {sum, product}) : product;
-    }
+      return r_.add(op_gart_PackedMatMul, n.name, {padded, packed},
+                    {{"k", blocks_of(k, kQuad) * kQuad}, {"n", columns}, {"columns", kPanelColumns}});
+    });
     return replace(n, id, without_zero(n, sum, zero, i32(w.sums, {columns})));
   }
 
@@ -91,12 +92,8 @@ class Lowering {
       x = padded(n, x, zero, *pads);
       attributes["pads"] = Ints(2 * pads->begin.size(), 0);
     }
-    ValueId sum;
-    for (const Tensor& part : weights.parts) {
-      const ValueId y =
-          r_.add(op_ConvInteger, n.name, {x, r_.add_constant(r_.value(n.inputs[1]).name, part)}, attributes);
-      sum = sum.valid() ? r_.add(op_Add, n.name, {sum, y}) : y;
-    }
+    const ValueId sum = sum_of_parts(
+        n, weights, [&](ValueId filters) { return r_.add(op_ConvInteger, n.name, {x, filters}, attributes); });
     Ints along(r_.shape(n.inputs[0]).size(), 1);
     along[1] = channels;
     return replace(n, id, without_zero(n, sum, zero, i32(weights.sums, along)));
@@ -168,6 +165,16 @@ class Lowering {
     const ValueId product = r_.add(op_MatMulInteger, n.name, inputs);
     replace(n, id, r_.add(op_Squeeze, n.name, {product, axes(n.name, added)}));
     return copy_of(r_.graph.node(r_.value(product).producer));
+  }
+
+  /// The contraction by all of `w` from those by its parts.
+  template <class Contract>
+  ValueId sum_of_parts(const Node& n, const Weights& w, Contract by) {
+    const auto part = [&](size_t i) { return by(r_.add_constant(r_.value(n.inputs[1]).name, w.parts[i])); };
+    const ValueId first = part(0);
+    if (w.parts.size() == 1) return first;
+    const ValueId doubled = r_.add(op_Mul, n.name, {first, i32({2}, {})});
+    return r_.add(op_Add, n.name, {doubled, part(1)});
   }
 
   ValueId axes(const std::string& name, const Ints& axes) {

@@ -11,7 +11,10 @@ namespace gcg {
 /// zero point. Everything else, also less than a block of channels unless each is a group of its own, is computed in
 /// floats, whose sums of 8-bit products are exact up to 2^24 and then as close as any f32.
 ///
-/// Requires: constants are folded.
+/// A constant right operand less its zero point lies within [-255, 255]: where a byte does not hold it, it becomes two
+/// products, by its halves and by its lowest bits.
+///
+/// Requires: constants are folded. Operands and zero points have 8 bits.
 /// Ensures: no ConvInteger but those that block_channels takes is left, no MatMulInteger by a constant matrix on CPUs,
 /// nor one
 ///   that a float product stands for.

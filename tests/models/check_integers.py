@@ -1,0 +1,173 @@
+"""Quantised operators hold exact integer arithmetic on every target that this machine runs: a table of every operator with 8-bit weights by
+zero points, signs and columns; and random nodes, with the extremes of the ranges drawn often.
+
+  check_integers.py [--random NODES] [--seed N] [--seconds S] [--targets T,..]   the table, then so many random nodes, or as many as S seconds allow
+"""
+import argparse
+import os
+import sys
+import tempfile
+import time
+
+import numpy as np
+import onnx
+
+import integer_nodes
+import model_check
+from integer_nodes import Net, OF_IMAGES, OF_MATRICES, Operands
+
+# By pairs of 16-bit integers, and by quads of bytes. AVX-512 without VNNI does as AVX2 does.
+TARGETS = "x86-64-v3,x86-64-v4-vnni"
+NODES_OF_A_MODEL = 48
+
+
+def ends(dtype):
+    return np.iinfo(dtype).min, np.iinfo(dtype).max
+
+
+def full_range(rng, dtype, shape):
+    """Numbers of the whole range, both ends among them."""
+    low, high = ends(dtype)
+    array = rng.integers(low, high + 1, shape).astype(dtype)
+    array.flat[:2] = [high, low][:array.size]
+    return array
+
+
+def drawn(rng, dtype, shape):
+    """One of these: of one end, of both, near them, all, few that are not zero."""
+    low, high = ends(dtype)
+    near = [low, low + 1, high - 1, high]
+    how = rng.integers(7)
+    if how < 2:
+        return np.full(shape, [low, high][how], dtype)
+    if how < 4:
+        return rng.choice([[low, high], near][how - 2], shape).astype(dtype)
+    array = rng.integers(low, high + 1, shape)
+    if how == 4:
+        array = np.where(rng.random(shape) < 0.9, 0, rng.choice(near, shape))
+    return array.astype(dtype)
+
+
+def zero_points(dtype):
+    low, high = ends(dtype)
+    return sorted({low, high, 0, 128 if low == 0 else -1})
+
+
+def table(rng):
+    """Every operator by zero points of the weights, signs, and per column; convolutions dense, depthwise and in groups."""
+    for a_type in (np.uint8, np.int8):
+        for w_type in (np.uint8, np.int8):
+            choices = [None] + [np.array(z, w_type) for z in zero_points(w_type)] + [np.resize(np.array(zero_points(w_type), w_type), 20)]
+            for zw in choices:
+                za = rng.choice([None, *zero_points(a_type)])
+                za = None if za is None else np.array(za, a_type)
+                per_column = zw is not None and zw.ndim == 1
+                for name, make in OF_MATRICES.items():
+                    if name == "dynamic" and a_type != np.uint8:
+                        continue
+                    yield make, Operands(full_range(rng, a_type, (3, 70)), full_range(rng, w_type, (70, 20)), za, zw)
+                for channels, group in ((8, 1), (2, 1), (20, 20), (40, 20)):
+                    x, w = full_range(rng, a_type, (1, channels, 5, 6)), full_range(rng, w_type, (20, channels // group, 3, 3))
+                    for name, make in OF_IMAGES.items():
+                        if name == "integer" and per_column and group > 1:
+                            continue
+                        yield make, Operands(x, w, za, zw, pads=[1, 1, 1, 1], group=group)
+
+
+def random_operands(rng, shape, name):
+    """A convolution where `shape` has seven numbers."""
+    a_type = np.uint8 if name == "dynamic" else rng.choice([np.uint8, np.int8])
+    w_type = rng.choice([np.uint8, np.int8])
+    columns = shape[1] if len(shape) == 7 else shape[2]
+
+    def zero(dtype, per_column):
+        if rng.random() < 0.3:
+            return None
+        return drawn(rng, dtype, (columns,) if per_column else ())
+
+    za, zw = zero(a_type, False), zero(w_type, rng.random() < 0.3)
+    given = ("a", "w") if name == "integer" and rng.random() < 0.1 else ("a",)
+    if len(shape) == 7:
+        channels, outputs, group, height, width, kernel, pad = shape
+        return Operands(drawn(rng, a_type, (1, channels, height, width)), drawn(rng, w_type, (outputs, channels // group, kernel, kernel)), za, zw,
+                        given, pads=[pad] * 4, group=group)
+    rows, depth, columns = shape
+    return Operands(drawn(rng, a_type, (rows, depth)), drawn(rng, w_type, (depth, columns)), za, zw, given)
+
+
+def random_model(rng):
+    """One operator and shape, many operands."""
+    net = Net()
+    image = rng.random() < 0.4
+    forms = OF_IMAGES if image else OF_MATRICES
+    name = rng.choice(list(forms))
+    # Floats hold sums of 258 products; integers any.
+    deepest = 250 if name != "integer" else int(rng.choice([16, 250, 2000]))
+    if image:
+        group, kernel = int(rng.choice([1, 1, 2, 8])), int(rng.choice([1, 2, 3]))
+        channels = group * int(rng.integers(1, min(24, max(2, deepest // kernel**2)) + 1)) if rng.random() < 0.8 else group
+        outputs = group * int(rng.integers(1, 5)) if group > 1 else int(rng.integers(1, 40))
+        shape = (channels, outputs, group, int(rng.integers(kernel, 9)), int(rng.integers(kernel, 20)), kernel, int(rng.integers(0, 2)))
+    else:
+        shape = (int(rng.choice([1, 2, 5, 19])), int(rng.integers(2, deepest)), int(rng.choice([1, 3, 16, 17, 49, 100])))
+    while len(net.expected) < NODES_OF_A_MODEL:
+        o = random_operands(rng, shape, name)
+        forms[name](net, o, rng)
+    return net
+
+
+def failures(net, folder, targets):
+    """A line for each node and target that gives other numbers."""
+    path, artifact = os.path.join(folder, "integers.onnx"), os.path.join(folder, "integers.gart")
+    onnx.save(net.model(), path)
+    model_check.compile_model(path, artifact, "--target", targets, "--threads", "1")
+    import gart
+    lines = []
+    for target in model_check.targets_here(artifact):
+        got = gart.load(artifact, threads=1, target=target).run(net.feeds)
+        for name, (want, what) in net.expected.items():
+            bad = np.argwhere(got[name] != want)
+            if len(bad):
+                at = tuple(bad[0])
+                lines.append(f"{target}: {what}: {len(bad)} of {want.size} differ, at {list(map(int, at))} {got[name][at]} instead of {want[at]}")
+    return lines
+
+
+def nets(options):
+    """The table in models of some nodes, then random ones."""
+    rng = np.random.default_rng(options.seed)
+    net = Net()
+    for make, operands in table(rng):
+        make(net, operands, rng)
+        if len(net.expected) >= NODES_OF_A_MODEL:
+            yield net, "table"
+            net = Net()
+    yield net, "table"
+    done, begin = 0, time.monotonic()
+    while done < options.random and (options.seconds is None or time.monotonic() - begin < options.seconds):
+        net = random_model(rng)
+        done += len(net.expected)
+        yield net, "random"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--random", type=int, default=480)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--targets", default=TARGETS)
+    options = parser.parse_args()
+    counts, wrong = {"table": 0, "random": 0}, 0
+    with tempfile.TemporaryDirectory(prefix="gcc-graph-integers-") as folder:
+        for net, kind in nets(options):
+            lines = failures(net, folder, options.targets)
+            counts[kind] += len(net.expected)
+            wrong += len(lines)
+            for line in lines[:8]:
+                print(f"FAIL {kind} {line}", flush=True)
+    print(f"{counts['table']} nodes of the table and {counts['random']} random ones beside exact integers: {wrong} differ")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,223 @@
+"""Quantised operators of one model beside exact integers: each form is made of the same operands, a and w of 8 bits with zero points, and
+computed here in i64. Scales are powers of two, so that what follows the sums is exact, too."""
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+MICROSOFT = "com.microsoft"
+LARGEST_EXACT = 1 << 24  # of sums that become floats
+
+
+class Net:
+    """Nodes beside each other, what they are given, and what they must give."""
+
+    def __init__(self):
+        self.nodes, self.constants, self.inputs, self.feeds, self.expected, self.count = [], [], [], {}, {}, 0
+
+    def fresh(self):
+        self.count += 1
+        return f"v{self.count}"
+
+    def put(self, array, constant=True):
+        name = self.fresh()
+        if constant:
+            self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        else:
+            self.inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape))
+            self.feeds[name] = np.ascontiguousarray(array)
+        return name
+
+    def node(self, op, inputs, outputs=1, domain="", **attributes):
+        names = [self.fresh() for _ in range(outputs)]
+        self.nodes.append(helper.make_node(op, inputs, names, name=names[0], domain=domain, **attributes))
+        return names[0] if outputs == 1 else names
+
+    def expect(self, name, array, what):
+        self.expected[name] = (array, what)
+
+    def model(self):
+        outputs = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, (a, _) in self.expected.items()]
+        graph = helper.make_graph(self.nodes, "integers", self.inputs, outputs, self.constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT, 1)], ir_version=10)
+
+
+class Operands:
+    """a [M, K] and w [K, N], or for a convolution x [1, C, H, W] and w [O, C / group, h, w]. `za` is a number, `zw` one or one per column;
+    None where there is none. What is not `given` is a constant of the model."""
+
+    def __init__(self, a, w, za=None, zw=None, given=("a",), **attributes):
+        self.a, self.w, self.za, self.zw, self.given, self.attributes = a, w, za, zw, given, attributes
+        self.is_conv = a.ndim == 4
+        self.channel = 0 if self.is_conv else 1
+        self.columns = w.shape[self.channel]
+
+    def along_channels(self, values):
+        """One per column, to broadcast with w."""
+        return values.reshape([-1] + [1] * (self.w.ndim - 1)) if self.is_conv else values
+
+    def sums(self):
+        a = self.a.astype(np.int64) - (0 if self.za is None else int(self.za))
+        zero = np.int64(0) if self.zw is None else self.along_channels(self.zw.astype(np.int64)) if self.zw.ndim else np.int64(self.zw)
+        w = self.w.astype(np.int64) - zero
+        if not self.is_conv:
+            return a @ w
+        pads, group = self.attributes.get("pads", [0] * 4), self.attributes.get("group", 1)
+        a = np.pad(a, [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
+        windows = np.lib.stride_tricks.sliding_window_view(a[0], w.shape[2:], (1, 2))
+        windows = windows.reshape(group, -1, *windows.shape[1:])
+        y = np.einsum("gcyxhw,gochw->goyx", windows, w.reshape(group, -1, *w.shape[1:]))
+        return y.reshape(1, -1, *y.shape[2:])
+
+    def text(self):
+        zero = "none" if self.zw is None else self.zw.tolist() if self.zw.ndim == 0 else "per column"
+        return f"a {self.a.dtype}{list(self.a.shape)} zero {self.za}, w {self.w.dtype}{list(self.w.shape)} zero {zero} {self.attributes or ''}"
+
+    # ---- names in a net
+    def name(self, net, which):
+        array = getattr(self, which)
+        return "" if array is None else net.put(np.asarray(array), which not in self.given)
+
+    def zero(self, net, which):
+        array = getattr(self, "z" + which)
+        return net.put(np.zeros((), getattr(self, which).dtype) if array is None else array)
+
+
+def scale(exponent):
+    return np.float32(2.0**exponent)
+
+
+def scales(net, o, exponents):
+    """Of the columns of w."""
+    return net.put(np.exp2(np.resize(exponents, o.columns)).astype(np.float32)) if len(exponents) > 1 else net.put(scale(exponents[0]))
+
+
+def trimmed(names):
+    while names and not names[-1]:
+        names.pop()
+    return names
+
+
+def requantized(x, dtype, zero):
+    limits = np.iinfo(dtype)
+    return np.clip(np.rint(x) + int(zero), limits.min, limits.max).astype(dtype)
+
+
+def integer(net, o, rng):
+    op = "ConvInteger" if o.is_conv else "MatMulInteger"
+    y = net.node(op, trimmed([o.name(net, n) for n in ("a", "w", "za", "zw")]), **o.attributes)
+    net.expect(y, o.sums().astype(np.int32), f"{op}: {o.text()}")
+
+
+def factor_of(o, exponents):
+    """2^exponent by column, as the results have them."""
+    column = np.exp2(np.resize(exponents, o.columns))
+    return column.reshape(1, -1, 1, 1) if o.is_conv else column
+
+
+def result_of(rng, a, sums, o, exponents):
+    """A type, zero point and exponent that results fill the range with, and the results. Exponents are of a's and w's scales."""
+    dtype = a.dtype if rng.random() < 0.5 else [np.uint8, np.int8][rng.integers(2)]
+    size = int(np.abs(sums).max()).bit_length() + max(exponents)
+    y_exponent = size - int(rng.integers(6, 9))
+    limits = np.iinfo(dtype)
+    zero = np.array(rng.choice([limits.min, limits.max, 0, int(rng.integers(limits.min, limits.max + 1))]), dtype)
+    x = np.float32(sums).astype(np.float64) * factor_of(o, exponents) * 2.0**-y_exponent
+    return zero, y_exponent, requantized(x, dtype, zero)
+
+
+def chosen_exponents(rng, o):
+    return rng.integers(-12, 0, o.columns if o.zw is not None and o.zw.ndim else 1)
+
+
+def bias_of(rng, o, most):
+    """i32 in units of the sums; None as often."""
+    if rng.random() < 0.5:
+        return None
+    return rng.choice([-most, most, 0, int(rng.integers(-most, most + 1))], o.columns).astype(np.int32)
+
+
+def with_bias(o, sums, bias):
+    return sums if bias is None else sums + (bias.reshape(1, -1, 1, 1) if o.is_conv else bias)
+
+
+def q_linear(net, o, rng):
+    exponents, sums = chosen_exponents(rng, o), o.sums()
+    bias = bias_of(rng, o, LARGEST_EXACT) if o.is_conv else None
+    sums = with_bias(o, sums, bias)
+    zero, exponent, y = result_of(rng, o.a, sums, o, exponents)
+    names = [o.name(net, "a"), net.put(scale(0)), o.zero(net, "a"), o.name(net, "w"), scales(net, o, exponents), o.zero(net, "w"),
+             net.put(scale(exponent)), net.put(zero)]
+    if bias is not None:
+        names.append(net.put(bias))
+    op = "QLinearConv" if o.is_conv else "QLinearMatMul"
+    net.expect(net.node(op, names, **o.attributes), y, f"{op}: {o.text()} scales 2^{exponents.tolist()}")
+
+
+def dequantized(net, o, which, exponents):
+    names = [o.name(net, which), net.put(scale(0)) if which == "a" else scales(net, o, exponents)]
+    if which == "w" and len(exponents) > 1 or getattr(o, "z" + which) is not None:
+        zero = getattr(o, "z" + which)
+        names.append(net.put(np.resize(zero if zero is not None else 0, o.columns if which == "w" and len(exponents) > 1 else ()).astype(
+            getattr(o, which).dtype)))
+    return net.node("DequantizeLinear", names, axis=o.channel if which == "w" else 1)
+
+
+def qdq(net, o, rng):
+    """As quantisers write models: floats between DequantizeLinear and QuantizeLinear. Exact while sums are exact floats."""
+    exponents, sums = chosen_exponents(rng, o), o.sums()
+    bias = bias_of(rng, o, LARGEST_EXACT - int(np.abs(sums).max()))
+    sums = with_bias(o, sums, bias)
+    inputs = [dequantized(net, o, "a", exponents), dequantized(net, o, "w", exponents)]
+    if bias is not None:
+        inputs.append(net.node("DequantizeLinear", [net.put(bias), net.put(np.resize(np.exp2(exponents), o.columns).astype(np.float32))], axis=0))
+    op = "Conv" if o.is_conv else "MatMul" if bias is None else "Gemm"
+    y = net.node(op, inputs, **o.attributes)
+    what = f"QDQ {op}: {o.text()} scales 2^{exponents.tolist()}"
+    if rng.random() < 0.5:
+        return net.expect(y, (sums * factor_of(o, exponents)).astype(np.float32), what)
+    zero, exponent, result = result_of(rng, o.a, sums, o, exponents)
+    net.expect(net.node("QuantizeLinear", [y, net.put(scale(exponent)), net.put(zero)]), result, what + " quantised")
+
+
+def dynamic(net, o, rng):
+    """Floats that DynamicQuantizeLinear makes a of: it spans all of u8."""
+    o.a.flat[:2] = [0, 255]
+    o.za = np.uint8(0 if o.za is None else o.za)
+    e = int(rng.integers(-8, 8))
+    x = net.put(((o.a.astype(np.float64) - int(o.za)) * 2.0**e).astype(np.float32), constant=False)
+    exponents = [int(rng.integers(-12, 0))]
+    y = (o.sums() * 2.0**(e + exponents[0])).astype(np.float32)
+    if rng.random() < 0.5:
+        names = trimmed([x, o.name(net, "w"), scales(net, o, exponents), o.name(net, "zw")])
+        return net.expect(net.node("DynamicQuantizeMatMul", names, domain=MICROSOFT), y, f"DynamicQuantizeMatMul: {o.text()}")
+    a, a_scale, za = net.node("DynamicQuantizeLinear", [x], 3)
+    sums = net.node("MatMulInteger", trimmed([a, o.name(net, "w"), za, o.name(net, "zw")]))
+    both = net.node("Mul", [a_scale, scales(net, o, exponents)])
+    net.expect(net.node("Mul", [net.node("Cast", [sums], to=TensorProto.FLOAT), both]), y, f"DynamicQuantizeLinear: {o.text()}")
+
+
+def to_float(net, o, rng):
+    exponents, e = [int(rng.integers(-12, 0))], int(rng.integers(-8, 8))
+    names = trimmed([o.name(net, "a"), o.name(net, "w"), net.put(scale(e)), scales(net, o, exponents), o.name(net, "za"), o.name(net, "zw")])
+    net.expect(net.node("MatMulIntegerToFloat", names, domain=MICROSOFT), (o.sums() * 2.0**(e + exponents[0])).astype(np.float32),
+               f"MatMulIntegerToFloat: {o.text()}")
+
+
+def q_gemm(net, o, rng):
+    exponents, sums = chosen_exponents(rng, o), o.sums()
+    bias = bias_of(rng, o, LARGEST_EXACT - int(np.abs(sums).max()))
+    sums = with_bias(o, sums, bias)
+    names = [o.name(net, "a"), net.put(scale(0)), o.zero(net, "a"), o.name(net, "w"), scales(net, o, exponents), o.zero(net, "w"),
+             "" if bias is None else net.put(bias)]
+    what = f"QGemm: {o.text()} scales 2^{exponents.tolist()}"
+    if rng.random() < 0.5:
+        y = net.node("QGemm", trimmed(names), domain=MICROSOFT)
+        return net.expect(y, (sums * factor_of(o, exponents)).astype(np.float32), what)
+    zero, exponent, result = result_of(rng, o.a, sums, o, exponents)
+    if zero.dtype != o.a.dtype:  # what onnxruntime's QGemm gives is of a's type
+        return None
+    net.expect(net.node("QGemm", names + [net.put(scale(exponent)), net.put(zero)], domain=MICROSOFT), result, what)
+
+
+OF_MATRICES = {"integer": integer, "q_linear": q_linear, "qdq": qdq, "dynamic": dynamic, "to_float": to_float, "q_gemm": q_gemm}
+OF_IMAGES = {"integer": integer, "q_linear": q_linear, "qdq": qdq}
