@@ -15,26 +15,16 @@ Shape broadcast_inputs(InferContext& ctx, int first) {
 
 namespace {
 
-/// Is a number an element of this type as it is, so that Dims compute with it as the machine does?
-bool fits(DType dtype, const Dim& d) {
-  if (!d.is_constant()) return true;
-  const int64_t value = d.constant(), bits = 8 * size_of(dtype);
-  if (is_unsigned_int(dtype)) return value >= 0 && (bits == 64 || value >> bits == 0);
-  return bits == 64 || !is_int(dtype) || (value >> (bits - 1)) == (value < 0 ? -1 : 0);
-}
-
-/// f of each element; nullopt where one is not known, or beyond the numbers that Dims or the type have.
-std::optional<std::vector<Dim>> combined(DType dtype, const std::vector<std::vector<Dim>>& inputs, size_t size,
+/// f of each element; nullopt where one is not known, or beyond the numbers that Dims have.
+std::optional<std::vector<Dim>> combined(const std::vector<std::vector<Dim>>& inputs, size_t size,
                                          const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f) {
   std::vector<Dim> result;
   for (size_t e = 0; e < size; ++e) {
     std::vector<Dim> operands;
     for (const auto& contents : inputs) operands.push_back(contents[contents.size() == 1 ? 0 : e]);
-    const auto is_fit = [&](const Dim& d) { return fits(dtype, d); };
-    if (!std::all_of(operands.begin(), operands.end(), is_fit)) return std::nullopt;
     try {
       const std::optional<Dim> value = f(operands);
-      if (!value || !is_fit(*value)) return std::nullopt;
+      if (!value) return std::nullopt;
       result.push_back(*value);
     } catch (const InternalError&) {
       throw;
@@ -56,8 +46,7 @@ void combine_contents(InferContext& ctx, const std::function<std::optional<Dim>(
     if (contents->size() != 1) size = contents->size();
     inputs.push_back(std::move(*contents));
   }
-  if (auto result = combined(ctx.dtype(ctx.input_count() - 1), inputs, size, f))
-    ctx.set_contents(0, std::move(*result));
+  if (auto result = combined(inputs, size, f)) ctx.set_contents(0, std::move(*result));
 }
 
 std::vector<int64_t> broadcast_extents(const ReferenceContext& ctx) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/ops/infer_contents.h"
+
 namespace gcg {
 namespace {
 
@@ -74,8 +76,7 @@ std::optional<std::vector<Dim>> known_elements(const Value& value) {
   if (value.contents || !value.constant || is_float(value.dtype) || value.constant->rank() > 1 ||
       value.constant->elements() > kMostElements)
     return value.contents;
-  const std::vector<int64_t> ints = value.constant->to_ints();
-  return std::vector<Dim>(ints.begin(), ints.end());
+  return as_contents(*value.constant);
 }
 
 const Value& body_output(const InferContext& c, const std::vector<Value>& outputs, int i) {

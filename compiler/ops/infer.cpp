@@ -45,10 +45,8 @@ void set_type(Value& input, const Value& type) {
   input.contents = type.contents;
   const TensorRef& c = type.constant;
   if (!input.contents && c && (is_int(c->dtype()) || c->dtype() == DType::boolean) && c->rank() <= 1 &&
-      c->elements() <= 64) {
-    const std::vector<int64_t> ints = c->to_ints();
-    input.contents = std::vector<Dim>(ints.begin(), ints.end());
-  }
+      c->elements() <= 64)
+    input.contents = as_contents(*c);
 }
 
 /// Inference records facts on the outermost graph. What it finds out in a body only holds when the body runs, so it

@@ -1,6 +1,9 @@
 #include "compiler/ops/infer_contents.h"
 
+#include <algorithm>
+#include <limits>
 #include <unordered_map>
+#include <utility>
 
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
@@ -42,6 +45,7 @@ class Evaluator {
   Dim value(const Expr& e) {
     if (auto it = done_.find(e.get()); it != done_.end()) return it->second;
     const Dim d = compute(e);
+    if (!holds(e->dtype, d)) throw Unknown();
     done_.emplace(e.get(), d);
     return d;
   }
@@ -163,7 +167,33 @@ bool inputs_are_known(const Graph& graph, const Node& node) {
   return true;
 }
 
+/// The least and the greatest number of the type, as far as a Dim goes.
+std::pair<int64_t, int64_t> range_of(DType type) {
+  if (type == DType::boolean) return {0, 1};
+  GCG_CHECK(type != DType::undefined, "a number of no type");
+  const int bits = small_int_bits(type) > 0 ? small_int_bits(type) : static_cast<int>(8 * size_of(type));
+  const int64_t high = std::numeric_limits<int64_t>::max() >> (64 - bits);
+  if (!is_unsigned_int(storage_dtype(type))) return {-high - 1, high};
+  return {0, bits == 64 ? high : 2 * high + 1};
+}
+
 }  // namespace
+
+bool holds(DType type, const Dim& d) {
+  const auto [least, most] = range_of(type);
+  if (d.is_constant()) return d.constant() >= least && d.constant() <= most;
+  constexpr int64_t kEveryExtent = std::numeric_limits<int32_t>::max();
+  return (least < -kEveryExtent || d.lower_bound().value_or(least - 1) >= least) &&
+         (most >= kEveryExtent || d.upper_bound().value_or(most + 1) <= most);
+}
+
+std::optional<std::vector<Dim>> as_contents(const Tensor& tensor) {
+  const std::vector<int64_t> numbers = tensor.to_ints();
+  std::vector<Dim> contents(numbers.begin(), numbers.end());
+  for (const Dim& d : contents)
+    if (!holds(tensor.dtype(), d)) return std::nullopt;
+  return contents;
+}
 
 void infer_contents(Graph& graph, const Node& node) {
   if (node.op->lower == nullptr || !node.bodies.empty() || !inputs_are_known(graph, node)) return;
@@ -183,7 +213,8 @@ void infer_contents(Graph& graph, const Node& node) {
         }
         elements.push_back(Evaluator().value(node.op->lower(context, static_cast<int>(o), at)));
       }
-      v.contents = std::move(elements);
+      if (std::all_of(elements.begin(), elements.end(), [&](const Dim& d) { return holds(v.dtype, d); }))
+        v.contents = std::move(elements);
     } catch (const Unknown&) {
     } catch (const InternalError&) {
       throw;

@@ -1,6 +1,7 @@
 // What every operator's inference is given: inputs, outputs, broadcasting, facts about extents.
 #include <algorithm>
 
+#include "compiler/ops/infer_contents.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/unsupported.h"
 
@@ -33,8 +34,7 @@ std::optional<std::vector<Dim>> contents_of(const Value& v) {
   if (v.contents) return v.contents;
   if (!v.constant || !is_whole(v.dtype) || v.constant->rank() > 1 || v.constant->elements() > kMaxContents)
     return std::nullopt;
-  const std::vector<int64_t> ints = v.constant->to_ints();
-  return std::vector<Dim>(ints.begin(), ints.end());
+  return as_contents(*v.constant);
 }
 
 }  // namespace
@@ -100,7 +100,9 @@ void InferContext::set_output_unranked(int i, DType dtype) {
 
 void InferContext::set_contents(int i, std::vector<Dim> contents) {
   if (!has_output(i) || static_cast<int64_t>(contents.size()) > kMaxContents) return;
-  graph_->value(node_->outputs[static_cast<size_t>(i)]).contents = std::move(contents);
+  Value& v = graph_->value(node_->outputs[static_cast<size_t>(i)]);
+  if (std::all_of(contents.begin(), contents.end(), [&](const Dim& d) { return holds(v.dtype, d); }))
+    v.contents = std::move(contents);
 }
 
 int64_t InferContext::axis(int64_t value, int64_t rank) const {

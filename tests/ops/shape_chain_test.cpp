@@ -27,6 +27,7 @@ class Chain {
   ValueId ints(const std::vector<int64_t>& v) {
     return graph_.add_constant(graph_.unique_name("c"), Tensor::vector_i64(v));
   }
+  ValueId constant(Tensor t) { return graph_.add_constant(graph_.unique_name("c"), std::move(t)); }
   ValueId scalar(int64_t v) { return graph_.add_constant(graph_.unique_name("c"), Tensor::scalar_i64(v)); }
   ValueId add(const char* name, std::vector<ValueId> inputs, Attributes attributes = {}) {
     const NodeId n = graph_.add_node(op(name), graph_.unique_name(name), std::move(inputs), 1, std::move(attributes));
@@ -156,6 +157,32 @@ TEST(ShapeChain, ShapesOfDataKeepTheNumbersBesideIt) {
   const ValueId open = c.add("Reshape", {filled, c.join({count, c.ints({-1})})});
   EXPECT_EQ(c.shape(open), "[reshaped_2,reshaped_3]");
   c.check(c.add("Identity", {lines}));
+}
+
+// Contents are signed numbers of any size; those that an element's type does not hold are left to the run, which wraps
+// around and compares as the type does. The interpreter compares what is inferred here with what it computes.
+TEST(ShapeChain, NumbersBeyondATypeAreNotInferred) {
+  Chain c;
+  const auto of = [&](DType type, int64_t value) {
+    Tensor t(type, {1});
+    t.set_int(0, value);
+    return c.constant(std::move(t));
+  };
+  const ValueId largest = of(DType::u64, -1), zero = of(DType::u64, 0), half = of(DType::u64, int64_t{1} << 62);
+  for (const char* compares : {"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
+    for (const auto& [a, b] : {std::pair(largest, zero), std::pair(zero, largest), std::pair(largest, half)})
+      c.check(c.add(compares, {a, b}));
+  for (const char* chooses : {"Max", "Min"}) c.check(c.add(chooses, {largest, zero}));
+  c.check(c.add("Clip", {largest, c.add("Squeeze", {zero}), c.add("Squeeze", {half})}));
+  EXPECT_EQ(c.contents(c.add("Less", {zero, half})), "[1]");
+  EXPECT_EQ(c.contents(c.add("Less", {largest, zero})), "unknown");
+  const ValueId sum = c.add("Add", {of(DType::u8, 200), of(DType::u8, 100)});
+  EXPECT_EQ(c.contents(sum), "unknown") << "it wraps around to 44";
+  c.check(c.add("Cast", {sum}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}}));
+  c.check(c.add("Cast", {of(DType::i64, 300)}, {{"to", int64_t{dtype_to_onnx(DType::u8)}}}));
+  c.check(c.add("Cast", {of(DType::i64, -1)}, {{"to", int64_t{dtype_to_onnx(DType::u64)}}}));
+  const ValueId narrow = c.add("Cast", {c.one_extent(0)}, {{"to", int64_t{dtype_to_onnx(DType::u8)}}});
+  EXPECT_EQ(c.contents(narrow), "unknown") << "an extent may be larger than a byte";
 }
 
 }  // namespace
