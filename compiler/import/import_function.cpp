@@ -142,6 +142,11 @@ Environment GraphImporter::call_environment(Scope& scope, const onnx::NodeProto&
   for (const onnx::AttributeProto& attribute : defaults_[&function])
     environment.arguments[attribute.name()] = &attribute;
   for (const onnx::AttributeProto& written : proto.attribute()) {
+    const auto& names = function.attribute();
+    if (environment.arguments.count(written.name()) == 0 &&
+        std::find(names.begin(), names.end(), written.name()) == names.end())
+      fail("node '", node_name(caller, proto), "' has attribute '", written.name(), "', but function '",
+           name_of(function), "' takes none of that name");
     if (written.ref_attr_name().empty()) {
       environment.arguments[written.name()] = &written;
     } else if (const auto a = caller.arguments.find(written.ref_attr_name()); a != caller.arguments.end()) {

@@ -3,6 +3,7 @@
 
 #include "compiler/import/graph_importer.h"
 #include "compiler/import/tensor_import.h"
+#include "compiler/ops/op_attributes.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/ops.h"
 
@@ -149,6 +150,8 @@ bool GraphImporter::import_attributes(Scope& scope, const onnx::NodeProto& proto
       attribute = argument->second;
     }
     ImportedAttribute imported = import_attribute(*attribute, node.name);
+    if (why.empty() && node.op != nullptr && node.op != &op_gart_Custom)
+      why = why_not_attribute(*node.op, written.name(), imported.value ? &*imported.value : nullptr);
     const auto body = std::find(body_names.begin(), body_names.end(), written.name());
     if (imported.graph != nullptr && body != body_names.end() && attribute == &written)
       bodies[static_cast<size_t>(body - body_names.begin())] = imported.graph;
@@ -207,6 +210,8 @@ void GraphImporter::import_constant(Scope& scope, const onnx::NodeProto& proto) 
   if (node.attributes.size() != 1)
     return reject(scope, proto, concat("it has ", node.attributes.size(), " attributes; one holds its value"));
   const auto& [key, value] = *node.attributes.begin();
+  if (!key.starts_with("value"))
+    return reject(scope, proto, concat("attribute '", key, "' holds no value of a Constant"));
   Tensor tensor;
   if (const auto* t = std::get_if<TensorRef>(&value))
     tensor = **t;

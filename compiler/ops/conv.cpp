@@ -3,6 +3,7 @@
 
 #include "compiler/ops/ops.h"
 #include "compiler/ops/sliding_window.h"
+#include "compiler/ops/stated_kernel.h"
 
 namespace gcg {
 namespace {
@@ -21,9 +22,7 @@ void infer_conv(InferContext& ctx) {
     ctx.fail(concat(w[0].str(), " output channels cannot be divided into ", group, " groups"));
   }
   const Shape kernel = kernel_of(w);
-  const std::vector<int64_t> stated = ctx.node().ints_attribute("kernel_shape");
-  for (size_t d = 0; d < stated.size() && d < kernel.size(); ++d)
-    ctx.require_equal(kernel[d], stated[d], "kernel_shape and weights");
+  require_stated_kernel(ctx, kernel);
   if (ctx.has_input(2))
     ctx.require_equal(ctx.shape(2).size() == 1 ? ctx.shape(2)[0] : Dim(-1), w[0], "bias and output channels");
   const Window window = window_of(ctx.node(), x, kernel);

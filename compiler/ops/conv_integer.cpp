@@ -2,6 +2,7 @@
 // padding stands for x_zero_point; w's zero point is one number or one per output channel.
 #include "compiler/ops/ops.h"
 #include "compiler/ops/sliding_window.h"
+#include "compiler/ops/stated_kernel.h"
 
 namespace gcg {
 namespace {
@@ -21,6 +22,7 @@ void infer_conv_integer(InferContext& ctx) {
   const int64_t group = ctx.node().int_attribute("group", 1);
   if (group < 1) ctx.fail(concat("group is ", group, ", it must be at least 1"));
   ctx.require_equal(x[1], w[1] * group, "the channels of input and weights");
+  require_stated_kernel(ctx, kernel_of(w));
   check_zero_point(ctx, 2, 1);
   check_zero_point(ctx, 3, w[0]);
   ctx.set_output(0, DType::i32, windowed_shape(x[0], w[0], window_of(ctx.node(), x, kernel_of(w))));

@@ -8,6 +8,7 @@
 
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/stated_kernel.h"
 
 namespace gcg {
 namespace {
@@ -34,6 +35,8 @@ std::vector<TransposedWindow> transposed_windows(const Node& node, const Shape& 
   const std::string auto_pad = node.string_attribute("auto_pad", "NOTSET");
   const bool same = auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER",
              has_shape = node.has_attribute("output_shape");
+  if (!same && auto_pad != "NOTSET" && auto_pad != "VALID")
+    fail_node(node, concat("auto_pad '", auto_pad, "' is not known"));
   std::vector<int64_t> wanted;
   if (has_shape) wanted = spatial_ints(node, "output_shape", rank, 0, 0);
   std::vector<TransposedWindow> windows;
@@ -64,6 +67,7 @@ void infer_conv_transpose(InferContext& ctx) {
   if (group < 1 || (x[1].is_constant() && x[1].constant() % group != 0)) {
     ctx.fail(concat("group is ", group, ", it must divide the ", x[1].str(), " channels"));
   }
+  require_stated_kernel(ctx, Shape(w.begin() + 2, w.end()));
   const Dim outputs = w[1] * group;
   if (ctx.has_input(2))
     ctx.require_equal(ctx.rank(2) == 1 ? ctx.shape(2)[0] : Dim(-1), outputs, "bias and output channels");

@@ -18,6 +18,9 @@ void infer_optimizer(InferContext& ctx) {
   if (count < 1 || count * kLists != ctx.input_count() - 2 || ctx.output_count() > count * (kLists - 1))
     ctx.fail(concat("there are ", ctx.input_count() - 2, " tensors and ", ctx.output_count(), " outputs, not ", kLists,
                     " and ", kLists - 1, " lists of them"));
+  const std::string mode = ctx.node().string_attribute("mode", "standard");
+  if (mode != "standard" && mode != "nesterov")
+    ctx.fail(concat("mode is '", mode, "', it must be 'standard' or 'nesterov'"));
   for (int i = 0; i < 2; ++i)
     ctx.require_equal(product(ctx.shape(i)), 1, "the learning rate and the number of steps are scalars");
   for (int k = 0; k < count; ++k)
