@@ -30,6 +30,14 @@ Value number_type(std::string name) {
 /// The symbol of what an iteration gives the next one.
 std::string next_of(const std::string& symbol) { return symbol + "_next"; }
 
+/// Does the value lie where an If has put it?
+bool is_of_branches(const Graph& graph, ValueId v) {
+  const NodeId producer = graph.value(v).producer;
+  if (!producer.valid()) return false;
+  const Node& n = graph.node(producer);
+  return n.op == &op("If") || (n.op->kind == OpKind::view && is_of_branches(graph, n.inputs[0]));
+}
+
 template <class T>
 void insert_at(std::vector<T>& list, size_t at, T value) {
   list.insert(list.begin() + static_cast<std::ptrdiff_t>(at), std::move(value));
@@ -95,6 +103,9 @@ void ExtentBinder::bind_branches(NodeId id) {
         if (const auto symbol = outside[d].symbol_name();
             symbol && differ.count(*symbol) != 0 && bound.insert(*symbol).second)
           bind(body, n.name, *symbol, here[d]);
+      // An If cannot write where the size is known only after it: what it gives is copied there.
+      if (here != outside && is_of_branches(body, body.outputs[o]))
+        body.outputs[o] = renamed(body, n.name, body.outputs[o], outside);
     }
     // The branch that cannot be computed is typed like the other one.
     const auto& other = inside[1 - b];
