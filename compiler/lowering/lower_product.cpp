@@ -23,7 +23,8 @@ void GroupLowering::matmul() {
   const Shape& shape = *value(anchor().outputs[0]).shape;
   std::vector<Axis> axes = values_.axes_for(shape);
   const Shape& a_shape = *value(anchor().inputs[0]).shape;
-  const Axis k = values_.fresh_axis(a_shape.back());
+  // Packed weights say what k is, also where the left operand leaves it open.
+  const Axis k = values_.fresh_axis(packed ? Dim(anchor().int_attribute("k", 0)) : a_shape.back());
   all_extents_ = values_.extents();
   all_extents_[k.id] = k.extent;
 
