@@ -1,6 +1,6 @@
 // Resize: nearest, linear and cubic interpolation along any dimensions; Upsample is an older name of it. Positions are
-// fractions and computed exactly, so that ties fall the same way on every machine. Where a crop or scales that depend
-// on data make that impossible, they are computed in f32.
+// fractions and computed exactly. Where a crop or scales that depend on data make that impossible, and where another
+// element is the nearest in f32, they are computed in f32, as onnxruntime does.
 #include <cmath>
 #include <numeric>
 
@@ -15,36 +15,6 @@ namespace gcg {
 namespace {
 
 enum : int { kX, kRoi, kScales, kSizes };
-
-// ---- older forms
-
-void set_simple_coordinates(Node& node, const char* nearest) {
-  node.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
-  node.attributes["nearest_mode"] = std::string(nearest);
-}
-
-/// Opset 10 has no roi and its only coordinates are 'asymmetric'; it takes the element after where it shrinks.
-void upgrade_resize(UpgradeContext& ctx) {
-  if (ctx.version >= 11) return;
-  ctx.node.inputs.insert(ctx.node.inputs.begin() + kRoi, ValueId());
-  set_simple_coordinates(ctx.node, "simple");
-}
-
-void upgrade_upsample(UpgradeContext& ctx) {
-  Node& node = ctx.node;
-  if (node.inputs.size() == 1) {
-    const std::vector<double> scales = node.floats_attribute("scales");
-    Tensor tensor(DType::f32, {static_cast<int64_t>(scales.size())});
-    for (size_t i = 0; i < scales.size(); ++i) tensor.set_double(static_cast<int64_t>(i), scales[i]);
-    node.attributes.erase("scales");
-    ctx.set_input(kScales, std::move(tensor));
-  } else {
-    node.inputs.insert(node.inputs.begin() + kRoi, ValueId());
-  }
-  if (node.string_attribute("mode", "nearest") == "bilinear") node.attributes["mode"] = std::string("linear");
-  set_simple_coordinates(node, "floor");
-  node.op = &op("Resize");
-}
 
 // ---- inference
 
@@ -130,6 +100,7 @@ class Source {
     if (d.ratio && !form.crops()) {
       line_ = source_line(form, d);
       i_ = i;
+      if (form.mode == "nearest" && !takes_exact_nearest(form, d)) x_ = scaled_position(ctx, i);
     } else {
       x_ = form.crops() ? cropped_position(ctx, i) : scaled_position(ctx, i);
     }
@@ -192,13 +163,15 @@ class Source {
   }
 
   Expr read_scale(LowerContext& ctx) const {
+    if (d_.scale) return f32(*d_.scale);
+    if (d_.ratio) return binary(BinaryOp::div, f32(d_.ratio->up), f32(d_.ratio->down));
     if (form_.open_policy.empty())
       return cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d_.position))}));
     const OpenRatio ratio = open_ratio(ctx, form_);
     return binary(BinaryOp::div, cast(DType::f32, ratio.up), cast(DType::f32, ratio.down));
   }
 
-  /// With a scale that is read at run time.
+  /// Computed in f32.
   Expr scaled_position(LowerContext& ctx, const Expr& i) {
     const Expr scale = scale_ = read_scale(ctx);
     const Expr x = cast(DType::f32, i), in = f32(d_.in), half = f32(0.5);
@@ -261,7 +234,7 @@ class Source {
   }
 
   Expr nearest() const {
-    if (!line_) return clamp_index(cast(DType::i64, rounded()), d_.in);
+    if (x_) return clamp_index(cast(DType::i64, rounded()), d_.in);
     const SourceLine line = nearest_line(form_, d_, *line_);
     const Dim last = line.slope * (*d_.out - 1) + line.start;
     const bool inside =
@@ -311,8 +284,8 @@ class Source {
   const ResizedDim& d_;
   std::optional<SourceLine> line_;
   Expr i_;      // with a line
-  Expr x_;      // without one: the position, f32
-  Expr scale_;  // where it is read at run time
+  Expr x_;      // without one, or where floats decide what is nearest: the position, f32
+  Expr scale_;  // of x_
 };
 
 /// The weighted sum over all taps of all dimensions from `k` on.
@@ -327,6 +300,12 @@ Expr sum_of_taps(LowerContext& ctx, const std::vector<std::pair<size_t, Taps>>& 
     sum = sum ? sum + term : term;
   }
   return sum;
+}
+
+/// A little further from 0, more than f32 errs by: bytes are cut off there, and a whole number must stay itself.
+Expr nudged(const Expr& sum) {
+  const Expr little = number(sum->dtype, 0x1p-12);
+  return select(binary(BinaryOp::less, sum, number(sum->dtype, 0)), sum - little, sum + little);
 }
 
 Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
@@ -355,6 +334,7 @@ Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   Index from = at;
   Expr sum = reduce_over(ReduceOp::sum, axes, sum_of_taps(ctx, taps, 0, from, dtype));
   if (weights) sum = binary(BinaryOp::div, sum, weights);
+  if (form.mode != "nearest" && size_of(stored) == 1) sum = nudged(sum);
   Expr y = as_output(ctx, output, sum);
   // Models that bring their inputs to one size are often given that size.
   if (!form.antialias) y = select(stays, guarded(ctx.input(kX, at)), y);

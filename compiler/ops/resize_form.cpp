@@ -73,6 +73,19 @@ Ratio reduced(const Dim& up, const Dim& down) {
   return {up, down};
 }
 
+constexpr int64_t kMostChecked = 8192;  // extents and positions that are tried where they are open
+
+/// The extent that a scale gives: the product in f32, rounded down. nullopt for an open extent where the fraction,
+/// which the scale was rounded from, gives another one for some extents.
+std::optional<Dim> scaled_extent(const Dim& in, float scale, const Ratio& ratio) {
+  const auto product = [&](int64_t n) { return static_cast<int64_t>(std::floor(static_cast<float>(n) * scale)); };
+  if (in.is_constant()) return Dim(product(in.constant()));
+  const int64_t up = ratio.up.constant(), down = ratio.down.constant();
+  for (int64_t n = 1; n <= kMostChecked; ++n)
+    if (product(n) != n * up / down) return std::nullopt;
+  return floor_div(in * ratio.up, ratio.down);
+}
+
 void scale_dims(const Node& node, const Value& scales, std::vector<ResizedDim>& dims) {
   if (!scales.constant) return;
   for (ResizedDim& d : dims) {
@@ -80,8 +93,9 @@ void scale_dims(const Node& node, const Value& scales, std::vector<ResizedDim>& 
     if (!(scale >= kLeastScale && scale <= 1 / kLeastScale))
       fail_node(node, concat("the scale of dimension ", d.dim, " is ", scale, ", it must lie in [", kLeastScale, ", ",
                              1 / kLeastScale, "]"));
+    d.scale = scale;
     d.ratio = simplest_ratio(scale);
-    d.out = floor_div(d.in * d.ratio->up, d.ratio->down);
+    if (auto out = scaled_extent(d.in, scale, *d.ratio)) d.out = std::move(out);
   }
 }
 
@@ -168,6 +182,48 @@ SourceLine same_floors(const SourceLine& line) {
   const int64_t common = std::gcd(line.slope.constant(), line.divisor.constant());
   if (common <= 1) return line;
   return {line.slope.constant() / common, floor_div(line.start, common), line.divisor.constant() / common};
+}
+
+namespace {
+
+/// Where output position i lies, in f32.
+float position_in_floats(const std::string& how, float scale, float in, float out, float i) {
+  if (how == "asymmetric") return i / scale;
+  if (how == "tf_half_pixel_for_nn") return (i + 0.5F) / scale;
+  if (how == "pytorch_half_pixel" && out <= 1) return 0;
+  const float centre = (i + 0.5F) / scale - 0.5F;
+  return how == "half_pixel_symmetric" ? in / 2 * (1 - out / (scale * in)) + centre : centre;
+}
+
+int64_t nearest_in_floats(const std::string& how, float scale, float x) {
+  if (how == "floor" || (how == "simple" && scale >= 1)) return static_cast<int64_t>(std::floor(x));
+  if (how == "ceil" || how == "simple") return static_cast<int64_t>(std::ceil(x));
+  if (how == "round_prefer_floor" && x == std::floor(x) + 0.5F) return static_cast<int64_t>(std::floor(x));
+  return static_cast<int64_t>(std::round(x));
+}
+
+}  // namespace
+
+bool takes_exact_nearest(const ResizeForm& form, const ResizedDim& d) {
+  if (form.coordinates == "align_corners") return true;  // the product of whole numbers comes before the quotient
+  if (!d.ratio->up.is_constant() || !d.ratio->down.is_constant()) return false;
+  ResizedDim some = d;  // of many elements, where their number is open
+  if (!d.out->is_constant() && form.coordinates != "half_pixel_symmetric") some.out = kMostChecked;
+  const SourceLine line = nearest_line(form, some, source_line(form, some));
+  if (!line.slope.is_constant() || !line.start.is_constant() || !line.divisor.is_constant()) return false;
+  const int64_t slope = line.slope.constant(), start = line.start.constant(), divisor = line.divisor.constant();
+  const auto number = [](const Dim& n, int64_t otherwise) { return n.is_constant() ? n.constant() : otherwise; };
+  const int64_t up = d.ratio->up.constant(), down = d.ratio->down.constant();
+  const int64_t in = number(d.in, kMostChecked * down), out = std::min(number(*d.out, kMostChecked), kMostChecked);
+  const float scale = d.scale.value_or(static_cast<float>(up) / static_cast<float>(down));
+  for (int64_t i = 0; i < out; ++i) {
+    const int64_t at = slope * i + start, exact = at / divisor - (at % divisor < 0 ? 1 : 0);
+    const float x = position_in_floats(form.coordinates, scale, static_cast<float>(in),
+                                       static_cast<float>(number(*d.out, 2)), static_cast<float>(i));
+    const int64_t floats = nearest_in_floats(form.nearest, scale, x);
+    if (std::clamp<int64_t>(exact, 0, in - 1) != std::clamp<int64_t>(floats, 0, in - 1)) return false;
+  }
+  return true;
 }
 
 SourceLine nearest_line(const ResizeForm& form, const ResizedDim& d, const SourceLine& line) {

@@ -22,6 +22,7 @@ struct ResizedDim {
   std::optional<Dim> out;      // nullopt: not known before the lowering, when the output's shape is given
   bool by_size = false;        // the ratio is that of the extents themselves
   std::optional<Ratio> ratio;  // nullopt: scales or sizes depend on data
+  std::optional<float> scale;  // as the model gives it
 };
 
 struct ResizeForm {
@@ -44,7 +45,7 @@ struct ResizeForm {
 ResizeForm resize_form(const Node& node, const Shape& x, const Shape* y, const Value* scales, const Value* sizes);
 
 /// A simple fraction that rounds to the f32 `scale`: 0.6f is 3/5. What exporters round is a fraction, and with it
-/// positions come out exact. Requires: scale in [2^-20, 2^20].
+/// positions come out exact; the extents of results are those of the product in f32. Requires: scale in [2^-20, 2^20].
 Ratio simplest_ratio(float scale);
 
 /// Output position i lies at (slope * i + start) / divisor of the input, divisor >= 1.
@@ -57,7 +58,16 @@ SourceLine source_line(const ResizeForm& form, const ResizedDim& d);
 /// A line of the same floors with smaller numbers, where some number divides slope and divisor.
 SourceLine same_floors(const SourceLine& line);
 
+/// Does `nearest_mode` take the same elements on the exact line as at positions that are computed in f32, as
+/// onnxruntime computes them? What f32 loses decides where a position is an element, or the middle between two.
+/// Requires: the ratio is known, and the form does not crop.
+bool takes_exact_nearest(const ResizeForm& form, const ResizedDim& d);
+
 /// The line whose floor is the element that `nearest_mode` takes on `line`.
 SourceLine nearest_line(const ResizeForm& form, const ResizedDim& d, const SourceLine& line);
+
+// resize_upgrade.cpp
+void upgrade_resize(UpgradeContext& ctx);
+void upgrade_upsample(UpgradeContext& ctx);
 
 }  // namespace gcg

@@ -15,7 +15,8 @@ struct Line {
   size_t dim = 0;
   int64_t in = 0, out = 0;
   double up = 1, down = 1;  // the scale is up / down
-  double length = 0;        // of the output before it was made a whole number
+  float scale = 1;
+  double length = 0;  // of the output before it was made a whole number
   double roi_start = 0, roi_end = 1;
 };
 
@@ -46,6 +47,18 @@ double source_position(const Attributes& form, const Line& line, double i) {
   if (how == "pytorch_half_pixel" && line.out == 1) return 0;
   const double centre = (i + 0.5) * line.down / line.up - 0.5;
   return how == "half_pixel_symmetric" ? in / 2 * (1 - out / line.length) + centre : centre;
+}
+
+/// The position in f32, whose rounding says which element is the nearest.
+double float_position(const Attributes& form, const Line& line, int64_t i) {
+  const auto in = static_cast<float>(line.in), out = static_cast<float>(line.out), at = static_cast<float>(i);
+  const std::string& how = form.coordinates;
+  if (how == "align_corners" || how == "tf_crop_and_resize") return source_position(form, line, at);
+  if (how == "asymmetric") return at / line.scale;
+  if (how == "tf_half_pixel_for_nn") return (at + 0.5F) / line.scale;
+  if (how == "pytorch_half_pixel" && line.out == 1) return 0;
+  const float centre = (at + 0.5F) / line.scale - 0.5F;
+  return how == "half_pixel_symmetric" ? 0.5F * in - 0.5F * (out / line.scale) + centre : centre;
 }
 
 int64_t nearest(const Attributes& form, const Line& line, double x) {
@@ -121,7 +134,9 @@ Values resized(const Attributes& form, const Line& line, const Values& x) {
   for_each_index(y.shape, [&](const std::vector<int64_t>& at) {
     int64_t base = 0;
     for (size_t d = 0; d < at.size(); ++d) base += d == line.dim ? 0 : at[d] * strides[d];
-    const double position = source_position(form, line, static_cast<double>(at[line.dim]));
+    const int64_t i = at[line.dim];
+    const double position =
+        form.mode == "nearest" ? float_position(form, line, i) : source_position(form, line, static_cast<double>(i));
     double sum = 0;
     for (const Weighted& w : weights(form, line, position))
       sum += w.weight * x.data[static_cast<size_t>(base + w.position * strides[line.dim])];
@@ -141,6 +156,7 @@ void apply_policy(const std::string& policy, std::vector<Line>& lines) {
   for (Line& l : lines) {
     l.up = chosen.up;
     l.down = chosen.down;
+    l.scale = static_cast<float>(l.up) / static_cast<float>(l.down);
     l.length = static_cast<double>(l.in) * l.up / l.down;
     l.out = static_cast<int64_t>(std::floor(l.length + 0.5));
   }
@@ -165,11 +181,13 @@ std::vector<Line> lines_of(ReferenceContext& ctx) {
       l.up = static_cast<double>(ratio.up.constant());
       l.down = static_cast<double>(ratio.down.constant());
       l.length = static_cast<double>(l.in) * l.up / l.down;
-      l.out = static_cast<int64_t>(std::floor(l.length));
+      l.scale = static_cast<float>(scales->at_double(at));
+      l.out = static_cast<int64_t>(std::floor(static_cast<float>(l.in) * l.scale));
     } else {
       l.out = sizes->at_int(at);
       l.up = l.length = static_cast<double>(l.out);
       l.down = static_cast<double>(l.in);
+      l.scale = static_cast<float>(l.out) / static_cast<float>(l.in);
     }
     if (roi && roi->elements() == 2 * count) {
       l.roi_start = roi->at_double(at);
@@ -209,7 +227,7 @@ std::vector<Tensor> reference_resize(ReferenceContext& ctx) {
     else if (chooses)
       copy_element(y, i, x, static_cast<int64_t>(value));
     else
-      y.set_double(i, value);
+      y.set_double(i, size_of(x.dtype()) == 1 ? value + std::copysign(0x1p-12, value) : value);
     ++i;
   });
   return {std::move(y)};

@@ -84,6 +84,55 @@ TEST(Resize, TakesTheElementThatNearestModeSays) {
   }
 }
 
+// The product of extent and scale is that of f32, as ONNX's inference and onnxruntime have it: it may lie just below
+// the whole number that the scale was made from, and where the extent is open, that depends on the run.
+TEST(Resize, GivesTheExtentOfTheProductInFloats) {
+  const struct {
+    int64_t in, up, down, out;
+  } rows[] = {{7, 31, 7, 30}, {13, 53, 13, 52}, {706, 224, 706, 223}, {10, 7, 10, 7}, {14, 31, 7, 61}, {30, 1, 3, 10}};
+  for (const auto& r : rows)
+    for (const Attributes& mode : {kNearest, kLinear})
+      for (const bool open : {false, true}) {
+        SCOPED_TRACE(concat(r.in, " times ", r.up, " / ", r.down));
+        const double scale = static_cast<float>(r.up) / static_cast<float>(r.down);
+        OpCase row = by_scales("product", {1, 1, 1, r.in}, {1, 1, 1, scale}, mode);
+        row.symbolic = open;
+        EXPECT_EQ(check_op(row)[0].shape().back(), std::floor(static_cast<float>(r.in) * static_cast<float>(scale)));
+        if (r.in != 14) EXPECT_EQ(check_op(row)[0].shape().back(), r.out);
+      }
+}
+
+// 32 * 26 / 64 is 13; in f32 32 / (64 / 26) is just below, and floor takes 12.
+TEST(Resize, TakesTheElementThatFloatsSayIsNearest) {
+  for (const bool open : {false, true}) {
+    OpCase row = by_sizes("26 to 64", {1, 1, 1, 26}, {1, 1, 1, 64},
+                          merged(merged(kNearest, nearest("floor")), coordinates("asymmetric")));
+    row.symbolic = open;
+    const Tensor y = check_op(row)[0], x = pattern(DType::f32, {1, 1, 1, 26});
+    EXPECT_EQ(y.at_double(32), x.at_double(12));
+    EXPECT_EQ(y.at_double(33), x.at_double(13));
+  }
+  for (const char* how : {"half_pixel", "asymmetric", "tf_half_pixel_for_nn", "half_pixel_symmetric"})
+    for (const char* mode : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
+      for (const int64_t out : {15, 26, 49, 64, 81})
+        check_op(
+            by_sizes(mode, {1, 1, 1, 26}, {1, 1, 1, out}, merged(merged(kNearest, nearest(mode)), coordinates(how))));
+}
+
+// Bytes are cut off: a float that was rounded down must not take a unit from them.
+TEST(Resize, KeepsOneColour) {
+  for (const DType type : {DType::u8, DType::i8}) {
+    Tensor image(type, {1, 2, 5, 7});
+    const int64_t colour = type == DType::u8 ? 255 : -128;
+    for (int64_t i = 0; i < image.elements(); ++i) image.set_int(i, colour);
+    for (const Doubles& scales : {Doubles{1, 1, 3, 3}, {1, 1, 1.7, 0.6}, {1, 1, 2.3, 5}})
+      for (const Attributes& mode : {kLinear, kCubic}) {
+        const Tensor y = check_op({"one colour", "Resize", {data(image), omitted(), floats(scales)}, mode, {}})[0];
+        for (int64_t i = 0; i < y.elements(); ++i) EXPECT_EQ(y.at_int(i), colour);
+      }
+  }
+}
+
 TEST(Resize, KeepsTheAspectRatio) {
   const Attributes policy = {{"keep_aspect_ratio_policy", std::string("not_larger")}, {"axes", Ints{2, 3}}};
   OpCase row = by_sizes("not_larger", {1, 1, 4, 6}, {5, 5}, merged(kNearest, policy),
