@@ -69,8 +69,8 @@ Expr relu(const Expr& x) { return binary(BinaryOp::max, x, literal(x, 0)); }
 
 Expr gelu_tanh(const Expr& x) {
   const Expr inner = x + literal(x, 0.044715) * x * x * x;
-  const Expr tanh = unary(UnaryOp::tanh, literal(x, std::sqrt(2 / std::numbers::pi)) * inner);
-  return literal(x, 0.5) * x * (literal(x, 1) + tanh);
+  // (1 + tanh(z)) / 2 is sigmoid(2 z), which does not cancel where z is far below 0.
+  return x * unary(UnaryOp::sigmoid, literal(x, 2 * std::sqrt(2 / std::numbers::pi)) * inner);
 }
 
 Activated activation_of(const Expr& e) {

@@ -5,6 +5,7 @@
 
 #include "compiler/kernel/library_activation.h"
 #include "compiler/ops/broadcast.h"
+#include "compiler/ops/float_range.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
 
@@ -17,10 +18,15 @@ Expr minimum(const Expr& a, const Expr& b) { return binary(BinaryOp::min, a, b);
 Expr zero(const Expr& like) { return number(like->dtype, 0); }
 Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 
+/// log(1 + e) for e in [0, 1]: what the sum u loses of e is added times 1 / u, for which 2 - u is near enough.
+Expr log1p(const Expr& e) {
+  const Expr u = literal(e, 1) + e, lost = e - (u - literal(e, 1));
+  return unary(UnaryOp::log, u) + lost * (literal(e, 2) - u);
+}
+
 /// max(x, 0) + log(1 + exp(-|x|)): no overflow for large x.
 Expr softplus(const Expr& x) {
-  return maximum(x, zero(x)) +
-         unary(UnaryOp::log, literal(x, 1) + unary(UnaryOp::exp, unary(UnaryOp::neg, unary(UnaryOp::abs, x))));
+  return maximum(x, zero(x)) + log1p(unary(UnaryOp::exp, unary(UnaryOp::neg, unary(UnaryOp::abs, x))));
 }
 double softplus(double x) { return std::fmax(x, 0) + std::log1p(std::exp(-std::fabs(x))) + (std::isnan(x) ? x : 0); }
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
@@ -54,14 +60,29 @@ constexpr auto kGelu = [](const Node& n, double x) {
 };
 constexpr auto kRelu = [](const Node&, auto x) { return x > 0 || x != x ? x : decltype(x){0}; };
 
-Expr expm1(const Expr& x) { return unary(UnaryOp::exp, x) - literal(x, 1); }
+/// exp(x) - 1 for x <= 0. Around 0, where that cancels: in f32 by the series, whose next term is below 1e-8 of the sum;
+/// in f64 2 t / (1 - t) of t = tanh(x / 2).
+Expr expm1(const Expr& x) {
+  if (x->dtype == DType::f64) {
+    const Expr t = unary(UnaryOp::tanh, literal(x, 0.5) * x);
+    return binary(BinaryOp::div, t + t, literal(x, 1) - t);
+  }
+  Expr series = literal(x, 1.0 / 40320);
+  for (const int factorial : {5040, 720, 120, 24, 6, 2}) series = series * x + literal(x, 1.0 / factorial);
+  const Expr near = x + x * x * series, cut = literal(x, -0.5);
+  return select(less(cut, x), near, unary(UnaryOp::exp, x) - literal(x, 1));
+}
 
 Expr build_relu(const Node&, const Expr& x) { return relu(x); }
 Expr build_softplus(const Node&, const Expr& x) { return softplus(x); }
 Expr build_softsign(const Node&, const Expr& x) {
   return binary(BinaryOp::div, x, literal(x, 1) + unary(UnaryOp::abs, x));
 }
-Expr build_mish(const Node&, const Expr& x) { return x * unary(UnaryOp::tanh, softplus(x)); }
+/// tanh(log(1 + e)) = w / (w + 2) of w = e (e + 2), e = exp(x): nothing cancels. It is 1 from 40 on, in f64 too.
+Expr build_mish(const Node&, const Expr& x) {
+  const Expr e = unary(UnaryOp::exp, minimum(x, literal(x, 40))), w = e * (e + literal(x, 2));
+  return x * binary(BinaryOp::div, w, w + literal(x, 2));
+}
 Expr build_swish(const Node& n, const Expr& x) {
   return x * unary(UnaryOp::sigmoid, literal(x, n.float_attribute("alpha", 1)) * x);
 }
@@ -157,7 +178,8 @@ std::vector<Tensor> reference_prelu(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-// ---- Clip: bounds are attributes before opset 11, inputs since
+// ---- Clip: bounds are attributes before opset 11, inputs since. A bound that is absent is the type's largest number:
+//      infinities do not pass.
 
 void upgrade_clip(UpgradeContext& ctx) {
   if (ctx.version >= 11) return;
@@ -186,8 +208,15 @@ void infer_clip(InferContext& ctx) {
 
 Expr lower_clip(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   Expr x = arithmetic_input(ctx, 0, at);
-  if (ctx.has_input(1)) x = maximum(x, scalar_input(ctx, 1, x->dtype));
-  if (ctx.has_input(2)) x = minimum(x, scalar_input(ctx, 2, x->dtype));
+  const DType type = ctx.input_value(0).dtype;
+  if (ctx.has_input(1))
+    x = maximum(x, scalar_input(ctx, 1, x->dtype));
+  else if (is_float(type))
+    x = maximum(x, literal(x, -largest_float(type)));
+  if (ctx.has_input(2))
+    x = minimum(x, scalar_input(ctx, 2, x->dtype));
+  else if (is_float(type))
+    x = minimum(x, literal(x, largest_float(type)));
   return as_output(ctx, output, x);
 }
 
@@ -199,6 +228,10 @@ std::vector<Tensor> reference_clip(ReferenceContext& ctx) {
       T v = get<T>(x, i);
       if (low && v < get<T>(*low, 0)) v = get<T>(*low, 0);
       if (high && v > get<T>(*high, 0)) v = get<T>(*high, 0);
+      if constexpr (std::is_same_v<T, double>) {
+        if (!low && v < -largest_float(x.dtype())) v = -largest_float(x.dtype());
+        if (!high && v > largest_float(x.dtype())) v = largest_float(x.dtype());
+      }
       put<T>(y, i, v);
     }
   });

@@ -28,12 +28,36 @@ Expr constant_power(const LowerContext& ctx, const Expr& x) {
   return nullptr;
 }
 
+/// Are all exponents whole numbers that f32 holds?
+bool is_small_whole(const LowerContext& ctx) {
+  constexpr int64_t kLargest = 1 << 24;
+  const Value& exponent = ctx.input_value(1);
+  if (!is_int(exponent.dtype) || size_of(exponent.dtype) < 4) return is_int(exponent.dtype);
+  const TensorRef& c = exponent.constant;
+  for (int64_t i = 0; c && i < c->elements(); ++i)
+    if (std::abs(c->at_double(i)) > kLargest) return false;
+  return c != nullptr;
+}
+
+/// The power of the rounded exponent, which is even beyond 2^24: the exponent itself says what sign it has.
+Expr signed_power(const Expr& x, const Expr& exponent) {
+  const Expr rounded = cast(x->dtype, exponent), power = binary(BinaryOp::pow, x, rounded);
+  const Expr odd = binary(BinaryOp::not_equal, binary(BinaryOp::bit_and, exponent, number(exponent->dtype, 1)),
+                          number(exponent->dtype, 0));
+  const Expr far = binary(BinaryOp::less_equal, number(x->dtype, 0x1p24), unary(UnaryOp::abs, rounded));
+  const Expr turned = both(both(odd, far), binary(BinaryOp::less, x, number(x->dtype, 0)));
+  return select(turned, unary(UnaryOp::neg, power), power);
+}
+
 Expr lower_pow(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const DType dtype = power_dtype(ctx.input_value(0).dtype, ctx.input_value(1).dtype);
   const Expr base = ctx.broadcast_input(0, at);
   if (const Expr product = constant_power(ctx, cast(arithmetic_dtype(base->dtype), base)))
     return as_output(ctx, output, product);
-  return as_output(ctx, output, binary(BinaryOp::pow, cast(dtype, base), cast(dtype, ctx.broadcast_input(1, at))));
+  const Expr exponent = ctx.broadcast_input(1, at);
+  if (dtype == DType::f32 && is_int(ctx.input_value(1).dtype) && !is_small_whole(ctx))
+    return as_output(ctx, output, signed_power(cast(dtype, base), exponent));
+  return as_output(ctx, output, binary(BinaryOp::pow, cast(dtype, base), cast(dtype, exponent)));
 }
 
 /// Exact powers of integers, wrapping; 0 for a negative exponent of anything but 1 and -1.

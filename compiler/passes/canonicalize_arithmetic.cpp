@@ -1,11 +1,12 @@
 // Arithmetic with constants.
 //
-// Floats: a rule may turn -0 into +0 and may reassociate a chain of constants; else results stay within one unit in the
-// last place.
+// Floats: a rule may turn -0 into +0, not +0 into -0, and may reassociate a chain of constants; else results stay
+// within one unit in the last place.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
+#include "compiler/ops/float_range.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/canonicalize.h"
@@ -26,12 +27,24 @@ bool constant_second(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(kOp, n.name, {n.inputs[1], n.inputs[0]}));
 }
 
+/// Does x + 0 differ from x, for x may be -0? Sums that began with 0 are none.
+bool may_lose_sign(const Rewriter& r, const Node& add) {
+  const Tensor& zero = *r.constant(add.inputs[1]);
+  if (!is_float(zero.dtype())) return false;
+  for (int64_t i = 0; i < zero.elements(); ++i)
+    if (!std::signbit(zero.at_double(i))) {
+      const NodeId producer = r.value(add.inputs[0]).producer;
+      return !producer.valid() || r.graph.node(producer).op->kind != OpKind::contraction;
+    }
+  return false;
+}
+
 /// x + 0, x - 0, x * 1, x / 1
 template <int kNeutral>
 bool drop_neutral(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   return is_all(r.constant(n.inputs[1]), kNeutral) && same_type(r, n.inputs[0], n.outputs[0]) &&
-         r.replace(n.outputs[0], n.inputs[0]);
+         !(n.op == &op_Add && may_lose_sign(r, n)) && r.replace(n.outputs[0], n.inputs[0]);
 }
 
 /// Applies `f` to the elements.
@@ -89,6 +102,34 @@ bool merge_constants(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(kOp, n.name, {inner->inputs[0], both}));
 }
 
+/// Is no element below 0, nor -0, whatever the data?
+bool is_never_negative(const Rewriter& r, ValueId v) {
+  if (const Tensor* c = r.constant(v)) {
+    for (int64_t i = 0; i < c->elements(); ++i)
+      if (!(c->at_double(i) > 0)) return false;
+    return true;
+  }
+  const NodeId id = r.value(v).producer;
+  if (!id.valid()) return false;
+  const Node& n = r.graph.node(id);
+  if (n.op == &op_Mul && n.inputs[0] == n.inputs[1]) return true;
+  if (n.op == &op_Abs || n.op == &op_Exp || n.op == &op_ReduceSumSquare || n.op == &op_ReduceL2) return true;
+  const bool of_first = n.op == &op_ReduceSum || n.op == &op_ReduceMean || n.op->kind == OpKind::view;
+  if (of_first) return is_never_negative(r, n.inputs[0]);
+  if (n.op != &op_Add && n.op != &op_Mul && n.op != &op_Div) return false;
+  return is_never_negative(r, n.inputs[0]) && is_never_negative(r, n.inputs[1]);
+}
+
+/// x^0.5 and x^-0.5. Roots of -infinity and -0 are other numbers than the powers: kernels see to that where they may
+/// be.
+bool simplify_root(Rewriter& r, const Node& n, double e) {
+  const ValueId x = n.inputs[0], y = n.outputs[0];
+  if (e == 0.5 && !is_never_negative(r, x)) return false;
+  const ValueId half = r.add_constant(n.name, mapped(*r.constant(n.inputs[1]), [](double) { return 0.5; }));
+  const ValueId root = is_never_negative(r, x) ? r.add(op_Sqrt, n.name, {x}) : r.add(op_Pow, n.name, {x, half});
+  return r.replace(y, e == 0.5 ? root : r.add(op_Reciprocal, n.name, {root}));
+}
+
 bool simplify_pow(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const Tensor* exponent = r.constant(n.inputs[1]);
@@ -100,8 +141,7 @@ bool simplify_pow(Rewriter& r, NodeId id) {
   if (e == 2) return r.replace(y, r.add(op_Mul, n.name, {x, x}));
   if (e == 3) return r.replace(y, r.add(op_Mul, n.name, {r.add(op_Mul, n.name, {x, x}), x}));
   if (!is_float(r.value(x).dtype)) return false;
-  if (e == 0.5) return r.replace(y, r.add(op_Sqrt, n.name, {x}));
-  if (e == -0.5) return r.replace(y, r.add(op_Reciprocal, n.name, {r.add(op_Sqrt, n.name, {x})}));
+  if (std::abs(e) == 0.5) return simplify_root(r, n, e);
   if (e == -1) return r.replace(y, r.add(op_Reciprocal, n.name, {x}));
   return false;
 }
@@ -112,12 +152,15 @@ struct Bounds {
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
 };
 
-/// The bounds of a Clip or Relu of floats, if they are constants.
+/// The bounds of a Clip or Relu of floats, if they are constants. Those that a Clip has not are the type's largest
+/// numbers.
 std::optional<Bounds> bounds_of(const Rewriter& r, const Node& n) {
   Bounds b;
   if (!is_float(r.value(n.inputs[0]).dtype)) return std::nullopt;
   if (n.op == &op_Relu) return Bounds{0, b.high};
   if (n.op != &op_Clip) return std::nullopt;
+  const double largest = largest_float(r.value(n.inputs[0]).dtype);
+  b = {-largest, largest};
   for (size_t i = 1; i < n.inputs.size(); ++i) {
     if (!n.inputs[i].valid()) continue;
     const Tensor* t = r.constant(n.inputs[i]);
@@ -127,7 +170,7 @@ std::optional<Bounds> bounds_of(const Rewriter& r, const Node& n) {
   return b;
 }
 
-/// Clip(Clip(x)), Clip(Relu(x)) and Relu(Clip(x)) are one Clip; Clip without bounds is nothing.
+/// Clip(Clip(x)), Clip(Relu(x)) and Relu(Clip(x)) are one Clip; a Clip to infinite bounds is nothing.
 bool merge_clips(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const auto outer = bounds_of(r, n);
@@ -142,8 +185,10 @@ bool merge_clips(Rewriter& r, NodeId id) {
   const Bounds merged{std::min(std::max(first->low, outer->low), outer->high),
                       std::min(std::max(first->high, outer->low), outer->high)};
   const DType dtype = r.value(n.outputs[0]).dtype;
+  if (merged.low == 0 && merged.high == none.high)
+    return r.replace(n.outputs[0], r.add(op_Relu, n.name, {inner->inputs[0]}));
   const auto bound = [&](double v) {
-    if (std::isinf(v)) return ValueId();
+    if (std::abs(v) == largest_float(dtype)) return ValueId();
     Tensor t(dtype, {});
     t.set_double(0, v);
     return r.add_constant(n.name, std::move(t));
