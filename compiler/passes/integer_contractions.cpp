@@ -1,6 +1,8 @@
 #include "compiler/passes/integer_contractions.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "compiler/ops/infer.h"
@@ -11,6 +13,8 @@
 
 namespace gcg {
 namespace {
+
+constexpr int64_t kMostProduct = 255 * 255, kMostSum = std::numeric_limits<int32_t>::max();
 
 bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 
@@ -83,6 +87,8 @@ class Contraction {
     if (w->scale->elements() != 1 && w->axis != (conv_ || transposed ? 0 : 1)) return {};
     if (w->zero.valid() && r_.constant(w->zero)->elements() == 1) w->zero = as_scalar(w->zero);
     channels_ = r_.constant(w->data)->shape()[conv_ || transposed ? 0 : 1];
+    depth_ = r_.constant(w->data)->elements() / std::max<int64_t>(channels_, 1);
+    if (depth_ * kMostProduct > kMostSum) return {};
     if (transposed) w->data = r_.add(op_Transpose, n_.name, {w->data}, {{"perm", std::vector<int64_t>{1, 0}}});
     return w;
   }
@@ -109,6 +115,9 @@ class Contraction {
     const auto b = dequantized(bias);
     if (!b || (b->zero.valid() && !is_all(r_.constant(b->zero), 0))) return ValueId();
     const Tensor* data = r_.constant(b->data);
+    if (data)
+      for (int64_t i = 0; i < data->elements(); ++i)
+        if (std::abs(data->at_int(i)) > kMostSum - depth_ * kMostProduct) return ValueId();
     if (!data || data->dtype() != DType::i32 || data->rank() != 1 || data->elements() != channels_) return ValueId();
     for (int64_t i = 0; i < channels_; ++i) {
       const double unit = b->scale->at_double(b->scale->elements() == 1 ? 0 : i),
@@ -121,7 +130,7 @@ class Contraction {
   Rewriter& r_;
   const Node n_;
   const bool conv_;
-  int64_t channels_ = 0;
+  int64_t channels_ = 0, depth_ = 0;  // of the weights; depth: products in a sum
   const std::map<std::string, Attribute> none_;
 };
 

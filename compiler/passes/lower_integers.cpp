@@ -221,12 +221,13 @@ class Lowering {
 
   // ---- in floats
 
-  ValueId float_operand(const Node& n, size_t i, bool along_rows) {
+  ValueId float_operand(const Node& n, size_t i, bool along_rows, DType type = DType::f32) {
     const bool per_row = !has_input(n, i + 2) || r_.shape(n.inputs[i + 2]).size() <= 1;
-    if (r_.constant(n.inputs[i]) && is_constant_or_none(n, i + 2) && per_row) return float_constant(n, i, along_rows);
-    const ValueId x = cast_to(n.inputs[i], DType::f32, n.name);
+    if (r_.constant(n.inputs[i]) && is_constant_or_none(n, i + 2) && per_row)
+      return float_constant(n, i, along_rows, type);
+    const ValueId x = cast_to(n.inputs[i], type, n.name);
     if (!has_input(n, i + 2)) return x;
-    ValueId zero = cast_to(n.inputs[i + 2], DType::f32, n.name);
+    ValueId zero = cast_to(n.inputs[i + 2], type, n.name);
     if (r_.shape(zero).size() == 1 && along_rows) {
       Ints others;
       for (size_t d = 1; d < r_.shape(x).size(); ++d) others.push_back(static_cast<int64_t>(d));
@@ -237,9 +238,9 @@ class Lowering {
   }
 
   /// The same of constants, folded here: they grow by more than fold-constants would store.
-  ValueId float_constant(const Node& n, size_t i, bool along_rows) {
+  ValueId float_constant(const Node& n, size_t i, bool along_rows, DType type) {
     const Tensor &x = *r_.constant(n.inputs[i]), *zero = constant_input(n, i + 2);
-    Tensor out(DType::f32, x.shape());
+    Tensor out(type, x.shape());
     const int64_t count = zero ? zero->elements() : 1, inner = !along_rows || x.rank() == 0 ? 1
                                                                : n.op == &op_MatMulInteger
                                                                    ? x.shape().back()
@@ -267,8 +268,14 @@ class Lowering {
     return replace(n, r_.value(n.outputs[0]).producer, cast_to(product, DType::i32, n.name));
   }
 
+  /// In doubles where the sums, which something reads as integers, may be more than f32 holds.
   bool float_conv(const Node& n, NodeId id) {
-    const ValueId y = r_.add(op_Conv, n.name, {float_operand(n, 0, true), float_operand(n, 1, true)}, n.attributes);
+    Dim depth = 1;
+    for (size_t d = 1; d < r_.shape(n.inputs[1]).size(); ++d) depth = depth * r_.shape(n.inputs[1])[d];
+    const bool exact = (depth.is_constant() && depth.constant() <= kMostExact) || read_as_floats(n.outputs[0]);
+    const DType type = exact ? DType::f32 : DType::f64;
+    const ValueId y =
+        r_.add(op_Conv, n.name, {float_operand(n, 0, true, type), float_operand(n, 1, true, type)}, n.attributes);
     return replace(n, id, cast_to(y, DType::i32, n.name));
   }
 

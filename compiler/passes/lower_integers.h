@@ -9,7 +9,8 @@ namespace gcg {
 /// Gives products and convolutions of 8-bit integers the forms that kernels compute. On CPUs those by constants become
 /// u8 by i8 without zero points, whose part of the sums is subtracted from them after; a convolution pads with the
 /// zero point. Everything else, also less than a block of channels unless each is a group of its own, is computed in
-/// floats, whose sums of 8-bit products are exact up to 2^24 and then as close as any f32.
+/// floats: f32, which holds the sums of 258 products of 8 bits exactly, or where only floats read the sums; f64 for
+/// deeper convolutions.
 ///
 /// A constant right operand less its zero point lies within [-255, 255]: where a byte does not hold it, it becomes two
 /// products, by its halves and by its lowest bits.

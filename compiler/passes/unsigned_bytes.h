@@ -8,7 +8,8 @@
 namespace gcg {
 
 /// Finds or makes, for a value of i8, its counterpart: the same numbers plus 128 in u8. Where the value is quantised by
-/// constants, so is its counterpart, and what dequantises the value reads the counterpart instead.
+/// constants, so is its counterpart, and what dequantises the value reads the counterpart instead. Zero points of i8
+/// move along, so that differences from them, within [-255, 255], stay what they are.
 class UnsignedBytes {
  public:
   explicit UnsignedBytes(Rewriter& r) : r_(r) {}
