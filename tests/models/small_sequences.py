@@ -256,6 +256,34 @@ g (float[s] x, bool flag) => (float[m] y, int64[k] places, float total) {
 }
 """
 
+# Branches give out what an inner If makes in two sizes: at once, through a view, from data, two deep, and in a Loop.
+NESTED_BRANCHES = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (float[s] x, bool flag, bool inner) => (float[m] y, float[k] deep, float total) {
+  y = If (flag) <then_branch = yes () => (float[a] a) {
+    a = If (inner) <then_branch = both () => (float[p] p) { p = Concat <axis = 0> (x, x) }, else_branch = one () => (float[q] q) { q = Exp (x) }>
+  }, else_branch = no () => (float[b] b) { b = Abs (x) }>
+  zero = Constant <value = float {0}> ()
+  deep = If (inner) <then_branch = first () => (float[c] c) {
+    flat = Constant <value = int64[1] {-1}> ()
+    nested = If (flag) <then_branch = second () => (float[d] d) {
+      two = Constant <value = float {2}> ()
+      low = ReduceMin <keepdims = 0> (x)
+      below = Less (low, two)
+      d = If (below) <then_branch = third () => (float[e] e) {
+        positive = Greater (x, zero)
+        e = Compress <axis = 0> (x, positive)
+      }, else_branch = fourth () => (float[f] f) { f = Concat <axis = 0> (x, x, x) }>
+    }, else_branch = fifth () => (float[h] h) { h = Constant <value = float[3] {7, 8, 9}> () }>
+    c = Reshape (nested, flat)
+  }, else_branch = sixth () => (float[i] i) {
+    i = If (flag) <then_branch = seventh () => (float[j] j) { j = Neg (x) }, else_branch = eighth () => (float[l] l) { l = Concat <axis = 0> (x, y) }>
+  }>
+  all = Concat <axis = 0> (y, deep)
+  total = ReduceSum <keepdims = 0> (all)
+}
+"""
+
 SUPPRESSION = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[1,n,4] boxes, float[1,2,n] scores, bool flag) => (int64[m,3] kept, float[k,4] best) {
@@ -594,6 +622,7 @@ MODELS = {
                             {"s": 3, "count": 64, "limit": 1000000}]),
     "last_row": (LAST_ROW, [{"s": 6, "limit": 5}, {"s": 2, "limit": 100}, {"s": 3, "limit": -1}]),
     "branches_grow": (BRANCHES, [{"s": 6, "flag": True}, {"s": 5, "flag": False}, {"s": 7, "flag": True}]),
+    "nested_branches": (NESTED_BRANCHES, [{"s": 6, "flag": f, "inner": i} for f in (True, False) for i in (True, False)] + [{"s": 3, "flag": True, "inner": True}]),
     "suppression": (SUPPRESSION, [{"n": 400, "flag": True}, {"n": 9, "flag": False}, {"n": 1, "flag": True}]),
     "optionals": (OPTIONALS, [{"a": 4}, {"a": 1}]),
     "pieces": (PIECES, [{"a": 4}, {"a": 1}]),
