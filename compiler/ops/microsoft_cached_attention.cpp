@@ -44,7 +44,7 @@ Results expand_rotary_embedding(Expansion& x) {
   return {packed ? heads_last(x, y) : y};
 }
 
-// ---- GroupQueryAttention: the cache grows by the new keys and values, whatever room the caller's buffers have
+// ---- GroupQueryAttention: the cache grows by the new keys and values where it has no room for them
 
 enum : size_t {
   kQuery,
@@ -110,11 +110,16 @@ class GroupQueryAttention {
       *v = rotated(x_, *v, at, x_.input(kCosines), x_.input(kSines), interleaved, turning(x_, kCosines, head_));
   }
 
-  /// The past with the new rows where each sample's past ends.
+  /// The past with the new rows where each sample's past ends. It is as long as all that counts, or as the past where
+  /// that has more room: a cache that stays where it is.
   ValueId grown(size_t past, ValueId added) {
     if (!x_.has_input(past)) return added;
-    const ValueId all = x_.concat({x_.input(past), added}, 2);
-    return x_.shape(kQuery)[0].is(1) ? all : x_.node("TensorScatter", {all, added, past_}, {{"axis", int64_t{2}}});
+    const ValueId room = x_.reshape(x_.extent_of(x_.input(past), 2), {1});
+    const ValueId total = x_.reshape(x_.cast(x_.input(kTotal), DType::i64), {1});
+    const ValueId missing = x_.node("Max", {x_.subtract(total, room), x_.ints({0})});
+    const ValueId all =
+        x_.node("Pad", {x_.input(past), x_.concat({x_.ints({0}), missing}, 0), ValueId(), x_.ints({2})});
+    return x_.node("TensorScatter", {all, added, past_}, {{"axis", int64_t{2}}});
   }
 
   /// Keys up to each query's place, in its window: bool, or with a bias what is added to the scores.

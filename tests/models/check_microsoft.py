@@ -211,7 +211,7 @@ def decoders():
                {"cos": f(32, 4), "sin": f(32, 4)}, num_heads=heads, rotary_embedding_dim=8)
 
     op = "GroupQueryAttention"
-    def inputs(batch, length, past, valid, packed=False):
+    def inputs(batch, length, past, valid, packed=False, total=None):
         symbol = "b" if batch > 1 else 1
         hidden = heads * size
         if packed:
@@ -220,7 +220,7 @@ def decoders():
             new = [("q", f(batch, length, hidden), [symbol, "s", hidden]), ("k", f(batch, length, groups * size), [symbol, "s", groups * size]),
                    ("v", f(batch, length, groups * size), [symbol, "s", groups * size])]
         old = [("pk", f(batch, groups, past, size), [symbol, groups, "p", size]), ("pv", f(batch, groups, past, size), [symbol, groups, "p", size])]
-        return new + old + [("last", np.array(valid, np.int32) - 1, [symbol]), ("total", np.array(past + length, np.int32))]
+        return new + old + [("last", np.array(valid, np.int32) - 1, [symbol]), ("total", np.array(past + length if total is None else total, np.int32))]
     both = dict(outputs=3, num_heads=heads, kv_num_heads=groups)
     yield Case("a prompt", op, inputs(1, 6, 0, [6]), **both)
     yield Case("a step", op, inputs(1, 1, 7, [8]), **both)
@@ -231,6 +231,12 @@ def decoders():
     yield Case("turned, interleaved, packed", op, inputs(1, 3, 7, [10], True) + ["cos", "sin"], caches, do_rotary=1, rotary_interleaved=1, **both)
     yield Case("a window", op, inputs(1, 6, 7, [13]), local_window_size=4, **both)
     yield Case("softcap and scale", op, inputs(1, 1, 7, [8]), softcap=5.0, scale=0.4, **both)
+    for batch in (1, 2):  # a cache with more room than counts: the present one is as long; what is in the room is left open
+        some = dict(compared=["y0"], **both)
+        yield Case(f"a static cache, {batch} prompts", op, inputs(batch, 5, 32, [5] * batch, total=5), **some)
+        yield Case(f"a static cache, {batch} steps", op, inputs(batch, 1, 32, [9] * batch, total=9) + ["cos", "sin"], caches, do_rotary=1, **some)
+        yield Case(f"a static cache, {batch} last steps", op, inputs(batch, 1, 32, [32] * batch, total=32), **both)
+    yield Case("a static cache, a chunk", op, inputs(1, 3, 32, [12], True, total=12) + ["cos", "sin"], caches, do_rotary=1, **some)
 
 
 def optimised(name, level, folder):
