@@ -9,8 +9,8 @@ namespace {
 onnx::ModelProto model_of(const OpDef& op, const std::string& attributes) {
   std::string inputs;
   for (int i = 0; i < op.min_inputs; ++i) inputs += i == 0 ? "x" : " x";
-  return parse_model("ir_version: 8 opset_import { version: 26 } opset_import { domain: '" + std::string(op.domain) +
-                     "' version: 26 } graph { name: 'g' " + float_value("input", "x", kDim2) +
+  return parse_model("ir_version: 8 opset_import { version: 27 } opset_import { domain: '" + std::string(op.domain) +
+                     "' version: 27 } graph { name: 'g' " + float_value("input", "x", kDim2) +
                      node(op.name, inputs, "y", "domain: '" + std::string(op.domain) + "' " + attributes) +
                      "output { name: 'y' } }");
 }
