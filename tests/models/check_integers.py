@@ -34,7 +34,7 @@ def full_range(rng, dtype, shape):
 
 
 def drawn(rng, dtype, shape):
-    """One of these: of one end, of both, near them, all, few that are not zero."""
+    """Numbers of one of these kinds: one end, both ends, near them, the whole range, few that are not zero."""
     low, high = ends(dtype)
     near = [low, low + 1, high - 1, high]
     how = rng.integers(7)
