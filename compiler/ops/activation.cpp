@@ -60,17 +60,17 @@ constexpr auto kGelu = [](const Node& n, double x) {
 };
 constexpr auto kRelu = [](const Node&, auto x) { return x > 0 || x != x ? x : decltype(x){0}; };
 
-/// exp(x) - 1 for x <= 0. Around 0, where that cancels: in f32 by the series, whose next term is below 1e-8 of the sum;
-/// in f64 2 t / (1 - t) of t = tanh(x / 2).
+/// exp(x) - 1 for x <= 0. Around 0, where that cancels, x + x^2 p: p is a minimax fit for f32, a piece of the series
+/// for f64.
 Expr expm1(const Expr& x) {
+  std::vector<double> p = {0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239f2p-7, 0x1.6a2416p-10};
   if (x->dtype == DType::f64) {
-    const Expr t = unary(UnaryOp::tanh, literal(x, 0.5) * x);
-    return binary(BinaryOp::div, t + t, literal(x, 1) - t);
+    p.clear();
+    for (double n = 2, factorial = 2; n <= 14; ++n, factorial *= n) p.push_back(1 / factorial);
   }
-  Expr series = literal(x, 1.0 / 40320);
-  for (const int factorial : {5040, 720, 120, 24, 6, 2}) series = series * x + literal(x, 1.0 / factorial);
-  const Expr near = x + x * x * series, cut = literal(x, -0.5);
-  return select(less(cut, x), near, unary(UnaryOp::exp, x) - literal(x, 1));
+  Expr sum = literal(x, p.back());
+  for (size_t i = p.size() - 1; i-- > 0;) sum = sum * x + literal(x, p[i]);
+  return select(less(literal(x, -0.34), x), x + x * x * sum, unary(UnaryOp::exp, x) - literal(x, 1));
 }
 
 Expr build_relu(const Node&, const Expr& x) { return relu(x); }

@@ -74,7 +74,7 @@ constexpr Harmless kHarmless[] = {
     {"", "LinearAttention", "chunk_size"},
     // The type of an Optional without an element; its readers infer it.
     {"", "Optional", "type"},
-    // What a tool counted when the trees were trained.
+    // A tool counted them when the trees were trained.
     {kMl, "TreeEnsemble", "nodes_hitrates"},
     {kMl, "TreeEnsembleClassifier", "nodes_hitrates"},
     {kMl, "TreeEnsembleClassifier", "nodes_hitrates_as_tensor"},
@@ -87,11 +87,11 @@ constexpr Harmless kHarmless[] = {
     // The tables of angles say as much; Attention does not turn.
     {kMicrosoft, "Attention", "rotary_embedding_dim"},
     {kMicrosoft, "RotaryEmbedding", "rotary_embedding_dim"},
-    // Of an activation, Selu, that FusedGemm has not.
+    // Selu takes it, an activation that FusedGemm does not have here.
     {kMicrosoft, "FusedGemm", "activation_gamma"},
     // The type of an output that nothing but the mask's absence makes.
     {kMicrosoft, "EmbedLayerNormalization", "mask_index_type"},
-    // Of inputs, weights of a norm, that are refused where they are given.
+    // They belong to inputs, weights of a norm, which are refused where they are given.
     {kMicrosoft, "GroupQueryAttention", "k_norm_epsilon"},
     {kMicrosoft, "GroupQueryAttention", "q_norm_epsilon"},
     {kMicrosoft, "GroupQueryAttention", "qk_norm_epsilon"},

@@ -44,7 +44,7 @@ FUNCTIONS = {
 
 
 def arguments(dtype, rng):
-    """Of both signs, random digits at every exponent from 2^-60 to 2^8, and whole numbers around 0."""
+    """Both signs, random digits at every exponent from 2^-60 to 2^8, and whole numbers around 0."""
     exponents = np.repeat(np.arange(-60, 8), 200)
     sizes = np.exp2(exponents) * rng.uniform(1, 2, exponents.shape)
     return np.concatenate([sizes, -sizes, np.arange(-700, 100)]).astype(dtype)

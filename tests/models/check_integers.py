@@ -34,7 +34,7 @@ def full_range(rng, dtype, shape):
 
 
 def drawn(rng, dtype, shape):
-    """One of these: of one end, of both, near them, all, few that are not zero."""
+    """Numbers of one of these kinds: one end, both ends, near them, the whole range, few that are not zero."""
     low, high = ends(dtype)
     near = [low, low + 1, high - 1, high]
     how = rng.integers(7)
@@ -105,7 +105,7 @@ def random_model(rng):
     deepest = 250 if name != "integer" else int(rng.choice([16, 250, 2000]))
     if image:
         group, kernel = int(rng.choice([1, 1, 2, 8])), int(rng.choice([1, 2, 3]))
-        channels = group * int(rng.integers(1, min(24, max(2, deepest // kernel**2)) + 1)) if rng.random() < 0.8 else group
+        channels = group * int(rng.integers(1, min(24 if deepest <= 250 else 300, max(2, deepest // kernel**2)) + 1)) if rng.random() < 0.8 else group
         outputs = group * int(rng.integers(1, 5)) if group > 1 else int(rng.integers(1, 40))
         shape = (channels, outputs, group, int(rng.integers(kernel, 9)), int(rng.integers(kernel, 20)), kernel, int(rng.integers(0, 2)))
     else:

@@ -87,7 +87,7 @@ def scale(exponent):
 
 
 def scales(net, o, exponents):
-    """Of the columns of w."""
+    """The name of the scales of w's columns."""
     return net.put(np.exp2(np.resize(exponents, o.columns)).astype(np.float32)) if len(exponents) > 1 else net.put(scale(exponents[0]))
 
 
