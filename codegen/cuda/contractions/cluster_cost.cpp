@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "codegen/cuda/contractions/cluster_product.h"
+#include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/machine.h"
 #include "compiler/kernel/typical_extent.h"
 
@@ -47,6 +48,11 @@ bool fits_boxes(const Product& product, bool left, int lines) {
   return (left ? product.left : product.right).along_depth || lines % kStep == 0;
 }
 
+/// Does the operand hold windows, whose boxes past the last tap hold other pixels instead of zeros?
+bool has_windows(const Product& product) {
+  return product.tma_view(true)->window || product.tma_view(false)->window;
+}
+
 bool fits(const Target& target, const Product& product) {
   const Arithmetic arithmetic = arithmetic_of(target);
   const auto is_kept = [&](bool left) {
@@ -78,6 +84,7 @@ std::vector<ProductTile> cluster_tiles(const Kernel& kernel, const Target& targe
         if (!swapped && s.columns < 64 && size.columns > s.columns) continue;
         if (!fits_boxes(product, !swapped, s.rows) || !fits_boxes(product, swapped, s.columns)) continue;
         if (splits > 1 && std::ceil(size.depth / t.depth) < splits) continue;
+        if (has_windows(product) && !is_multiple(product.depth, t.depth)) continue;
         t.microseconds = microseconds(machine_of(target), t, size);
         all.push_back(t);
       }

@@ -10,6 +10,7 @@ namespace gcg::cuda {
 namespace {
 
 constexpr int kLineBytes = 128;  // of a box
+constexpr int kStep = 64;        // depths of a box
 
 class ClusterText {
  public:
@@ -17,16 +18,18 @@ class ClusterText {
       : f_(kernel), p_(product), tile_(tile), vector_(tile.is_swapped ? 1 : product.vector) {}
 
   KernelText emit(const std::string& kind) {
+    f_.include("gart_tile_loop.cuh");
     f_.include("gart_cluster_sums.cuh");
     coordinates();
     p_.declare_batch(f_, batch_);
-    declare(!tile_.is_swapped, tile_.rows, "A", "a");
-    declare(tile_.is_swapped, tile_.columns, "B", "b");
-    f_.line("typedef gart_cluster_sums<gart_wide_", name_of(tile_.arithmetic), ", A, B, ", tile_.stages, ", ", boxes(),
-            ", ", tile_.splits, ", ", tile_.is_swapped ? "true" : "false", "> Sums;");
+    TiledOperands(f_, p_, boxes_of_operands()).declare(f_);
+    f_.line("typedef gart_cluster_sums<gart_wide_", name_of(tile_.arithmetic), ", ",
+            tile_.is_swapped ? "Right, Left" : "Left, Right", ", ", tile_.stages, ", ", boxes(), ", ", tile_.splits,
+            ", ", tile_.is_swapped ? "true" : "false", "> Sums;");
     f_.line("GART_SHARED(shared);");
     f_.line("Sums sums(shared);");
-    f_.line("sums.multiply<", copy_ahead(), ">(a, b, ", int_text(f_, ceil_div(p_.depth, Dim(64))), ");");
+    f_.line("sums.multiply<", copy_ahead(), ">(", tile_.is_swapped ? "right, left" : "left, right", ", ",
+            int_text(f_, steps()), ");");
     store_results();
     f_.line("sums.leave();");
     KernelText text = f_.finish(kind + "_small", tile_.threads(), 1, tile_.splits > 1 ? tile_.splits : 0);
@@ -37,7 +40,7 @@ class ClusterText {
   }
 
  private:
-  int boxes() const { return tile_.depth / 64; }
+  int boxes() const { return tile_.depth / kStep; }
   /// Tiles along the rows of the tile, or its columns.
   Dim tiles(bool of_rows) const {
     const Dim& lines = of_rows != tile_.is_swapped ? p_.rows : p_.columns;
@@ -53,30 +56,17 @@ class ClusterText {
     f_.line("const int batch = tile / ", b_tiles, " / ", a_tiles, ";");
   }
 
-  /// An operand as boxes of `lines` of its lines.
-  void declare(bool left, int lines, const char* type, const char* name) {
-    const Product::TmaView view = *p_.tma_view(left);
-    const bool along_depth = view.dimensions[0].kind == 'd';
-    TensorMap map{view.operand, view.stored, view.offset, {}, {}, std::vector<int>(view.dimensions.size(), 1)};
-    const int line = kLineBytes / static_cast<int>(size_of(view.stored));
-    std::string at;
-    size_t row = 0, depth = 0;
-    for (size_t d = 0; d < view.dimensions.size(); ++d) {
-      const Product::TmaView::Dimension& dimension = view.dimensions[d];
-      map.extents.push_back(dimension.extent);
-      if (d > 0) map.strides.push_back(dimension.stride);
-      at += concat(d == 0 ? "" : ", ", dimension.at);
-      if (dimension.kind == 'r') row = d;
-      if (dimension.kind == 'd') depth = d;
-    }
-    map.box[0] = line;
-    map.box[along_depth ? row : depth] = along_depth ? lines : line;
-    // What every block reads stays in the cache; weights that one tile reads do not.
-    const bool once = is_constant(f_.kernel(), view.operand);
-    f_.line("typedef gart_shared_depth<gart_swizzled_tile<", lines, ", ", along_depth ? "true" : "false", ">, ",
-            view.dimensions.size(), ", ", row, ", ", depth, ", ", once ? "kGartEvictFirst" : "kGartEvictNormal", "> ",
-            type, ";");
-    f_.line("const ", type, " ", name, " = {&", f_.map(std::move(map)), ", {", at, "}};");
+  /// Steps of 64 depths; each tap of a window begins a new one.
+  Dim steps() const {
+    return p_.tap_channels > 0 ? Dim(p_.taps * (box_channels(p_) / kStep)) : ceil_div(p_.depth, Dim(kStep));
+  }
+
+  /// The lines that boxes of the left and the right operand have.
+  ProductTile boxes_of_operands() const {
+    ProductTile t = tile_;
+    t.depth = kStep;
+    if (t.is_swapped) std::swap(t.rows, t.columns);
+    return t;
   }
 
   /// Which operand is a constant: a whole ring of it is copied before the last launch has ended.

@@ -9,27 +9,6 @@
 #include "gart_warp.cuh"
 #include "gart_warpgroup.cuh"
 
-/// An operand as boxes of a tensor: `at` are the coordinates of the tile's first row in depth 0. Hint: a kGartEvict.
-template <class Tile_, int Rank, int RowDimension, int DepthDimension, unsigned long long Hint>
-struct gart_shared_depth {
-  typedef Tile_ Tile;
-  static constexpr int kBoxRows = Tile::kAlongDepth ? Tile::kRows : 64;
-  const GartTensorMap* map;
-  int at[Rank];
-
-  /// Step number `step`, of 64 depths.
-  void copy(unsigned short* tile, int step, unsigned long long* barrier) const {
-    int corner[Rank];
-#pragma unroll
-    for (int d = 0; d < Rank; ++d) corner[d] = at[d] + (d == DepthDimension ? step * 64 : 0);
-#pragma unroll
-    for (int row = 0; row < Tile::kRows; row += kBoxRows) {
-      gart_copy_box(tile + row * 64, *map, corner, barrier, Hint);
-      corner[RowDimension] += kBoxRows;
-    }
-  }
-};
-
 /// A and B have a Tile and copy(tile, step, barrier). A stage holds `Depths` steps of both. Across: sums are added and stored along
 /// the rows of A, not along those of B.
 template <class Kind, class A, class B, int Stages, int Depths, int Splits, bool Across>
