@@ -56,7 +56,7 @@ class RequestState final : public Job {
   /// Throws Failure in a child of fork().
   void check_here() const;
   /// It was under way in the process that this one was forked from, whose lanes go on with it.
-  bool is_left_behind() const { return under_way_.load(std::memory_order_acquire) && !shared_.gate.here(); }
+  bool is_orphaned() const { return under_way_.load(std::memory_order_acquire) && !shared_.gate.here(); }
   TensorView value(uint32_t value) const;
   struct CallTime {
     int64_t begin_ns = 0, end_ns = 0;  // since the run began; both 0: it did not run
