@@ -38,8 +38,8 @@ typedef struct gart_kernel_args {
 } gart_kernel_args;
 
 /* Runs tasks [begin, end). Returns GART_KERNEL_OK, or what went wrong (the output is then unspecified):
- * GART_KERNEL_INDEX_OUT_OF_RANGE, or, below 0, what a function of the application's returned, negated if that was above
- * 0. No kernel returns anything above GART_KERNEL_INDEX_OUT_OF_RANGE. */
+ * GART_KERNEL_INDEX_OUT_OF_RANGE, or what a function of the application's returned: negated if that was above 0, else 1
+ * minus it (INT32_MIN counts as -INT32_MAX, and 1 minus that wraps around to INT32_MIN). */
 typedef int32_t (*gart_kernel)(const gart_kernel_args* args, int64_t begin, int64_t end);
 
 enum { GART_KERNEL_OK = 0, GART_KERNEL_INDEX_OUT_OF_RANGE = 1 };

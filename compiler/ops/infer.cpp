@@ -20,9 +20,9 @@ bool same_type(const Value& a, const Value& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.contents == b.contents && a.constant == b.constant;
 }
 
-/// With which types bodies were inferred last, as long as nothing but inference changes the graph: within the outermost
-/// call of this file. Loops infer their bodies again with wider types; those of the loops in them mostly come to the
-/// same, and without this their number would double from level to level.
+/// What inferring bodies gave, by the types of their inputs, as long as nothing but inference changes the graph: within
+/// the outermost call of this file. Loops infer their bodies again with wider types, from the narrowest ones each time,
+/// and without this the bodies of the loops in them would be inferred twice as often from level to level.
 class BodyMemo {
  public:
   BodyMemo() : is_outermost_(current_ == nullptr) {
@@ -34,22 +34,39 @@ class BodyMemo {
   BodyMemo(const BodyMemo&) = delete;
   BodyMemo& operator=(const BodyMemo&) = delete;
 
+  /// The outputs; the body itself may still have the types that it was inferred with last, until settle().
   static std::vector<Value> infer(Graph& body, const std::vector<Value>& types, Graph& outermost) {
-    const auto known = current_->find(&body);
-    if (known != current_->end() &&
-        std::equal(known->second.inputs.begin(), known->second.inputs.end(), types.begin(), types.end(), same_type))
-      return known->second.outputs;
-    if (known != current_->end()) current_->erase(known);
+    Known& known = (*current_)[&body];
+    for (size_t i = 0; i < known.all.size(); ++i)
+      if (std::equal(known.all[i].inputs.begin(), known.all[i].inputs.end(), types.begin(), types.end(), same_type)) {
+        known.asked = i;
+        return known.all[i].outputs;
+      }
+    if (known.all.size() == kMostKept) known = {};
     std::vector<Value> outputs = infer_anew(body, types, outermost);
-    current_->insert_or_assign(&body, Types{types, outputs});
+    known.all.push_back({types, outputs});
+    known.asked = known.inferred = known.all.size() - 1;
     return outputs;
   }
 
+  /// The body has the types that were asked for last.
+  static void settle(Graph& body, Graph& outermost) {
+    const auto known = current_->find(&body);
+    if (known == current_->end() || known->second.all.empty() || known->second.asked == known->second.inferred) return;
+    infer_anew(body, known->second.all[known->second.asked].inputs, outermost);
+    known->second.inferred = known->second.asked;
+  }
+
  private:
+  static constexpr size_t kMostKept = 16;
   struct Types {
     std::vector<Value> inputs, outputs;
   };
-  using Bodies = std::map<const Graph*, Types>;
+  struct Known {
+    std::vector<Types> all;
+    size_t asked = 0, inferred = 0;
+  };
+  using Bodies = std::map<const Graph*, Known>;
 
   static inline thread_local Bodies* current_ = nullptr;
   Bodies bodies_;
@@ -60,7 +77,10 @@ class NodeInference final : public InferContext {
  public:
   NodeInference(Graph& graph, Node& node, Graph& outermost) : InferContext(graph, node, outermost) {}
 
-  void finish() { forget_unused_symbols(); }
+  void finish() {
+    forget_unused_symbols();
+    for (const auto& body : node_->bodies) BodyMemo::settle(*body, *outermost_);
+  }
 
   std::vector<Value> infer_body(int i, const std::vector<Value>& input_types) override {
     Graph& body = *node_->bodies.at(static_cast<size_t>(i));

@@ -322,7 +322,7 @@ Result<void> Request::start() {
 Result<void> Request::wait() {
   return guarded([&] {
     state_->run.wait_for_end();
-    if (state_->run.is_left_behind()) state_->run.check_here();
+    if (state_->run.is_orphaned()) state_->run.check_here();
     if (const Error* failure = state_->run.failure()) throw Failure{*failure};
   });
 }

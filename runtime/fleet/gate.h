@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <mutex>
 
+#include "runtime/origin.h"
+
 namespace gart::fleet {
 
 class Gate {
  public:
   explicit Gate(int most) : most_(most) {}
+  /// This process loaded the fleet; in a child of fork() nobody is behind the gate.
+  bool here() const { return origin_.here(); }
   /// The number of the one that comes in, ascending.
   uint64_t enter() {
     std::unique_lock lock(mutex_);
@@ -26,6 +30,7 @@ class Gate {
   }
 
  private:
+  const Origin origin_;
   const int most_;
   std::mutex mutex_;
   std::condition_variable left_;

@@ -370,7 +370,7 @@ void RequestState::finish() {
 }
 
 void RequestState::check_here() const {
-  if (!origin_.here())
+  if (!shared_.gate.here())
     fail(ErrorCode::invalid_argument,
          "this process was forked after the fleet had been loaded, and its devices' threads are the parent's: load the "
          "file here");
@@ -382,7 +382,7 @@ void RequestState::wait_for_end() {
     for (const int64_t end = now_ns() + kSpinNs; is_under_way() && now_ns() < end;) {
     }
   }
-  if (!origin_.here()) return;
+  if (!shared_.gate.here()) return;
   std::unique_lock lock(ending_);
   ended_.wait(lock, [&] { return !is_under_way(); });
 }

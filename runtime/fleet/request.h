@@ -17,7 +17,6 @@
 #include "runtime/fleet/monitor.h"
 #include "runtime/fleet/route.h"
 #include "runtime/memory.h"
-#include "runtime/origin.h"
 
 namespace gart::fleet {
 
@@ -53,11 +52,11 @@ class RequestState final : public Job {
   void wait_for_end();
   /// Of the last run, which has ended: the error that it failed with; null if it did not.
   const Error* failure() const { return failed_ ? &error_ : nullptr; }
-  bool is_under_way() const { return under_way_.load(std::memory_order_acquire) && origin_.here(); }
+  bool is_under_way() const { return under_way_.load(std::memory_order_acquire) && shared_.gate.here(); }
   /// Throws Failure in a child of fork().
   void check_here() const;
   /// It was under way in the process that this one was forked from, whose lanes go on with it.
-  bool is_left_behind() const { return under_way_.load(std::memory_order_acquire) && !origin_.here(); }
+  bool is_orphaned() const { return under_way_.load(std::memory_order_acquire) && !shared_.gate.here(); }
   TensorView value(uint32_t value) const;
   struct CallTime {
     int64_t begin_ns = 0, end_ns = 0;  // since the run began; both 0: it did not run
@@ -72,7 +71,6 @@ class RequestState final : public Job {
   void work(Lane& lane, uint32_t call) noexcept override;
 
  private:
-  const Origin origin_;
   /// A value in the memory of a device that makes or reads it.
   struct Copy {
     explicit Copy(Space& where) : space(&where), block(&where.memory()) {}

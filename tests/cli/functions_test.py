@@ -239,7 +239,7 @@ class Functions(CliCase):
         self.assertIn("tuning of the functions: 1 choices taken\n", done.stdout, done.stderr)
         self.assertIn("user.json: 0 choices taken, 1 that this compiler does not have", self.accepted(*command, "--tuning", "user.json"))
         self.refused("function", "add", "T2", "net.onnx", "--from", "x,bias", "--to", "b", "-o", "tuned.onnx", "--tuning", "net.onnx",
-                     says="net.onnx: not a JSON object")
+                     says="net.onnx: line 1, column 1: this is not JSON")
 
 
 if __name__ == "__main__":

@@ -105,7 +105,7 @@ class Models(CliCase):
     def test_unreadable_measurements(self):
         self.compile_refused("model.onnx", "--tuning", ".", says="cannot read .: Is a directory")
         self.compile_refused("model.onnx", "--tuning", "absent.json", says="cannot read absent.json: No such file")
-        self.compile_refused("model.onnx", "--tuning", "model.onnx", says="model.onnx: not a JSON object")
+        self.compile_refused("model.onnx", "--tuning", "model.onnx", says="model.onnx: line 1, column 1: this is not JSON")
 
     def test_an_old_artifact_survives_a_failure(self):
         self.write("old.gart", b"old")

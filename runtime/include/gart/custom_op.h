@@ -29,8 +29,8 @@ typedef struct gart_op_call {
 } gart_op_call;
 
 /* Computes a node; on the thread that runs the model, and on several at once where several run it. The same inputs must
- * give the same outputs. Returns 0, or a positive number, which ends the run with an error that names it. Must not
- * throw. */
+ * give the same outputs. Returns 0, or another number, which ends the run with an error that names it. Must not
+ * throw, nor run the invocation that called it: that one is under way. */
 typedef int32_t (*gart_op_function)(void* user, const gart_op_call* call);
 
 typedef struct gart_custom_op {

@@ -12,6 +12,8 @@
 // at a time; concurrent callers take one each. All programs on the same cores with the same options share worker
 // threads: a run that begins while others are under way runs on its caller's thread alone, with the same results.
 //
+// A Program, Invocation or Tensor that was moved from may be destroyed or assigned to, and nothing else.
+//
 // Devices: a program runs on the CPU ("cpu"), on a pool of some of its cores ("cpu:0-3"), or on one CUDA GPU
 // ("cuda:0"), chosen at load; several programs on different devices, or on the same, live beside each other. A tensor's
 // device names the memory that it lies in: "cpu" is the host's, for all pools. On a GPU inputs and outputs may be in

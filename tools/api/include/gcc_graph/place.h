@@ -50,7 +50,7 @@ struct Placement {
 };
 
 struct RefineOptions {
-  double threshold = 0.02;      ///< that a move has to gain, of the run
+  double threshold = 0.02;  ///< that a move has to gain, of the run
   /// Of a run: a move has to gain more than that, and more than that of the groups that stay where they are on top.
   double noise_us = 0;
   int64_t effort = 24'000'000;  ///< groups and values that the search may look at
