@@ -94,7 +94,7 @@ TEST(Vectors, ByTensorCores) {
 TEST(Vectors, EveryForm) {
   Target target = gpu_target("sm_90a", Precision::fp16);
   for (const VectorCase& c : {kVectors[1], kVectors[2]})
-    for (size_t i = 0; i < (c.few > 8 ? 2U : 4U); ++i) {
+    for (size_t i = 0; i < (c.few > 8 ? 1U : 4U); ++i) {
       const ForcedChoice choice(i);
       target.decisions = &choice;
       const SimulatedRun run = expect_simulates(c.graph, target, 1e-2);
@@ -152,7 +152,7 @@ TEST(Vectors, AssembledWithoutSpills) {
     const cuda::Assembler assembler(target, cache);
     for (const VectorCase& c : kVectors) {
       const Plan plan = cuda_plan(parse_graph(c.graph), target);
-      for (size_t i = 0; i < (c.few > 8 ? 2U : 4U); ++i) {
+      for (size_t i = 0; i < (c.few > 8 ? 1U : 4U); ++i) {
         const ForcedChoice choice(i);
         target.decisions = &choice;
         const cuda::KernelText text =
