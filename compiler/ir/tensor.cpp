@@ -32,6 +32,14 @@ void store(uint8_t* data, int64_t i, V value) {
   std::memcpy(data + i * static_cast<int64_t>(sizeof(T)), &v, sizeof(T));
 }
 
+/// The nearest float, or of two the one whose last bit is set, so that rounding it to 16 bits rounds only once.
+float rounded_to_odd(double value) {
+  const auto nearest = static_cast<float>(value);
+  if (std::isnan(value) || std::isinf(nearest) || static_cast<double>(nearest) == value) return nearest;
+  const bool too_large = std::fabs(static_cast<double>(nearest)) > std::fabs(value);
+  return std::bit_cast<float>((std::bit_cast<uint32_t>(nearest) - (too_large ? 1U : 0U)) | 1U);
+}
+
 /// The low bits of a value, extended to the byte.
 void store_bits(DType t, uint8_t* data, int64_t i, int64_t value) {
   const int64_t values = int64_t{1} << small_int_bits(t);
@@ -94,9 +102,9 @@ void write(DType t, uint8_t* d, int64_t i, V value) {
     case DType::f64:
       return store<double>(d, i, value);
     case DType::f16:
-      return store<uint16_t>(d, i, float_to_f16(static_cast<float>(value)));
+      return store<uint16_t>(d, i, float_to_f16(rounded_to_odd(static_cast<double>(value))));
     case DType::bf16:
-      return store<uint16_t>(d, i, float_to_bf16(static_cast<float>(value)));
+      return store<uint16_t>(d, i, float_to_bf16(rounded_to_odd(static_cast<double>(value))));
     case DType::i8:
       return store<int8_t>(d, i, value);
     case DType::i16:
