@@ -128,15 +128,21 @@ def lazy_section():
     return ["## Deferred graphs in Python", "", f"{lines[0]}; {lines[1]} ({link(path)}).", "", *table, ""]
 
 
+def gpu_section():
+    (path,) = newest("*-NVIDIA-*.md")
+    title, *lines = lines_of(path)
+    first = lines.index("## Networks")
+    table = [line for line in lines[first:lines.index("## Single operators")] if line.startswith("|")]
+    return [f"## Networks on a GPU: {title.split(', ')[1]}", "",
+            f"{title.lstrip('# ').split(',')[0]}, milliseconds on the device; conditions, single operators and gaps: {link(path)}.", "", *table, ""]
+
+
 def other_section():
-    text = ["## More results", ""]
-    text += [f"* Fleets: {link(path)}" for path in newest("*-fleets.txt")]
-    text += [f"* GPU: {link(path)}" for path in newest("*-NVIDIA-*.md", 3)]
-    return [*text, ""]
+    return ["## More results", "", *[f"* Fleets: {link(path)}" for path in newest("*-fleets.txt")], ""]
 
 
 def page():
-    sections = (compare_section, zoo_section, cliffs_section, quantised_section, lazy_section, other_section)
+    sections = (compare_section, zoo_section, gpu_section, cliffs_section, quantised_section, lazy_section, other_section)
     lines = [METHOD]
     for section in sections:
         lines += section()

@@ -49,9 +49,7 @@ bool fits_boxes(const Product& product, bool left, int lines) {
 }
 
 /// Does the operand hold windows, whose boxes past the last tap hold other pixels instead of zeros?
-bool has_windows(const Product& product) {
-  return product.tma_view(true)->window || product.tma_view(false)->window;
-}
+bool has_windows(const Product& product) { return product.tma_view(true)->window || product.tma_view(false)->window; }
 
 bool fits(const Target& target, const Product& product) {
   const Arithmetic arithmetic = arithmetic_of(target);

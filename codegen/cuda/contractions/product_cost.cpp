@@ -37,8 +37,8 @@ constexpr double kBoxBytesPerClock = 60;  // boxes that several blocks ask for a
 // Of windows, a line for each pixel: hardly any are asked for twice at once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
 constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // which run beside the making of rests
-constexpr double kTileEndClocks = 300;  // and:
-constexpr double kSumsPerClock = 40;    // rounded and staged
+constexpr double kTileEndClocks = 300;                            // and:
+constexpr double kSumsPerClock = 40;                              // rounded and staged
 constexpr double kStoredBytesPerClock = 64;
 constexpr double kOperationsPerClock = 90;  // of the epilogue
 constexpr double kScatteredPerClock = 8;    // results stored by threads

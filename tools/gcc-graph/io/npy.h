@@ -14,7 +14,7 @@ struct NpyHeader {
   gart::DType dtype = gart::DType::undefined;
   std::vector<int64_t> shape;
   size_t elements_at = 0, element_bytes = 0;  // of all elements
-  int bits = 0;  // of an element, if fewer than its byte has
+  int bits = 0;                               // of an element, if fewer than its byte has
   bool swapped = false, by_columns = false;
 };
 inline constexpr size_t kMostNpyHeader = 1 << 20;  // bytes before the elements
