@@ -76,7 +76,7 @@ class Target:
 
 
 def elements(numbers, shapes):
-    """Splits a sequence into its elements. Only the run knows its length, so it leaves as all numbers and the elements' shapes."""
+    """Splits a sequence into its elements. It leaves the model as all numbers and the elements' shapes."""
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     return [part.reshape(shape) for part, shape in zip(np.split(numbers, ends[:-1]), shapes)]
 

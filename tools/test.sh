@@ -10,7 +10,7 @@ python_packages numpy onnx==1.22.0 onnxruntime nvidia-cuda-nvrtc nvidia-cuda-nvr
   clang-format==19.1.7 clang-tidy==19.1.0.1
 export GCC_GRAPH_PYTHON=$python VIRTUAL_ENV=$PWD/build/venv
 build release
-# Tests find the programs that setup.sh installs and no others, so that one that needs more fails here, too.
+# Tests find only the programs that setup.sh installs, so a test that needs another program fails here, too.
 rm -rf build/programs
 python3 tools/lib/listed_programs.py build/programs
 [ ! -d build/programs ] || PATH=$PWD/build/programs

@@ -11,7 +11,7 @@ where they are, and outputs given to a device stay in the invocation's memory th
     model.set_output("logits", model.device)   # or an array that it is written to
     model.run_async(stream)                    # CUstream or cudaStream_t as an integer, or what has __cuda_stream__
     logits = torch.as_tensor(model.output("logits"))
-    other = model.new_invocation()             # may be in flight beside it
+    other = model.new_invocation()             # may run at the same time as the first
 
 libgart.so is looked for in $GART_LIBRARY, then beside this repository's build, then by the system's loader.
 """
@@ -76,7 +76,7 @@ class _CustomOp(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("function", _OpFunction), ("user", ctypes.c_void_p)]
 
 
-_raised = threading.local()  # .error: what a custom operator's function raised in a run of this thread
+_raised = threading.local()  # .error: the exception of a custom operator's function in a run of this thread
 
 
 def _op_function(function):
@@ -86,7 +86,7 @@ def _op_function(function):
             function([given.inputs[i].array(False) for i in range(given.input_count)],
                      [given.outputs[i].array(True) for i in range(given.output_count)], json.loads(given.attributes))
             return 0
-        except BaseException as error:  # nothing may pass through C
+        except BaseException as error:  # an exception must not pass through C
             _raised.error = error
             return 1
     return _OpFunction(call)
@@ -167,7 +167,8 @@ def _synchronize(stream, device):
 
 
 class _Memory:
-    """An array that a caller hands in. `device`: where its bytes are; `stream`: on which they are still being written, or None."""
+    """An array that a caller passes in. `device`: where its bytes are. `stream`: where they are still being written, or
+    None."""
 
     def __init__(self, what, array, home, code):
         """`home`: the program's device. `code`: of the type that raw bytes ("<V2") are taken for."""
@@ -213,7 +214,7 @@ class DeviceArray:
     def __init__(self, invocation, tensor, stream):
         self.shape, self.dtype = tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype])
         self.device = tensor.device.decode()
-        self._invocation = invocation  # whose memory it may be
+        self._invocation = invocation  # the device whose memory it may be
         self.__cuda_array_interface__ = {"version": 3, "shape": self.shape, "typestr": self.dtype.str, "strides": None,
                                          "data": (tensor.data or 0, False), "stream": stream}
 
@@ -274,7 +275,7 @@ class Invocation:
             _lib.gart_invocation_free(self._invocation)
 
     def new_invocation(self):
-        """Another one of the same model, for another thread or to be in flight beside this one."""
+        """Another invocation of the same model, for another thread or for runs at the same time."""
         return Invocation(self._program)
 
     def set_inputs(self, feeds):
@@ -288,8 +289,8 @@ class Invocation:
             self._bound_inputs[name] = memory
 
     def set_output(self, which, place):
-        """Where runs write an output (a name or an index): an array; None: the invocation's own memory on the host (the default); a
-        device ("cuda:0"): its own memory there."""
+        """Sets where runs write an output (a name or an index). An array; None: the invocation's own memory on the host
+        (the default); a device ("cuda:0"): its own memory there."""
         index = self._index(which)
         if place is None or isinstance(place, str):
             place_name = "cpu" if place is None else place
@@ -311,7 +312,7 @@ class Invocation:
         self._in_flight, self._stream = False, None
 
     def run_async(self, stream=0):
-        """Enqueues a run on a CUDA stream and returns; outputs on a GPU are ready for what follows on the stream."""
+        """Enqueues a run on a CUDA stream and returns. Outputs on a GPU are ready for later work on the stream."""
         if hasattr(stream, "__cuda_stream__"):
             stream = stream.__cuda_stream__()[1]
         named = int(stream) or _DEFAULT_STREAM
@@ -320,12 +321,12 @@ class Invocation:
         self._in_flight, self._stream = True, named
 
     def wait(self):
-        """Waits for the last run_async(). Raises what went wrong on the way."""
+        """Waits for the last run_async(). Raises its error, if it failed."""
         self._in_flight, self._stream = False, None
         _check(_lib.gart_wait(self._invocation))
 
     def cancel(self):
-        """For any thread: the run under way raises GartError before its next step, "the run was cancelled"."""
+        """Stops the current run from any thread: it raises GartError before its next step, "the run was cancelled"."""
         _lib.gart_cancel(self._invocation)
 
     def output(self, which):
@@ -395,7 +396,8 @@ class Model(Invocation):
         super().__init__(_Program(path, options, custom_ops or {}))
 
     def run(self, feeds):
-        """As Invocation.run, from any number of threads at once: a caller that comes while another runs gets an invocation of its own."""
+        """Runs like Invocation.run, from any number of threads at once. A concurrent caller gets an invocation of its
+        own."""
         if self._own.acquire(blocking=False):
             try:
                 return super().run(feeds)

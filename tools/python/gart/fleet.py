@@ -41,7 +41,7 @@ _lib = None
 
 
 def _library():
-    gart._lib = gart._lib or gart._library()  # which this one needs
+    gart._lib = gart._lib or gart._library()  # this library needs libgart
     beside = os.path.join(os.path.dirname(gart._lib._name), "libgart_fleet.so")
     lib = ctypes.CDLL(beside if os.path.exists(beside) else "libgart_fleet.so")
     for name, result in (("last_error", ctypes.c_char_p), ("input_name", ctypes.c_char_p), ("output_name", ctypes.c_char_p),
@@ -71,7 +71,7 @@ class Request:
 
     def __del__(self):
         if _lib is not None and self._handle:
-            _lib.gart_fleet_request_free(self._handle)  # waits for what is under way
+            _lib.gart_fleet_request_free(self._handle)  # waits for the current run
 
     def set_inputs(self, feeds):
         """Sets all inputs, by name."""
@@ -83,16 +83,17 @@ class Request:
             self._bound[name] = memory
 
     def fetch(self, names=()):
-        """Values instead of the outputs: what crosses between parts, or was kept by compile --keep. (): the outputs again."""
+        """Selects values to fetch instead of the outputs: values that cross between parts, or that compile --keep kept.
+        (): the outputs again."""
         _check(_lib.gart_fleet_fetch(self._handle, _texts(names), ctypes.c_size_t(len(names))))
         self._fetched = list(names) or None
 
     def start(self):
-        """Enqueues a run; waits where as many are under way as may be."""
+        """Enqueues a run. Waits while the maximum number of requests is running."""
         _check(_lib.gart_fleet_start(self._handle))
 
     def wait(self):
-        """Waits for its end; raises what went wrong."""
+        """Waits for the run to end; raises its error, if it failed."""
         _check(_lib.gart_fleet_wait(self._handle))
 
     def ready(self):

@@ -7,12 +7,12 @@ import numpy as np
 
 from ._core import Array, Error, array, core
 
-_MOST_FORMS = 256  # of one function; the oldest goes
+_MOST_FORMS = 256  # per function; the oldest is dropped
 _being_recorded = threading.local()
 
 
 def is_recording():
-    """Is the body of a function being recorded, by this thread?"""
+    """True while this thread records the body of a function."""
     return bool(_being_recorded.__dict__.get("functions"))
 
 
@@ -35,7 +35,7 @@ def _parts(value, name, arrays):
 
 
 def _with_arrays(value, change):
-    """The same lists, tuples and dicts, NumPy's arrays in them as arrays, each array changed."""
+    """Copies lists, tuples and dicts with each array replaced; NumPy's arrays are converted first."""
     if isinstance(value, (Array, np.ndarray, np.generic)):
         return change(array(value))
     if isinstance(value, dict):
@@ -60,7 +60,7 @@ class Function:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *arguments, **named):
-        known = core.structure_of((arguments, named))  # of arrays alone: quickly said
+        known = core.structure_of((arguments, named))  # a fast path for arguments that are all arrays
         if known is None:
             arguments, named = _with_arrays((arguments, named), lambda x: x)  # NumPy's are arrays, too
             known = core.structure_of((arguments, named))
@@ -159,7 +159,7 @@ class Library:
     def __getitem__(self, name):
         found = self._functions.get(name if "::" in name else f"functions::{name}")
         if found is None:
-            core.import_function(name, [], self._paths)  # says what is nearest
+            core.import_function(name, [], self._paths)  # the error lists the nearest names
         return found
 
     def __getattr__(self, name):
@@ -170,5 +170,5 @@ class Library:
 
 
 def library(*paths):
-    """The functions of these files of gcc-graph function. No two may hold one of the same name."""
+    """The functions in these files of gcc-graph function. No two files may have a function of the same name."""
     return Library(paths)

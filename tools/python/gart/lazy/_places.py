@@ -1,4 +1,4 @@
-"""x.at[index]: other arrays, of which the elements at an index differ."""
+"""x.at[index]: new arrays that differ from x at an index."""
 import numpy as np
 
 from ._core import Array, array, cast, dtype_of, record
@@ -31,7 +31,7 @@ class Place:
         """A copy with these elements replaced by `values`."""
         x, mask = self._x, self._index
         if isinstance(mask, (Array, np.ndarray)) and mask.dtype == np.bool_ and array(values).size == 1:
-            if mask.shape == x.shape:  # nothing has to be known of the mask
+            if mask.shape == x.shape:  # the number of true elements need not be known
                 return where(array(mask), cast(reshape(array(values), ()), dtype_of(x)), x)
         return self._changed(values, "none")
 

@@ -1,4 +1,4 @@
-"""Sums and what is made of them, order, statistics."""
+"""Sums, functions built on sums, ordering, statistics."""
 import builtins
 import math
 
@@ -30,7 +30,7 @@ def _where(condition, a, b):
 
 
 def _sum_type(x, dtype):
-    """NumPy adds narrow integers up in wide ones."""
+    """NumPy sums narrow integers in wide ones."""
     given = dtype_of(array(x))
     if dtype is not None:
         return dtype
@@ -255,7 +255,7 @@ cumulative_sum = cumsum
 
 
 def accumulate(function, x, axis=0):
-    """function(..function(x[0], x[1]).., x[i]) for all i, of a function that is associative: in log2(n) steps."""
+    """function(..function(x[0], x[1]).., x[i]) for all i, for an associative function, in log2(n) steps."""
     if function.__name__ == "add":
         return cumsum(x, axis)
     x = array(x)
@@ -346,7 +346,7 @@ def topk(x, k, axis=-1, largest=True):
 
 
 def _sorted(x, axis):
-    """(values, indices), the least first; not a number comes last."""
+    """(values, indices), in ascending order; NaN comes last."""
     x = array(x)
     given = dtype_of(x)
     if axis is None:
@@ -370,7 +370,7 @@ def argsort(x, axis=-1, kind=None, stable=None):
 
 
 def partition(x, kth, axis=-1):
-    """Sorted whole."""
+    """The flattened array, sorted."""
     return sort(x, axis)
 
 
@@ -380,7 +380,7 @@ def argpartition(x, kth, axis=-1):
 
 
 def quantile(x, q, axis=None, keepdims=False, method="linear"):
-    """`q`: numbers. NaN where there is one."""
+    """`q`: numbers. The result is NaN if an element is."""
     if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise Error(f"there is no method '{method}'; known are linear, lower, higher, nearest, midpoint")
     x = array(x)

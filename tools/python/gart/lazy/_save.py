@@ -53,6 +53,6 @@ def to_onnx(function, examples, path, open_batch=False):
 
 
 def _fresh(value):
-    """Another array of the same elements, so that it can be told from every other."""
+    """A new array with the same elements, so that it differs from every other by identity."""
     value = array(value)
     return array(value.numpy())
