@@ -1,32 +1,36 @@
 #!/usr/bin/env bash
 # Checks and measures gcc-graph on a machine with an NVIDIA GPU that has nothing but the driver.
 #
-#   tools/gpu-check.sh --bundle DIR          on a machine with the project's tools: packs all that the check needs into
-#                                            DIR/part-00, part-01, ..., at most 64 MiB with the repository's own files, and this script
-#   DIR/gpu-check.sh [--quick] [STAGE...]    on the machine with the GPU: all stages, or those named, in this order:
-#     device       what there is: GPU, driver, CPU, compilers
+#   tools/gpu-check.sh --bundle DIR          on a machine with the project's tools: packs everything that the check needs, and
+#                                            this script, into DIR/part-00, part-01, ...: at most 64 MiB with the
+#                                            repository's own files
+#   DIR/gpu-check.sh [--quick] [STAGE...]    on the machine with the GPU: all stages, or the named ones, in this order:
+#     device       describes the machine: GPU, driver, CPU, compilers
 #     conformance  every case of the ONNX backend suite that the CPU passes: compiled, run, compared
 #     ops          the operator tables
 #     models       the benchmark models, fp32 and fp16, against this machine's CPU
 #     soak         10,000 runs on 4 threads, all results equal
-#     sanitizer    the operator tables under compute-sanitizer, where that is installed
-#     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine, or its Python, has them
-#     fleets       rates and links of all GPUs and pools of cores; the models over all of them: right, and how fast
-#     tune         every product of the benchmark models, and every call of libraries that are there, in every candidate, into
+#     sanitizer    the operator tables under compute-sanitizer, if that is installed
+#     libraries    the models again with cuBLASLt and cuDNN bound (--libraries auto), if the machine or its Python has them
+#     fleets       rates and links of all GPUs and CPU pools; the models over all of them: correctness and speed
+#     tune         every product of the benchmark models, and every call of installed libraries, with every candidate, into
 #                  RESULTS/tuning.json
 #     bench        wall, device and enqueue time by the cost model and by tuning.json
-#     engines      PyTorch and JAX beside it, where they are installed
+#     engines      PyTorch and JAX for comparison, if they are installed
 #   tools/gpu-check.sh --record RESULTS      back in the project: adds RESULTS/table.md to tests/bench/results/DATE-GPU.md
 #
-# Results go to $RESULTS (default: DIR/results), the tables to RESULTS/table.md, which ends with each stage's outcome. The exit
-# code is 1 if a stage failed. What $RESULTS already has is not done again, except what failed: a run that was cut short goes on.
-# GPU_CHECK_MINUTES=N begins nothing new after N minutes: the exit code is then 3, and the same call does the rest (what is under way
-# may take a minute or two more). --quick takes a little of everything, to see that all of it works: a few cases (no whole
-# networks), operators, small models, one of them tuned, runs and milliseconds. What it takes can be named: GPU_CHECK_CASES=N of them, GPU_CHECK_SOAK=N runs,
-# GPU_CHECK_MODELS="mlp ..." (of the bundle, too), GPU_CHECK_OPS=PATTERN of operator tests, GPU_CHECK_SECONDS=N for each row,
-# GPU_CHECK_TUNE_SECONDS=N for each candidate; GPU_CHECK_JOBS=N processes side by side where times do not matter. Where there is no GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
+# Results go to $RESULTS (default: DIR/results), and tables to RESULTS/table.md, which ends with each stage's outcome. The exit
+# code is 1 if a stage failed. Results that are already in $RESULTS are not measured again, except failed ones, so an
+# interrupted run continues.
+# GPU_CHECK_MINUTES=N starts nothing new after N minutes (running work may take a minute or two more). The exit code is then
+# 3, and the same call does the rest.
+# --quick runs a small part of every stage, as a smoke test: a few cases (no whole networks), operators, small models (one of
+# them tuned), few runs and milliseconds. These variables set its parts: GPU_CHECK_CASES=N cases, GPU_CHECK_SOAK=N runs,
+# GPU_CHECK_MODELS="mlp ..." (also of the bundle), GPU_CHECK_OPS=PATTERN of operator tests, GPU_CHECK_SECONDS=N for each row,
+# GPU_CHECK_TUNE_SECONDS=N for each candidate, GPU_CHECK_JOBS=N parallel processes for work that is not timed.
+# Without a GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
 # For tests of this script: GPU_CHECK_BUILD=DIR packs the programs of that build, $GCC_GRAPH_PYTHON makes the models,
-# GPU_CHECK_PACK=cat instead of compressing, GPU_CHECK_RECORDS=DIR instead of tests/bench/results.
+# GPU_CHECK_PACK=cat packs without compression, GPU_CHECK_RECORDS=DIR replaces tests/bench/results.
 set -euo pipefail
 
 say() { printf '== %s\n' "$*"; }

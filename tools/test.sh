@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything, runs all tests. Ends with ctest's summary line. From PyPI come what models are
-# compared with, NVIDIA's run-time compilers of both majors, and the CUDA headers: GPU code is assembled, GPU or not; clang-format and
-# clang-tidy, of one version everywhere.
+# Installs missing packages, builds everything, runs all tests. Ends with ctest's summary line. These packages come from PyPI:
+# the engines that models are compared with; NVIDIA's run-time compilers of both major versions and the CUDA headers, so that
+# GPU code is assembled even without a GPU; clang-format and clang-tidy, of the same version on every machine.
 #
 #   tools/test.sh [CTEST OPTIONS...]
 source "$(dirname "$0")/lib/setup.sh"

@@ -27,7 +27,7 @@ TARGET = sys.argv[1] if len(sys.argv) > 1 else "sm_80"
 
 
 def forked():
-    """Chains of small products side by side, too many kernels to run one after the other."""
+    """Chains of small products side by side; too many kernels to run one after the other."""
     m = make_model.Maker("forked")
     x = m.input("x", TensorProto.FLOAT, [4, 32])
     ends = []
@@ -51,7 +51,7 @@ def run(artifact, expected=None, outputs=None, drop=0, forget_waits=False):
 
 
 def check(name, model, folder):
-    """Prints a row; returns the number of edges that were missed, of those there are, or None where a run is wrong."""
+    """Prints a row. Returns the number of missed edges and of all edges, or None if a run is wrong."""
     path = os.path.join(folder, name)
     onnx.save(model, path + ".onnx")
     model_check.compile_model(path + ".onnx", path + ".gart", "--target", TARGET)

@@ -42,14 +42,14 @@ class Fleets(ToolCase):
         np.savez(cls.path("in.npz"), **cls.feeds)
 
     def place(self, **devices):
-        """Compiles with each node on the device that is given for it; returns the groups' devices."""
+        """Compiles with each node on the given device; returns the groups' devices."""
         wishes = [o for node, device in devices.items() for o in ("--assign", f"{node}={device}")]
         done = self.tool("compile", self.path("m.onnx"), "-o", self.path("m.gart"), "--fleet", self.path("fleet.json"), *wishes)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [g["device"] for g in json.loads(self.tool("inspect", self.path("m.gart"), "--json").stdout)["groups"]]
 
     def run_model(self, *options, **environment):
-        """Its output, and how often the driver did what."""
+        """Returns its output, and the driver's counts."""
         done = self.tool("run", self.path("m.gart"), "--inputs", self.path("in.npz"), "--outputs", self.path("out.npz"), *options,
                          GART_SIM_STATS="1", GART_SIM_LEAKS="1", **environment)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -66,7 +66,7 @@ def relative_error(got, want):
 
 
 def problems_of_warm_run(simulation, model, feeds, first):
-    """What is wrong with a second run of the same inputs."""
+    """The fault in a second run with the same inputs, or None."""
     simulation.forget_counts()
     again = model.run(feeds)
     problems = []
@@ -82,14 +82,14 @@ def problems_of_warm_run(simulation, model, feeds, first):
 
 
 def overlapping_launches(artifact, target):
-    """How many there are outside of branches and loops."""
+    """Number of nodes outside of branches and loops."""
     text = subprocess.run([model_check.tool(), "inspect", "--json", "--steps", artifact], check=True, capture_output=True).stdout
     plans = [p for entry in json.loads(text)["entry_points"] for p in entry["plans"] if p["target"] == target]
     return sum(step.get("overlaps", False) for p in plans for step in p["sequences"][-1])
 
 
 def check(simulation, name, folder, sm, precision, libraries):
-    """Prints a row; returns whether it is good."""
+    """Prints a row; returns True if it is good."""
     make, sizes = small_models.MODELS[name]
     model, path = make(), os.path.join(folder, name + ".onnx")
     onnx.save(model, path)

@@ -3,9 +3,8 @@
 
   run_sim.sh --sm 80 check_tuning.py
 
-The simulation's clock counts operations, so no candidate is really faster: what is checked is that every candidate runs, what
-the file says, and that compile takes the file's word, whatever it is.
-"""
+The simulation's clock counts operations, so no candidate is really faster. The test checks that every candidate runs,
+that the file is right, and that compile follows the file, whatever its choices are. """
 import json
 import os
 import sys
@@ -54,7 +53,7 @@ class Tuning(ToolCase):
                         **environment)
 
     def compile(self, tuning, name):
-        """(what compile prints, the kernels as inspect lists them)"""
+        """(output of compile, the kernels as inspect lists them)"""
         with open(self.path(name + ".json"), "w", encoding="utf-8") as f:
             json.dump(tuning, f)
         done = self.tool("compile", self.model, "-o", self.path(name), "--target", "sm_80", "--dim", "batch=1", "--tuning",

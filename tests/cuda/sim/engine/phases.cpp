@@ -1,4 +1,4 @@
-// Barriers in shared memory, and the registers that warpgroups give each other. PTX ISA, "mbarrier" (phases, pending
+// Barriers in shared memory, and registers that warpgroups give to each other. PTX ISA, "mbarrier" (phases, pending
 // arrivals and bytes, expect_tx) and "setmaxnreg".
 #include <algorithm>
 
@@ -69,7 +69,7 @@ void BlockRunner::phase_wait(void* address, unsigned parity, Site site) {
   if (barrier.phase > 0) learn(self.warp, barrier.over);
 }
 
-// The contents of its copies are there, and those who wait go on.
+// The phase's copies land, and the threads that wait for it continue.
 void BlockRunner::end_phase_if_complete(Block& block, PhaseBarrier& barrier) {
   if (barrier.pending > 0 || barrier.announced != barrier.copied) return;
   for (const BoxCopy& copy : barrier.copies) land(block, copy);

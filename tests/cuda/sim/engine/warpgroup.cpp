@@ -78,8 +78,8 @@ void BlockRunner::wgmma_wait(unsigned groups_left, Site site) {
   });
 }
 
-// `bytes` of a tile, from a multiple of them on: chunks of 16 are swizzled by address. `touches`: for its warp, of
-// which many lanes read the same.
+// `bytes` of a tile, aligned to their number. The address decides how chunks of 16 are swizzled. `touches`: records the
+// access for the warp, because many of its lanes read the same bytes.
 const unsigned char* BlockRunner::wide_bytes(uint64_t address, unsigned swizzle, unsigned bytes, bool touches,
                                              Site site) {
   address ^= (address >> 7 & (swizzle / 16 - 1)) << 4;
