@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every file of the model zoo beside onnxruntime: compile time and memory, error, latency with open and with fixed dims.
+"""Every file of the model zoo compared with onnxruntime: compile time and memory, error, latency with open and with
+fixed dims.
 
   zoo_speed.py [--models DIR] [--json F] [--svg F] [--rounds N] [--seconds S] [NAME...]
 
@@ -95,7 +96,7 @@ def openness(row):
 
 
 def complaints(row):
-    """Words for each bar that the row misses."""
+    """A message for each bar that the row misses."""
     if "failed" in row:
         return [row["failed"]]
     said = []
