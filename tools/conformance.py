@@ -3,11 +3,11 @@
     conformance.py [--target T] [--simulate] [--sample N | CASE...] [--json FILE]
 
 passed: every output of every data set is as expected. unsupported: the compiler refuses the model with exit code 2 and
-says which node it cannot do. failed: anything else, that is a wrong value, shape or dtype, a crash, a time limit,
-another error. With a GPU's target (sm_80, ptx) every case runs on the CPU, too, and what passes there alone is listed.
-Where there is no GPU, or with --simulate, the GPU is the simulated one (tests/cuda/sim), which must have been built
-(ninja cuda_sim); there every load and store is watched, but those of the nine whole networks. Exit code 1 if a case
-failed or passed on the CPU alone. The tool is $GCC_GRAPH, libgart $GART_LIBRARY, or those of build/release. """
+names the node. failed: anything else, such as a wrong value, shape or dtype, a crash, a time limit, another error. With
+a GPU's target (sm_80, ptx) every case runs on the CPU, too, and cases that pass only there are listed. Without a GPU,
+or with --simulate, the GPU is the simulated one (tests/cuda/sim), which must have been built (ninja cuda_sim). It
+watches every load and store, except those of the nine whole networks. Exit code 1 if a case failed or passed only on
+the CPU. The tool is $GCC_GRAPH, libgart $GART_LIBRARY, or those of build/release. """
 import argparse
 import collections
 import ctypes
@@ -104,7 +104,7 @@ def enter_simulation(target):
 
 
 def host_target(model):
-    """The best CPU target of this machine: what a program compiled for all CPU targets chooses here."""
+    """The best CPU target of this machine, as a program that is compiled for all CPU targets chooses it."""
     targets = "x86-64-v3,x86-64-v4" if platform.machine() == "x86_64" else platform.machine()
     with tempfile.TemporaryDirectory() as folder:
         artifact = os.path.join(folder, "host.gart")

@@ -71,8 +71,8 @@ prepare_tools() {
   fi
 }
 
-# The models' weights are noise, and are made again where they are used: most of the bundle is code, NVRTC's and LLVM's, of which
-# xz takes 6 % off by its filter for it.
+# The models' weights are noise, and are generated again on the other machine. Most of the bundle is the code of NVRTC
+# and LLVM, which xz's filter for it makes 6 % smaller.
 bundle() {
   local out home nvrtc size limit
   out=$(realpath -m "$1"); cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -111,7 +111,7 @@ record() {  # RESULTS
 
 # ---- there: the stages
 
-# A program of the bundle, with the libraries of the bundle; cuBLASLt and cuDNN may be the machine's or Python's.
+# Runs a program of the bundle with the bundle's libraries; cuBLASLt and cuDNN may be the machine's or Python's.
 bundled() {
   local program=$home/bin/$1; shift
   LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}${wheels:+:$wheels}" ${wrapper:-} "$program" "$@"
@@ -122,7 +122,7 @@ time_is_up() { [ "$(date +%s)" -ge "$deadline" ]; }
 
 unxz_by_python() { python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.stdin.buffer), sys.stdout.buffer)'; }
 
-# Writes out what packs the parts' first bytes: xz, zstd or nothing.
+# Prints the command that unpacks the parts, by their first bytes: xz, python3, zstd or cat.
 unpacker() {
   case $(head -c 4 "$here/part-00" | od -An -tx1 | tr -d ' ') in
     fd377a58) if command -v xz >/dev/null; then echo "xz -d -T0"; elif command -v python3 >/dev/null; then echo unxz_by_python
@@ -156,7 +156,7 @@ stage_device() {
     echo "System: $(uname -sr), $(basename "$GCC_GRAPH_NVRTC"), target $target"; echo; } | tee "$table"
 }
 
-# The SM of the GPU, with the instructions that only that one has.
+# The GPU's SM version, with the suffix for architecture-specific instructions.
 gpu_target() {
   local cap=${GART_SIM_SM:-}
   [ -n "$cap" ] || cap=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
@@ -219,7 +219,7 @@ stage_sanitizer() {
 
 models() { if [ -n "${GPU_CHECK_MODELS:-}" ]; then echo "$GPU_CHECK_MODELS"; else (cd "$home/models" && basename -s .onnx -a ./*.onnx); fi; }
 
-# ROW MODEL NAME=VALUE...: what is measured. compare_torch.py and compare_jax.py call their rows the same.
+# ROW MODEL NAME=VALUE...: the measured rows. compare_torch.py and compare_jax.py use the same row names.
 bench_rows() {
   local size sequence batch
   echo "resnet50_b1 resnet50 batch=1
@@ -238,7 +238,7 @@ mlp_b1 mlp batch=1"
   done; done; done
 }
 
-# The rows of the models that are there, less those of which an earlier row has the model if $1 is "models".
+# The rows whose models exist. If $1 is "models": only the first row of each model.
 rows() {
   local row name dims there=" $(models | tr '\n' ' ') " seen=" "
   bench_rows | while read -r row name dims; do
@@ -314,14 +314,14 @@ bench_row() {  # ARTIFACT "| ROW | PRECISION | ENGINE" DIM...
     END {printf "%s | %.4f | %.4f | %.1f |\n", head, w, d, e}' | tee -a "$table"
 }
 
-# "ROW PRECISION ENGINE WALL DEVICE ENQUEUE" as rows of the table; everything else below it.
+# Prints "ROW PRECISION ENGINE WALL DEVICE ENQUEUE" lines as rows of the table, and all other lines below it.
 other_rows() {  # LOG...
   { awk 'NF == 6 && $1 !~ /^(#|SKIP|FAILED)/ {print "| " $1 " | " $2 " | " $3 " | " $4 " | " $5 " | " $6 " |"}' "$@"
     echo; grep -hE '^(#|SKIP|FAILED)' "$@" | sed 's/^# //' || true; } | awk 'FILENAME == ARGV[1] {there[$0]; next} $0 == "" || !($0 in there)' "$table" - >"$results/other_rows.txt"
   tee -a "$table" <"$results/other_rows.txt"
 }
 
-# Ours against each other engine: the wall and device times' ratios, above 1 where ours is faster.
+# Compares ours with each other engine: ratios of wall and device times, above 1 if ours is faster.
 ratios() {
   echo; echo "| row | precision | engine | wall: theirs / ours | device: theirs / ours |"; echo "|---|---|---|---|---|"
   awk -F' *\\| *' 'NF == 8 && $4 == "gcc-graph" {wall[$2 $3] = $5; device[$2 $3] = $6}
@@ -329,7 +329,7 @@ ratios() {
       printf "| %s | %s | %s | %.2f | %s |\n", $2, $3, $4, $5 / wall[$2 $3], $6 == "-" ? "-" : sprintf("%.2f", $6 / device[$2 $3])}' "$table"
 }
 
-# LIBRARY: does the machine have it? A model that calls it loads only there.
+# LIBRARY: true if the machine has it. A model that calls it loads only there.
 has_library() {
   local row name dims line
   while read -r row name dims; do
@@ -360,8 +360,8 @@ stage_libraries() {
   return $status
 }
 
-# Parts of the models on all GPUs and the CPU's pools, by measured rates and links: right, how fast one after the other and as a pipeline,
-# and how far predictions are from runs of placements at random.
+# Runs parts of the models on all GPUs and CPU pools, placed by measured rates and links. Checks the results, measures
+# the speed of single runs and of a pipeline, and compares predictions with runs of random placements.
 stage_fleets() {
   local row name dims status=0 line fleet=$results/fleet.json artifact
   [ -s "$fleet" ] || { tool devices --probe --json >"$fleet.tmp" && mv "$fleet.tmp" "$fleet"; } || return 1
@@ -403,7 +403,7 @@ stage_bench() {
   return $status
 }
 
-# The rows that were not measured before of the bundle's models.
+# The rows of the bundle's models that have not been measured yet.
 run_engine() {  # NAME
   local log=$results/$1.txt errors=$results/$1.errors.txt status=0
   touch "$log"; sed -i '/^\(#\|SKIP\|FAILED\)/d' "$log"
@@ -423,7 +423,7 @@ stage_engines() {
   return $status
 }
 
-# A little of everything.
+# Runs a small part of everything.
 be_quick() {
   export GPU_CHECK_WITHOUT='^light-' GPU_CHECK_CASES=${GPU_CHECK_CASES:-12} GPU_CHECK_SOAK=${GPU_CHECK_SOAK:-40} GPU_CHECK_OPS=${GPU_CHECK_OPS:-Softmax*:Gemm*}
   export GPU_CHECK_SECONDS=${GPU_CHECK_SECONDS:-0.05} GPU_CHECK_TUNE_SECONDS=${GPU_CHECK_TUNE_SECONDS:-0.001}

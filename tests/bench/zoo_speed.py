@@ -4,10 +4,11 @@ fixed dims.
 
   zoo_speed.py [--models DIR] [--json F] [--svg F] [--rounds N] [--seconds S] [NAME...]
 
-NAME: patterns of zoo names, '*' without. Each file is compiled with default flags (both CPU targets, dims open) and once more
-with its dims fixed, and measured at the exporter's size and at batch one, 1 thread, in turns with onnxruntime in one process.
-`x` is onnxruntime's time over ours with open dims. Bars: every output within the tolerance; no file under 0.9x and a geometric
-mean of 1.3x; open over fixed at most 1.15, geometric mean 1.03; at most 20 s and 3 x the file + 500 MB to compile.
+NAME: patterns of zoo names, '*' without. Each file is compiled with default flags (both CPU targets, dims open), and
+again with its dims fixed. It is measured at the exporter's size and at batch one, on 1 thread, in turns with
+onnxruntime in one process. `x` is onnxruntime's time over ours with open dims. Bars: every output within the tolerance;
+no file under 0.9x and a geometric mean of 1.3x; open over fixed at most 1.15, geometric mean 1.03; at most 20 s and 3 x
+the file + 500 MB to compile.
 
 With --json results are added to F and files that it has are not measured again; --svg draws them.
 """

@@ -10,7 +10,7 @@ as_root() {
     echo "setup: '$*' needs root, and there is no sudo" >&2; exit 1; fi
 }
 
-# Debian packages, by what they are for.
+# Debian packages, by purpose.
 packages=(
   g++ cmake ninja-build ccache mold git ca-certificates          # build
   llvm-19-dev zlib1g-dev libzstd-dev                             # code generation

@@ -9,7 +9,7 @@ where they are, and outputs given to a device stay in the invocation's memory th
 
     model.set_inputs({"input": on_gpu})
     model.set_output("logits", model.device)   # or an array that it is written to
-    model.run_async(stream)                    # CUstream or cudaStream_t as an integer, or what has __cuda_stream__
+    model.run_async(stream)                    # CUstream or cudaStream_t as an integer, or an object with __cuda_stream__
     logits = torch.as_tensor(model.output("logits"))
     other = model.new_invocation()             # may run at the same time as the first
 
@@ -93,7 +93,7 @@ def _op_function(function):
 
 
 class GartError(RuntimeError):
-    """An error of the runtime: its sentence says what is wrong."""
+    """An error of the runtime, described in one sentence."""
 
 
 def _library():
@@ -135,8 +135,9 @@ _DEFAULT_STREAM = 1  # the interface's number of it
 
 
 def _stream_of(array, interface):
-    """The stream on which an array is still being written; None: it is complete. Version 2 of the interface does not say, PyTorch
-    gives no other: then it is what the framework enqueues on, as far as that is known, else the default stream."""
+    """The stream on which an array is still being written; None: it is complete. Version 2 of the interface does not
+    name it, and PyTorch provides no other. Then it is the framework's current stream, if that is known, else the
+    default stream."""
     if interface.get("version", 0) >= 3:
         return interface.get("stream")
     if type(array).__module__.partition(".")[0] == "torch":
@@ -417,11 +418,14 @@ def load(path, device=None, target=None, threads=0, verify=True, blocking=False,
     """Loads a model: on `device` ("cpu", "cuda", "cuda:0"; None: the first GPU that it has code for, otherwise the CPU), with its code
     for `target` ("sm_90a"; None: the best).
 
-    `parallel`: how threads share the work on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, as gart.hpp says.
+    `parallel`: the threading mode on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see
+    gart.hpp.
 
-    `spin`: False makes a CPU's threads that wait sleep at once instead of keeping their cores for up to 2 ms.
+    `spin`: if False, waiting CPU threads sleep at once; otherwise they keep their cores busy for up to 2 ms.
 
-    `custom_ops`: functions for the operators that were declared by `gcc-graph compile --custom-op`, by name ("acme::Blend"). Each is called
-    as function(inputs, outputs, attributes): arrays to read, arrays to write whole, which are the model's own memory for the length of the
-    call (None: left out, or not read by anything), and a dict. An exception in it ends the run and becomes the cause of the GartError."""
+    `custom_ops`: {name: function} for the operators that `gcc-graph compile --custom-op` declared ("acme::Blend"). Each
+    is called as function(inputs, outputs, attributes). The inputs are arrays to read, the outputs arrays to write
+    completely, the attributes a dict. The arrays are the model's own memory and valid only during the call; None stands
+    for an omitted input or an unused output. An exception in the function ends the run and becomes the cause of the
+    GartError."""
     return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin)

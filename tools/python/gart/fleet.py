@@ -7,7 +7,7 @@
 
     requests = [model.submit({"x": array}) for array in batches]   # flow through the devices like through a pipeline
     results = [request.result() for request in requests]
-    model.times()                                  # what groups took on their devices
+    model.times()                                  # times of groups on their devices
 
 libgart_fleet.so is looked for beside libgart.so ($GART_LIBRARY, this repository's build), then by the system's loader.
 """
@@ -186,9 +186,9 @@ class Model:
 def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None, dynamic=False):
     """Loads a model that was compiled with --fleet, its parts on their devices.
 
-    `devices`: what stands for a device of the file here, {"acc:0": "cpu:1"}. `placement`: {group: device of the file} instead of where the
-    file places them. `only`: devices of the file; others are not used. `threads`: of each CPU pool (0: one per core). `requests`: that may
-    be under way at once (0: two per device). `monitor`: measure, for times(). `custom_ops`: as gart.load takes them, called by threads of
-    the devices. `dynamic`: each request's groups go where they are estimated to end first when it begins, given what the devices have to do
-    already."""
+    `devices`: this machine's substitutes for devices of the file, {"acc:0": "cpu:1"}. `placement`: {group: device of
+    the file}, instead of the file's placement. `only`: devices of the file; others are not used. `threads`: of each CPU
+    pool (0: one per core). `requests`: the maximum number in flight (0: two per device). `monitor`: measures, for
+    times(). `custom_ops`: as in gart.load; threads of the devices call them. `dynamic`: when a request starts, each of
+    its groups is placed on the device that is estimated to finish it first, given the devices' pending work."""
     return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic)

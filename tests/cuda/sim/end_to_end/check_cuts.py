@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles small models with some of their nodes assigned to the CPU, and compares what GPU and CPU compute together with the whole.
+"""Compiles small models with some of their nodes assigned to the CPU, and compares their common results with those of
+the whole model on the CPU.
 
   run_sim.sh --sm 80 check_cuts.py [NAME...]      NAME: of tests/models/small_models.py (default: all)
 

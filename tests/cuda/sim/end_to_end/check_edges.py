@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Takes the edges of a model's graph away, one at a time: the simulation must notice.
+"""Removes the edges of a model's graph, one at a time: the simulation must detect it.
 
   run_sim.sh --sm 80 check_edges.py [TARGET]      TARGET: sm_80 by default; from sm_90 on launches overlap
 
-A chain needs each of its edges. Where streams run side by side, an edge may repeat what others imply, or order steps that
-share no byte: then the run must be right as it is. Either way a wrong result must never come without a finding. Where launches
-overlap, kernels that forget to wait must be noticed, too.
-"""
+A chain needs each of its edges. If streams run side by side, an edge may be redundant, or may order steps that share no
+byte: then the run must still be right. In both cases, every wrong result must come with a finding. If launches overlap,
+kernels that forget to wait must be detected, too. """
 import os
 import re
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Several simulated GPUs and a pool of cores run parts of one model: values go from GPU to GPU by copies between the two, in every order
-that the driver may take; what nobody on the host reads never comes there.
+"""Several simulated GPUs and a CPU pool run parts of one model. Values go directly from GPU to GPU, in every order that
+the driver may choose. A value that no host part reads is never copied to the host.
 
   GART_SIM_DEVICES=2 run_sim.sh --sm 80 check_fleets.py
 """

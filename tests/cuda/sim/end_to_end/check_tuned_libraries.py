@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tunes the calls of the simulated cuBLASLt and cuDNN, and compiles by what was measured.
+"""Tunes the calls of the simulated cuBLASLt and cuDNN, and compiles with the measurements.
 
   run_sim.sh --libraries --sm 80 check_tuned_libraries.py
 """

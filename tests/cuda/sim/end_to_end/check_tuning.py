@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tunes a small model on the simulated GPU and compiles it by what was measured.
+"""Tunes a small model on the simulated GPU and compiles it with the measurements.
 
   run_sim.sh --sm 80 check_tuning.py
 

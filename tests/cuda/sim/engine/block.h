@@ -152,7 +152,7 @@ class BlockRunner {
   bool has_race_ = false;
   std::vector<Range> early_[2];  // reads and writes of the cluster's threads before their wait
   std::mt19937_64 random_;
-  WarpClocks clocks_;      // what each warp knows of memory accesses,
+  WarpClocks clocks_;      // each warp's knowledge of memory accesses,
   WarpClocks run_clocks_;  // and of the progress of other warps
   struct ClusterBarrier {
     unsigned came = 0, phase = 0;

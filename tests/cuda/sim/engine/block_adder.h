@@ -1,6 +1,6 @@
 // Adds as tensor cores do: they truncate where other arithmetic units round.
 //
-// The products of a block and the sum so far are aligned to the largest exponent among them, bits below the
+// The products of a block and the sum so far are aligned to the largest exponent among them. Bits below the
 // significand's 24 bits and one extra bit are cut off. The rest is added exactly and truncated to f32. Blocks are 16
 // bytes of each factor. Measured on GPUs: Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores",
 // PeerJ CS 7:e330 (2021): truncation, one extra bit on A100, 4 tf32 or 8 f16 a block; Khattak, Mikaitis, "Accurate

@@ -1,7 +1,7 @@
-// Products of a warpgroup: computed by each thread's wait, from what shared memory then holds. PTX ISA, "Asynchronous
-// warpgroup level matrix multiply-accumulate": the accumulator's fragment of m64nNk16 and its like, the shared memory
-// layouts and their descriptors, wgmma.fence, commit_group and wait_group. CUTLASS's GMMA layouts and descriptors
-// (cute/arch/mma_sm90_desc.hpp) were compared with these by program.
+// Products of a warpgroup. Each thread's wait computes its part from the contents of shared memory at that time. PTX
+// ISA, "Asynchronous warpgroup level matrix multiply-accumulate": the accumulator's fragment of m64nNk16 and its like,
+// the shared memory layouts and their descriptors, wgmma.fence, commit_group and wait_group. CUTLASS's GMMA layouts and
+// descriptors (cute/arch/mma_sm90_desc.hpp) were compared with these by program.
 #include <algorithm>
 #include <bit>
 #include <cstring>

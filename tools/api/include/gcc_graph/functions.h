@@ -36,9 +36,9 @@ struct CarveOptions {
   std::map<std::string, std::string> labels;  ///< stored with it: gart.device, gart.group, gart.tuning
 };
 
-/// Adds the subgraph of a model that computes `to` from `from` to a library, which need not exist. Throws Error for:
-/// values that the model does not have (with the nearest names), outputs that do not depend on the inputs, required
-/// inputs that are not listed, a name that is taken, recursive functions.
+/// Adds the subgraph of a model that computes `to` from `from` to a library, which need not exist. Throws Error for
+/// values that the model does not have (with the nearest names), and for outputs that do not depend on the inputs.
+/// Throws Error also for required inputs that are not listed, a name that is taken, and recursive functions.
 GCC_GRAPH_API ChangedLibrary add_function(const std::string& library_path, const std::string& model_path,
                                           const CarveOptions& options);
 /// The library without the function. Throws Error if it has no function of this name, or another function calls it.

@@ -1,4 +1,4 @@
-// A graph, built operator by operator or read from an ONNX file, to be compiled (compile.h).
+// A graph that is built operator by operator, or read from an ONNX file. compile.h compiles it.
 //
 //   gcc_graph::Graph graph("classifier");
 //   auto image = graph.input("image", DType::f32, {"batch", "784"});
@@ -6,9 +6,9 @@
 //   auto logits = graph.op("MatMul", {image, weights});
 //   graph.output("probabilities", graph.op("Softmax", {logits}, {{"axis", int64_t{-1}}}));
 //
-// Every operator of ONNX in its newest form (docs/operators.md), by name; "com.microsoft::Gelu" for another domain's.
-// Types and shapes are known as soon as an operator is there, so a wrong one throws Error on its own line, naming
-// operator, types and limit.
+// op() takes the name of any ONNX operator in its newest form (docs/operators.md), or "com.microsoft::Gelu" for another
+// domain. Types and shapes are inferred at once, so a wrong operator throws Error on its own line and names operator,
+// types and limit.
 #pragma once
 
 #include <cstdint>

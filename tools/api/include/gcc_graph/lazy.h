@@ -6,13 +6,13 @@
 //   lazy::Array y = lazy::record(tanh, x);            // typed at once, computed later
 //   auto* values = static_cast<const float*>(y.data());  // what y needs runs now, as one graph
 //
-// What a wanted value needs is cut out of what was recorded, breadth first. A cut seen for the first time is answered
-// by the interpreter, while a thread of low priority compiles it for this machine's CPU; from then on compiled code
-// answers, whatever the numbers are. A second shape makes extents symbolic. Compiled cuts are kept in memory and on
-// disk.
+// When the program asks for a value, the subgraph that it needs (a cut) is taken out of the recorded graph, breadth
+// first. The interpreter computes a cut that is seen for the first time, while a thread of low priority compiles it for
+// this machine's CPU. From then on compiled code runs, whatever the numbers are. A second shape makes extents symbolic.
+// Compiled cuts are kept in memory and on disk.
 //
-// Threads: any thread records and evaluates; arrays may be handed from thread to thread, and used by several at once.
-// One evaluation runs at a time. Errors of type and shape are thrown where an operator is recorded.
+// Threads: any thread may record and evaluate. Several threads may share arrays and use them at once. One evaluation
+// runs at a time. Errors of type and shape are thrown where an operator is recorded.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-"""Gradients: a walk backwards over what a function recorded, by one rule per operator (_gradients.py)."""
+"""Gradients: a backward walk over the operators that a function recorded, with one rule per operator (_gradients.py).
+"""
 import heapq
 
 import numpy as np

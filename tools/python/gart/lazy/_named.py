@@ -109,16 +109,16 @@ class Function:
 
 
 def function(body=None, *, name=None):
-    """Makes a named function of `body`: its Python runs once for each types of arrays and values of other arguments, and what it recorded is
-    recorded again, without Python, by each further call.
+    """Makes a named function of `body`. Its Python code runs once for each combination of array types and values of
+    other arguments. Each further call records the same operators again, without Python.
 
         @gl.function
         def block(x, w):
             return gl.tanh(x @ w)
 
-    Arguments and results are arrays, and lists, tuples and dicts of them; NumPy's arrays are arrays; numbers, texts and so on are part of what was
-    recorded. The body may not ask for values of its arguments, use arrays from outside that are no arguments, or call the function itself.
-    """
+    Arguments and results are arrays, and lists, tuples and dicts of them; NumPy's arrays count as arrays. Numbers,
+    texts and other values are part of the recording. The body may not ask for values of its arguments, use arrays that
+    are not arguments, or call the function itself. """
     if body is None:
         return functools.partial(function, name=name)
     return Function(body, name or body.__name__)

@@ -17,8 +17,9 @@ class At:
 
 
 class Place:
-    """The elements of an array at any index that x[index] takes. Each method gives a new array of x's type and shape; `values` are broadcast to
-    the shape of x[index]. Where an index names an element several times, add, multiply, min and max do it each time, set and the others once."""
+    """The elements of an array at any index that x[index] takes. Each method gives a new array of x's type and shape;
+    `values` are broadcast to the shape of x[index]. If an index names an element several times, add, multiply, min and
+    max apply each time, set and the others once."""
 
     def __init__(self, x, index):
         self._x, self._index = x, index

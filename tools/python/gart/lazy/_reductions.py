@@ -154,7 +154,7 @@ def average(x, axis=None, weights=None, keepdims=False):
     return sum(x * weights, axis=axis, keepdims=keepdims) / sum(broadcast_to(weights, x.shape), axis=axis, keepdims=keepdims)
 
 
-# ---- without what is no number
+# ---- without NaN
 
 def _present(x, neutral):
     x = array(x)
@@ -214,7 +214,7 @@ def nanargmin(x, axis=None, keepdims=False):
     return argmin(_present(x, np.inf)[0], axis=axis, keepdims=keepdims)
 
 
-# ---- which
+# ---- positions
 
 def _arg(op, x, axis, keepdims):
     x = array(x)
@@ -239,7 +239,7 @@ def argmin(x, axis=None, keepdims=False):
     return _arg("ArgMin", x, axis, keepdims)
 
 
-# ---- sums and products so far, differences
+# ---- running sums and products, differences
 
 @without_out
 def cumsum(x, axis=None, dtype=None):
