@@ -2,12 +2,15 @@
 
     conformance.py [--target T] [--simulate] [--sample N | CASE...] [--json FILE]
 
-passed: every output of every data set is as expected. unsupported: the compiler refuses the model with exit code 2 and
-names the node. failed: anything else, such as a wrong value, shape or dtype, a crash, a time limit, another error. With
-a GPU's target (sm_80, ptx) every case runs on the CPU, too, and cases that pass only there are listed. Without a GPU,
-or with --simulate, the GPU is the simulated one (tests/cuda/sim), which must have been built (ninja cuda_sim). It
+passed: every output of every data set is as expected.
+unsupported: the compiler refuses the model with exit code 2 and names the node.
+failed: anything else, such as a wrong value, shape or dtype, a crash, a time limit, another error.
+
+With a GPU's target (sm_80, ptx) every case runs on the CPU, too, and cases that pass only there are listed. Without a
+GPU, or with --simulate, the GPU is the simulated one (tests/cuda/sim), which must have been built (ninja cuda_sim). It
 watches every load and store, except those of the nine whole networks. Exit code 1 if a case failed or passed only on
-the CPU. The tool is $GCC_GRAPH, libgart $GART_LIBRARY, or those of build/release. """
+the CPU. The tool is $GCC_GRAPH, libgart $GART_LIBRARY, or those of build/release.
+"""
 import argparse
 import collections
 import ctypes

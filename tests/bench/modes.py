@@ -5,14 +5,18 @@ onnxruntime.
   modes.py [--threads 2] [--starts 4] [--rounds 16] [--seconds 0.06] [--models DIR] [--json F] [CASE...]      (ninja check_modes)
 
 Latency of one caller: our default, our explicit modes, onnxruntime's sequential and parallel execution. Throughput of
-two callers: our default, two replicas, two sessions of onnxruntime with one thread each, and one session for both. Each
-variant is a process of its own. Rounds measure the variants in turn, one at a time, and the smallest time of all rounds
-of a process counts (the largest rate). Rounds are short, because other load on a virtual machine's cores comes and
-goes. The placement of memory makes processes differ for as long as they live, so each variant starts several times, and
-the median of its processes counts. "of best": the time of the best explicit mode over that of our default. "of ORT":
-the best onnxruntime time over that of our default; more than 1 is faster. Exit code 1 if our default is more than 5 %
-from our best. Exit code 1 also if a variant of onnxruntime is faster in more rounds than chance explains (1 in 100 for
-equal variants). Needs a machine without other load. """
+two callers: our default, two replicas, two sessions of onnxruntime with one thread each, and one session for both.
+
+Each variant is a process of its own. Rounds measure the variants in turn, one at a time, and the smallest time of all
+rounds of a process counts (the largest rate). Rounds are short, because other load on a virtual machine's cores comes
+and goes. The placement of memory makes processes differ for as long as they live, so each variant starts several times,
+and the median of its processes counts.
+
+"of best": the time of the best explicit mode over that of our default. "of ORT": the best onnxruntime time over that of
+our default; more than 1 is faster. Exit code 1 if our default is more than 5 % from our best. Exit code 1 also if a
+variant of onnxruntime is faster in more rounds than chance explains (1 in 100 for equal variants). Needs a machine
+without other load.
+"""
 import argparse
 import json
 import math

@@ -2,7 +2,8 @@
 """Statistics of the code compared with another commit: the table of docs/design.md.
 
   house_numbers.py [--before COMMIT] [COMMIT] default: HEAD, and the commit before plans, devices and folders had their
-present form """
+present form
+"""
 import argparse
 import re
 import subprocess

@@ -6,7 +6,8 @@ the whole model on the CPU.
 
 Run within run_sim.sh. In one compilation, each model's first, third, ... operators go to the CPU, in another the
 remaining ones. If both devices have parts, `run` uses them, and its results equal the CPU's at both sizes. If the CPU
-has all operators or none, it uses the whole model. """
+has all operators or none, it uses the whole model.
+"""
 import json
 import os
 import subprocess

@@ -5,7 +5,8 @@
 
 A chain needs each of its edges. If streams run side by side, an edge may be redundant, or may order steps that share no
 byte: then the run must still be right. In both cases, every wrong result must come with a finding. If launches overlap,
-kernels that forget to wait must be detected, too. """
+kernels that forget to wait must be detected, too.
+"""
 import os
 import re
 import subprocess

@@ -6,7 +6,8 @@
 Run within run_sim.sh. Each model runs at its two sizes, both of them twice: the second, warm run must launch one graph
 (branches and loops are nodes of it), allocate nothing and give the same bytes. Every output must have a relative error
 <= 1e-4 (tf32, fp16: 2e-3, bf16: 2e-2) against the CPU's. If launches may overlap, some must. The simulation must report
-nothing, and no driver object may be live at the end. """
+nothing, and no driver object may be live at the end.
+"""
 import argparse
 import ctypes
 import json

@@ -4,7 +4,8 @@
   run_sim.sh --sm 80 check_tuning.py
 
 The simulation's clock counts operations, so no candidate is really faster. The test checks that every candidate runs,
-that the file is right, and that compile follows the file, whatever its choices are. """
+that the file is right, and that compile follows the file, whatever its choices are.
+"""
 import json
 import os
 import sys

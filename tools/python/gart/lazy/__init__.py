@@ -12,7 +12,8 @@ gl.stats() returns counters.
 
 Types follow NumPy with one exception: where NumPy converts other types to float64, the result is float32 here. This
 holds for Python's floats, and for integers in divisions, means and functions. Arrays are immutable: x[i] = v is not
-supported; gl.where and gl.concatenate make new arrays. """
+supported; gl.where and gl.concatenate make new arrays.
+"""
 from . import nn, onnx, random
 from ._core import (Array, Error, array, asarray, bfloat16, bool_, clear, deterministic, evaluate, explain, float16, float32, float64,
                     int8, int16, int32, int64, settings, stats, uint8, uint16, uint32, uint64, wait)

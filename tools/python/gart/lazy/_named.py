@@ -118,7 +118,8 @@ def function(body=None, *, name=None):
 
     Arguments and results are arrays, and lists, tuples and dicts of them; NumPy's arrays count as arrays. Numbers,
     texts and other values are part of the recording. The body may not ask for values of its arguments, use arrays that
-    are not arguments, or call the function itself. """
+    are not arguments, or call the function itself.
+    """
     if body is None:
         return functools.partial(function, name=name)
     return Function(body, name or body.__name__)

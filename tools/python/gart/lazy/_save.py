@@ -43,7 +43,8 @@ def save(function, examples, path, targets=(), open_batch=False, folds=False):
     weights. `targets`: as of gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent
     of each input stays open. The file's results equal those of compiled code here, to the last bit (docs/lazy.md). With
     `folds`, factors and offsets are multiplied into weights, and filters are transformed, ahead of time. This is faster
-    for convolutional networks, but rounds differently. """
+    for convolutional networks, but rounds differently.
+    """
     _write(path, _bytes(function, examples, list(targets), open_batch, folds))
 
 
