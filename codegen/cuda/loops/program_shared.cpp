@@ -32,7 +32,8 @@ KernelText ProgramText::emit_shared() {
   declare_variables();
   together_ = true;
   emit(launch_.body);
-  KernelText text = f_.finish("program", threads_);
+  // Two blocks of 1024 threads on a processor would leave 32 registers a thread, which spills.
+  KernelText text = f_.finish("program", threads_, threads_ == kOrderThreads ? 1 : 0);
   text.tasks = tasks;
   text.note = concat("program, tasks ", tasks.str(), " shared by ", threads_, " threads");
   return text;
