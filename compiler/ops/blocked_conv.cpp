@@ -67,7 +67,7 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return reduce(ReduceOp::sum, axes, term);
 }
 
-/// Sum over taps and channels for output channel `co` of image `n` at position `at`.
+/// The sum over taps and channels for output channel `co` of image `n` at position `at`.
 double convolve(const Tensor& x, const Tensor& wp, const ConvPacking& packing, const PlainWindow& window, int64_t n,
                 int64_t co, const std::vector<int64_t>& at) {
   const int64_t taps = element_count(window.kernel), area = element_count(window.input);
