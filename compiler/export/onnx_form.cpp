@@ -131,7 +131,7 @@ int64_t opset_of(DType dtype) {
   }
 }
 
-/// The first opset, after 21, that has every feature of the node newer than its operator.
+/// The first opset with the node's operator and the features that it uses. It only checks features newer than opset 21.
 int64_t opset_of(const Graph& graph, const Node& node) {
   int64_t opset = node.op->since;
   const auto from = [&](int64_t version, bool has) { opset = has ? std::max(opset, version) : opset; };
@@ -141,7 +141,7 @@ int64_t opset_of(const Graph& graph, const Node& node) {
   from(23, node.op == &op_QuantizeLinear && type(0) != type(1));
   from(24, (node.op == &op_TopK || node.op == &op_SplitToSequence) && type(0) == DType::bf16);
   from(27, node.op == &op_Range && (type(0) == DType::f16 || type(0) == DType::bf16));
-  from(22, node.int_attribute("ceil_mode", 0) != 0);  // later opsets count elements outside of all windows differently
+  from(22, node.int_attribute("ceil_mode", 0) != 0);  // since 22, elements outside of all windows count differently
   from(23, node.has_attribute("precision"));
   from(23, node.op == &op_DequantizeLinear && node.has_attribute("output_dtype"));
   from(24, node.has_attribute("round_mode"));

@@ -34,9 +34,12 @@ struct ChangedLibrary {
 };
 
 /// Adds the subgraph of the model at `model_path` that computes `to` from `from` to the library at `library_path`,
-/// which need not exist. Throws CompileError for values that the model does not have (with the nearest ones), for
-/// outputs that do not depend on the inputs, for inputs that are needed but not listed or listed but not needed, for a
-/// name that is taken, for functions that would call themselves, and for libraries past 2 GiB.
+/// which need not exist. Throws CompileError for:
+/// * values that the model does not have (with the nearest ones),
+/// * outputs that do not depend on the inputs,
+/// * inputs that are needed but not listed, or listed but not needed,
+/// * a name that is taken, and functions that would call themselves,
+/// * libraries past 2 GiB.
 ChangedLibrary add_function(const std::string& library_path, const std::string& model_path,
                             const CarveOptions& options);
 

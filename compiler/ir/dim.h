@@ -83,7 +83,7 @@ Dim max(const Dim& a, const Dim& b);
 Dim min(const Dim& a, const Dim& b);
 
 Dim product(const Shape& shape);
-/// All extents constant?
+/// True if all extents are constant.
 bool is_static(const Shape& shape);
 /// Requires is_static.
 std::vector<int64_t> to_extents(const Shape& shape);

@@ -127,7 +127,7 @@ bool is_unlimited(const Dim& d) {
   return d.is_constant() && (d.constant() >= kUnlimited || d.constant() <= -kUnlimited);
 }
 
-/// Is a >= b for all values of the symbols?
+/// True if provably a >= b for all values of the symbols.
 bool never_below(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return a.constant() >= b.constant();
   if (is_unlimited(a)) return a.constant() > 0;

@@ -24,7 +24,7 @@ class Scanner {
   bool take(char c);
   bool take_text(std::string_view word);
   void expect(char c);
-  bool at_word(std::string_view word);  ///< is the next word exactly this?
+  bool at_word(std::string_view word);  ///< true if the next word is exactly this
   std::string word(const char* what);
   std::string quoted_text();
   std::string word_or_quoted_text(const char* what);

@@ -1,4 +1,4 @@
-// ScatterElements and ScatterND as launches, with constant work per update and per element. The results are those of
+// ScatterElements and ScatterND as launches that process each update and each element once. The results are those of
 // the updates in row-major order, whatever their order in time.
 //   none            stores the number of the last update of each slot, then the elements
 //   order is free   integer sums, extremes, booleans: merges keys of the elements with keys of the updates
