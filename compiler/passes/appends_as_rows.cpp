@@ -25,7 +25,7 @@ int64_t uses(const Graph& graph, ValueId v) {
   return count;
 }
 
-/// What the loop is given from outside: extents of other symbols may be different in each turn.
+/// Symbols in the extents of values that the loop captures. Other symbols may have a different value in each iteration.
 std::set<std::string> symbols_outside(const Graph& graph, const Node& n) {
   std::set<std::string> names;
   for (size_t i = n.inputs.size() - static_cast<size_t>(n.captures); i < n.inputs.size(); ++i)

@@ -16,7 +16,7 @@ namespace {
 using Attributes = std::map<std::string, Attribute>;
 using Ints = std::vector<int64_t>;
 
-/// What a rule needs of a node; the node itself moves when nodes are added.
+/// A copy of the parts of a node that rules read; the node itself moves when nodes are added.
 struct Source {
   const OpDef* op;
   std::string name;
@@ -77,7 +77,7 @@ int64_t winograd_tile(const BlockedLayout& layout, const Source& from, const Con
   return best_winograd_tile(conv.inputs, conv.outputs, conv.window[0].output, conv.window[1].output);
 }
 
-/// Of input channels in blocks, without its bias.
+/// The Winograd convolution of blocked input channels, without its bias.
 ValueId add_winograd(BlockedLayout& layout, const Source& from, const ConvShape& conv, int64_t tile) {
   const std::string name = layout.value(from.inputs[1]).name;
   const ValueId u = layout.add("WinogradWeights", "gart", name, {from.inputs[1]}, {{"tile", tile}});
@@ -216,7 +216,7 @@ bool leaves_region(const Graph& graph, ValueId v) {
 bool stays_blocked(const Graph& graph, const Node& node, ValueId read) {
   if (node.op->kind != OpKind::pointwise)
     return node.op->kind == OpKind::contraction || (node.op->keeps_channels() && node.op != &op_Transpose);
-  // Of this value alone: as what reads it goes on.
+  // A pointwise node that reads only this value is decided by its readers.
   const auto is_other = [&](ValueId in) { return in.valid() && in != read && !graph.value(in).is_constant(); };
   return std::any_of(node.inputs.begin(), node.inputs.end(), is_other) || node.outputs.size() != 1 ||
          !leaves_region(graph, node.outputs[0]);

@@ -21,7 +21,7 @@ void each_node(const Graph& graph, const std::function<void(const Graph&, const 
   }
 }
 
-/// What is a kernel of its own, or is expanded into such.
+/// True for operators that are, or are expanded into, kernels of their own.
 bool is_contraction(const Node& node) {
   return node.op->kind == OpKind::contraction || (node.op->kind == OpKind::opaque && node.bodies.empty());
 }

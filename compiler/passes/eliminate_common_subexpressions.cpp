@@ -13,7 +13,8 @@
 namespace gcg {
 namespace {
 
-/// Of a larger constant the key holds samples: weights that differ mostly differ there, and are not read further.
+/// The key of a larger constant holds only samples: different weights nearly always differ in these, so the rest is not
+/// read.
 constexpr int64_t kWholeBytes = int64_t{64} * 1024;
 constexpr int64_t kSamples = 64, kSampleBytes = 8;
 

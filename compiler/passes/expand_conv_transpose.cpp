@@ -17,8 +17,8 @@ constexpr int64_t kMostPhases = 16;
 /// At most so many outputs of at least so many inputs are sums of products of single taps.
 constexpr int64_t kFewOutputs = 4, kManyInputs = 16;
 
-/// What one phase does along one dimension. Taps first, first + step, ... of the transposed kernel, backwards, are
-/// those of an ordinary convolution.
+/// One sub-pixel phase along one dimension. Its taps are first, first + step, ... of the transposed kernel; in reverse
+/// order they are the taps of an ordinary convolution.
 struct PhaseAxis {
   int64_t first = 0, step = 1, count = 0;
   int64_t dilation = 1;
@@ -171,7 +171,7 @@ class Expansion {
     return group_ == 1 && r_.shape(w_)[1].constant() <= kFewOutputs && r_.shape(w_)[0].constant() >= kManyInputs;
   }
 
-  /// What each tap of the kernel adds for each element of the input: [N, CO, taps, spatial...], by one product.
+  /// The contribution of each kernel tap for each input element, [N, CO, taps, spatial...], as one product.
   ValueId products_of_taps() {
     const Ints w = to_extents(r_.shape(w_));
     int64_t taps = 1;

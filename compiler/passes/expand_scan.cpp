@@ -91,7 +91,7 @@ class Expansion {
     graph_.erase_node(id_);
   }
 
-  /// What the Loop stacks along axis 0, in the order and along the axis that the Scan asks for.
+  /// The Loop's output, stacked along axis 0, in the order and along the axis that the Scan specifies.
   ValueId arranged(ValueId stacked, ValueId wanted, size_t k) {
     if (form_.output_backward[k] != 0) stacked = outside_.reversed(stacked, 0);
     const int64_t to = axis(wanted, form_.output_axes[k]);

@@ -51,8 +51,9 @@ std::set<ValueId> chosen_from(const Graph& graph) {
   return tables;
 }
 
-/// Bytes of an input; of numbers of few bits as many as in the result's type: a run would convert such weights, and
-/// pack them. Of a table a run converts what it reads, and of a mask, what it masks.
+/// Bytes that count for an input. Weights of 8 bits or fewer count in the result's type, because a run would have to
+/// convert and pack them. Tables and masks count as stored: a run converts only the rows of a table that it reads, and
+/// only the elements that a mask selects.
 int64_t bytes_as(const Tensor& input, const Value& result, bool is_table) {
   const bool converts = size_of(input.dtype()) == 1 && input.dtype() != DType::boolean && !is_table;
   return converts ? input.elements() * size_of(result.dtype) : input.bytes();

@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// What a value is to be multiplied with: one number, or one per element of its last dimension.
+/// The factors that multiply a value: one number, or one per element of its last dimension.
 struct Factors {
   double number = 1;
   std::vector<double> last;  // empty: `number` everywhere
@@ -76,7 +76,7 @@ class Walk {
     return n.op == &op_Split && through_split(n, v);
   }
 
-  /// Of the last dimension that Split(x) divides, only the part that became `v` is multiplied.
+  /// Split(x) divides the last dimension: only the part that became `v` is multiplied.
   bool through_split(const Node& n, ValueId v) {
     const Shape& x = r_.shape(n.inputs[0]);
     const auto rank = static_cast<int64_t>(x.size());

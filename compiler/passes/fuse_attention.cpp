@@ -12,7 +12,7 @@
 namespace gcg {
 namespace {
 
-/// What becomes the body's own: numbers, and shapes that views take, which no kernel reads.
+/// True for constants that move into the subgraph: single numbers, and shapes of views, which no kernel reads.
 bool is_sunk(const Node& node, const Value& input) {
   return input.is_constant() && (input.constant->elements() == 1 || node.op->kind == OpKind::view);
 }

@@ -38,7 +38,7 @@ std::optional<Dim> turns(const Graph& graph, const Node& loop) {
   return count && count->size() == 1 ? std::optional(count->front()) : std::nullopt;
 }
 
-/// What the loop captures as the body's value `v`; constants are copied.
+/// The value outside the loop that the subgraph sees as its captured value `v`; constants are copied.
 ValueId before_loop(Graph& graph, const Node& loop, ValueId v) {
   const Graph& body = *loop.bodies[0];
   if (body.value(v).is_constant()) return graph.add_constant(body.value(v).name, *body.value(v).constant);

@@ -113,7 +113,7 @@ class Lowering {
     }
   };
 
-  /// What block_channels makes a kernel of.
+  /// True for convolutions that block_channels turns into kernels.
   bool is_lowered(const Node& n) const {
     return multiplies_integers_ && !has_input(n, 2) && !has_input(n, 3) && r_.value(n.inputs[0]).dtype == DType::u8 &&
            r_.value(n.inputs[1]).dtype == DType::i8 && n.attributes.count("auto_pad") == 0 && conv_pads(n);

@@ -106,7 +106,7 @@ class Merging {
   /// The quantised elements that `q` gives back, or nothing.
   ValueId undone(const Node& q) { return is_undone(q.inputs[0], q) ? undo(q.inputs[0], q) : ValueId(); }
 
-  /// What `v` dequantises as `q` quantises.
+  /// The quantised input of the node that makes `v`, if it dequantises with the scale and zero point of `q`; else none.
   ValueId quantized(ValueId v, const Node& q) const {
     const Node* d = r_.producer(v, op_DequantizeLinear);
     if (!d || !is_uniform(*d) || r_.value(d->inputs[0]).dtype != r_.value(q.outputs[0]).dtype) return ValueId();

@@ -87,7 +87,7 @@ class Narrower {
     }
   }
 
-  /// What becomes of a node's inputs from what becomes of its results.
+  /// Derives the marks of a node's inputs from those of its results.
   void go_back(const Node& n) {
     const auto any = [&](const std::vector<bool>& marks) {
       return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return v.valid() && marks[at(v)]; });

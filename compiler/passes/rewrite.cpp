@@ -58,8 +58,8 @@ bool Rewriter::can_replace(ValueId from, ValueId to) const {
 
 bool Rewriter::replace(ValueId from, ValueId to) {
   if (from == to || !can_replace(from, to)) return false;
-  // What was made to take the place of a value takes its name too (replace_uses sees to that for outputs), but for an
-  // output, which keeps its own.
+  // A new value takes the name of the value that it replaces (replace_uses does this for outputs). An output keeps its
+  // own name.
   if (to.index > from.index && !graph.is_output(from) && !graph.is_output(to))
     std::swap(graph.value(from).name, graph.value(to).name);
   const std::vector<NodeId> nodes = std::exchange(readers(from), {});

@@ -111,7 +111,7 @@ void Sequences::pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequen
   }
 }
 
-/// Of one, known length: element by element.
+/// For a sequence of the same known length in both branches: one output per element.
 void Sequences::pass_elements(NodeId id, size_t output, const SequenceParts& then, const SequenceParts& otherwise) {
   Node& n = graph_.node(id);
   const auto at = static_cast<std::ptrdiff_t>(output);

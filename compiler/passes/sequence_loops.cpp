@@ -62,7 +62,7 @@ bool Sequences::unroll(NodeId id) {
 
 namespace {
 
-/// What a turn does with carried sequence `input` of a loop, if that is nothing but append it to it.
+/// The value that an iteration appends to carried sequence `input`; nullopt if it does anything else with the sequence.
 std::optional<ValueId> appended_to(const Graph& body, size_t input) {
   const ValueId in = body.inputs[input], out = body.outputs[input - 1];
   if (!body.value(out).producer.valid() || body.is_output(in)) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<ValueId> appended_to(const Graph& body, size_t input) {
   return last.inputs[1];
 }
 
-/// Is this the shape in every turn? What the loop is not given may be another in each.
+/// True if the shape is the same in every iteration: all its symbols come from the loop's inputs.
 bool is_of_all_turns(const Graph& graph, const Node& loop, const Shape& shape) {
   std::set<std::string> given;
   for (ValueId v : loop.inputs)

@@ -5,8 +5,8 @@
 namespace gcg {
 namespace {
 
-/// What the parts of a SequenceConstruct of ours are, part by part: kind and axis, the table being the input after the
-/// value; and whether it stands for an optional.
+/// Attributes of our own SequenceConstruct: the kind and axis of each part (a part's table is the input after its
+/// value), and whether it stands for an optional.
 constexpr const char* kKinds = "gart.kinds";
 constexpr const char* kAxes = "gart.axes";
 constexpr const char* kOptional = "gart.optional";

@@ -38,7 +38,7 @@ void substitute(Graph& graph, const Replacements& replacements) {
   }
 }
 
-/// What every body assumes.
+/// The constraints that each subgraph assumes.
 using BodyFacts = std::map<const Graph*, std::vector<DimConstraint>>;
 
 void collect_facts(const Graph& graph, BodyFacts& facts) {

@@ -53,7 +53,7 @@ ValueId UnsignedBytes::shifted(ValueId v, const std::string& name) {
   return r_.add(op_BitwiseXor, name, {bits, r_.add_constant("sign", std::move(sign))});
 }
 
-/// What dequantises `v` with a constant zero point reads the counterpart instead.
+/// Redirects each node that dequantises `v` with a constant zero point to the counterpart.
 void UnsignedBytes::redirect(ValueId v, ValueId counterpart) {
   for (NodeId id : r_.graph.order()) {
     const Node n = copy_of(r_.graph.node(id));

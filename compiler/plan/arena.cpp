@@ -98,7 +98,7 @@ class Packer {
     uint64_t random = 0x9e3779b97f4a7c15u;
     for (int r = 0; r < rounds && best_.bytes > best_.lower_bound; ++r) {
       std::vector<int> next = order;
-      // Of the blocks that end at the top, move one towards the front.
+      // Moves one of the blocks that end at the top of the arena towards the front of the order.
       for (size_t k = 0; k < next.size(); ++k) {
         const auto i = static_cast<size_t>(next[k]);
         if (last_offsets_[i] + sizes_[i] < size) continue;

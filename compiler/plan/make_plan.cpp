@@ -111,7 +111,7 @@ SequenceId PlanMaker::sequence(const Graph& graph, const BufferMap& inputs, cons
     if (scope.fusion.materialized[static_cast<size_t>(base.index)]) scope.buffers.try_emplace(base, outputs[i]);
   }
   Sequence steps;
-  // What the outermost graph assumes of its inputs alone is checked before the run.
+  // Constraints on inputs alone are checked before the run, so only the others stay here.
   std::vector<DimConstraint> facts;
   for (const DimConstraint& fact : graph.constraints)
     if (&graph != outermost_ || !known(fact.a) || !known(fact.b)) facts.push_back(fact);

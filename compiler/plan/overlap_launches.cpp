@@ -9,7 +9,7 @@
 namespace gcg {
 namespace {
 
-/// What a step after it finds as the last thing on the stream is a launch, or may be one.
+/// True if the last operation of the step on its stream is, or may be, a launch.
 bool ends_in_launch(const Step& step) {
   const auto* call = step.as<Call>();
   return step.as<Launch>() != nullptr || (call != nullptr && !call->fallback.empty());

@@ -54,7 +54,8 @@ class CodeOfPlan {
   }
 
  private:
-  /// What the code names to be launched after kernel `k` gets a kernel of the plan, which does the rest of its work.
+  /// Adds a kernel to the plan for each follow-up launch that the code of kernel `k` names; it does the rest of its
+  /// work.
   void add_followers(KernelId k) {
     for (int next = plan_.code[k].then; next >= 0; next = blob_.kernels[static_cast<size_t>(next)].then) {
       plan_.code.push_back(blob_.kernels[static_cast<size_t>(next)]);

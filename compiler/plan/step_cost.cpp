@@ -17,7 +17,7 @@ double element_count(const Extents& shape) {
   return n;
 }
 
-/// What a kernel reads and writes.
+/// The memory traffic of a kernel.
 struct Traffic {
   double bytes = 0, written = 0;  // written: elements
 };

@@ -61,7 +61,7 @@ class Contents {
       } else if (const auto* branch = step.as<Branch>()) {
         run(*branch, step);
       } else {
-        // What goes on with the work of a launch reads what that one read, before either has written.
+        // A launch that continues another one reads the same operands, before either has written.
         if (!step.continues())
           for (BufferId b : step.reads()) read(b, step);
         for (BufferId b : step.writes()) write(b);
@@ -83,7 +83,7 @@ class Contents {
     held_[b] = true;
   }
 
-  /// What one body makes and the other leaves alone has no element there, or the run ends there.
+  /// If only one branch writes a value, then in the other branch either the value is empty or the run ends.
   void run(const Branch& branch, const Step& step) {
     read(branch.condition, step);
     const IndexedVector<BufferId, bool> before = held_;
@@ -127,7 +127,7 @@ class Contents {
   IndexedVector<BufferId, bool> held_;
 };
 
-/// Of the entry sequence; bodies have one stream.
+/// Checks the entry sequence for races; subgraphs have a single stream.
 class Races {
  public:
   Races(const Plan& plan, const SharedBytes& shared)
