@@ -1,4 +1,4 @@
-// Slices of known length at a place that depends on data.
+// Slices of known length at a data-dependent position.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,10 +6,10 @@
 namespace gcg {
 
 /// Pass: bound-slices.
-/// Requires: constants folded.
-/// Ensures: a Slice from s to s + n of one dimension says in "gart.most" that it is no longer than n, so that the slice
-/// of one broadcasts like 1; the graph is inferred.
-/// Before: resolve-ranks, which makes of an extent whose limit is not known one that agrees with its partners.
+/// Requires: constants are folded.
+/// Ensures: a Slice from s to s + n of one dimension has n as its greatest length in "gart.most", so that a slice of
+///   length 1 broadcasts like 1; the graph is inferred.
+/// Before: resolve-ranks, which makes an extent without a known limit agree with the extents it meets.
 /// Example: Slice(x, s, Add(s, 1)) -> the same with gart.most = 1, whose extent is min(sliced, 1) for sliced
 bool bound_slices(Graph& graph);
 

@@ -1,4 +1,4 @@
-// What a rule goes on reading of a node while it adds others, which may move the node itself.
+// Copies of nodes for rules that add nodes, which may move the original node.
 #pragma once
 
 #include "compiler/ir/graph.h"
