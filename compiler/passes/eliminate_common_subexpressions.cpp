@@ -71,12 +71,12 @@ bool merge_nodes(Rewriter& r) {
     if (fresh || !covers(r.graph.node(it->second), node)) continue;
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (node.outputs[i].valid()) changed |= r.replace(node.outputs[i], r.graph.node(it->second).outputs[i]);
-    r.erase_if_dead(id);  // an output that must keep its name keeps the node
+    r.erase_if_dead(id);  // a node stays if its output must keep its name
   }
   return changed;
 }
 
-/// Values with the same known elements: lengths that the model asks of several tensors.
+/// Merges values with the same known elements: lengths that the model computes from several tensors.
 bool merge_contents(Rewriter& r) {
   std::map<std::tuple<DType, Shape, std::vector<Dim>>, ValueId> first;
   bool changed = false;

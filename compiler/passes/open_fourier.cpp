@@ -71,7 +71,7 @@ class OpenDftWriter {
                                             0)});
   }
 
-  /// A body's inputs: x and the matrix.
+  /// A subgraph with the inputs x and the matrix.
   Graph new_body(const char* name) const {
     Graph body;
     body.name = name;

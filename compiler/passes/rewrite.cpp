@@ -25,8 +25,7 @@ std::vector<NodeId>& Rewriter::readers(ValueId v) const {
   return readers_[static_cast<size_t>(v.index)];
 }
 
-/// Looks at no more readers than it has to, and at those that no longer are none a last time: a value may have very
-/// many.
+/// Looks at no more readers than necessary, because a value may have very many. Forgets those that no longer read it.
 int64_t Rewriter::uses(ValueId v) const {
   std::vector<NodeId>& nodes = readers(v);
   int64_t count = 0;

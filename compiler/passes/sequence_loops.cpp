@@ -9,8 +9,8 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kMostIterations = 1024;  // of a loop that is unrolled
-constexpr int64_t kMostCopies = 20'000;    // of nodes, then
+constexpr int64_t kMostIterations = 1024;  // of a loop to be unrolled
+constexpr int64_t kMostCopies = 20'000;    // of nodes, when a loop is unrolled
 
 }  // namespace
 
@@ -20,7 +20,7 @@ bool Sequences::sequence_state(const Node& n) const {
   return false;
 }
 
-/// How often a loop runs, if that is a known, moderate number.
+/// The number of iterations of a loop, if it is known and moderate.
 std::optional<int64_t> Sequences::iterations(const Node& n) const {
   const Graph& body = *n.bodies[0];
   const auto holds = [](const Graph& g, ValueId v) { return known_number(g, v).value_or(0) != 0; };
@@ -116,7 +116,7 @@ void Sequences::carry(NodeId id) {
   }
 }
 
-/// The appended elements become a scan output.
+/// Makes the appended elements a scan output.
 void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, SequenceParts sequence) {
   Node& n = graph_.node(id);
   Graph& body = *n.bodies[0];
@@ -136,7 +136,7 @@ void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, Sequen
   changed = true;
 }
 
-/// The sequence goes from turn to turn as the two tensors of a packed part.
+/// Carries the sequence from iteration to iteration as the two tensors of a packed part.
 void Sequences::carry_packed(NodeId id, size_t input, ElementType type) {
   const std::string name = graph_.node(id).name;
   const SequencePart first = pack_later(graph_, name, graph_.node(id).inputs[input], type);
