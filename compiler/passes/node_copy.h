@@ -5,7 +5,7 @@
 
 namespace gcg {
 
-/// The node without its bodies.
+/// The node without its subgraphs.
 inline Node copy_of(const Node& n) {
   Node copy;
   copy.op = n.op;

@@ -80,7 +80,7 @@ class Sequences {
   void copy_body(const Graph& body, std::map<ValueId, ValueId>& values);
 
   // ---- loops (sequence_loops.cpp)
-  /// Does a sequence go from turn to turn?
+  /// True if the loop carries a sequence from iteration to iteration.
   bool sequence_state(const Node& n) const;
   std::optional<int64_t> iterations(const Node& n) const;
   bool unroll(NodeId id);

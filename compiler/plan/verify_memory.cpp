@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// Which blocks may share bytes, in the plan's layout or in some that its runtime makes.
+/// The blocks that may share bytes, in the plan's layout or in a layout that the runtime may make.
 class SharedBytes {
  public:
   explicit SharedBytes(const Plan& plan) : buffers_(plan.memory.blocks.size()), blocks_(plan.memory.blocks.size()) {
@@ -26,7 +26,7 @@ class SharedBytes {
       }
   }
 
-  /// Calls see(b) for each other temporary that may have bytes of the buffer's.
+  /// Calls see(b) for each other temporary that may share bytes with the buffer.
   template <class See>
   void each(const Buffer& of, BufferId id, const See& see) const {
     const auto block = static_cast<size_t>(of.block);
@@ -47,7 +47,7 @@ class SharedBytes {
   }
 
   std::vector<std::vector<BufferId>> buffers_;  // by block
-  std::vector<std::vector<size_t>> blocks_;     // by block: the others
+  std::vector<std::vector<size_t>> blocks_;     // by block: the blocks that may share bytes with it
 };
 
 class Contents {
@@ -169,7 +169,7 @@ class Races {
   const SharedBytes& shared_;
   const StepOrder order_;
   IndexedVector<BufferId, std::vector<StepId>> users_, writers_;
-  IndexedVector<StepId, StepId> first_;  // of the launches that do one piece of work
+  IndexedVector<StepId, StepId> first_;  // first of the launches that do one piece of work
 };
 
 }  // namespace
