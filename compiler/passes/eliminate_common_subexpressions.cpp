@@ -54,7 +54,7 @@ bool merge_constants(Rewriter& r) {
   return changed;
 }
 
-/// Can the outputs of `node` be taken from `other`?
+/// True if outputs of `other` can replace those of `node`.
 bool covers(const Node& other, const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i].valid() && (i >= other.outputs.size() || !other.outputs[i].valid())) return false;

@@ -6,7 +6,7 @@
 namespace gcg {
 
 /// Turns matrix-vector products into sums along rows. Each matrix element is read only once, so panels and register
-/// tiles gain nothing, and a sum can read through operations whose result a product would need in memory. A mixture of
+/// tiles gain nothing. A sum can also read through operations whose result a product would need in memory. A mixture of
 /// experts that gathers a weight matrix per token then reads the experts, instead of 512 KB of copies per token.
 ///
 /// The pass only takes floats and factors that are not constant, because constants are packed. A vector on the left

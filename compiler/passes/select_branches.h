@@ -5,7 +5,7 @@
 
 namespace gcg {
 
-/// Replaces an If by both of its subgraphs and a Where for each result, if the work of either subgraph costs less than
+/// Replaces an If by both of its subgraphs and a Where for each result. The work of either subgraph must cost less than
 /// a branch that the GPU decides (kConditionalNode). Kernels around the branch can then fuse with the subgraphs.
 ///
 /// Both subgraphs always run then, so the pass takes only subgraphs that cannot fail: their nodes compute or move

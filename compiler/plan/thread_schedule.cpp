@@ -92,7 +92,7 @@ struct Region {
 std::vector<Region> regions_of(const std::vector<ThreadWork>& steps) {
   const size_t count = steps.size();
   std::vector<size_t> first_user(count, count);
-  std::vector<bool> goes_on(count, false);  // a user of it is used in turn
+  std::vector<bool> goes_on(count, false);  // one of its users has users itself
   for (size_t i = count; i-- > 0;)
     for (size_t p : steps[i].after) {
       first_user[p] = i;
