@@ -27,7 +27,7 @@ enum class ExprKind : uint8_t {
   extent,       // i64 value of `dim`, a run-time parameter when symbolic
   load,         // operand `operand` at args = one i64 index per dimension of the operand
   local,        // result `local` of an earlier reduction stage of the same kernel; a variable of a program
-  accumulator,  // in an epilogue: the contraction's result at this element (f32)
+  accumulator,  // in an epilogue: the contraction's f32 result at this element
   unary,
   binary,
   select,  // args: condition (boolean), then, else. Both sides are evaluated; loads in the side not taken must
@@ -118,7 +118,7 @@ struct ExprNode {
   UnaryOp unary{};
   BinaryOp binary{};
   ReduceOp reduce{};
-  bool guarded = false;  // load: only executed where every enclosing select takes its side
+  bool guarded = false;  // load: only executed if every enclosing select takes its side
   Dim dim;
   std::vector<Axis> reduce_axes;
   std::vector<Expr> args;

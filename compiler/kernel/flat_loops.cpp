@@ -21,7 +21,7 @@ Expr rebuild(const Affine& a, const std::map<int, Axis>& axes) {
 /// Every maximal affine index expression of a load, and every other use of an axis.
 struct AxisUses {
   std::vector<Affine> forms;
-  std::set<int> elsewhere;  // axes whose value is used other than in an affine load index
+  std::set<int> elsewhere;  // axes that are used outside of affine load indices
 };
 
 void collect(const Expr& root, AxisUses& out) {
