@@ -20,8 +20,7 @@ struct DeviceTraits {
   bool inlines_sums = false;           // a contraction lowered to a loop joins the pointwise operator that reads it
   bool computes_masks = false;         // attention computes masks itself, from positions and a few numbers
   bool calls_the_application = false;  // for the application's own operators
-  int64_t fewest_queries =
-      0;  // from which an attention kernel pays off, if their number is known; with fewer, attention takes three steps
+  int64_t fewest_queries = 0;          // with fewer known queries, attention takes three steps
   int64_t largest_head = 0;  // columns of Q and V that an attention kernel supports, which must be known; 0: any
   double step_work = 0;      // cost of starting a kernel and waiting for it, in the unit of loop_work
 };

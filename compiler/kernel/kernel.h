@@ -99,9 +99,8 @@ struct ConvKernel {
   int64_t pad_front = 0, pad_top = 0, pad_left = 0;
   bool input_plain = false;
   bool bytes = false;
-  bool narrow = false;  // see MatMulKernel
-  int64_t winograd =
-      0;  // outputs per side of a Winograd tile (winograd.h), for 3x3 and stride 1; 0: direct convolution
+  bool narrow = false;   // see MatMulKernel
+  int64_t winograd = 0;  // outputs per side of a tile (winograd.h), for 3x3, stride 1; 0: direct
   int input = -1;
   int weights = -1;  // in the layout of `packing`; in Winograd's form the products replace the taps
   // The epilogue's axes: batch n, channel block cb (of 16), plane (in two dimensions no axis: id -1), row, column,

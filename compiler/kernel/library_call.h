@@ -36,9 +36,8 @@ struct LibraryCall {
   bool bias = false, addend = false;
   LibraryActivation activation = LibraryActivation::none;
   double scale = 1;
-  bool causal = false;  // attention
-  std::vector<int64_t> strides = {}, dilations = {},
-                       pads = {};  // convolution, per spatial axis; `pads`: before the first element
+  bool causal = false;                                           // attention
+  std::vector<int64_t> strides = {}, dilations = {}, pads = {};  // convolution, per spatial axis; pads: before
   int64_t groups = 1;
   int64_t workspace = 0;  // the most bytes that the call may use
 

@@ -11,9 +11,8 @@
 namespace gcg {
 
 /// Defaults for GPUs that were not measured, in microseconds.
-inline constexpr double kDependentLaunch =
-    1.5;  // from the end of a kernel to the first work of the kernel that depends on it
-inline constexpr double kMemoryLatency = 0.7;  // latency of a read from a GPU's memory
+inline constexpr double kDependentLaunch = 1.5;  // from a kernel's end to the first work of a dependent one
+inline constexpr double kMemoryLatency = 0.7;    // latency of a read from a GPU's memory
 
 /// Cost of a branch that a GPU decides, in microseconds. Measured on an H200: ten branches took 205 us.
 inline constexpr double kConditionalNode = 20;

@@ -40,9 +40,9 @@ struct Statement {
     // In a shared launch:
     scan,   // for each point of the axis in ascending order: variable `local` + 1 = value, body, variable `local` =
             // `reduce` of both. The body consists of stores and branches
-    order,  // operand[index], [index + 1], ... = the points of the axis with the `local` smallest values, as distances
-            // from `begin`, sorted by value; points of equal value ascend. `workspace` is an array of as many elements,
-            // used from the same index on
+    order,  // operand[index], [index + 1], ... = the points of the axis with the n smallest values, as distances from
+            // `begin`; n is in variable `local`. Points are sorted by value; points of equal value ascend. `workspace`
+            // is an array of as many elements, used from the same index on
     // In a launch:
     merge,  // operand[index] = `reduce` of operand[index] and value, atomically with respect to other tasks; integers
             // only
@@ -51,13 +51,10 @@ struct Statement {
   Expr value;
   int local = -1;
   int operand = -1;
-  std::vector<Expr>
-      index;  // store, merge: one i64 per dimension of the operand, or one in all: the element's row-major number
-  int unless_same =
-      -1;  // store: skipped if `operand` shares the storage of this operand, and so already holds the values
+  std::vector<Expr> index;  // store, merge: one i64 per dimension, or only the row-major element number
+  int unless_same = -1;     // store: skipped if `operand` and this operand share storage, which then holds the values
   ReduceOp reduce{};
-  Axis axis;  // runs over [begin, end), with 0 <= begin and end <= its extent, which is known before the launch; or
-              // over tasks
+  Axis axis;  // over [begin, end) or tasks; 0 <= begin, end <= its extent, which is known before the launch
   Expr begin, end;
   Statements body, otherwise;
   std::string function;                       // call: its name in the import table
@@ -77,8 +74,7 @@ struct ProgramKernel {
   std::vector<Axis> outer;
   std::vector<DType> locals;  // the variables' types
   Statements body;
-  int replaced =
-      -1;  // an operand whose storage the result may reuse: each element is read before it is written; -1: none
+  int replaced = -1;  // the operand whose storage the result may reuse: elements are read before they are written
 };
 
 bool is_launch(const Statement& s);

@@ -1,5 +1,5 @@
-// When every element of the operand is read only by the point that overwrites it, or, before anything of that row is
-// stored, by the row's reductions.
+// An operand may be overwritten if each element is read only by the point that overwrites it, or by the row's
+// reductions before anything of that row is stored.
 #include "compiler/lowering/in_place.h"
 
 #include <algorithm>
