@@ -26,7 +26,7 @@ struct Provenance {
 struct ArtifactParts {
   std::vector<const Graph*>
       entries;  // by Plan::entry_point: the whole model, then its parts; inputs, outputs and constraints are used
-  const std::vector<Plan>& plans;  // for `targets`, by number; all their constants are in `weights`
+  const std::vector<Plan>& plans;  // plans name `targets` by number; all their constants are in `weights`
   const WeightsSection& weights;
   const std::vector<TargetCode>& targets;
   const std::map<std::string, std::vector<std::string>>& labels;  // as in CompileOptions

@@ -9,8 +9,8 @@
 
 namespace gcg {
 
-/// Requires: extents without symbols. The entry point "main" has an input for each operand that the kernel reads, an
-/// output for each that it writes, named "operand0" and so on, and launches the kernel `launches` times, one after the
+/// Requires: extents without symbols. The entry point "main" has an input for each operand that the kernel reads and an
+/// output for each that it writes, named "operand0" and so on. It launches the kernel `launches` times, one after the
 /// other. `blob`: the code that the target's backend made of this kernel alone.
 std::vector<uint8_t> kernel_artifact(const Kernel& kernel, const Target& target, CompiledBlob blob, int launches);
 

@@ -19,7 +19,7 @@ struct FleetDevice {
   std::string host;                           // empty: this host
   int64_t memory_bytes = 0;                   // 0: not known, assumed to be enough
   std::vector<std::string> supports, denies;  // patterns (* and ?) over operators ("Conv") and element types ("f16")
-  bool infers = true, trains = true;          // what it may be used for
+  bool infers = true, trains = true;          // permitted uses
   double gflops = 0, gbytes_per_s = 0;        // measured; 0: taken from its Machine
 };
 

@@ -136,7 +136,7 @@ void Fuser::decide_program(NodeId id) {
     out_.materialized[static_cast<size_t>(v.index)] = true;
     if (!group.result.valid()) group.result = group.storage = v;
   }
-  if (!group.result.valid()) return;  // nobody reads it
+  if (!group.result.valid()) return;  // it has no readers
   new_group(group);
   for (ValueId in : n.inputs)
     if (reads(in)) use(in).must = true;
@@ -144,7 +144,7 @@ void Fuser::decide_program(NodeId id) {
 
 void Fuser::decide_value(const Node& n, ValueId v) {
   Use& u = use(v);
-  if (!u.must && u.groups.empty()) return;  // nobody reads it
+  if (!u.must && u.groups.empty()) return;  // it has no readers
   if ((is_concat(n) && !gathers_parts(n)) || is_interleave(n)) return materialize_parts(n, v);
   if (u.must || !has_room(n, u) || !inlines(n, v, u)) {
     FusionGroup group;

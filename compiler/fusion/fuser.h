@@ -31,8 +31,8 @@ class Fuser {
   struct Use {
     bool must = false;         // needs storage at any cost
     std::set<int> groups;      // groups that would compute it on the fly
-    std::set<int> contexts;    // loop nests it would be evaluated in (reduction passes are nests of their own)
-    bool broadcast = false;    // some use reads an element several times
+    std::set<int> contexts;    // loop nests in which it would be evaluated (each reduction pass is a nest)
+    bool broadcast = false;    // a use reads an element several times
     bool in_epilogue = false;  // used in a contraction's epilogue
   };
   const Node& node(NodeId id) const { return g_.node(id); }

@@ -24,12 +24,12 @@ struct TensorMap {
   std::vector<Dim> extents, strides;
   std::vector<int> box;         // im2col: channels per pixel, then ones
   int swizzle = 128;            // line length in bytes within which 16-byte chunks are permuted: 128, 64, 32; 0: none
-  std::vector<int> steps = {};  // from one element of a box to the next, per dimension; none: 1 everywhere
+  std::vector<int> steps = {};  // distance of a box's elements, per dimension; empty: 1 in all dimensions
   Kind kind = Kind::tiled;
   // im2col, for images (channels, columns, rows, images): along columns and rows, the window's corner runs from `lower`
   // to the extent + `upper` - 1.
   std::vector<int> lower = {}, upper = {};
-  int pixels = 0;  // of a box
+  int pixels = 0;  // im2col: pixels per box
 };
 
 /// Machine code of a list of kernels for one target, as one position-independent, read-only blob. Kernels are called as

@@ -1,4 +1,4 @@
-// Tensor expressions: what one element of a tensor is, as a function of its index.
+// Tensor expressions: one element of a tensor as a function of its index.
 //
 // An op's lowering (compiler/ops) returns an Expr for one element of its output; composing lowerings by substitution is
 // fusion. Expressions are immutable, compared by their structural `key()`, and typed: index
@@ -31,8 +31,8 @@ enum class ExprKind : uint8_t {
   unary,
   binary,
   select,  // args: condition (boolean), then, else. Both sides are evaluated; loads in the side not taken must
-           // still be in bounds unless `guarded` is set: such a load is executed only where every select
-           // around it takes its side.
+           // still be in bounds unless `guarded` is set: such a load is executed only if every select around it takes
+           // its side.
   cast,
   reduce,  // `reduce` over `reduce_axes` of args[0]
 };

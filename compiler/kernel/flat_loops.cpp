@@ -75,7 +75,7 @@ Expr FlatIndices::flatten(const Expr& root) {
     auto n = std::make_shared<ExprNode>(*e);
     n->args = {linear};
     if (operand.shape.size() != 1) {
-      // The same storage, seen as a vector.
+      // A new operand views the same storage as a vector.
       n->operand = static_cast<int>(operands_.size());
       for (size_t i = 0; i < operands_.size(); ++i)
         if (operands_[i].flat_of == e->operand) n->operand = static_cast<int>(i);

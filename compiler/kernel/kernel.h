@@ -53,7 +53,7 @@ struct LoopKernel {         // affine addresses are flat, and axes are merged as
   std::vector<Stage> stages;
 };
 
-/// Where element (batch..., row, column) of a matrix operand lies: offset + sum of index * stride, in elements.
+/// Position of element (batch..., row, column) of a matrix operand: offset + sum of index * stride, in elements.
 struct MatrixView {
   int operand = -1;
   Dim offset;
@@ -108,7 +108,7 @@ struct ConvKernel {
   Axis n, cb, d{-1, 1}, h, w, lane;
   Expr epilogue;  // over those axes and `accumulator`; bias is part of it
   int result = -1;
-  std::vector<Expr> index;  // one entry per axis when the result is blocked
+  std::vector<Expr> index;  // one entry per axis if the result is blocked
 
   ConvPacking packing() const { return {in_channels / groups, out_channels, groups, input_plain, bytes}; }
   bool depthwise() const { return groups > 1 && groups == in_channels && groups == out_channels; }
@@ -131,8 +131,8 @@ struct PlainConvKernel {
   std::vector<Spatial> spatial;  // 1 to 3, outermost first
   int input = -1, weights = -1;
   bool input_channels_last = false;  // x is [N, spatial..., CI] in memory
-  // The epilogue's axes. Those of `position` run, in row-major order, through all output positions of a channel: the
-  // spatial dimensions, neighbours merged where the epilogue's accesses allow it, extents of 1 left out.
+  // The epilogue's axes. The axes `position` run through all output positions of a channel in row-major order. They are
+  // the spatial dimensions, without extents of 1; neighbours are merged if the epilogue's accesses allow it.
   Axis n, channel;
   std::vector<Axis> position;
   Expr epilogue;  // over those axes and `accumulator`; bias is part of it

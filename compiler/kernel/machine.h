@@ -22,9 +22,8 @@ struct NodeCosts {
   double shortest = kDependentLaunch + 0.5;  // an almost empty kernel in a chain
   double block_start = 0;                    // added for each block of a kernel
   double overlapped = 0.6;                   // saved by a programmatic edge
-  double overlapping =
-      1e9;          // blocks per processor up to which such an edge saves time; after larger launches it costs more
-  double fork = 3;  // one more stream that forks and joins
+  double overlapping = 1e9;                  // most blocks per processor for which such an edge pays; above, it costs
+  double fork = 3;                           // one more stream that forks and joins
 };
 
 /// The device that represents all devices of a target. A "processor" is a streaming multiprocessor of a GPU or a core
@@ -44,9 +43,9 @@ struct Machine {
   double l2_alone = 60;            // the same if few of them read
   int64_t shared_bytes = 0;        // per processor; a block takes at most `shared_block_bytes`
   int64_t shared_block_bytes = 0;
-  int threads = 0;                 // resident on a processor
+  int threads = 0;                 // resident threads per processor
   bool has_async_copies = false;   // cp.async, and tf32 on tensor cores
-  bool overlaps_launches = false;  // griddepcontrol: a launch may start before the one before it has ended
+  bool overlaps_launches = false;  // griddepcontrol: a launch may start before its predecessor has ended
   bool shares_memory = false;      // shares memory with the CPU, which needs most of it: no room for libraries
   NodeCosts nodes;
   double memory_latency = kMemoryLatency, l2_latency = 0.5;  // per read, in microseconds

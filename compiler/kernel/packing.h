@@ -37,8 +37,8 @@ struct ConvPacking {
   /// True if groups are not whole blocks: each lane of a result multiplies channels of its own group. Includes
   /// depthwise.
   bool by_lane() const { return groups > 1 && (inputs % kChannelBlock != 0 || group_outputs() % kChannelBlock != 0); }
-  /// Channels that one instruction multiplies together: four neighbours in bytes, otherwise one. By lane, channels have
-  /// no neighbours.
+  /// Channels that one instruction multiplies together: four neighbours in bytes, otherwise one. With by_lane(), a
+  /// lane's channels have no neighbours.
   int64_t quad() const { return bytes && !by_lane() ? kQuad : 1; }
   int64_t unit() const { return plain ? 1 : by_lane() ? inputs : kChannelBlock; }
   int64_t columns() const {

@@ -60,8 +60,8 @@ struct Statement {
   std::string function;                       // call: its name in the import table
   std::string attributes;                     // call: the node's attributes, as JSON
   std::vector<CallArgument> inputs, outputs;  // call
-  int workspace = -1;                         // call, order: an array, of bytes for a call ...
-  Expr workspace_bytes;                       // ... and how many they are; i64
+  int workspace = -1;                         // call, order: an array; for a call, of bytes
+  Expr workspace_bytes;                       // call: the number of these bytes; i64
 };
 
 /// Tasks are the points of `outer`, in any order. Operands with `array` set are scratch memory of the task; their

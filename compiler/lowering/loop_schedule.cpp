@@ -160,7 +160,7 @@ class Stager {
       stage.reduce = e->reduce;
       stage.value = hoist(e->args[0]);
       outer_.insert(free.begin(), free.end());
-      // Locals used inside were computed per point of their own axes.
+      // Locals used inside are computed per point of their own axes.
       const std::string k = key(stage.value) + std::to_string(static_cast<int>(stage.reduce));
       if (auto it = known_.find(k); it != known_.end()) return local_ref(it->second, e->dtype);
       stage.local = static_cast<int>(stages_.size());

@@ -23,8 +23,8 @@ struct Part {
 /// symbols.
 struct PartCall {
   int part = 0;
-  int group = 0;                         // of the cut
-  std::vector<ValueId> inputs, outputs;  // of Assembly::graph
+  int group = 0;                         // its group in the cut
+  std::vector<ValueId> inputs, outputs;  // values of Assembly::graph
   std::vector<Dim> extents;              // over the whole graph's symbols: the values of Part::extents in this call
   std::vector<std::string> nodes;        // ONNX names
 };

@@ -9,7 +9,7 @@ namespace gcg {
 
 /// The nodes of one call.
 struct GroupPiece {
-  int group = 0;  // of the cut
+  int group = 0;  // its group in the cut
   std::vector<NodeId> nodes;
 };
 

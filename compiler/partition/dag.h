@@ -9,7 +9,7 @@ namespace gcg {
 /// A directed graph without cycles. Numbers are a topological order: a node's number is greater than those of its
 /// predecessors.
 struct Dag {
-  std::vector<std::vector<int>> before, after;  // of each node, ascending, each once
+  std::vector<std::vector<int>> before, after;  // predecessors and successors of each node, ascending, each once
 
   int size() const { return static_cast<int>(before.size()); }
 };

@@ -54,7 +54,7 @@ std::string refusal(const FleetDevice& device, const Subject& s) {
   return "";
 }
 
-/// The same with the nodes in its bodies.
+/// The same, including the nodes in its subgraphs.
 std::string refusal(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as) {
   if (!device.infers) return "is for training alone";
   if (!traits_of(device.kind).calls_the_application && only_on_cpus(node)) return "runs no custom operators";

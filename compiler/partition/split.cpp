@@ -292,7 +292,7 @@ class Splitter {
   std::vector<GroupPiece> pieces_;
   std::vector<PlannedCall> calls_;
   EqualParts equal_;
-  std::set<std::string> names_ = {graph_.name};  // of entry points
+  std::set<std::string> names_ = {graph_.name};  // names of entry points
 };
 
 }  // namespace

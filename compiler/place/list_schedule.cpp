@@ -135,7 +135,7 @@ class Schedule {
   const Problem& problem_;
   std::vector<std::vector<Slot>> slots_;
   std::vector<double> link_free_;
-  std::vector<int64_t> used_bytes_, live_bytes_;  // of devices: weights, the largest live set
+  std::vector<int64_t> used_bytes_, live_bytes_;  // per device: weights; the largest live set
   std::set<std::pair<int, int>> resident_;        // device, weight
   std::vector<std::vector<Copy>> copies_;
   std::vector<double> end_, begin_;

@@ -41,7 +41,7 @@ class Ranks {
 
  private:
   const Problem& problem_;
-  double mean_us_ = 0, mean_us_per_byte_ = 0;  // of links
+  double mean_us_ = 0, mean_us_per_byte_ = 0;  // means over links
   std::vector<int> topological_, position_, by_rank_;
   std::vector<double> upward_, downward_, factor_;
 };

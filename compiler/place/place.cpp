@@ -15,8 +15,7 @@ namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
 
-constexpr size_t kSingleDevices =
-    8;  // number of devices simulated with all groups on them: those with the least total time
+constexpr size_t kSingleDevices = 8;  // devices tried for all groups: those with the least total time
 
 int64_t size_of(const Problem& problem) {
   size_t size = problem.groups.size() + problem.values.size() + problem.devices.size();

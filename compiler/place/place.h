@@ -20,17 +20,17 @@ struct Options {
 struct Misfit {
   struct Row {
     int device = 0;
-    bool supported = true;  // by the device; if not, the bytes say nothing
+    bool supported = true;  // if false, the device does not run the group and the bytes are meaningless
     int64_t needed = 0;     // bytes
     int64_t free = 0;       // bytes of its memory that the groups placed earlier leave
   };
   int group = -1;         // the first that found no room
-  std::vector<Row> rows;  // of each device
+  std::vector<Row> rows;  // one per device
 };
 
 struct Placed {
   std::optional<Placement> placement;  // none: see misfit
-  double us = 0;                       // of a run
+  double us = 0;                       // predicted time of a run
   std::string by;                      // the method that found it: "heft", "all on cuda:0", "search", ..
   Misfit misfit;
 };

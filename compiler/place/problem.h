@@ -11,9 +11,8 @@ namespace gcg::place {
 
 inline constexpr double kUnsupported = std::numeric_limits<double>::infinity();
 inline constexpr int64_t kEnough = std::numeric_limits<int64_t>::max();  // memory without a limit
-inline constexpr int kCaller = -1;  // a value that no group makes: an input of the model
-inline constexpr int kAnywhere =
-    -1;  // input: given on every device that reads it; output: wanted on the device that makes it
+inline constexpr int kCaller = -1;    // a value that no group makes: an input of the model
+inline constexpr int kAnywhere = -1;  // an input is given where it is read, an output is wanted where it is made
 
 struct Device {
   std::string name;
@@ -38,15 +37,15 @@ struct Value {
   int producer = kCaller;  // a group
   int given = kAnywhere;   // model input: the device where it lies
   std::vector<int> readers;
-  bool wanted = false;  // by the caller
+  bool wanted = false;  // the caller wants it
   int wanted_on = kAnywhere;
 };
 
 struct Group {
   std::string name;
   std::vector<double> us;            // on each device; kUnsupported where it cannot run
-  std::vector<int> weights;          // stay on its device as long as the program lives; a shared weight lies there once
-  int64_t working_bytes = 0;         // while it runs, besides its inputs and outputs
+  std::vector<int> weights;          // stay on its device all the time; a shared weight lies there once
+  int64_t working_bytes = 0;         // memory while it runs, besides its inputs and outputs
   std::vector<int> inputs, outputs;  // values, each once
   /// Extra time on each device if another device with the same memory made an input; empty: 0.
   std::vector<double> crossing_us = {};

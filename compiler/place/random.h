@@ -1,5 +1,4 @@
-// Random numbers that are the same everywhere: the standard library's distributions differ from one library to the
-// next.
+// Random numbers that are the same on every platform. The distributions of standard libraries differ from each other.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ struct Refined {
   double was_us = 0;  // the same for the current placement
   bool moved = false;
   std::string by;                // the method that found it
-  std::optional<Misfit> misfit;  // nothing fits: why
+  std::optional<Misfit> misfit;  // set if nothing fits: the reason
 };
 
 /// `problem`: with measured times. Returns the best of: the current placement; one group on another device; the groups

@@ -17,7 +17,7 @@ struct Transfer {
 
 struct Timeline {
   double us = 0;                    // time until every group has run and every wanted value is where it is wanted
-  std::vector<double> begin, end;   // of groups
+  std::vector<double> begin, end;   // per group
   std::vector<Transfer> transfers;  // in the order in which links received them
   std::vector<double> busy_us;      // per device; the longest bounds the throughput
   std::vector<int64_t> weight_bytes, peak_bytes;  // per device; peaks include weights
@@ -92,18 +92,18 @@ class Simulator {
   bool limited_;  // some device has a memory limit
   int64_t evaluations_ = 0;
   std::vector<Copy> copies_;
-  std::vector<int> first_copy_;  // of values
+  std::vector<int> first_copy_;  // per value
   std::vector<double> device_free_, link_free_, begin_, end_;
   std::vector<double> left_;  // per group: least time from its end to the end of the run
   std::vector<int> position_, used_links_;
   std::vector<int> last_;                         // per device: the group that ran there last; -1: none
   std::vector<int> before_;                       // per group: the one that its device ran before it
   std::vector<int64_t> own_weight_bytes_;         // per group: weights of no other group
-  std::vector<std::vector<int>> shared_weights_;  // of groups
+  std::vector<std::vector<int>> shared_weights_;  // per group
   std::vector<std::pair<int, int>> shared_;       // device, weight
   std::vector<Request> requests_;
   std::vector<Transfer> transfers_;
-  std::vector<std::vector<Change>> changes_;  // of devices
+  std::vector<std::vector<Change>> changes_;  // per device
   std::vector<int64_t> weight_bytes_, peak_bytes_;
   bool keep_transfers_ = false;
   double us_ = 0, share_ = 0;

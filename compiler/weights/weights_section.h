@@ -15,7 +15,7 @@ namespace gcg {
 /// Elements that lie in the section in several forms: orders, layouts or types.
 struct StoredTwice {
   std::string name;
-  int64_t bytes = 0;  // of all forms but the largest
+  int64_t bytes = 0;  // sum over all forms but the largest
 };
 
 class WeightsSection {
