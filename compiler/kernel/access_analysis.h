@@ -23,8 +23,8 @@ bool is_elementary_function(const ExprNode& n);
 int count_nodes(const Expr& e);
 /// Is it an index that its own operator checks (BinaryOp::checked_index)?
 bool is_checked_index(const Expr& e);
-/// Must an index be checked before the kernel uses it? True for data that the kernel does not compute itself: reads of
-/// its own arrays are exempt, and in a program everything that the program computes.
+/// Must an index be checked before the kernel uses it? True if it depends on data. Reads of the kernel's own arrays are
+/// exempt; in a program, all data except elements of read-only operands is exempt.
 bool is_checked(const Kernel& kernel, const Expr& index);
 
 /// Is the index clamped into [0, extent), and is extent known to be above 0?
