@@ -30,9 +30,9 @@ uint64_t align_up(uint64_t value, uint64_t align) { return (value + align - 1) /
 /// Places the sections of one object into the blob and resolves what they refer to.
 class ObjectLinker {
  public:
-  using Places = std::map<std::string, uint64_t, std::less<>>;  // of functions that objects may call
+  using Places = std::map<std::string, uint64_t, std::less<>>;  // places of functions that objects may call
 
-  /// `shared` gets what the object defines besides its entry.
+  /// `shared` receives the functions that the object defines besides its entry.
   ObjectLinker(std::span<const char> object, LinkedBlob& blob, Places& shared)
       : file_(expect(ElfFile::create({object.data(), object.size()}), "header")),
         sections_(expect(file_.sections(), "sections")),

@@ -1,5 +1,5 @@
-// Blocks of 16 bytes are where shuffles are cheapest: first the elements inside blocks are transposed by interleaving
-// (unpack instructions), then the blocks by taking even and odd ones (one shuffle each).
+// Shuffles are cheapest within blocks of 16 bytes. So the elements inside blocks are transposed first, by interleaving
+// (unpack instructions). Then the blocks are, by taking even and odd ones (one shuffle each).
 #include "codegen/cpu/llvm/transpose.h"
 
 #include "compiler/support/error.h"
