@@ -183,7 +183,7 @@ class ProgramEmitter {
       ir_.CreateStore(emit_horizontal(f_, s.reduce, s.value->dtype, totals[k]), variable(s.local));
     }
   }
-  /// Partial results as a vector of `lanes` lanes, from at most as many.
+  /// Folds partial results to at most `lanes` lanes; a scalar is broadcast to `lanes`.
   Value* in_lanes(const Statement& s, Value* total, int lanes) {
     while (FunctionBuilder::lanes_of(total) > lanes) total = emit_halve(f_, s.reduce, s.value->dtype, total);
     return f_.splat(total, lanes);

@@ -114,7 +114,7 @@ class StoreRowEmitter {
     plan_.narrow_ends ? emit_narrow_ends(first, after, end, enough) : emit_wide_ends(first, after, end, enough);
   }
 
-  /// Stores ends of any width, element by element with the general value.
+  /// Stores ends of any width by the general value, and then the middle.
   void emit_wide_ends(Value* first, Value* after, Value* end, Value* enough) {
     Value* parts = ir_.CreateSelect(enough, f_.i64(2), f_.i64(1));
     f_.for_loop(f_.i64(0), parts, f_.i64(1), [&](Value* part) {
@@ -125,7 +125,7 @@ class StoreRowEmitter {
     either(enough, [&] { emit_vectors(plan_.interior->values, first, first, after); }, [] {});
   }
 
-  /// Stores one register at each end whose value differs from the middle's.
+  /// Stores one register at each end, whose value differs from the middle's, and the middle.
   void emit_narrow_ends(Value* first, Value* after, Value* end, Value* enough) {
     const RowInterior& row = *plan_.interior;
     Value* lanes = f_.i64(plan_.native);
