@@ -38,7 +38,7 @@ struct RowForm {
   /// The number of A's blocks per block of the weights.
   int64_t per_weights_block() const { return packing_.blocks() == 1 ? blocks : packing_.block / block; }
 
-  int64_t block = 0, blocks = 0;  // of A's blocks
+  int64_t block = 0, blocks = 0;  // rows of a block of A, and the number of its blocks
   int64_t row = 0;                // bytes of a part
   int64_t numbers = 0;            // scales, with room
 

@@ -167,7 +167,7 @@ class ConvEmitter : IndexArithmetic {
   void emit_flat(const Task& task, const ValueRange& kh, const ValueRange& kw) {
     Value *width = f_.dim(plan_.row_pixels), *pixels = f_.ir().CreateMul(f_.dim(plan_.rows), width);
     ValueRange run{f_.ir().CreateMul(task.rows.begin, width), f_.ir().CreateMul(task.rows.end, width)};
-    if (plan_.tiles_per_task > 0) {  // a row has as many tasks as tiles, so each task does them for all rows
+    if (plan_.tiles_per_task > 0) {  // a row's tasks cover its tiles, so the tasks of all rows cover the map
       Value* row_tiles = mul(f_.dim(plan_.tile_blocks), plan_.tiles_per_task);
       Value* first_tile = add(f_.ir().CreateMul(task.rows.begin, row_tiles), task.tiles.begin);
       run.begin = mul(first_tile, plan_.tile_pixels);

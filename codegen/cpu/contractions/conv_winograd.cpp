@@ -130,7 +130,7 @@ class WinogradEmitter {
 
   // ---- products and outputs
 
-  /// Emits register tiles of the largest size; returns how many tiles they cover.
+  /// The number of tiles that register tiles of the largest size cover.
   Value* whole_tiles(Value* tiles) {
     const int64_t most = plan_.tile_pixels, last = plan_.last_pixels();
     return last < most ? mul(f_.ir().CreateUDiv(add(tiles, most - last - 1), f_.i64(most)), most)

@@ -1,4 +1,4 @@
-// The small matrices of Winograd's form applied to tiles of vectors: functions that kernels share, in floats.
+// Applies the small matrices of Winograd's form to tiles of vectors, in floats. Kernels share these functions.
 #pragma once
 
 #include "codegen/cpu/llvm/function_builder.h"
