@@ -275,7 +275,8 @@ Request& Request::operator=(Request&&) noexcept = default;
 Request::~Request() {
   if (state_ == nullptr) return;
   state_->run.wait_for_end();
-  const std::shared_ptr<detail::FleetState> fleet = std::move(state_->fleet);  // outlives what points into it
+  const std::shared_ptr<detail::FleetState> fleet =
+      std::move(state_->fleet);  // must outlive the objects that refer to it
   state_.reset();
 }
 

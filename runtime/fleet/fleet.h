@@ -71,7 +71,7 @@ struct FleetState {
   std::map<std::vector<uint32_t>, std::shared_ptr<const Route>> routes_;
   // Used if each request chooses:
   std::vector<uint8_t> choices_;                            // groups x devices; 1: may go there
-  const int most_waiting_;                                  // a device is full if so many groups wait for it
+  const int most_waiting_;                                  // a device is full once this many groups wait for it
   uint64_t requests_ = 0;                                   // number so far
   std::vector<double> times_;                               // groups x devices: microseconds, where known
   std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the latest placements by these times

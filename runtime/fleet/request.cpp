@@ -154,7 +154,7 @@ void RequestState::expect(int groups) {
     placement_->lane[group]->expect(groups, placement_->us[group]);
 }
 
-/// Decides in which memories values lie, which holds as long as calls keep their lanes. No value exists yet.
+/// Decides the memories of values, for as long as calls keep their lanes. No value exists yet.
 void RequestState::place_values() {
   if (placed_placement_ != placement_ || placed_route_ != route_) {
     placed_placement_ = nullptr;

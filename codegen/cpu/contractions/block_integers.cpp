@@ -18,8 +18,8 @@ constexpr double kLargest = 127 * 256;  // bound of the integers, so that the up
 constexpr float kLeast = 1e-30F;        // a block with smaller elements counts as zeros
 
 /// The layout of a row of A as integers: upper bytes, lower bytes, and a scale and a sum of the integers for each
-/// block. The bytes that meet those of one word are adjacent. Quad j of a word has elements j, j + e, j + 2e, j + 3e of
-/// its rows, where e is the number of elements in a byte.
+/// block. The bytes that are multiplied by those of one word are adjacent. Quad j of a word has elements j, j + e, j +
+/// 2e, j + 3e of its rows, where e is the number of elements in a byte.
 struct RowForm {
   explicit RowForm(const BlockPacking& packing) : packing_(packing) {
     const int64_t longest = packing.blocks() == 1 ? kLongestBlock : std::min(packing.block, kLongestBlock);

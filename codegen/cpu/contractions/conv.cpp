@@ -62,7 +62,7 @@ class ConvEmitter : IndexArithmetic {
     Value* group = nullptr;    // of output channels
     Value* plane = nullptr;    // of the output
     ValueRange kd;             // kernel planes inside the map
-    Value* input = nullptr;    // address of the plane that the first tap meets, in the group's first channel block
+    Value* input = nullptr;    // address of the input plane at the first tap, in the group's first channel block
     Value* weights = nullptr;  // the group's
     ValueRange rows, tiles;    // tiles: only when the plan cuts rows
     int64_t vectors = 1;       // of the group's channels
@@ -217,7 +217,7 @@ class ConvEmitter : IndexArithmetic {
       static_row(task, at);
   }
 
-  /// Kernel planes that meet the map for output plane `plane`.
+  /// Kernel planes inside the map for output plane `plane`.
   ValueRange kernel_planes(Value* plane) {
     const bool inside = conv_.in_depth.is_constant() && conv_.out_depth.is_constant() &&
                         (conv_.out_depth.constant() - 1) * conv_.stride_d < conv_.in_depth.constant();
@@ -226,7 +226,7 @@ class ConvEmitter : IndexArithmetic {
                         f_.dim(conv_.in_depth));
   }
 
-  /// Kernel rows that meet the map for output row `row`.
+  /// Kernel rows inside the map for output row `row`.
   ValueRange kernel_rows(Value* row) {
     const int64_t reach = (conv_.kernel_h - 1) * conv_.dilation_h;
     const bool all = conv_.pad_top == 0 && conv_.in_height.is_constant() && conv_.out_height.is_constant() &&
@@ -324,7 +324,7 @@ class ConvEmitter : IndexArithmetic {
     });
   }
 
-  /// For groups of one block: channels of the block that exist.
+  /// The existing channels of the group's block, for groups of one block.
   Value* channels_of(Value* group) {
     if (conv_.out_channels % block == 0 || plan_.lanes == block) return f_.i64(block);
     return min(sub(f_.i64(conv_.out_channels), mul(group, block)), f_.i64(block));

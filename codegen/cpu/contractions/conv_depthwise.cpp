@@ -93,7 +93,7 @@ class DepthwiseTile {
     return sums;
   }
 
-  /// Each input vector is loaded once for all the taps that meet it.
+  /// Loads each input vector once for all taps that use it.
   void add_taps(Value* input, Value* weights, int64_t first, int64_t end, Values& sums) {
     const int64_t columns = (shape_.pixels() - 1) * conv_.stride_w + (conv_.kernel_w - 1) * conv_.dilation_w + 1;
     Values taps(static_cast<size_t>(conv_.kernel_w), nullptr);

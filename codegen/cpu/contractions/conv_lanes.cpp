@@ -45,7 +45,7 @@ class LaneTile {
     first_group_ = udiv(channel, packing_.group_outputs());
     groups_ = groups_of_vector(packing_, plan_.lanes);
     if (shuffled_channels(packing_, plan_.lanes) >
-        0) {  // a vector past the last channel reads what the one before does
+        0) {  // a vector past the last channel reads the groups of the one before
       first_group_ = min(first_group_, f_.i64((packing_.groups - 1) / groups_ * groups_));
       return reduce();
     }

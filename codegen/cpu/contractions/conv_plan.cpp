@@ -21,8 +21,8 @@ constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_task
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
 constexpr int64_t most_prefetched = 8;  // most prefetched lines
 
-/// Pixels of a dense register tile. The registers beside the accumulators hold weights and a broadcast, without VNNI
-/// also a product and a constant. The more sums there are, the more the scheduler mixes.
+/// Pixels of a dense register tile. The registers that are not accumulators hold weights and a broadcast, without VNNI
+/// also a product and a constant. The more sums there are, the more the scheduler mixes k steps.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
   const bool in_steps = multiply == Multiply::widened_quads || multiply == Multiply::narrow_quads;
   const int64_t others = multiply == Multiply::pairs ? 2 : !in_steps ? 1 : target.has_avx512() ? 5 : 3;
@@ -140,8 +140,8 @@ Dim places_of_image(const ConvKernel& k, const ConvPlan& plan) {
   return plan.row_blocks * plan.tile_blocks * k.out_depth;
 }
 
-/// Applies if weights and map are both too large for L2. A group then covers as many places as leave their inputs in L2
-/// beside its panel. nullopt if that reads no less from beyond L2 than each group's pass over the whole map.
+/// Applies if weights and map are both too large for L2. A group then covers as many places as keep their inputs in L2
+/// together with its panel. nullopt if that reads no less from beyond L2 than each group's pass over the whole map.
 std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
   if (plan.units_per_pass > 0 || plan.widens() || k.input_plain) return std::nullopt;
   const std::optional<int64_t> place = place_bytes(k, plan);
@@ -217,7 +217,7 @@ bool is_atrous(const ConvKernel& k) {
   return one_to_one && k.dilation_h >= far && k.dilation_w >= far && k.kernel_h > 1 && k.kernel_w > 1;
 }
 
-/// Cuts the map into tiles as far as its extents are known.
+/// Cuts the map into tiles where its extents are known.
 void plan_tiles(const ConvKernel& k, ConvPlan& plan) {
   plan.row_steps = plan.rows;
   if (!plan.row_pixels.is_constant() || !(plan.flat || k.in_width.is_constant())) return;

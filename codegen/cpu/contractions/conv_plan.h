@@ -47,8 +47,8 @@ struct TileShape {
 struct ConvPlan {
   Multiply multiply = Multiply::floats;
   int64_t word_bytes = 4;  // bytes of a weights' word: quads, or floats in memory
-  /// True for pairs, also of bf16: each thread converts the image, as far as it reads it, and the panel of its group of
-  /// channels.
+  /// True for pairs, also of bf16: each thread converts the part of the image that it reads, and the panel of its group
+  /// of channels.
   bool widens() const { return multiply == Multiply::pairs || multiply == Multiply::halves; }
   int64_t widened_image = 0, widened_panel = 0;  // words
   int64_t lanes = 0;                             // f32 lanes of a vector register

@@ -12,7 +12,7 @@ namespace gcg::cpu {
 
 /// The position of a tile.
 struct TilePlace {
-  llvm::Value* input = nullptr;     // address of the element that kernel element (0, 0, 0) of the first pixel meets
+  llvm::Value* input = nullptr;     // address of the input element at kernel element (0, 0, 0) of the first pixel
   llvm::Value* weights = nullptr;   // the group's panel
   llvm::Value* prefetch = nullptr;  // address in the next panel where this tile's share of lines begins; null: none
   ValueRange kd;                    // kernel planes inside the map
@@ -23,8 +23,8 @@ struct TilePlace {
   /// The same for the columns. It is for a tile whose pixels all miss the same taps. For a clipped tile it has the taps
   /// that are inside for some pixel.
   std::optional<ValueRange> kw;
-  /// For a clipped tile, whose pixels differ in their taps inside the map: the input column that tap 0 of its first
-  /// pixel meets.
+  /// For a clipped tile, whose pixels differ in their taps inside the map: the input column at tap 0 of its first
+  /// pixel.
   llvm::Value* column = nullptr;
 };
 
@@ -81,8 +81,8 @@ llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, ll
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes);
 void store_vector(FunctionBuilder& f, llvm::Value* vector, llvm::Value* address);
 
-/// For each pixel of a clipped tile, the address that it reads at tap `kw`: its place in the row at `input`, or zeros
-/// if that is outside.
+/// The address that each pixel of a clipped tile reads at tap `kw`: its place in the row at `input`, or zeros if that
+/// is outside.
 FunctionBuilder::Values clipped_places(FunctionBuilder& f, const ConvKernel& conv, const ConvLayout& layout,
                                        const TileShape& shape, const TilePlace& place, llvm::Value* input,
                                        llvm::Value* kw);

@@ -163,8 +163,8 @@ class TiledConvEmitter : IndexArithmetic {
            conv_.kernel_h * ceil_of(conv_.kernel_w * tiled_.piece, block) <= most;
   }
 
-  /// Lays out unit by unit, one whole kernel row after the other. The next store overwrites what a store writes too
-  /// much.
+  /// Lays out unit by unit, one whole kernel row after the other. A store may write too far; the next one overwrites
+  /// the excess.
   void lay_out_rows_of_taps(Value* image, Value* first_row, Value* first_column, Value* to) {
     llvm::IRBuilder<>& ir = f_.ir();
     const int64_t width = conv_.kernel_w * tiled_.piece, loads = ceil_of(width, block);
@@ -198,7 +198,7 @@ class TiledConvEmitter : IndexArithmetic {
       for (int64_t kh = 0; kh < conv_.kernel_h; ++kh)
         for (int64_t v = 0; v < loads; ++v) {
           const Row& row = rows[static_cast<size_t>(kh)];
-          // May lie outside the image, where no lane is active.
+          // The address may lie outside the image, where no lane is active.
           Value* place = ir.CreateGEP(ir.getInt32Ty(), from, add(row.offset, f_.i64(v * block)));
           Value* taps = ir.CreateMaskedLoad(line, place, llvm::Align(1), row.masks[static_cast<size_t>(v)],
                                             llvm::Constant::getNullValue(line));

@@ -1,10 +1,10 @@
 // Convolutions through AMX's tiles (tile_kernel.h).
 //
 // A task is a place (some pixels of an image's output) by some groups of 32 output channels. The data that each pixel
-// reads is laid out contiguously in scratch memory, [pixel][unit][tap][16 channels], in the order of the weights in the
-// file, with zeros where a tap is outside. Then pixels are rows of A, a group's panel is B, and the result is a matrix
-// product. Bytes are copied from the input. Floats are narrowed to bf16 once per thread, and panels are interleaved to
-// pairs, as conv_widen does for vectors.
+// reads is laid out contiguously in scratch memory, with zeros where a tap is outside. The layout is
+// [pixel][unit][tap][16 channels], the order of the weights in the file. Then pixels are rows of A, a group's panel is
+// B, and the result is a matrix product. Bytes are copied from the input. Floats are narrowed to bf16 once per thread,
+// and panels are interleaved to pairs, as conv_widen does for vectors.
 #pragma once
 
 #include "codegen/cpu/contractions/conv_plan.h"

@@ -18,8 +18,8 @@ class ConvWidening {
   /// Pixels of an input plane that row steps `rows` and tiles `tiles` of the plan read. The range may be larger, and
   /// lie outside the plane.
   ValueRange pixels(ValueRange rows, ValueRange tiles);
-  /// Converts pixels [begin, end) of all planes of an image, as far as they exist, and returns the image's address.
-  /// Keeps the pixels of the same image that earlier tasks of the thread converted.
+  /// Converts pixels [begin, end) of all planes of an image, where they exist, and returns the image's address. Keeps
+  /// the pixels of the same image that earlier tasks of the thread converted.
   llvm::Value* image(llvm::Value* number, ValueRange pixels);
   /// Converts the weights of a group, whose words in the file begin at `panel`, and returns their address.
   llvm::Value* panel(llvm::Value* group, llvm::Value* panel);

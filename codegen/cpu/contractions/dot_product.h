@@ -1,9 +1,9 @@
 // One step of a contraction on a vector of 32-bit sums.
 //
 // A step multiplies words of 32 bits. A word is one f32, a quad, a pair of 16-bit integers or a pair of bf16. A quad is
-// four neighbouring 8-bit integers along k, unsigned on the left and signed on the right, whose products are all added.
-// So a contraction of bytes is one of floats with another multiply-add: strides, tiles and panels are the same when
-// counted in words.
+// four neighbouring 8-bit integers along k, whose products are all added. They are unsigned on the left and signed on
+// the right. So a contraction of bytes is one of floats with another multiply-add: strides, tiles and panels are the
+// same when counted in words.
 //
 // Quads are exact everywhere. VPMADDUBSW, which adds pairs of products in 16 bits, is exact only for right operands
 // known to be narrow. Without VNNI and without such operands, the even and odd bytes are widened to pairs of 16 bits

@@ -8,7 +8,7 @@
 
 namespace gcg::cpu {
 
-/// Emits body(key) for every key, of which the one equal to `value` runs.
+/// Emits body(key) for every key. The code for the key equal to `value` runs.
 void emit_cases(FunctionBuilder& f, llvm::Value* value, const std::vector<int>& keys,
                 const std::function<void(int)>& body);
 

@@ -222,7 +222,7 @@ class MatMulEmitter {
     return tile;
   }
 
-  /// Emits row tiles [from, to) one after the other over the whole panel. `next`: what to fetch meanwhile.
+  /// Emits row tiles [from, to) one after the other over the whole panel. `next`: the data to fetch meanwhile.
   void row_tiles(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
@@ -250,7 +250,7 @@ class MatMulEmitter {
     });
   }
 
-  /// Sets what pass number `pass` over a block of a panel fetches of the next block.
+  /// Sets the part of the next block that pass number `pass` over a block of a panel fetches.
   void fetch_meanwhile(RowTile& tile, llvm::Value* next, llvm::Value* pass) {
     tile.prefetch = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_start(tile.b, next), ir_.CreateMul(pass, prefetch_step_));
     llvm::Value* needed = ir_.CreateICmpSLT(ir_.CreateMul(pass, lines_), f_.i64(plan_.panel_lines()));

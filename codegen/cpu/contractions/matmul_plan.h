@@ -52,8 +52,8 @@ struct MatMulPlan {
   /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.
   int64_t k_blocks = 1, k_block = 0;
 
-  /// The fewest row tiles for which a panel of 16-bit floats (or a block of one) is first widened, or its rows
-  /// interleaved to pairs, into scratch memory. Doing so in registers takes a seventh of each tile's time; doing so in
+  /// The fewest row tiles for which a panel of 16-bit floats, or a block of it, is first converted in scratch memory:
+  /// widened, or interleaved to pairs of rows. Doing so in registers takes a seventh of each tile's time; doing so in
   /// advance takes the time of half a tile.
   static constexpr int64_t widen_tiles = 4;
   /// True if a panel may be widened into scratch memory.
@@ -61,7 +61,7 @@ struct MatMulPlan {
     return blocks || (size_of(right) == 2 && (tiled || !(tiles.is_constant() && tiles.constant() < widen_tiles)));
   }
   bool copies() const { return source == Source::copied || source == Source::either; }
-  /// True if a register tile may meet columns that do not exist in memory.
+  /// True if a register tile may cover columns that do not exist in memory.
   bool masks() const { return source == Source::in_place || source == Source::either; }
   int panel_vectors() const { return static_cast<int>(panel_columns) / lanes; }
   /// Vectors of the widest register tile of that height; divides panel_vectors().

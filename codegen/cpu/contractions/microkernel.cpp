@@ -261,9 +261,9 @@ class TileEmitter {
   llvm::IRBuilder<> b_;
   DotProduct dot_;
   llvm::Type* word_;
-  llvm::Type* a_element_;  // what A's strides count
+  llvm::Type* a_element_;  // the unit of A's strides
   llvm::FixedVectorType* vector_;
-  llvm::Type* b_element_;  // what B's strides count
+  llvm::Type* b_element_;  // the unit of B's strides
   llvm::BasicBlock* entry_ = nullptr;
   llvm::Value* a_row_ = nullptr;
   llvm::Value* a_column_ = nullptr;

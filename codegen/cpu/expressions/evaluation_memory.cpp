@@ -109,7 +109,7 @@ std::vector<Expr> Evaluation::terms_of(const Expr& index) {
   return terms;
 }
 
-/// For lanes that differ by constants: at the ends of a row clamped indices are known lane by lane.
+/// The address of lanes that differ by constants: at the ends of a row clamped indices are known lane by lane.
 std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operand, const std::vector<Expr>& index,
                                                            const std::vector<Value*>& clamped) {
   Address result;
@@ -163,7 +163,7 @@ Value* Evaluation::offsets(const Address& a) {
   return ir_.CreateAdd(lanes(a.offset), llvm::ConstantDataVector::get(f_.context(), steps));
 }
 
-/// For lanes that read at places from a table of gradual indices: loads all from one register. Null for other loads.
+/// Loads all lanes from one register, if a table of gradual indices gives their places; null for other loads.
 Value* Evaluation::gradual_load(const ExprNode& e) {
   if (point_.mask != nullptr || e.guarded || e.args.empty() || !f_.permutes(e.dtype, point_.lanes)) return nullptr;
   const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];

@@ -9,9 +9,9 @@
 
 namespace gcg::cpu {
 
-/// Where an expression is evaluated. With lanes == 1 the result is a scalar; otherwise lane j stands for the point
-/// whose `lane_axis` coordinate is axes[lane_axis] + j, and the result is a vector, or a scalar if it is the same in
-/// all lanes.
+/// The point at which an expression is evaluated. With lanes == 1 the result is a scalar. Otherwise lane j stands for
+/// the point whose `lane_axis` coordinate is axes[lane_axis] + j. The result is then a vector, or a scalar if it is the
+/// same in all lanes.
 struct Point {
   std::map<int, llvm::Value*> axes;  // i64 per axis id; the lane axis: of lane 0
   int lane_axis = -1;

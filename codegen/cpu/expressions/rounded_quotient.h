@@ -24,7 +24,7 @@ struct Quantization {
 
 /// Matches the lowered form of QuantizeLinear by one constant scale; nullopt: the expression is another one.
 std::optional<Quantization> quantization_of(const Expr& e);
-/// Emits it; the result is the same for every x with an absolute value of at most `most`. `x` is q.x.
+/// Emits it; correct for every x with an absolute value of at most `most`. `x` is q.x.
 llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, const Quantization& q,
                             double most = std::numeric_limits<double>::infinity());
 

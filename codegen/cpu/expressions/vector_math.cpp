@@ -125,7 +125,7 @@ llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::
 llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
   if (const int lanes = FunctionBuilder::lanes_of(x); f.target().has_avx512() && lanes >= 16 && lanes % 16 == 0) {
-    constexpr double kLeast = -87.3365;  // whose result is just a normal number; what masks take away is far below
+    constexpr double kLeast = -87.3365;  // the least x with a normal result; values that masks exclude are far below
     const SplitExp e = split_exp(m, m.at_most(x, 89.0));
     return scale_avx512(m, mantissa(m, e), e.n, f.ir().CreateFCmpUGE(x, m.num(kLeast)));  // NaN is taken
   }
@@ -190,7 +190,7 @@ llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x) {
 
 llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
-  // 1 / (1 + exp(-x)); zero where that is no normal number: denormal factors would slow down what reads it.
+  // 1 / (1 + exp(-x)); zero where that is no normal number, because denormal values slow down their readers.
   const SplitExp e = split_exp(m, f.ir().CreateFNeg(m.at_most(x, 88.0)));
   Value* result = m.div(m.num(1), m.fma(mantissa(m, e), power_of_two(m, e), m.num(1)));
   return f.ir().CreateSelect(f.ir().CreateFCmpOLT(x, m.num(kSigmoidCut)), m.num(0), result);

@@ -1,4 +1,4 @@
-// x^y of floats, computed in doubles: 2^(y log2 |x|), and beside it the sign and the exceptions of C's pow. In doubles
+// x^y of floats, computed in doubles: 2^(y log2 |x|), and separately the sign and the exceptions of C's pow. In doubles
 // the product keeps the precision that the exponent needs, and subnormal floats are normal.
 #include <llvm/IR/Intrinsics.h>
 

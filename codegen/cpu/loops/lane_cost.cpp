@@ -15,7 +15,7 @@ namespace gcg::cpu {
 
 namespace {
 
-constexpr double kGathered = 16;  // most lanes of a gather; more, of narrow types, are loaded and stored one by one
+constexpr double kGathered = 16;  // most lanes of a gather; more (of narrow types) are loaded and stored one by one
 constexpr double kFewLanes = 4;   // of a symbolic extent, as a batch, a quarter of the lanes may be in use
 
 /// A number made of extents, such as the divisor of a mean. It is equal in all lanes, so it is computed once and not in

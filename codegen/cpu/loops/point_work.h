@@ -9,7 +9,7 @@ namespace gcg::cpu {
 int64_t work_of_node(const ExprNode& e);
 /// True for elementary functions with little else: each waits for its own results, and several interleaved ones do not.
 bool is_long_chain(const Expr& e);
-/// Cost of one evaluation, at least one cheap element. Reductions multiply what they contain by their extents.
+/// Cost of one evaluation, at least one cheap element. Reductions multiply the cost of their body by their extents.
 Dim work_of(const Expr& e);
 /// The number of points per task if one costs `work`. A task takes some microseconds, many times the cost of starting
 /// it.

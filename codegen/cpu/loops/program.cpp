@@ -198,7 +198,7 @@ class ProgramEmitter {
   Point point_;
 };
 
-/// Work of one point of the outer axes, as far as extents tell.
+/// Work of one point of the outer axes, estimated from extents.
 Dim work_of(const Statements& block) {
   constexpr int64_t kTurns = 16;  // assumed turns of a loop that ends on a condition
   Dim sum(0);

@@ -22,8 +22,8 @@ struct RowInterior {
       beyond;  // their values from max(first) on; here `axis` counts from the beginning of the interior's last vector
 };
 
-/// Resolves maxima, minima, remainders and comparisons of indices that depend on `axis` to their form in the middle of
-/// `axis`, for all values of the inner reduction axes. nullopt if there are none, or the middle is not most of the
+/// Resolves maxima, minima, remainders and comparisons of indices that depend on `axis`. The result holds in the middle
+/// of `axis`, for all values of the inner reduction axes. nullopt if there are none, or the middle is not most of the
 /// axis. `lanes`: lanes of the vector that `beyond` is for.
 std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const Axis& axis, int lanes);
 
