@@ -1,4 +1,4 @@
-// The two products of an attention, of queries and keys and of weights and values, as a warp computes them.
+// The two matrix products of attention as a warp computes them: queries * keys, and weights * values.
 #pragma once
 
 #include "gart_arithmetic.cuh"
@@ -41,7 +41,7 @@ struct gart_attention_tensor {
     }
   }
 
-  /// sums += weights times V
+  /// sums += weights * V
   template <class V, int Tiles, int Columns>
   static void sum(const float (&weights)[Tiles][4], const float* v, int key, float (&sums)[Columns][4]) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -67,7 +67,7 @@ struct gart_attention_tensor {
   }
 };
 
-/// The same of 16-bit elements.
+/// The two products for 16-bit elements.
 template <class Kind>
 struct gart_attention_half {
   typedef unsigned short Element;
@@ -110,7 +110,7 @@ struct gart_attention_half {
   }
 };
 
-/// The same on CUDA cores.
+/// The two products on CUDA cores.
 struct gart_attention_scalar {
   typedef float Element;
   static int key_of_column(int column) { return column / 2 + column % 2 * 4; }

@@ -66,7 +66,7 @@ inline void gart_cp_async_4(void* shared, const void* global, int source_bytes) 
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(source_bytes) : "memory");
 }
 inline void gart_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Waits until at most `Left` of this thread's groups are under way.
+/// Waits until at most `Left` of this thread's groups are in flight.
 template <int Left>
 void gart_cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");

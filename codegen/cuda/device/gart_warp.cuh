@@ -1,4 +1,4 @@
-// Work that the threads of a warp, or some warps of a block, do together. One PTX instruction each.
+// Operations that the threads of a warp, or some warps of a block, execute together. Each is one PTX instruction.
 #pragma once
 
 #ifndef GART_SHIM
@@ -6,13 +6,13 @@
 inline void gart_named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-/// Is one of the `threads` that others wait for, and goes on.
+/// Arrives at the barrier as one of its `threads` threads, without waiting.
 inline void gart_named_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 #if __CUDA_ARCH__ >= 900
-/// True for one lane of the warp, always the same one; all its lanes ask. ptxas then knows that one lane goes on.
+/// True for one lane of the warp, always the same; all lanes must call it. It tells ptxas that one lane continues.
 inline bool gart_elect_one() {
   unsigned int is_elected;
   asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.b32 %0, 1, 0, p;\n}" : "=r"(is_elected));
