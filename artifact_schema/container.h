@@ -20,12 +20,11 @@ namespace gart {
 
 static_assert(std::endian::native == std::endian::little, "the container is read and written in place");
 
-/// As in PNG: a byte with the high bit, the name, and line ends that a text-mode transfer would mangle.
+/// As in PNG: a byte with the high bit set, the name, and line ends that a text-mode transfer would change.
 inline constexpr std::array<uint8_t, 8> kMagic = {0x89, 'G', 'A', 'R', 'T', '\r', '\n', 0x1a};
 inline constexpr uint16_t kFormatMajor = 1;
 inline constexpr uint16_t kFormatMinor = 6;
-/// From this minor on CPUs' kernels need the memory of inputs and outputs aligned to elements only; before, to 64
-/// bytes.
+/// From this minor version on, CPU kernels need input and output memory aligned to elements only; before, to 64 bytes.
 inline constexpr uint16_t kElementAlignedMinor = 3;
 
 inline constexpr uint64_t kManifestAlignment = 64;
@@ -33,7 +32,7 @@ inline constexpr uint64_t kRawAlignment = 64 << 10;  ///< a multiple of every pa
 inline constexpr uint32_t kMaxSections = 1024;
 inline constexpr uint64_t kMaxManifestBytes = (uint64_t{1} << 31) - 1;  ///< FlatBuffers offsets are 32-bit signed
 
-/// How sections are digested. Named in the file, so that a signature can ask for a cryptographic one later.
+/// The digest algorithm of the sections. The file names it, so that a signature can require a cryptographic one later.
 enum class DigestAlgorithm : uint32_t {
   xxh3_128_tree =
       1,  ///< XXH3-128 of the XXH3-128 digests of the consecutive 1 MiB chunks (the last one may be shorter)
@@ -67,7 +66,7 @@ struct Prologue {
 static_assert(sizeof(Prologue) == 64);
 inline constexpr uint64_t kPrologueDigestedBytes = 48;
 
-/// `value` up to a multiple of `alignment`, a power of two. The caller makes sure that it does not wrap.
+/// Rounds `value` up to a multiple of `alignment`, a power of two. The caller makes sure that it does not overflow.
 constexpr uint64_t align_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
 
 }  // namespace gart
