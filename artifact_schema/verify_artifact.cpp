@@ -10,8 +10,7 @@ namespace gart {
 namespace verify {
 namespace {
 
-constexpr uint64_t kFarTable = 64;  // a load that needs this many vector elements costs as much as a load from a far
-                                    // table
+constexpr uint64_t kFarTable = 64;  // vector elements that are visited in the time of one table elsewhere in the file
 
 }  // namespace
 

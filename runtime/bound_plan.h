@@ -107,8 +107,8 @@ class BoundPlan {
   std::vector<int64_t> params_;   // parallel to plan.params
   std::vector<BoundStep> steps_;  // parallel to plan.steps
   std::vector<Wait> waits_;
-  std::vector<Block> late_blocks_;  // per late buffer, indexed by buffer; empty if no buffer is late
-  std::unique_ptr<Reach[]> reach_;  // per symbol, made when it is first bound: a loop may bind it in every iteration
+  std::vector<Block> late_blocks_;  // per buffer; empty if no buffer is late
+  std::unique_ptr<Reach[]> reach_;  // per symbol, made at its first bind: a loop may bind it in every iteration
   BaseAddresses linked_;
 };
 

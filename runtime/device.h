@@ -29,7 +29,7 @@ class Device {
   virtual void check_alive() const {}
 
  protected:
-  /// `space`: null: the device's own memory.
+  /// `space`: name of the memory space; null: the device's own name.
   Device(std::string n, const char* space, MemorySource& memory, MemorySource& pinned)
       : name(std::move(n)), site{space == nullptr ? name.c_str() : space, &memory, &pinned} {}
 };

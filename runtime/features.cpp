@@ -61,7 +61,7 @@ uint64_t detect() { return 0; }
 
 bool multiplies_pairs_slowly() {
 #if defined(__x86_64__)
-  // AVX512-FP16 identifies Sapphire Rapids and later CPUs.
+  // AVX512-FP16 identifies Intel CPUs since Sapphire Rapids.
   static const bool slow = [] {
     uint32_t a = 0, b = 0, c = 0, d = 0;
     __get_cpuid(0, &a, &b, &c, &d);

@@ -56,8 +56,8 @@ class Lane final : public gart::Lane {
   uint64_t generation_ = 1;                // counts how often those or the workspace moved
   std::optional<CurrentContext> current_;  // set while a run is open
 
-  bool own_stream_ = true;          // the open run uses it;
-  CUstream next_stream_ = nullptr;  // otherwise it uses this stream
+  bool own_stream_ = true;          // whether the open run uses the lane's own stream
+  CUstream next_stream_ = nullptr;  // the stream that the open run uses
   bool running_ = false;            // a run may be in progress;
   bool recorded_ = false;           // if set, done_ says when it ends; otherwise the stream does
   CUstream running_on_ = nullptr;

@@ -15,8 +15,9 @@ class Libraries {
  public:
   explicit Libraries(Device& device) : device_(device) {}
 
-  /// Opens the libraries that the plan's call steps need, and switches steps off: calls of an unavailable library that
-  /// have fallbacks, otherwise those fallbacks. Throws Failure naming an unavailable library whose calls have none.
+  /// Opens the libraries that the plan's call steps need, and switches steps off. If a library is available, the
+  /// fallbacks of its calls are off; otherwise its calls are. Throws Failure naming an unavailable library whose calls
+  /// have no fallback.
   void open(const fb::Manifest& manifest, Plan& plan);
 
   /// Requests a plan for each call whose shapes are known. If a library refuses, the fallback runs instead; throws
