@@ -1,4 +1,4 @@
-// The outermost layer of a .gart file: where its sections lie and what proves them whole. All numbers little-endian.
+// The outermost layer of a .gart file: the positions and the digests of its sections. All numbers are little-endian.
 //
 //   offset 0   Prologue                              64 bytes
 //          64  SectionEntry[section_count]           48 bytes each
@@ -7,9 +7,9 @@
 //              weights                               aligned to 64 KiB
 //              assembly, of models cut for fleets    FlatBuffers, assembly.fbs
 //
-// Sections stand in table order and tile the file: each begins at the first multiple of its alignment after the end of
-// what stands before it, the bytes between are zero, and the file ends where the last section ends. Every bit of the
-// file is thus either digested, or required to be zero, or compared (magic, version, digests themselves).
+// Sections stand in table order and tile the file. Each begins at the first multiple of its alignment after the end of
+// the previous one, the bytes between are zero, and the file ends where the last section ends. Therefore every bit of
+// the file is either digested, required to be zero, or compared (magic, version, the digests themselves).
 #pragma once
 
 #include <array>
@@ -24,7 +24,8 @@ static_assert(std::endian::native == std::endian::little, "the container is read
 inline constexpr std::array<uint8_t, 8> kMagic = {0x89, 'G', 'A', 'R', 'T', '\r', '\n', 0x1a};
 inline constexpr uint16_t kFormatMajor = 1;
 inline constexpr uint16_t kFormatMinor = 6;
-/// From this minor version on, CPU kernels need input and output memory aligned to elements only; before, to 64 bytes.
+/// From this minor version on, CPU kernels need input and output memory aligned to elements only; in older files, to 64
+/// bytes.
 inline constexpr uint16_t kElementAlignedMinor = 3;
 
 inline constexpr uint64_t kManifestAlignment = 64;

@@ -13,7 +13,7 @@ namespace gart {
 /// constructor writes only the fields that its kind needs, because sentences are most of the callers' code.
 class Piece {
  public:
-  Piece(const char* text) : text_(text), kind_(Kind::text) {}  // NOLINT: made implicitly from what it is
+  Piece(const char* text) : text_(text), kind_(Kind::text) {}  // NOLINT: implicit conversions are intended
   Piece(std::string_view s) : text_(s.data()), length_(s.size()), kind_(Kind::characters) {}  // NOLINT
   Piece(const std::string& s) : Piece(std::string_view(s)) {}                                 // NOLINT
   template <std::integral Number>

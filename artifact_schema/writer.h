@@ -29,9 +29,9 @@ struct ArtifactContent {
 };
 
 struct WriteOptions {
-  uint64_t raw_alignment =
-      kRawAlignment;  // of code and weights; a power of two >= 64. Smaller ones make small test files
-};  // whose code cannot be mapped and is copied instead
+  uint64_t raw_alignment = kRawAlignment;  // of code and weights; a power of two >= 64. Smaller ones make small test
+                                           // files, whose code cannot be mapped and is copied
+};
 
 /// The same content gives the same bytes. Does not verify the content: read_artifact + verify_artifact do.
 std::vector<uint8_t> write_artifact(ArtifactContent content, const WriteOptions& options = {});

@@ -16,8 +16,8 @@ struct PlanStep {
   uint8_t value = 0;                   // fill
   const fb::Kernel* kernel = nullptr;  // launch
   const void* function = nullptr;      // launch: the device's handle of the kernel, set when its code is loaded
-  bool off = false;                    // a call without its library, or the fallback of a call that has it; where
-                                       // the library refuses a shape, BoundStep.off is the opposite
+  bool off = false;                    // a call without its library, or the fallback of a call that has it; where the
+                                       // library refuses a shape, BoundStep.off is the opposite
   uint32_t call = UINT32_MAX;          // launch: the call whose fallback it is; UINT32_MAX: none
   uint32_t scratch_slot = 0;           // launch
   uint32_t tasks_slot = 0;

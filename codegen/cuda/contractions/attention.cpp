@@ -211,7 +211,7 @@ class AttentionText {
     f_.close();
   }
 
-  /// Zero instead of values whose weights are all zero.
+  /// Writes zeros for values whose weights are all zero.
   void drop_rows(const EvaluationPoint& place) {
     std::string dropped = k_.is_nan_zero ? "!(attention.total[i] > 0.0f)" : "";
     if (k_.kept) {

@@ -226,7 +226,7 @@ class WideAttentionText {
     f_.close();
   }
 
-  /// "if (...) {": where the row's weights are all zero.
+  /// Opens "if (...) {" for rows whose weights are all zero.
   void open_if_dropped(const EvaluationPoint& place, const std::string& total) {
     std::string dropped = k_.is_nan_zero ? concat("!(", total, " > 0.0f)") : "";
     if (k_.kept) {

@@ -4,16 +4,17 @@
 #include "gart_arithmetic.cuh"
 #include "gart_product.cuh"
 
-// How a warp multiplies. Fragments of scores and results are those of the tensor cores' C: element e of a 16 x 8 tile is row
-// g + 8 * (e / 2), column 2t + e % 2 of lane (g, t). A lane's scores are what it needs of the left factor of the second
-// product: of floats (one value per register) column 2t + j belongs to key t + 4j, of 16-bit elements to key 2t + j.
+// How a warp multiplies. Fragments of scores and results have the layout of the tensor cores' C: element e of a 16 x 8
+// tile is row g + 8 * (e / 2), column 2t + e % 2 of lane (g, t). Keys are permuted so that a lane's scores are its part
+// of the second product's left factor. For floats (one value per register) column 2t + j belongs to key t + 4j, for
+// 16-bit elements to key 2t + j.
 
 template <class Kind>
 struct gart_attention_tensor {
   typedef float Element;
   /// The key (of 8) of column g of a tile.
   static int key_of_column(int column) { return column / 2 + column % 2 * 4; }
-  static constexpr int kTiles = Kind::kDepth / 8;  // tiles of 8 keys that one product of the second kind takes
+  static constexpr int kTiles = Kind::kDepth / 8;  // tiles of 8 keys per instruction of the second product
   static constexpr int kEach = Kind::kDepth / 4;
 
   /// scores[j] += Q (16 rows from `row`) times tile j of the keys, over a depth of Depth.

@@ -84,7 +84,8 @@ struct gart_integers<gart_f16, 8> {
 template <>
 struct gart_integers<gart_bf16, 8> {
   static constexpr int kApart = 2;
-  /// Bytes two apart lie as pairs do: (0, 2), (1, 3), (4, 6), (5, 7). A byte is 16 times its upper half, signed, and the lower one.
+  /// Bytes two apart lie as pairs do: (0, 2), (1, 3), (4, 6), (5, 7). A byte is 16 times its signed upper half plus its
+  /// lower half.
   static void pairs(const unsigned int (&word)[2], unsigned int (&to)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {

@@ -26,7 +26,7 @@ class DeviceMemory : public MemorySource {
   Device& device_;
 };
 
-/// Host memory that the device copies from and to, and that kernels can write at the same address.
+/// Host memory for the device's copies. Kernels can write it at the same address.
 class PinnedMemory : public MemorySource {
  public:
   explicit PinnedMemory(Device& device) : device_(device) {}

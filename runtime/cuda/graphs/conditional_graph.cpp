@@ -59,8 +59,8 @@ void ConditionalGraph::build(const GraphContext& c) {
   const CUgraph graph = graph_.begin();
   copies_.note(c, true, true);
   const Nodes inputs = nodes_.add_inputs(graph, c);
-  nodes_.forget_inputs();  // later nodes come after all inputs, also those inside conditionals, which cannot name them
-                           // as dependencies
+  // Later nodes come after all inputs, also those inside conditionals, which cannot name inputs as dependencies.
+  nodes_.forget_inputs();
   const Nodes end = add_sequence(graph, plan_.entry_sequence(), inputs, c);
   std::vector<Nodes> written(c.outputs.count(), end);
   nodes_.add_outputs(graph, written, c);

@@ -11,7 +11,7 @@
 namespace gart {
 
 enum class ErrorCode : int32_t {
-  invalid_argument = 1,  ///< what the caller passed: a name, dtype, shape, pointer or option
+  invalid_argument = 1,  ///< an argument is invalid: a name, dtype, shape, pointer or option
   invalid_artifact = 2,  ///< the file is damaged, inconsistent or of another format version
   unsupported = 3,       ///< the file is valid, but not for this machine or this runtime
   io = 4,                ///< the file cannot be opened, read or mapped
