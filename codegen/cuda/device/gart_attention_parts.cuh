@@ -68,8 +68,8 @@ struct gart_attention_parts {
   }
 };
 
-/// All threads of a cluster's blocks call it, warp by warp. It makes earlier puts visible, and no block leaves before
-/// all have read them.
+/// Both functions are called by all threads of a cluster's blocks, warp by warp. Meeting makes earlier puts visible.
+/// Leaving waits until all blocks have read them.
 inline void gart_meet_in_cluster() {
   __syncwarp();
   gart_cluster_arrive();
