@@ -1,4 +1,5 @@
-// Arithmetic with the meaning of compiler/kernel/expr.h. Integers wrap; division goes towards zero, by zero gives zero.
+// Arithmetic with the meaning of compiler/kernel/expr.h. Integers wrap. Division rounds towards zero; division by zero
+// gives zero.
 #pragma once
 
 /// The unsigned type in which a type's arithmetic wraps; at least as wide as int.

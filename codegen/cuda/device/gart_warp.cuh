@@ -19,8 +19,9 @@ inline bool gart_elect_one() {
   return is_elected != 0;
 }
 
-// The reverse of gart_ldmatrix_x4: four matrices of 8 x 8 elements of 16 bits, of which a lane has elements 2 * (l % 4) and the next
-// of row l / 4 (transposed: of column l / 4) in r0 to r3; lane l's `row` is where row l % 8 of matrix l / 8 goes, 16-aligned.
+// The reverse of gart_ldmatrix_x4, for four matrices of 8 x 8 elements of 16 bits. In r0 to r3 a lane holds elements 2
+// * (l % 4) and the next of row l / 4 (transposed: of column l / 4) of each matrix. Lane l's `row` is the destination
+// of row l % 8 of matrix l / 8, 16-aligned.
 #define GART_STORE_MATRICES(name, kind)                                                                            \
   inline void name(void* row, unsigned int r0, unsigned int r1, unsigned int r2, unsigned int r3) {                \
     asm volatile("stmatrix.sync.aligned.m8n8.x4" kind ".shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(                    \

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kShortest = 16;         // shorter reductions stay where they are
 constexpr int64_t kManyPoints = 1 << 17;  // reductions stay, too, in stores with this many elements
 
-/// Calls `see` for every reduction that is evaluated for all elements, whatever selects choose.
+/// Calls `see` for every reduction that is evaluated for all elements, regardless of selects.
 void visit_reductions(const Expr& e, const std::function<void(const Expr&)>& see) {
   if (e->kind == ExprKind::reduce) return see(e);
   if (e->kind == ExprKind::select) return visit_reductions(e->args[0], see);
