@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kBufferAlignment = 64;
 
-/// `offset` + `bytes` within `limit`, and aligned as kernels expect.
+/// Checks that `offset` + `bytes` is within `limit`, and that the place is aligned as kernels expect.
 Status check_place(uint32_t index, const BufferExtent& extent, int64_t limit, const char* where) {
   if (extent.offset < 0 || extent.offset % kBufferAlignment != 0) {
     return failure("buffer ", index, " lies at offset ", extent.offset, " of ", where, ", not at a multiple of ",
@@ -76,7 +76,7 @@ Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extent
   struct Range {
     int64_t begin, end;
   };
-  std::vector<Range> taken;  // reused, sorted by begin
+  std::vector<Range> taken;  // reused between buffers; sorted by begin
   arena_bytes = 0;
   for (const uint32_t index : *plan.placement()) {
     BufferExtent& extent = extents[index];

@@ -1,4 +1,5 @@
-// Where a plan's buffers lie once slots have values: shared by the verifier (static plans) and by the runtime.
+// Computes the places of a plan's buffers once slots have values. Shared by the verifier (static plans) and the
+// runtime.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +18,17 @@ struct BufferExtent {
       -1;  // constant: in the weights; temporary: in the arena; view: in its base. -1: none, or not known yet
 };
 
-/// Fills extents[index] with what the known slots tell, and checks it: size within limits, a view within its base (a
-/// lower index, measured before), a constant within the weights, a temporary with a static offset within the arena
+/// Fills extents[index] from the known slots and checks it. A size must be within limits, a view within its base (a
+/// lower index, measured before), a constant within the weights, and a temporary with a static offset within the arena
 /// (`late` ones have no offset: gart.fbs). Requires a structurally verified plan.
 Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slots& slots, uint64_t weight_bytes,
                       std::vector<BufferExtent>& extents);
 
-/// All of them; those whose size is not known yet stay at -1.
+/// Measures all buffers; those of unknown size stay at -1.
 Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes,
                        std::vector<BufferExtent>& extents);
 
-/// Places the temporaries of Plan.placement whose size is known: fills their offsets, and the arena's size.
+/// Places the temporaries of Plan.placement whose size is known: fills their offsets and the arena's size.
 Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes);
 
 }  // namespace gart

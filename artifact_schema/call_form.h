@@ -1,4 +1,4 @@
-// The form of call steps: how many operands an operation has, and how many numbers describe them.
+// The form of call steps: the number of operands of an operation, and of the numbers that describe them.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@ inline size_t call_rank(const fb::Call& call, size_t index) {
   return call.operation() == fb::Operation::attention ? 4 : 2 + size_t{count_of(call.strides())};
 }
 
-/// How many numbers may name an algorithm: a cublasLtMatmulAlgo_t is eight, an engine of cuDNN has some knobs of two
-/// each.
+/// True if an algorithm may be named by this many numbers. A cublasLtMatmulAlgo_t has eight; a cuDNN engine has its
+/// index and two numbers per knob.
 inline bool is_algorithm_size(const fb::Call& call, size_t numbers) {
   constexpr size_t kOfCublasLt = 8, kMostKnobs = 64;
   if (call.operation() == fb::Operation::matmul) return numbers == kOfCublasLt;
   return numbers % 2 == 1 && numbers <= 1 + 2 * kMostKnobs;
 }
 
-/// Offset, extents and strides of a tensor.
+/// The numbers of a tensor: offset, extents and strides.
 inline size_t call_params(size_t rank) { return 1 + 2 * rank; }
 
 }  // namespace gart

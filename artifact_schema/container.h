@@ -1,4 +1,4 @@
-// The outermost layer of a .gart file: where its sections lie and what proves them whole. All numbers little-endian.
+// The outermost layer of a .gart file: the positions and the digests of its sections. All numbers are little-endian.
 //
 //   offset 0   Prologue                              64 bytes
 //          64  SectionEntry[section_count]           48 bytes each
@@ -7,9 +7,9 @@
 //              weights                               aligned to 64 KiB
 //              assembly, of models cut for fleets    FlatBuffers, assembly.fbs
 //
-// Sections stand in table order and tile the file: each begins at the first multiple of its alignment after the end of
-// what stands before it, the bytes between are zero, and the file ends where the last section ends. Every bit of the
-// file is thus either digested, or required to be zero, or compared (magic, version, digests themselves).
+// Sections stand in table order and tile the file. Each begins at the first multiple of its alignment after the end of
+// the previous one, the bytes between are zero, and the file ends where the last section ends. Therefore every bit of
+// the file is either digested, required to be zero, or compared (magic, version, the digests themselves).
 #pragma once
 
 #include <array>
@@ -20,11 +20,11 @@ namespace gart {
 
 static_assert(std::endian::native == std::endian::little, "the container is read and written in place");
 
-/// As in PNG: a byte with the high bit, the name, and line ends that a text-mode transfer would mangle.
+/// As in PNG: a byte with the high bit set, the name, and line ends that a text-mode transfer would change.
 inline constexpr std::array<uint8_t, 8> kMagic = {0x89, 'G', 'A', 'R', 'T', '\r', '\n', 0x1a};
 inline constexpr uint16_t kFormatMajor = 1;
 inline constexpr uint16_t kFormatMinor = 6;
-/// From this minor on CPUs' kernels need the memory of inputs and outputs aligned to elements only; before, to 64
+/// From this minor version on, CPU kernels need input and output memory aligned to elements only; in older files, to 64
 /// bytes.
 inline constexpr uint16_t kElementAlignedMinor = 3;
 
@@ -33,7 +33,7 @@ inline constexpr uint64_t kRawAlignment = 64 << 10;  ///< a multiple of every pa
 inline constexpr uint32_t kMaxSections = 1024;
 inline constexpr uint64_t kMaxManifestBytes = (uint64_t{1} << 31) - 1;  ///< FlatBuffers offsets are 32-bit signed
 
-/// How sections are digested. Named in the file, so that a signature can ask for a cryptographic one later.
+/// The digest algorithm of the sections. The file names it, so that a signature can require a cryptographic one later.
 enum class DigestAlgorithm : uint32_t {
   xxh3_128_tree =
       1,  ///< XXH3-128 of the XXH3-128 digests of the consecutive 1 MiB chunks (the last one may be shorter)
@@ -67,7 +67,7 @@ struct Prologue {
 static_assert(sizeof(Prologue) == 64);
 inline constexpr uint64_t kPrologueDigestedBytes = 48;
 
-/// `value` up to a multiple of `alignment`, a power of two. The caller makes sure that it does not wrap.
+/// Rounds `value` up to a multiple of `alignment`, a power of two. The caller makes sure that it does not overflow.
 constexpr uint64_t align_up(uint64_t value, uint64_t alignment) { return (value + alignment - 1) & ~(alignment - 1); }
 
 }  // namespace gart

@@ -1,5 +1,5 @@
-// Digests of sections (container.h). XXH3 runs at memory speed, so proving ResNet-50's 100 MB whole costs about 10 ms;
-// a cryptographic hash would cost 50 ms and, without a signature, prove nothing more.
+// Digests of sections (container.h). XXH3 runs at memory speed, so checking ResNet-50's 100 MB costs about 10 ms. A
+// cryptographic hash would cost 50 ms and, without a signature, prove nothing more.
 #pragma once
 
 #include <cstdint>

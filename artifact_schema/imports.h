@@ -1,6 +1,6 @@
-// The functions that CPU code of an artifact may import, and nothing else: libm's, in double and in float, and what the
-// application gives. A blob's import table lists names; the runtime resolves them from here, never through the dynamic
-// linker.
+// The only functions that CPU code of an artifact may import: those of libm, in double and in float, and those that the
+// application provides. A blob's import table lists names; the runtime resolves them from here, never through the
+// dynamic linker.
 #pragma once
 
 // GART_IMPORTS_1(X) calls X(name) for functions of one argument, GART_IMPORTS_2(X) for those of two; each exists as
@@ -12,9 +12,8 @@
 
 namespace gart {
 
-/// An import of a name that begins with this is none of those, but the application's: its address is that of a
-/// gart_custom_op (runtime/include/gart/custom_op.h), which was given for the rest of the name when the artifact was
-/// loaded.
+/// An import whose name begins with this is a function of the application. Its address is that of a gart_custom_op
+/// (runtime/include/gart/custom_op.h). The application gave it for the rest of the name when it loaded the artifact.
 inline constexpr const char* kCustomImport = "custom:";
 
 inline constexpr const char* kImportNames[] = {

@@ -8,9 +8,9 @@
  * GART_KERNEL_INDEX_OUT_OF_RANGE there, and never GART_KERNEL_OK), a CUtensorMap by value per tensor map of the kernel
  * (128-byte aligned, Step.maps).
  *
- * One that says it `waits` may be launched while the kernel before it on its stream runs, as soon as each block of that
- * one has begun (or later, as that one says). Until all its threads have waited (griddepcontrol.wait) it may read what
- * no step writes, and write nothing, the workspace and the status included.
+ * A kernel with `waits` may be launched while the previous kernel on its stream runs: as soon as each block of that one
+ * has begun, or later if that kernel asks for it. Until all its threads have waited (griddepcontrol.wait) it may read
+ * only memory that no step writes. Until then it may write nothing, not even the workspace or the status.
  *
  * The conditional kernel of a target (Target.conditional_kernel) runs as one thread, before a branch or loop and after
  * each turn of a loop, and sets handles of the graph's conditional nodes. Its parameters: `const uint8_t* condition`
@@ -32,14 +32,15 @@ extern "C" {
 /* Everything a kernel may read; immutable during the call. */
 typedef struct gart_kernel_args {
   void* const* buffers;       /* one per operand, 64-byte aligned at element 0 */
-  const int64_t* params;      /* values of the symbolic extents the kernel asked for */
+  const int64_t* params;      /* values of the symbolic extents that the kernel needs */
   void* scratch;              /* this thread's scratch, 64-byte aligned */
   const void* const* imports; /* addresses of the blob's import table */
 } gart_kernel_args;
 
-/* Runs tasks [begin, end). Returns GART_KERNEL_OK, or what went wrong (the output is then unspecified):
- * GART_KERNEL_INDEX_OUT_OF_RANGE, or what a function of the application's returned: negated if that was above 0, else 1
- * minus it (INT32_MIN counts as -INT32_MAX, and 1 minus that wraps around to INT32_MIN). */
+/* Runs tasks [begin, end). Returns GART_KERNEL_OK or an error; the output is unspecified after an error. An error is
+ * GART_KERNEL_INDEX_OUT_OF_RANGE, or an encoding of the value that a function of the application returned: negated if
+ * that was above 0, otherwise 1 minus it (INT32_MIN counts as -INT32_MAX, and 1 minus that wraps around to INT32_MIN).
+ */
 typedef int32_t (*gart_kernel)(const gart_kernel_args* args, int64_t begin, int64_t end);
 
 enum { GART_KERNEL_OK = 0, GART_KERNEL_INDEX_OUT_OF_RANGE = 1 };

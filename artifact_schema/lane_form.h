@@ -1,12 +1,13 @@
-// What the runtime's lanes do and predictions of their runs count on.
+// Properties of the runtime's lanes that predictions of their runs rely on.
 #pragma once
 
 #include <cstdint>
 
 namespace gart {
 
-/// Nanoseconds that a lane's thread looks for more to do before it sleeps: what a hand-over takes many times. Not
-/// longer: where lanes share cores, or have a quota, spinning takes the time of whoever would hand something over.
+/// Nanoseconds that a lane's thread spins for more work before it sleeps: many times the cost of a hand-over. It is not
+/// longer, because where lanes share cores or have a quota, spinning takes time from the thread that would hand over
+/// work.
 inline constexpr int64_t kLaneSpinNs = 30'000;
 
 }  // namespace gart

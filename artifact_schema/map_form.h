@@ -1,4 +1,4 @@
-// The form of tensor maps: what describes the tensor, and what the GPU takes.
+// The form of tensor maps: the numbers that describe the tensor, and the limits of the GPU.
 #pragma once
 
 #include <cstddef>
@@ -10,34 +10,34 @@ namespace gart {
 
 inline constexpr size_t kMinMapRank = 2, kMaxMapRank = 5;
 inline constexpr uint32_t kMaxBoxExtent = 256, kMaxMapStep = 8;
-inline constexpr size_t kMinImageRank = 3;  // im2col, these two
+inline constexpr size_t kMinImageRank = 3;  // for im2col; the same for the next
 inline constexpr uint32_t kMaxMapPixels = 1024;
-inline constexpr uint64_t kMapAlignment = 16;  // of a tensor's address, its strides, and a box's lines, in bytes
+inline constexpr uint64_t kMapAlignment = 16;  // bytes; for a tensor's address, its strides, and a box's lines
 inline constexpr int64_t kMaxMapExtent = int64_t{1} << 32, kMaxMapStride = (int64_t{1} << 40) - 1;  // elements, bytes
 
-/// Offset, extents, and strides but the first.
+/// The numbers of a map: offset, extents, and all strides but the first.
 inline size_t map_params(const fb::TensorMap& map) { return 2 * size_t{count_of(map.box())}; }
 
-/// Bytes of the lines that are swizzled; 0: none are.
+/// Bytes of a swizzled line; 0: no swizzling.
 inline uint32_t swizzled_bytes(fb::Swizzle swizzle) {
   return swizzle == fb::Swizzle::none ? 0 : uint32_t{16} << static_cast<uint32_t>(swizzle);
 }
 
-/// Bytes of an element type that maps know; else 0.
+/// Bytes of an element type that maps support; otherwise 0.
 inline uint32_t map_element_bytes(fb::DType dtype) {
   constexpr uint8_t kBytes[] = {0, 4, 8, 2, 2, 1, 2, 4, 8, 1, 2, 4, 8};  // up to u64
   return size_t(dtype) < sizeof kBytes ? kBytes[size_t(dtype)] : 0;
 }
 
-/// im2col: the least corner in an image's dimension, and the greatest one is one less than its opposite.
+/// im2col: the least corner in an image's dimension. The greatest one is one less than its opposite.
 inline int32_t least_corner(size_t rank) { return -(rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4); }
 
-/// Elements from one of a box to the next.
+/// The step between neighbouring elements of a box.
 inline uint32_t map_step(const fb::TensorMap& map, size_t dimension) {
   return dimension < count_of(map.steps()) ? map.steps()->Get(uint32_t(dimension)) : 1;
 }
 
-/// Bytes of a box in shared memory; nothing about the map need be right.
+/// Bytes of a box in shared memory; the map need not be valid.
 inline uint64_t box_bytes(const fb::TensorMap& map) {
   uint64_t bytes = map_element_bytes(map.dtype());
   if (map.kind() == fb::MapKind::im2col) bytes *= map.pixels();

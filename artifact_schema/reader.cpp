@@ -70,7 +70,7 @@ Status read_section_table(std::span<const uint8_t> bytes, ArtifactView& view) {
   return {};
 }
 
-/// Sections tile the file, and the manifest is the first of them.
+/// Checks that sections tile the file and that the manifest is the first of them.
 Status check_layout(const ArtifactView& view) {
   uint64_t end = sizeof(Prologue) + view.sections.size() * sizeof(SectionEntry);
   size_t weights = 0;
@@ -118,8 +118,8 @@ Status open_manifest(ArtifactView& view) {
   if (bytes.size() > kMaxManifestBytes || bytes.size() < 8) {
     return failure("the manifest has ", bytes.size(), " bytes; 8 to ", kMaxManifestBytes, " are possible");
   }
-  // A table takes 8 bytes at least (itself and the offset that leads to it), unless tables are shared, which the writer
-  // never does and which could make the check take forever.
+  // A table takes at least 8 bytes (itself and the offset that leads to it), unless tables are shared. The writer never
+  // shares them, and with shared tables the check could take forever.
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), 64, flatbuffers::uoffset_t(bytes.size() / 8 + 16));
   if (!fb::VerifyManifestBuffer(verifier))
     return failure("the manifest is not a well-formed FlatBuffer of this schema");

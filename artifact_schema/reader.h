@@ -11,7 +11,7 @@
 
 namespace gart {
 
-/// Looks into the bytes it was read from, which must outlive it.
+/// A view into the bytes that were read, which must outlive it.
 struct ArtifactView {
   std::span<const uint8_t> file;
   uint16_t format_minor = 0;
@@ -25,20 +25,20 @@ struct ArtifactView {
   std::span<const uint8_t> weights() const {
     return manifest->weights_section() < 0 ? std::span<const uint8_t>() : section(manifest->weights_section());
   }
-  /// A FlatBuffer that is not proven yet (verify_assembly.h); empty if the artifact has none.
+  /// A FlatBuffer that is not verified yet (verify_assembly.h); empty if the artifact has none.
   std::span<const uint8_t> assembly() const {
     return sections.back().kind == SectionKind::assembly ? section(sections.size() - 1) : std::span<const uint8_t>();
   }
 };
 
 struct ReadOptions {
-  bool digests = true;  // of code and weights; header and manifest are always proven
+  bool digests = true;  // check those of code and weights; header and manifest are always checked
   int threads = 1;      // for digesting big sections
 };
 
 /// Checks the container and the FlatBuffers structure of the manifest: afterwards every access through the generated
-/// accessors stays inside the file. What the numbers mean is verify_artifact's to check (verify.h).
-/// `bytes` must be 8-byte aligned. On failure `view` is unspecified.
+/// accessors stays inside the file. verify_artifact checks the meaning of the numbers (verify.h). `bytes` must be
+/// 8-byte aligned. On failure `view` is unspecified.
 Status read_artifact(std::span<const uint8_t> bytes, ArtifactView& view, const ReadOptions& options = {});
 
 }  // namespace gart

@@ -6,7 +6,7 @@
 namespace gart {
 namespace {
 
-/// Fails: false. `result` is then unspecified.
+/// Returns false on failure; `result` is then unspecified.
 bool compute(fb::ExprOp op, int64_t a, int64_t b, int64_t& result) {
   constexpr int64_t kLowest = std::numeric_limits<int64_t>::min();
   switch (op) {

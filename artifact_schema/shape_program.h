@@ -14,10 +14,10 @@ namespace gart {
 
 using ShapeProgram = std::span<const fb::Instruction>;
 
-/// No byte size, extent or offset may be greater: sums of a few of them then never overflow.
+/// The greatest byte size, extent or offset: sums of a few of them never overflow.
 inline constexpr int64_t kMaxExtent = int64_t{1} << 46;
 
-/// The values of a program's slots; the symbols come first. A slot is not known while it depends on an unknown symbol.
+/// The values of a program's slots; the symbols come first. A slot is unknown while it depends on an unknown symbol.
 struct Slots {
   std::vector<int64_t> values;
   std::vector<uint8_t> known;  // 0 or 1
@@ -29,18 +29,18 @@ struct Slots {
   int64_t operator[](size_t slot) const { return values[slot]; }
 };
 
-/// Every instruction is of a known kind and reads lower slots only.
+/// Checks that every instruction is of a known kind and reads lower slots only.
 Status verify_program(ShapeProgram program, size_t symbols);
 
-/// Computes every slot whose operands are known, known ones anew. Requires a verified program and
-/// slots.size() == symbols + program.size(). Fails on overflow and division by zero, naming slot and values.
-/// `only`: these instructions, in their order; none: all.
+/// Computes every slot whose operands are known, also those that had a value before. Requires a verified program and
+/// slots.size() == symbols + program.size(). Fails on overflow and division by zero, naming slot and values. `only`:
+/// evaluates these instructions in their order; empty: all.
 Status evaluate(ShapeProgram program, size_t symbols, Slots& slots, std::span<const uint32_t> only = {});
 
-/// Which slots have a value once the symbols marked in `known_symbols` have one.
+/// Marks the slots that have a value once the symbols marked in `known_symbols` have one.
 std::vector<uint8_t> reachable_slots(ShapeProgram program, std::span<const uint8_t> known_symbols);
 
-/// Marks all that the marked slots are computed from. Requires a verified program.
+/// Marks all slots that the marked slots are computed from. Requires a verified program.
 void mark_operands(ShapeProgram program, size_t symbols, std::vector<uint8_t>& marked);
 
 /// The slot as an expression of the symbols: "batch", "224", "2*seq + 1". Big expressions are cut short with "...".

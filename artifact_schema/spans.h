@@ -1,4 +1,5 @@
-// FlatBuffers vectors as spans, absent ones as empty. Requires a verified manifest: 8-byte elements are aligned there.
+// FlatBuffers vectors as spans; an absent vector is an empty span. Requires a verified manifest, in which 8-byte
+// elements are aligned.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,7 @@ inline std::string_view view_of(const flatbuffers::String* string) {
   return string == nullptr ? std::string_view() : string->string_view();
 }
 
-/// Which symbols inputs carry; the others are bound by steps.
+/// Marks the symbols that inputs carry; bind steps give the others their values.
 inline std::vector<uint8_t> carried_symbols(const fb::EntryPoint& entry) {
   std::vector<uint8_t> carried(count_of(entry.symbols()));
   for (uint32_t i = 0; i < carried.size(); ++i) carried[i] = entry.symbols()->Get(i)->input() >= 0;

@@ -1,4 +1,4 @@
-// Whether a check passed, and if not, the sentence that says what was wrong.
+// The result of a check: success, or a sentence that says what was wrong.
 #pragma once
 
 #include <concepts>
@@ -9,11 +9,11 @@
 
 namespace gart {
 
-/// A part of a sentence: a string or an integer. Refers to the string, so it lives no longer than the call. Of its
-/// fields only those that its kind needs are written: sentences are most of the callers' code.
+/// A part of a sentence: a string or an integer. It refers to the string, so it must not outlive the call. The
+/// constructor writes only the fields that its kind needs, because sentences are most of the callers' code.
 class Piece {
  public:
-  Piece(const char* text) : text_(text), kind_(Kind::text) {}  // NOLINT: made implicitly from what it is
+  Piece(const char* text) : text_(text), kind_(Kind::text) {}  // NOLINT: implicit conversions are intended
   Piece(std::string_view s) : text_(s.data()), length_(s.size()), kind_(Kind::characters) {}  // NOLINT
   Piece(const std::string& s) : Piece(std::string_view(s)) {}                                 // NOLINT
   template <std::integral Number>
@@ -33,13 +33,13 @@ class Piece {
 
 std::string join(std::initializer_list<Piece> pieces);
 
-/// Strings and integers one after the other: text("buffer ", 3, " of ", 2).
+/// Concatenates strings and integers: text("buffer ", 3, " of ", 2).
 template <class... Parts>
 std::string text(const Parts&... parts) {
   return join({Piece(parts)...});
 }
 
-/// Empty: fine. Otherwise one sentence that names index, value and limit.
+/// An empty message means success. Otherwise it is one sentence that names index, value and limit.
 struct [[nodiscard]] Status {
   std::string message;
   bool ok() const { return message.empty(); }

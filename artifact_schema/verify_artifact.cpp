@@ -10,7 +10,7 @@ namespace gart {
 namespace verify {
 namespace {
 
-constexpr uint64_t kFarTable = 64;  // elements of a vector that are looked at as fast as a table somewhere
+constexpr uint64_t kFarTable = 64;  // vector elements that are visited in the time of one table elsewhere in the file
 
 }  // namespace
 
@@ -60,7 +60,7 @@ bool is_allowed_import(std::string_view name) {
   return name.starts_with(kCustomImport);
 }
 
-/// The limits are those of every GPU so far; the driver checks them again for the one at hand.
+/// These limits hold for all GPUs so far; the driver checks the limits of the actual GPU.
 Status check_cuda_kernel(Budget& budget, const fb::Kernel& kernel) {
   if (Status status = check_string(budget, kernel.symbol(), "symbol"); !status.ok()) return status;
   if (view_of(kernel.symbol()).empty()) return failure("it has no symbol");
@@ -133,7 +133,7 @@ Status check_tensors(Budget& budget, const flatbuffers::Vector<flatbuffers::Offs
   return {};
 }
 
-/// A symbol is carried by an axis of exactly its extent, or by none and then bound by a step.
+/// Either an axis of exactly the symbol's extent carries it, or a bind step gives it its value.
 Status check_symbol(Budget& budget, const fb::EntryPoint& entry, uint32_t index, std::set<std::string_view>& names) {
   const fb::Symbol& symbol = *entry.symbols()->Get(index);
   if (Status status = check_string(budget, symbol.name(), "its name"); !status.ok()) return status;
@@ -151,7 +151,7 @@ Status check_symbol(Budget& budget, const fb::EntryPoint& entry, uint32_t index,
                  ", not the symbol it should carry");
 }
 
-/// What must be known before the first step: input extents and constraints.
+/// Checks that input extents and constraints are known before the first step.
 Status check_early(Budget& budget, const fb::EntryPoint& entry) {
   const std::vector<uint8_t> early = reachable_slots(span_of(entry.program()), carried_symbols(entry));
   for (uint32_t i = 0; i < count_of(entry.inputs()); ++i) {
@@ -219,7 +219,7 @@ Status check_kernels(const PlanCheck& check) {
   return {};
 }
 
-/// The packed region is a GPU's, and the plan that writes it, the first one for the target, is there.
+/// The packed region belongs to a GPU, and the plan that writes it, the first one for the target, exists.
 Status check_packed_region(const PlanCheck& check) {
   if (check.plan.packed_bytes() == 0) return {};
   const fb::Manifest& manifest = *check.artifact.manifest;

@@ -11,9 +11,9 @@ namespace {
 
 using namespace verify;
 
-constexpr int64_t kNobody = INT64_MAX;  // makes the value
+constexpr int64_t kNobody = INT64_MAX;  // a value that no call makes
 
-/// Runs the checks of one kind of thing, number by number, up to the first that fails.
+/// Runs the check of each item of one kind, in order, up to the first failure.
 template <class Check>
 Status for_each(size_t count, const char* what, Check check) {
   for (uint32_t i = 0; i < count; ++i) {
@@ -26,7 +26,7 @@ Status check_number(double number, const char* what) {
   return std::isfinite(number) && number >= 0 ? Status() : failure(what, " is negative or no number");
 }
 
-/// Of one group or transfer; the times of a run are sums of these.
+/// Checks the time of one group or transfer; the times of a run are sums of these.
 Status check_time(double time, const char* what) {
   if (time <= kMaxMicroseconds) return check_number(time, what);
   return failure(what, " is longer than ", int64_t(kMaxMicroseconds), " microseconds, or no number");
@@ -96,7 +96,7 @@ class AssemblyCheck {
     return {};
   }
 
-  /// Those that are known; the others are the callers' and bounded when they come.
+  /// Checks the known extents. The callers give the others, which are bounded then.
   Status check_extents(const fb::TensorInfo& info) {
     int64_t elements = 1;
     for (uint32_t i = 0; i < count_of(info.dims()); ++i) {
@@ -203,7 +203,7 @@ class AssemblyCheck {
     return check_times(span_of(group.crossing()), support.size(), "times of crossing", "a time of crossing");
   }
 
-  /// None, or one for each device.
+  /// The vector is empty or has one entry per device.
   template <class Times>
   Status check_times(const Times& times, size_t devices, const char* all, const char* one) {
     if (Status status = check_elements_aligned(times, one); !status.ok()) return status;
@@ -238,7 +238,8 @@ class AssemblyCheck {
                     [&](uint32_t i) { return makers_[i] == kNobody ? failure("no call makes it") : Status(); });
   }
 
-  /// A symbol is an extent of its value: exactly its slot. known_ then says after which call a slot has its value.
+  /// A symbol must be an extent of its value, in exactly its slot. Afterwards known_ says after which call a slot has
+  /// its value.
   Status check_symbols() {
     std::set<std::string_view> names;
     Status status = for_each(symbols_, "symbol", [&](uint32_t i) {
@@ -313,9 +314,9 @@ class AssemblyCheck {
   Budget budget_;
   ShapeProgram program_;
   const size_t symbols_;
-  int64_t bytes_ = 0;            // of the groups so far
-  std::vector<int64_t> makers_;  // per value: a call, kCaller
-  std::vector<int64_t> known_;   // per slot: the call after which it has a value, kCaller: from the beginning
+  int64_t bytes_ = 0;            // sum over the groups so far
+  std::vector<int64_t> makers_;  // per value: the call that makes it, or kCaller
+  std::vector<int64_t> known_;   // per slot: the call after which it has a value; kCaller: from the beginning
 };
 
 }  // namespace
@@ -326,7 +327,7 @@ Status verify_assembly(const ArtifactView& artifact, const fb::Assembly*& assemb
   if (bytes.empty()) return {};
   if (bytes.size() < 8 || reinterpret_cast<uintptr_t>(bytes.data()) % 8 != 0)
     return failure("the assembly has ", bytes.size(), " bytes, or is not 8-byte aligned");
-  // As for the manifest: a table takes 8 bytes at least.
+  // As for the manifest: a table takes at least 8 bytes.
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), 64, flatbuffers::uoffset_t(bytes.size() / 8 + 16));
   if (!fb::VerifyAssemblyBuffer(verifier))
     return failure("the assembly is not a well-formed FlatBuffer of this schema");

@@ -1,5 +1,4 @@
-// Does the assembly of an artifact make sense? After this check a fleet follows every index in it without looking
-// again.
+// Checks the meaning of an artifact's assembly. Afterwards a fleet follows every index in it without checking again.
 #pragma once
 
 #include "artifact_schema/reader.h"
@@ -8,12 +7,13 @@
 
 namespace gart {
 
-inline constexpr uint32_t kMaxCores = 1024;                     // that a pool can name
-inline constexpr double kMaxMicroseconds = 1e15;                // of a group or a transfer: 30 years
+inline constexpr uint32_t kMaxCores = 1024;                     // the highest number of cores that a pool can name
+inline constexpr double kMaxMicroseconds = 1e15;                // limit for a group or a transfer: 30 years
 inline constexpr double kMinRate = 1e-6, kMaxRate = 1e9;        // GFLOP/s and GB/s, where they are known
-inline constexpr int64_t kMaxAssemblyBytes = int64_t{1} << 60;  // of all groups and values: their sums never overflow
+inline constexpr int64_t kMaxAssemblyBytes = int64_t{1} << 60;  // limit for all groups and values together: their sums
+                                                                // never overflow
 
-/// Requires that verify_artifact found the artifact sound. `assembly`: null if it has none. The sentence says where:
+/// Requires that verify_artifact succeeded. `assembly`: null if the artifact has none. The sentence names the place:
 /// value, call, group, device.
 Status verify_assembly(const ArtifactView& artifact, const fb::Assembly*& assembly);
 

@@ -1,4 +1,4 @@
-// Buffers of a plan: kinds, views, what is known when, and the arena of a static plan.
+// Verifies the buffers of a plan: kinds, views, the time when sizes are known, and the arena of a static plan.
 #include "artifact_schema/buffer_plan.h"
 #include "artifact_schema/verify_internal.h"
 
@@ -37,7 +37,7 @@ Status check_buffer(const PlanCheck& check, uint32_t index) {
   return {};
 }
 
-/// Each output is written through exactly one buffer (and views of it).
+/// Each output is written through exactly one buffer (and its views).
 Status check_outputs(const PlanCheck& check) {
   std::vector<int> buffers(count_of(check.entry.outputs()));
   for (uint32_t i = 0; i < count_of(check.plan.buffers()); ++i) {
@@ -86,7 +86,8 @@ Status check_placement(const PlanCheck& check) {
   return {};
 }
 
-/// Sizes and offsets that the fixed symbols determine; in a plan without placement that must be all of the temporaries.
+/// Checks the sizes and offsets that the fixed symbols determine. In a plan without placement they must determine all
+/// temporaries.
 Status check_extents(const PlanCheck& check) {
   if (check.plan.arena_bytes() > uint64_t(kMaxExtent) || check.plan.arena_lower_bound() > check.plan.arena_bytes()) {
     return failure("the arena has ", check.plan.arena_bytes(), " bytes and a lower bound of ",

@@ -1,5 +1,5 @@
-// Libraries, and the steps that call them: what a call says of itself. The numbers of its tensors are checked when they
-// are known, by whoever makes the call.
+// Verifies libraries and call steps, as far as the manifest describes them. The caller of a library checks the numbers
+// of the tensors when they are known.
 #include <algorithm>
 #include <cmath>
 #include <set>

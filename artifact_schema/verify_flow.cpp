@@ -1,11 +1,11 @@
-// Late slots have a value where they are used: a walk through the steps in run order that follows which symbols are
-// bound.
+// Checks that late slots have a value where they are used: walks through the steps in run order and tracks which
+// symbols are bound.
 #include "artifact_schema/verify_internal.h"
 
 namespace gart::verify {
 namespace {
 
-constexpr uint64_t kWorkLimit = uint64_t{1} << 30;  // slots visited; a file beyond that is refused
+constexpr uint64_t kWorkLimit = uint64_t{1} << 30;  // limit of visited slots; a file that needs more is refused
 
 class FlowCheck {
  public:
@@ -69,7 +69,7 @@ class FlowCheck {
     return need_slot(check_.plan.kernels()->Get(step.kernel())->scratch(), "scratch");
   }
 
-  /// Afterwards bound: what both bodies bound.
+  /// Afterwards a symbol is bound if both bodies bind it.
   Status branch(const fb::Step& step) {
     const std::vector<uint8_t> before = bound_;
     if (Status status = sequence(step.bodies()->Get(0)); !status.ok()) return status;
@@ -81,7 +81,7 @@ class FlowCheck {
     return update();
   }
 
-  /// The body may not run at all, so it binds nothing for what follows.
+  /// The body may run zero times, so it binds nothing for the steps after it.
   Status loop(const fb::Step& step) {
     const fb::Loop& loop = *step.loop();
     for (const int32_t buffer : {loop.trip_count(), loop.condition(), loop.iteration()}) {
@@ -100,7 +100,7 @@ class FlowCheck {
     return update();
   }
 
-  /// Outputs, with their extents, must be there when the run ends.
+  /// Outputs and their extents must exist when the run ends.
   Status at_end() {
     const ShapeProgram program = span_of(check_.entry.program());
     const std::vector<uint8_t> known = reachable_slots(program, bound_);

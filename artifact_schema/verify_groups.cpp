@@ -5,7 +5,7 @@
 namespace gart::verify {
 namespace {
 
-/// Which groups come after which: those that read a value, or an extent of one, come after the group that makes it.
+/// The order of groups: a group that reads a value, or an extent of one, comes after the group that makes it.
 class GroupOrder {
  public:
   GroupOrder(const fb::Assembly& assembly, std::span<const int64_t> makers, Budget& budget)

@@ -1,4 +1,4 @@
-// What the parts of the verifier share. Only for verify*.cpp.
+// Declarations that the parts of the verifier share. Only for verify*.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace gart::verify {
 
-/// Elements and characters still to be looked at. Each takes its own bytes of a manifest as the writer makes it; a
-/// forged one could let many tables share one long vector, and so make a small file take hours to check.
+/// The number of elements and characters that may still be visited. In a manifest from our writer each takes its own
+/// bytes. A forged file could let many tables share one long vector, so that a small file takes hours to check.
 struct Budget {
   uint64_t left;
   uint64_t scans =
-      uint64_t{1} << 24;  // for what is looked at once per plan or step: tables that a forged file makes long
+      uint64_t{1} << 24;  // for data that is visited once per plan or step: a forged file can make these tables long
   Status spend(uint64_t count) {
     if (count > left) return failure("the manifest's tables share vectors or strings");
     left -= count;
@@ -32,25 +32,26 @@ struct Budget {
   }
 };
 
-/// Every `values[i]` below `limit`. `what` names values and limit's things: "operand", "buffers".
+/// Checks that every `values[i]` is below `limit`. `what` names the values and the kind of things counted by the limit:
+/// "operand", "buffers".
 Status check_indices(Budget& budget, std::span<const uint32_t> values, size_t limit, const char* what,
                      const char* things);
 Status check_index(uint64_t value, size_t limit, const char* what, const char* things);
-/// The FlatBuffers verifier aligns the length of a vector, not its 8-byte elements.
+/// Checks alignment: the FlatBuffers verifier aligns the length of a vector, not its 8-byte elements.
 template <class T>
 Status check_elements_aligned(std::span<const T> elements, const char* what) {
   if (elements.empty() || reinterpret_cast<uintptr_t>(elements.data()) % alignof(int64_t) == 0) return {};
   return failure(what, " is not 8-byte aligned in the manifest");
 }
 
-/// Not too long, no NUL inside.
+/// Checks that the string is not too long and has no NUL inside.
 Status check_string(Budget& budget, const flatbuffers::String* string, const char* what);
-/// `prefix`: the message, if it failed.
+/// Puts `prefix` in front of the message if the check failed.
 Status within(Status status, const std::string& prefix);
-/// The kernel's code lies within its target's. `name`: of the kernel, for the message.
+/// Checks that the kernel's code lies within its target's. `name`: of the kernel, for the message.
 Status check_place(const fb::Kernel& kernel, uint64_t code_bytes, const std::string& name);
 
-/// One plan and what its checks need to know again and again.
+/// One plan and the data that its checks need repeatedly.
 struct PlanCheck {
   Budget& budget;
   const ArtifactView& artifact;
@@ -58,9 +59,9 @@ struct PlanCheck {
   const fb::Plan& plan;
   size_t symbols = 0;
   ShapeProgram program;
-  std::vector<uint8_t> early;         // per slot: does not depend on a bind step
-  std::vector<uint8_t> early_buffer;  // per buffer: size and place known before the first step
-  bool is_load_time_packing = false;  // the plan that writes the packed region
+  std::vector<uint8_t> early;         // per slot: whether it is independent of bind steps
+  std::vector<uint8_t> early_buffer;  // per buffer: whether size and place are known before the first step
+  bool is_load_time_packing = false;  // whether this plan writes the packed region
 
   size_t slots() const { return symbols + program.size(); }
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
@@ -69,14 +70,15 @@ struct PlanCheck {
 Status check_buffers(PlanCheck& check);                                // verify_buffers.cpp; fills early_buffer
 Status check_sequences(const PlanCheck& check);                        // verify_steps.cpp
 Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp
-/// A call step, whose indices of buffers and slots are right.
+/// Checks a call step. Requires valid indices of buffers and slots.
 Status check_call(const PlanCheck& check, const fb::Step& step);
-/// The step that `step`, number `index` of `sequence`, stands in for.
+/// Checks the step that `step`, number `index` of `sequence`, stands in for.
 Status check_fallback(const fb::Sequence& sequence, const fb::Step& step, uint32_t index);
-/// May step number `index` of `sequence` start while the one before it runs? Requires that its indices are right.
+/// Checks that step number `index` of `sequence` may start while the step before it runs. Requires that its indices are
+/// valid.
 Status check_overlap(const PlanCheck& check, const fb::Sequence& sequence, uint32_t index);  // verify_overlap.cpp
 Status check_waiting_kernel(Budget& budget, const fb::Kernel& kernel);
-/// A launch's tensor maps; adds to `params` how many they take.
+/// Checks a launch's tensor maps; adds the number of params that they take to `params`.
 Status check_maps(const PlanCheck& check, const fb::Step& step, const fb::Kernel& kernel,
                   size_t& params);  // verify_maps.cpp
 /// The plan may write the buffer.
@@ -84,8 +86,8 @@ Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps
 Status check_bind_order(const PlanCheck& check);                 // verify_flow.cpp; requires the others
 
 inline constexpr int64_t kCaller = -1;  // in place of a call: makes the value
-/// Each group has a call, and groups that read each other's values make no circle. `makers`: the call that makes each
-/// value. Requires that all indices are right.
+/// Checks that each group has a call and that groups have no cycle of values. `makers`: the call that makes each value.
+/// Requires that all indices are valid.
 Status check_group_order(const fb::Assembly& assembly, std::span<const int64_t> makers,
                          Budget& budget);  // verify_groups.cpp
 

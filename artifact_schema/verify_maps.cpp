@@ -1,5 +1,5 @@
-// Tensor maps of launches: what they say of themselves. Extents, strides and addresses are checked when they are known,
-// by whoever has the driver encode the map.
+// Verifies the tensor maps of launches, as far as the manifest describes them. Extents, strides and addresses are
+// checked when they are known, before the driver encodes the map.
 #include "artifact_schema/map_form.h"
 #include "artifact_schema/verify_internal.h"
 
@@ -19,7 +19,7 @@ Status check_steps(const fb::TensorMap& map) {
   return {};
 }
 
-/// The fields that only maps of images have.
+/// Checks the fields that only maps of images have.
 Status check_window(const fb::TensorMap& map) {
   const uint32_t rank = count_of(map.box()), lower = count_of(map.lower()), upper = count_of(map.upper());
   if (map.kind() > fb::MapKind::MAX) return wrong("its kind is ", uint64_t(map.kind()), ", which is not known");

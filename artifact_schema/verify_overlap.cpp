@@ -1,4 +1,4 @@
-// Launches that may start while the one before them runs: what they touch until they have waited for it.
+// Verifies launches that may start while the previous one runs: the memory they access before they have waited for it.
 #include <algorithm>
 
 #include "artifact_schema/verify_internal.h"
@@ -6,13 +6,13 @@
 namespace gart::verify {
 namespace {
 
-/// Steps after which all others stand, whatever their stream.
+/// True for steps that stand after all earlier steps and before all later ones, whatever the stream.
 bool is_barrier(const fb::Step& step) {
   return step.kind() == fb::StepKind::branch || step.kind() == fb::StepKind::loop ||
          step.kind() == fb::StepKind::bind || step.kind() == fb::StepKind::fail;
 }
 
-/// The step that the launch would overlap with is a launch, too, and stands right before it on its stream.
+/// The overlapped step must be a launch, too, and stand directly before this one on its stream.
 Status check_neighbour(const fb::Sequence& sequence, uint32_t index) {
   const uint32_t stream = sequence.steps()->Get(index)->stream();
   for (uint32_t before = index; before-- > 0;) {
@@ -24,7 +24,7 @@ Status check_neighbour(const fb::Sequence& sequence, uint32_t index) {
   return failure("it overlaps the step before it on its stream, but is the first one there");
 }
 
-/// Waits for other streams need the step to start later than the one before it.
+/// Waits for other streams would need the step to start later than the one before it.
 Status check_waits(const fb::Sequence& sequence, const fb::Step& step) {
   for (const uint32_t wait : span_of(step.waits())) {
     if (const uint32_t stream = sequence.steps()->Get(wait)->stream(); stream != step.stream())

@@ -1,4 +1,4 @@
-// Steps and sequences of a plan: shapes of steps, indices, what may be written, order, and the tree of bodies.
+// Verifies the steps and sequences of a plan: forms of steps, indices, writable buffers, order, and the tree of bodies.
 #include <algorithm>
 
 #include "artifact_schema/verify_internal.h"
@@ -175,7 +175,7 @@ Status check_step(const PlanCheck& check, const fb::Step& step, uint32_t index, 
   return check_kind(check, step);
 }
 
-/// Every sequence but the last, which is the entry, is the body of exactly one step; depth is bounded.
+/// Every sequence except the last, which is the entry, is the body of exactly one step; the nesting depth is bounded.
 Status check_tree(const PlanCheck& check) {
   const auto& sequences = *check.plan.sequences();
   std::vector<size_t> uses(sequences.size()), depth(sequences.size(), 1);

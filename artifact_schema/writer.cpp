@@ -18,7 +18,7 @@ Section section_of(SectionKind kind, uint64_t alignment, std::span<const uint8_t
   return {kind, alignment, bytes.size(), {{0, bytes}}};
 }
 
-/// The sections after the manifest, in file order; notes their numbers in the manifest.
+/// The sections after the manifest, in file order; stores their numbers in the manifest.
 std::vector<Section> raw_sections(ArtifactContent& content, uint64_t alignment) {
   std::vector<Section> sections;
   int number = 1;  // the manifest is section 0

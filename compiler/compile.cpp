@@ -40,7 +40,7 @@
 namespace gcg {
 namespace {
 
-/// The first target of each class of devices: all of a class share passes and kernels.
+/// The first target of each device class: all targets of a class share passes and kernels.
 std::vector<Target> one_per_device(const std::vector<Target>& targets) {
   std::vector<Target> first;
   for (const Target& t : targets)
@@ -49,14 +49,14 @@ std::vector<Target> one_per_device(const std::vector<Target>& targets) {
   return first;
 }
 
-/// A model in 16 bits asks for no more than it has.
+/// A 16-bit model computes in its own type, unless the options ask for another precision than fp32.
 Precision precision_of(const CompileOptions& options, const Graph& graph) {
   const DType half = half_contractions(graph);
   if (options.precision != Precision::fp32 || half == DType::undefined) return options.precision;
   return half == DType::f16 ? Precision::fp16 : Precision::bf16;
 }
 
-/// As asked for, with what options and model say about all of them.
+/// The requested targets, with the options and the precision that hold for all of them.
 std::vector<Target> targets_of(const CompileOptions& options, const Graph& graph) {
   std::vector<Target> targets = require_targets(options.targets);
   for (Target& t : targets) {
@@ -66,7 +66,7 @@ std::vector<Target> targets_of(const CompileOptions& options, const Graph& graph
   return targets;
 }
 
-/// What was asked for and has no effect on any plan.
+/// Requested options that have no effect on any plan.
 std::vector<Remark> idle_options(const CompileOptions& options, const std::vector<Target>& targets) {
   if (std::any_of(targets.begin(), targets.end(), [](const Target& t) { return traits_of(t.device).has_libraries; }))
     return {};
@@ -76,7 +76,7 @@ std::vector<Remark> idle_options(const CompileOptions& options, const std::vecto
   return idle;
 }
 
-/// The inputs of these names are constants.
+/// Turns the inputs with these names into constants.
 void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& parameters) {
   std::erase_if(graph.inputs, [&](ValueId input) {
     const auto it = parameters.find(graph.value(input).name);
@@ -86,7 +86,7 @@ void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& param
   });
 }
 
-/// What a runtime would refuse is ours to find.
+/// Runs the runtime's verifier on our own output.
 void verify_own(std::span<const uint8_t> artifact) {
   gart::ArtifactView view;
   gart::Status status = gart::read_artifact(artifact, view, {.digests = false});
@@ -116,13 +116,13 @@ class Compilation {
     if (fleet_ && !options.parameters.empty()) fail("inputs that are always the same are not for a fleet");
   }
 
-  /// The story. False if --stop-after ended the work.
+  /// All stages, in order. Returns false if --stop-after ended the work.
   bool run(const Backends& backends) {
     std::optional<Graph> kept = with_kept_values();
     if (!run_passes(graph_, model_passes(), nullptr, options_.passes)) return false;
     if (auto equal = equal_extents(graph_)) remarks_.push_back({{}, std::move(*equal)});
     if (!plan_entry(graph_, whole_targets_, shape_sets(options_.dims))) return false;
-    bind_parameters(graph_, options_.parameters);  // who loads the file sees the other inputs
+    bind_parameters(graph_, options_.parameters);  // users of the file see only the other inputs
     if (fleet_ && !plan_parts(std::move(kept))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
     if (has_code) {
@@ -132,7 +132,7 @@ class Compilation {
     // From here on no step is added.
     const FrozenSteps work(plans_, FrozenSteps::Facts::work);
     for (Plan& p : plans_) {
-      if (p.is_load_time_packing) continue;  // there is nothing to gain
+      if (p.is_load_time_packing) continue;  // a relayout at load gains nothing from streams
       if (traits_of(p.device).has_streams) {
         assign_streams(p);
         overlap_launches(p);
@@ -149,7 +149,7 @@ class Compilation {
       if (options_.print_plan && options_.passes.out != nullptr) *options_.passes.out << print_plan(p);
     }
     order.check(plans_);
-    // From here on an operand is a buffer and its place: what follows reads plans.
+    // From here on each operand has a buffer and an offset; later stages only read plans.
     return has_code;
   }
 
@@ -180,7 +180,8 @@ class Compilation {
     return graph;
   }
 
-  /// The model with values to be kept among its outputs, which passes must not do away with; nullopt: there are none.
+  /// The model with the values to be kept as additional outputs, so that passes do not remove them. Nullopt if no value
+  /// is to be kept.
   std::optional<Graph> with_kept_values() const {
     if (options_.keep.empty()) return std::nullopt;
     Graph kept = graph_.clone();
@@ -188,7 +189,7 @@ class Compilation {
     return kept;
   }
 
-  /// Cuts the model for the fleet; each part is an entry point with plans of its own.
+  /// Partitions the model for the fleet. Each part becomes an entry point with its own plans.
   bool plan_parts(std::optional<Graph> kept) {
     stage("cut");
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
@@ -206,7 +207,7 @@ class Compilation {
     return true;
   }
 
-  /// The next entry point: plans for these targets and extents.
+  /// Plans the next entry point for these targets and sets of extents.
   bool plan_entry(const Graph& graph, const std::vector<Target>& targets, const std::vector<SymbolValues>& sets) {
     entries_.push_back(&graph);
     for (const Target& device : one_per_device(targets))
@@ -215,8 +216,8 @@ class Compilation {
     return true;
   }
 
-  /// Plans of the last entry point for all targets of the device's class with these extents. False if --stop-after
-  /// ended the work.
+  /// Plans the last entry point with these extents, for all targets of the device's class. Returns false if
+  /// --stop-after ended the work.
   bool plan(const Graph& graph, const Target& device, const SymbolValues& fixed, const std::vector<Target>& targets) {
     const DeviceTraits& traits = traits_of(device.device);
     const bool is_part = entries_.size() > 1;
@@ -233,7 +234,7 @@ class Compilation {
     std::optional<LibraryCalls> calls;
     if (traits.has_libraries && options_.libraries.binder) calls.emplace(shared, targets_, options_.libraries);
     if (!is_part) remark_on(specialised, shared, calls);
-    if (options_.memory_limit) {  // what is too large is said before code is made
+    if (options_.memory_limit) {  // reports an arena that is too large before code generation
       Plan alone = shared;
       plan_memory(alone, options_.memory_limit);
     }
@@ -249,7 +250,7 @@ class Compilation {
     return true;
   }
 
-  /// What the plans say that share this one, which was made for the graph.
+  /// Records the diagnostics for all plans that are copies of `shared`, the plan of `graph`.
   void remark_on(const Graph& graph, const Plan& shared, const std::optional<LibraryCalls>& calls) {
     const auto say = [&](auto fact) {
       remarks_.push_back({Remark::Plans{shared.device, shared.fixed}, std::move(fact)});
@@ -265,7 +266,7 @@ class Compilation {
     for (HostWait& wait : host_waits(shared)) say(std::move(wait));
   }
 
-  /// The section that says how parts make the model, and where they run; empty if there are none.
+  /// The fleet plan's section: how parts make up the model and where they run. Empty if the model has no parts.
   std::vector<uint8_t> assembly() const {
     if (!parted_) return {};
     return place_groups(*parted_, plans_,

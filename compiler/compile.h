@@ -1,4 +1,4 @@
-// The compiler's one entry: a model in, artifact bytes out.
+// The compiler's only entry point: takes a model, returns the bytes of an artifact.
 #pragma once
 
 #include <cstdint>
@@ -24,43 +24,44 @@ namespace gcg {
 
 struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
-  /// --dim batch=1,8: values asked for per symbol. One static plan per combination, beside the symbolic plan.
+  /// --dim batch=1,8: the requested values of each symbol. Each combination gets a static plan, in addition to the
+  /// symbolic plan.
   std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
-  Precision precision = Precision::fp32;  // of contractions on GPUs; fp32: for a model in f16 or bf16 that type
-  const Decisions* decisions = nullptr;   // that override the GPU backend's cost model
-  LibraryOptions libraries;               // what GPUs' libraries may do instead of kernels
-  /// Devices that the model is cut for: the file then has parts beside the whole model. Absent: it stays whole, but for
-  /// what asks for a GPU and the CPU (implied_fleet).
+  Precision precision = Precision::fp32;  // contractions on GPUs; fp32 means the model's type if that is f16 or bf16
+  const Decisions* decisions = nullptr;   // override the GPU backend's cost model
+  LibraryOptions libraries;               // which kernels GPU libraries may replace
+  /// The devices to partition the model for; the file then has parts in addition to the whole model. Absent: the model
+  /// stays whole, unless its assignments or operators need both a GPU and the CPU (implied_fleet).
   std::optional<Fleet> fleet;
   CutOptions cut;
-  /// What some inputs are in every run. Passes of the model treat them as inputs, so nothing is computed of them ahead
-  /// of time, and results are the same bits as with inputs; plans have them as constants. Not for a fleet.
+  /// Inputs with a fixed value. Model passes still treat them as inputs: they precompute nothing from them, so results
+  /// are bit-identical to a run that gets these inputs. Plans hold them as constants. Not supported with a fleet.
   std::map<std::string, TensorRef> parameters;
-  std::vector<std::string> keep;  // lists of values that can be fetched from runs on a fleet, by their ONNX names
-  /// By output: what its numbers or its columns are called (artifact_schema/gart.fbs, TensorInfo.labels).
+  std::vector<std::string> keep;  // lists of ONNX names: values that can be fetched from runs on a fleet
+  /// By output: the names of its elements or columns (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;
-  /// What the model's author wrote about it; the artifact keeps it.
+  /// Metadata from the model's author; copied into the artifact.
   std::map<std::string, std::string> metadata;
-  std::optional<int64_t> memory_limit;  // bytes of arena; exceeded: CompileError naming the largest live sets
+  std::optional<int64_t> memory_limit;  // bytes of arena; if exceeded, CompileError names the largest live sets
   int threads = 1;                      // host threads for code generation
   PassOptions passes;
-  bool print_plan = false;  // every plan to passes.out
-  /// Called with a short text when a stage begins ("import", "passes", "code x86-64-v4 12/40"); may be empty.
+  bool print_plan = false;  // prints every plan to passes.out
+  /// Called with a short text when a stage begins ("import", "passes", "code x86-64-v4 12/40"). May be empty.
   std::function<void(const std::string&)> progress;
 };
 
 struct CompileResult {
   std::vector<uint8_t> artifact;
   std::vector<PlanReport> plans;
-  std::optional<CutReport> cut;  // for a fleet
+  std::optional<CutReport> cut;  // only for a fleet
   int64_t weight_bytes = 0, code_bytes = 0;
-  std::vector<Remark> remarks;  // where GPUs wait, idle libraries, idle assignments
+  std::vector<Remark> remarks;  // diagnostics: where GPUs wait, unused libraries, unused assignments
 };
 
 using Backends = std::vector<std::unique_ptr<Backend>>;
 
-/// Compiles a graph as the importer made it. `source_hash` goes into the provenance. Throws CompileError. The artifact
-/// is empty if --stop-after ended the work.
+/// Compiles a graph as the importer made it. `source_hash` is stored in the artifact's provenance. Throws CompileError.
+/// The artifact is empty if --stop-after ended the work.
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
                       const Backends& backends);
 

@@ -42,7 +42,7 @@ std::vector<TargetLaunches> launches(const Assembly& assembly, const std::vector
   return rows;
 }
 
-/// Its weights, and its arena where that is known.
+/// Weights plus the arena, if its size is known.
 int64_t bytes_of(const Plan& plan) {
   std::map<const Tensor*, int64_t> weights;
   for (const Buffer& buffer : plan.buffers)
@@ -52,7 +52,7 @@ int64_t bytes_of(const Plan& plan) {
   return bytes;
 }
 
-/// Has the device room for the whole model, by a plan for its kind of device?
+/// False if the first plan of the whole model for this kind of device exceeds the device's memory.
 bool has_room(const FleetDevice& device, const std::vector<Plan>& plans, const std::vector<Target>& targets) {
   if (device.memory_bytes == 0) return true;
   for (size_t t = 0; t < targets.size(); ++t)
@@ -62,7 +62,7 @@ bool has_room(const FleetDevice& device, const std::vector<Plan>& plans, const s
   return true;
 }
 
-/// On the device that runs all groups and the whole model soonest.
+/// Adds the whole model on the fastest device that runs all groups.
 void add_whole(const PartedModel& model, const Fleet& fleet, const std::vector<Plan>& plans,
                const std::vector<Target>& targets, CutReport& report) {
   for (size_t d = 0; d < fleet.devices.size(); ++d) {
@@ -78,7 +78,7 @@ void add_whole(const PartedModel& model, const Fleet& fleet, const std::vector<P
   }
 }
 
-/// A value goes out once, and comes into each group that reads it.
+/// A value leaves its group once, and enters each group that reads it.
 void add_bytes(const gart::fb::AssemblyT& placed, CutReport& report) {
   for (const place::Value& v : problem_of(placed, {}).values) {
     if (v.producer == place::kCaller || v.readers.empty()) continue;

@@ -21,13 +21,13 @@ std::vector<std::string> names_of_values(const Graph& graph) {
   return names;
 }
 
-/// `d` with these values; nullopt where symbols are left.
+/// Evaluates `d` with these values; nullopt if symbols remain.
 std::optional<int64_t> value_of(const Dim& d, const std::map<std::string, Dim>& values) {
   const Dim known = d.substitute(values);
   return known.is_constant() ? std::optional(known.constant()) : std::nullopt;
 }
 
-/// The values of the part's symbols in a call, as far as they follow from the model's.
+/// The values of the part's symbols in a call, as far as the model's symbols determine them.
 SymbolValues symbols_of_call(const PartedModel& model, const PartCall& call, const SymbolValues& fixed) {
   const Part& part = model.assembly.parts[static_cast<size_t>(call.part)];
   const std::map<std::string, Dim> values(fixed.begin(), fixed.end());
@@ -49,7 +49,7 @@ bool runs_code_for(const FleetDevice& device, const Target& target) {
   return device.kind == target.device && (device.target.empty() || device.target == target.name);
 }
 
-/// What the plans of the group's parts read.
+/// The weights that plans of the group's parts read, with their bytes.
 GroupWeights::value_type weights_of_group(const PartedModel& model, int group, const std::vector<Plan>& plans) {
   std::map<const Tensor*, int64_t> weights;
   for (const PartCall& call : model.assembly.calls)
@@ -93,7 +93,7 @@ std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
       SymbolValues values = symbols_of_call(model, call, fixed);
       if (std::find(sets.begin(), sets.end(), values) == sets.end()) sets.push_back(std::move(values));
     }
-  // The one that leaves most open comes last: it serves whatever the others do not.
+  // The set with the most open symbols comes last: it is the fallback for extents that no other set covers.
   std::stable_sort(sets.begin(), sets.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
   return sets;
 }

@@ -1,4 +1,4 @@
-// The model taken apart: entry points of the file that a fleet of devices runs one by one.
+// A partitioned model: entry points of the file that the devices of a fleet run one by one.
 #pragma once
 
 #include <string>
@@ -14,40 +14,42 @@ namespace gcg {
 
 struct PartedModel {
   Assembly assembly;
-  size_t model_outputs = 0;  // the first outputs of its graph; the others are values to be kept
+  size_t model_outputs = 0;  // the graph's first outputs; the others are kept values
 };
 
-/// The values that these lists name (compiler/support/name_list.h) become outputs after the graph's own, but for those
-/// that are outputs already. Throws CompileError for names that the graph does not have, listing the nearest ones.
+/// Appends the values that the lists name (compiler/support/name_list.h) to the graph's outputs, except those that are
+/// outputs already. For an unknown name, throws CompileError with the nearest names.
 void keep_values(Graph& graph, const std::vector<std::string>& lists);
 
-/// `model`: as model passes leave it, its outputs beyond `model_outputs` to be kept. `wishes`: of the model as
-/// imported.
+/// `model`: the graph after the model passes; its outputs beyond `model_outputs` are kept values. `wishes`: the
+/// requests for nodes of the imported model.
 PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut,
                        const NodeWishes& wishes);
 
-/// The extents that calls of a part run with when the model's are these.
+/// The extents of a part's calls, for each given set of the model's extents.
 std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
                                              const std::vector<SymbolValues>& model_sets);
 
-/// Throws CompileError naming a device of the fleet that none of the targets has code for.
+/// Throws CompileError naming a device of the fleet that no target has code for.
 void check_targets(const Fleet& fleet, const std::vector<Target>& targets);
 
-/// Can a device that some call of the part is for run code for the target?
+/// True if some call of the part is for a device that can run the target's code.
 bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target& target);
 
-/// Microseconds of a run of the entry point (0: the whole model, then its parts) on the device, by the first plan that
-/// is for it: the one of most fixed extents. 0: there is none.
+/// Estimated microseconds of one run of the entry point on the device. Entry point 0 is the whole model; its parts
+/// follow. The estimate uses the first plan for the device, which has the most fixed extents. Returns 0 if there is no
+/// such plan.
 double estimate_of_entry(int entry_point, const FleetDevice& device, const std::vector<Plan>& plans,
                          const std::vector<Target>& targets);
 
-/// How long groups are thought to take on each of their devices and what memory they need; all of them on the first
-/// one. `sets`: the extents that the model is compiled for; the first of them count. `plans`: of the parts, with memory
-/// planned; `targets`: what Plan::target counts.
+/// Estimated times of groups on each of their devices and the memory they need, with all groups placed on the first
+/// device. `sets`: the extents that the model is compiled for; the first set is used. `plans`: the plans of the parts,
+/// with memory planned. `targets`: the list that Plan::target indexes.
 AssemblyPlacement describe_groups(const PartedModel& model, const Fleet& fleet, const std::vector<Plan>& plans,
                                   const std::vector<Target>& targets, const std::vector<SymbolValues>& sets);
 
-/// The assembly's section with its groups where they run soonest. Throws CompileError saying why none is possible.
+/// The fleet plan's section, with each group placed where the model finishes soonest. Throws CompileError with the
+/// reason if no placement is possible.
 std::vector<uint8_t> place_groups(const PartedModel& model, const std::vector<Plan>& plans,
                                   const std::vector<uint8_t>& assembly);
 

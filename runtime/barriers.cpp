@@ -5,14 +5,14 @@
 namespace gart {
 namespace {
 
-constexpr size_t kMaxWindow = 512;  // accesses looked back at; beyond, a barrier is cheaper than looking
+constexpr size_t kMaxWindow = 512;  // accesses that are compared; with more, a barrier costs less than the comparison
 
 /// Bytes [begin, end) of a memory of its own: the arena, or one input or output.
 struct Access {
   uint64_t space;
   int64_t begin, end;
   uint32_t step;
-  int thread;  // that works on the step alone; -1: several do
+  int thread;  // the only thread that works on the step; -1: several do
   bool write;
 };
 
@@ -25,7 +25,7 @@ class BarrierFinder {
 
   /// Adds the step's waits; true if it needs a barrier instead.
   bool add(uint32_t index, const Share& share) {
-    if (share.tasks == 0) return false;  // nobody works on it, so nobody could say that it is done
+    if (share.tasks == 0) return false;  // no thread works on it, so none could signal its end
     const PlanStep& step = plan_.steps[index];
     const int thread = std::min<int64_t>(share.tasks, share.most) <= 1 ? share.first : -1;
     const size_t before = window_.size(), waits = out_.waits.size();

@@ -1,4 +1,4 @@
-// Which steps of a run must wait for threads to finish earlier ones, by the bytes they touch.
+// Finds the steps of a run that must wait for threads to finish earlier steps, by the bytes they touch.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace gart {
 
-/// Which threads of a team work on a step: as many as it has tasks, at most `most`, from thread `first` on.
+/// The threads of a team that work on a step: one per task, at most `most`, from thread `first` on.
 struct Share {
   int64_t tasks = 0;
   uint16_t first = 0, most = 1;
 };
 
-/// Before `step` its thread waits until `thread` is done with step `on`.
+/// The thread of `step` first waits until `thread` has finished step `on`.
 struct Wait {
   uint32_t step, thread, on;
 };
@@ -26,10 +26,10 @@ struct Barriers {
   std::vector<Wait> waits;      // in the order of their steps
 };
 
-/// What orders the steps of each segment. A step that touches only memory that nobody wrote
-/// since the last barrier, and writes only memory that nobody touched since, needs nothing; nor do steps of one thread
-/// among themselves. Between steps of one thread each there is a wait, otherwise a barrier. Late steps always have one.
-/// shares[i]: of step i; extents: of the early buffers.
+/// Computes the order of the steps of each segment. A step needs no order if since the last barrier no step wrote the
+/// memory it touches, and no step touched the memory it writes. Steps of the same thread need none either. Two steps of
+/// one thread each are ordered by a wait, others by a barrier. Late steps always have a barrier. shares[i]: of step i;
+/// extents: of the early buffers.
 Barriers needed_barriers(const Plan& plan, std::span<const BufferExtent> extents, std::span<const Share> shares);
 
 }  // namespace gart

@@ -8,7 +8,7 @@
 namespace gart {
 namespace {
 
-/// The result has no elements.
+/// True if the result has no elements.
 bool call_is_empty(const fb::Call& call, const int64_t* numbers) {
   const size_t result = call_result(call);
   for (size_t i = 0; i < result; ++i) numbers += call_params(call_rank(call, i));
@@ -66,7 +66,7 @@ void BoundPlan::evaluate_early(uint64_t weight_bytes, const Site& site) {
   }
 }
 
-/// What kernels believe to find at inputs and outputs is what the caller's shapes say.
+/// Checks that the sizes that kernels assume for inputs and outputs match the caller's shapes.
 void BoundPlan::check_callers_sizes() const {
   for (const uint32_t index : plan_->io_buffers) {
     const fb::Buffer& buffer = plan_->buffer(index);
@@ -106,7 +106,7 @@ bool BoundPlan::all_known(const PlanStep& step) const {
   return known;
 }
 
-/// Task counts, parameters and sizes; the slots they need are known.
+/// Computes task counts, parameters and sizes. Requires that their slots are known.
 void BoundPlan::bind_step(uint32_t index) {
   const PlanStep& step = plan_->steps[index];
   BoundStep& bound = steps_[index];
@@ -257,7 +257,7 @@ void BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
   if (status.ok()) status = evaluate(entry_->program, entry_->symbols.size(), entry_slots_);
   if (!status.ok()) fail(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
   for (const uint32_t index : reach.buffers()) place_late_buffer(index, outputs);
-  check_callers_sizes();  // of outputs whose size was known before, but not their shape
+  check_callers_sizes();  // for outputs whose size was known before, but not their shape
   for (const uint32_t index : reach.steps()) {
     const PlanStep& step = plan_->steps[index];
     if (!all_known(step)) continue;

@@ -1,5 +1,5 @@
-// A plan bound to shapes: every size, address and task count a run needs. Made once per set of input shapes and
-// invocation, then used again; what a bind step tells during the run is refreshed in place.
+// A plan bound to shapes: every size, address and task count that a run needs. It is made once per set of input shapes
+// and invocation, then reused. Values that a bind step gives during the run are refreshed in place.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,9 @@ struct StepLog;
 struct BoundStep {
   int64_t tasks = 0;
   int64_t bytes = 0;   // copy, fill
-  uint16_t first = 0;  // of the threads that work on it, which are as many as it has tasks, at most `most`
+  uint16_t first = 0;  // the threads that work on it: one per task, at most `most`
   uint16_t most = 1;
-  bool awaited = false;                // a wait is for this step
+  bool awaited = false;                // some wait refers to this step
   bool off = false;                    // see PlanStep.off
   bool barrier_before = true;          // within its segment: all threads wait for each other before it ...
   uint32_t first_wait = 0, waits = 0;  // ... or its thread for others: BoundPlan::waits(step)
@@ -30,7 +30,7 @@ struct BoundStep {
   const int64_t* params = nullptr;
 };
 
-/// Where the memory of a plan's buffers lies.
+/// The memory of a plan's buffers.
 struct BaseAddresses {
   const uint8_t* weights = nullptr;
   uint8_t* arena = nullptr;
@@ -38,54 +38,54 @@ struct BaseAddresses {
   bool operator==(const BaseAddresses&) const = default;
 };
 
-/// What a lane keeps beside a bound plan: a GPU's executable graphs.
+/// State that a lane keeps for a bound plan: a GPU's executable graphs.
 class DeviceGraphs {
  public:
   virtual ~DeviceGraphs() = default;
-  /// They are handed to another bound plan of the same plan: the next run checks everything they point to.
+  /// The graphs now serve another bound plan of the same plan: the next run checks everything they point to.
   virtual void rebind() = 0;
 };
 
 class BoundPlan {
  public:
-  /// Fails if the shapes contradict the model, or sizes overflow. `site`: of its device.
+  /// Fails if the shapes contradict the model, or sizes overflow. `site`: that of its device.
   static std::unique_ptr<BoundPlan> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes,
                                          const Site& site);
 
   const Plan& plan() const { return *plan_; }
   std::span<const Shape> inputs() const { return inputs_; }
   int64_t arena_bytes() const { return arena_bytes_; }
-  /// The most that a step needs beside its operands: per thread of a CPU, per stream of a GPU. May grow during a run.
+  /// The largest scratch of a step: per thread of a CPU, per stream of a GPU. May grow during a run.
   int64_t scratch_bytes() const { return scratch_bytes_; }
   const BoundStep& step(uint32_t index) const { return steps_[index]; }
   void* address(uint32_t buffer) const { return addresses_[buffer]; }
   int64_t bytes(uint32_t buffer) const { return extents_[buffer].bytes; }
-  /// The slot's value, once it is known.
+  /// The slot's value. Requires that it is known.
   int64_t slot(uint32_t index) const { return slots_[index]; }
 
   /// Points all early buffers to `bases` and the caller's memory. Cheap if only the latter moved since the last call.
   void link(const BaseAddresses& bases, const Inputs& inputs, Outputs& outputs);
 
-  /// A run begins: no symbol is bound yet.
+  /// Called when a run begins: no symbol is bound yet.
   void forget_late();
-  /// Gives a symbol its value and everything that now is known its place.
+  /// Gives a symbol its value, and places everything that is known now.
   void bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs);
-  /// nullopt while it depends on a symbol not bound yet.
+  /// nullopt while the shape depends on an unbound symbol.
   Shape output_shape(size_t index) const;
   bool output_shape_known(size_t index) const;
 
-  /// A library does not do the call for these shapes: its fallbacks do the work.
+  /// A library does not support the call for these shapes: its fallbacks run instead.
   void refuse_call(uint32_t step);
-  /// Divides the steps of a CPU among a team of so many threads, and finds what these have to wait for.
+  /// Divides the steps of a CPU among a team of `threads` threads, and finds the waits between them.
   void share(int threads, const Parallel& parallel);
   std::span<const Wait> waits(const BoundStep& step) const {
     return std::span(waits_).subspan(step.first_wait, step.waits);
   }
-  const std::atomic<bool>* cancelled = nullptr;  // what the caller says; null: there is none
+  const std::atomic<bool>* cancelled = nullptr;  // set by the caller; null: the run cannot be cancelled
   bool is_cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
-  StepLog* log = nullptr;  // of the run under way; null: nobody wants it
+  StepLog* log = nullptr;  // of the current run; null: no log is wanted
 
-  std::unique_ptr<DeviceGraphs> graphs;  // the device's, made by its first run
+  std::unique_ptr<DeviceGraphs> graphs;  // belongs to the device; made by its first run
 
  private:
   void evaluate_early(uint64_t weight_bytes, const Site& site);
@@ -107,8 +107,8 @@ class BoundPlan {
   std::vector<int64_t> params_;   // parallel to plan.params
   std::vector<BoundStep> steps_;  // parallel to plan.steps
   std::vector<Wait> waits_;
-  std::vector<Block> late_blocks_;  // per buffer; none where no buffer is late
-  std::unique_ptr<Reach[]> reach_;  // per symbol, once it was bound: a loop may bind it at every turn
+  std::vector<Block> late_blocks_;  // per buffer; empty if no buffer is late
+  std::unique_ptr<Reach[]> reach_;  // per symbol, made at its first bind: a loop may bind it in every iteration
   BaseAddresses linked_;
 };
 

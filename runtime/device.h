@@ -1,5 +1,5 @@
-// A device: memory, and something that works in it. CPUs and GPUs are used through this alone. Everything here throws
-// Failure.
+// A device: memory, and an executor that works in it. The runtime uses CPUs and GPUs only through this interface. All
+// functions throw Failure.
 #pragma once
 
 #include <memory>
@@ -15,26 +15,26 @@
 
 namespace gart {
 
-/// There may be several in a process, and several of one kind.
+/// A process may have several devices, also of one kind.
 class Device {
  public:
   virtual ~Device() = default;
   const std::string name;  ///< "cpu", "cpu:0-1", "cuda:0"
   const Site site;
-  /// That share the work of one run, the caller's included.
+  /// Threads that share the work of one run, including the caller's.
   virtual int threads() const { return 1; }
-  /// Fails where runs cannot be enqueued on streams of the caller's.
+  /// Fails if runs cannot be enqueued on the caller's streams.
   virtual void check_streams() const {}
-  /// Fails with the error that lost the device, if one did.
+  /// Fails with the error that lost the device, if there was one.
   virtual void check_alive() const {}
 
  protected:
-  /// `space`: null where it is the device's own.
+  /// `space`: name of the memory space; null: the device's own name.
   Device(std::string n, const char* space, MemorySource& memory, MemorySource& pinned)
       : name(std::move(n)), site{space == nullptr ? name.c_str() : space, &memory, &pinned} {}
 };
 
-/// A run of a bound plan, as lanes see it.
+/// A run of a bound plan, as passed to lanes.
 struct Run {
   BoundPlan& bound;
   Inputs& inputs;
@@ -48,50 +48,48 @@ struct Queue {
   void* stream = nullptr;
 };
 
-/// An invocation's work on a device, in the order in which it comes. Runs follow each other.
+/// An invocation's work on a device, executed in the order of the calls. Runs do not overlap.
 class Lane {
  public:
   virtual ~Lane() = default;
 
-  /// A plan for new shapes, before its first run.
+  /// Called with a plan for new shapes, before its first run.
   virtual void adopt(BoundPlan& plan) = 0;
-  /// Makes ready what runs of an adopted plan with inputs and outputs in host memory need, as far as it is known before
-  /// one.
+  /// Prepares runs of an adopted plan with inputs and outputs in host memory, as far as possible in advance.
   virtual void prepare(const Run& run) = 0;
-  /// Memory is about to change that the last run may still use: waits for it.
+  /// Waits for the last run, because memory that it may still use is about to change.
   virtual void settle() {}
 
-  /// A run comes: decides what of the caller's memory is used in place. Ends by
-  /// close(), or by abandon() where something failed.
+  /// Opens a run: decides which of the caller's memory is used in place. close() ends it, or abandon() after a failure.
   virtual void open(const Run& run, const Queue& queue) = 0;
-  /// The run begins. True: the lane took all of it at once.
+  /// Begins the run. Returns true if the lane took all of it at once.
   virtual bool start(const Run& run) = 0;
   virtual void close() = 0;
   virtual void abandon() noexcept = 0;
   /// Waits for the run that was closed last; its outputs are then where outputs.deliver() expects them. Fails as the
-  /// run did. Nothing to do if there is none, or it was waited for.
+  /// run did. Does nothing if there is no such run, or it was already waited for.
   virtual void finish() = 0;
 
-  // Of a run under way. All but read() and wait() may return before the work is done.
+  // For the open run. All functions except read() and wait() may return before the work is done.
   virtual void enqueue(const Run& run, const Segment& segment) = 0;
-  /// What `bytes` of the buffer are after all work before.
+  /// Reads the first `bytes` bytes of the buffer after all earlier work.
   virtual void read(const Run& run, uint32_t buffer, void* to, size_t bytes) = 0;
   virtual void fill(const Run& run, void* to, uint32_t word) = 0;
   virtual void copy(const Run& run, void* to, const void* from, size_t bytes) = 0;
-  /// For all work so far; fails if a step of it did.
+  /// Waits for all work so far; fails if one of its steps did.
   virtual void wait(const Run& run) = 0;
 };
 
-/// A program's part on a device: its code and weights there.
+/// The part of a program that is on a device: its code and weights.
 class DeviceProgram {
  public:
   virtual ~DeviceProgram() = default;
   virtual Device& device() = 0;
-  uint32_t target() const { return target_; }  ///< whose code it runs
-  /// Loads the code of all plans' steps, and the weights that they use.
+  uint32_t target() const { return target_; }  ///< the target whose code it runs
+  /// Loads the code of all plans' steps, and the weights they use.
   virtual void load(const ArtifactView& artifact, std::span<Entry> entries) = 0;
   virtual std::unique_ptr<Lane> new_lane() = 0;
-  /// The weights section and the packed region there.
+  /// The addresses of the weights section and the packed region on the device.
   virtual BaseAddresses bases() = 0;
 
  protected:
@@ -101,14 +99,14 @@ class DeviceProgram {
   const uint32_t target_;
 };
 
-/// What was found for options.device.
+/// The result of choosing a device for options.device.
 struct DeviceChoice {
-  std::unique_ptr<DeviceProgram> program;  // null: there is none
-  std::string reason;                      // why not
+  std::unique_ptr<DeviceProgram> program;  // null: no device was found
+  std::string reason;                      // why no device was found
 };
 
-/// The GPU that options.device names ("" and "cuda": the first) with the best code for it in the artifact, of the
-/// target options.target if that is given.
+/// Chooses the GPU that options.device names ("" and "cuda": the first) with the artifact's best code for it. If
+/// options.target is given, only code of that target counts.
 DeviceChoice choose_cuda(const fb::Manifest& manifest, const LoadOptions& options);
 
 }  // namespace gart

@@ -1,4 +1,4 @@
-// An entry point as the runtime uses it: what it takes and gives as text, and how the caller's shapes give symbols
+// An entry point as the runtime uses it: its inputs and outputs as text, and how the caller's shapes give symbols their
 // values.
 #pragma once
 
@@ -17,28 +17,28 @@ struct Entry {
   std::string name;
   std::vector<TensorInfo> inputs, outputs;
   std::vector<std::string> symbols;
-  std::vector<uint8_t> carried;     // per symbol: by an input
-  std::vector<uint8_t> early_slot;  // per slot: known before the first step
+  std::vector<uint8_t> carried;     // per symbol: whether an input carries it
+  std::vector<uint8_t> early_slot;  // per slot: whether it is known before the first step
   ShapeProgram program;
   std::vector<Plan> plans;  // for the program's target
 
   size_t slots() const { return symbols.size() + program.size(); }
 };
 
-/// Without plans.
+/// Makes an entry without plans.
 Entry make_entry(const fb::EntryPoint& manifest);
 
-/// The values of the entry's slots for inputs of these shapes (ranks are right already). Fails when extents disagree
-/// with the model or with each other, naming inputs, axes and values.
+/// The values of the entry's slots for inputs of these shapes, whose ranks were checked. Fails if extents disagree with
+/// the model or with each other, naming inputs, axes and values.
 Slots bind_shapes(const Entry& entry, std::span<const Shape> inputs);
 
-/// The shapes that a plan with these fixed symbols is for; empty if it leaves one open.
+/// The shapes that a plan with these fixed symbols is for; empty if some shape is not determined.
 std::vector<Shape> static_input_shapes(const Entry& entry, const Plan& plan);
 
-/// The plan whose fixed symbols all match, the one that fixes most.
+/// The plan whose fixed symbols all match. If several do, the one that fixes most symbols.
 const Plan* choose_plan(const Entry& entry, const Slots& slots);
 
-/// Output `index` with the extents that the slots give it; fails if one is negative or too great.
+/// The shape of output `index` with the extents from the slots; fails if one is negative or too great.
 Shape output_shape(const Entry& entry, size_t index, const Slots& slots);
 bool output_shape_known(const Entry& entry, size_t index, const Slots& slots);
 

@@ -1,4 +1,4 @@
-// Building errors, and keeping exceptions (out of memory, no more threads) inside the API.
+// Builds errors, and keeps exceptions (out of memory, no more threads) inside the API.
 #pragma once
 
 #include <type_traits>
@@ -14,7 +14,7 @@ Error error(ErrorCode code, const Parts&... parts) {
   return {code, join({Piece(parts)...})};
 }
 
-/// How the runtime reports errors inside: thrown here, turned into the Result of the API's function by guarded().
+/// The runtime's internal exception. guarded() turns it into the Result of the API's function.
 struct Failure {
   Error error;
 };
@@ -24,10 +24,10 @@ template <class... Parts>
   throw Failure{error(code, parts...)};
 }
 
-/// The exception that is being handled, as an Error.
+/// The exception that is currently handled, as an Error.
 Error caught_error() noexcept;
 
-/// `body()`, a T or void, as a Result; with what it throws turned into its Error.
+/// Calls `body()`, which returns a T or void, and returns the value or the Error of its exception as a Result.
 template <class Body>
 auto guarded(Body&& body) noexcept {
   using Value = decltype(body());
@@ -43,7 +43,7 @@ auto guarded(Body&& body) noexcept {
   }
 }
 
-/// The value of an API's function used inside.
+/// The value of a Result; throws its error. For uses of API functions inside the runtime.
 template <class T>
 T value_or_fail(Result<T> result) {
   if (!result) throw Failure{result.error()};

@@ -6,7 +6,8 @@
 namespace gart {
 namespace {
 
-/// A second of a loop that does nothing, and hours of what models do in loops: a forged file cannot exceed it.
+/// Limit of loop iterations: a second of an empty loop, and hours of the loops in models. A forged file cannot exceed
+/// it.
 constexpr int64_t kMostTurns = int64_t{1} << 28;
 
 }  // namespace
@@ -72,8 +73,7 @@ void Executor::loop(const PlanStep& step) {
   }
 }
 
-/// As two fills, whose values travel with the calls: nothing on the host must stay unchanged until the device gets
-/// there.
+/// Uses two fills, whose values travel with the calls: no host memory must stay unchanged until the device runs them.
 void Executor::write_iteration(uint32_t buffer, int64_t value) {
   check_size(buffer, sizeof value);
   auto* words = static_cast<uint32_t*>(run_.bound.address(buffer));
@@ -102,7 +102,7 @@ void Executor::bind(const PlanStep& step) {
 
 void Executor::fail_step(const PlanStep& step, const int64_t* params) {
   if (step.params != 0 && params[0] == params[1]) return;
-  lane_.wait(run_);  // what went wrong before this step is what the caller is to hear
+  lane_.wait(run_);  // an error of an earlier step takes precedence
   throw Failure{fail_error(*step.manifest, params)};
 }
 

@@ -1,4 +1,4 @@
-// One run of a bound plan: hands its steps to the device's lane, and decides branches and loops between them.
+// One run of a bound plan: passes its steps to the device's lane, and decides branches and loops between them.
 #pragma once
 
 #include "runtime/device.h"
@@ -9,7 +9,7 @@ class Executor {
  public:
   Executor(const Run& run, Lane& lane) : run_(run), plan_(run.bound.plan()), lane_(lane) {}
 
-  /// Returns when all is enqueued. Throws Failure.
+  /// Returns when all steps are enqueued. Throws Failure.
   void run();
 
  private:
@@ -22,7 +22,7 @@ class Executor {
   void bind(const PlanStep& step);
   void fail_step(const PlanStep& step, const int64_t* params);
   void check_size(uint32_t buffer, int64_t bytes) const;
-  /// The value in a buffer.
+  /// Reads the value in a buffer.
   template <class T>
   T scalar(uint32_t buffer);
 

@@ -21,7 +21,7 @@ constexpr bool all_set(uint32_t value, std::initializer_list<int> bits) {
   return true;
 }
 
-/// Register state that the operating system saves (XCR0).
+/// The register state that the operating system saves (XCR0).
 uint32_t saved_state() {
   uint32_t low = 0, high = 0;
   __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
@@ -61,7 +61,7 @@ uint64_t detect() { return 0; }
 
 bool multiplies_pairs_slowly() {
 #if defined(__x86_64__)
-  // Since Sapphire Rapids, which brought AVX512-FP16.
+  // AVX512-FP16 identifies Intel CPUs since Sapphire Rapids.
   static const bool slow = [] {
     uint32_t a = 0, b = 0, c = 0, d = 0;
     __get_cpuid(0, &a, &b, &c, &d);

@@ -1,4 +1,4 @@
-// What this CPU offers, in the terms of artifact_schema/cpu_features.h.
+// The features of this CPU, as bits of artifact_schema/cpu_features.h.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@ namespace gart {
 
 uint64_t cpu_features();
 
-/// Does the system let this process use kCpuAmx? Asked once, for Linux then keeps 8 KB more of state for each thread
-/// that uses tiles, and wants signal stacks to have room for it. The answer holds for all threads, also later ones, and
-/// for child processes.
+/// True if the operating system lets this process use kCpuAmx. It is asked only once: afterwards Linux keeps 8 KB more
+/// of state for each thread that uses tiles, and requires signal stacks with room for it. The answer holds for all
+/// threads, also later ones, and for child processes.
 bool may_use_tiles();
 
-/// Does VDPBF16PS take longer than the multiply-adds of f32 that do its work? Granite Rapids: four times one of them,
-/// of which it does two.
+/// True if VDPBF16PS takes longer than the f32 FMAs that do the same work. On Granite Rapids it takes four times as
+/// long as one FMA and does the work of two.
 bool multiplies_pairs_slowly();
 
 /// "x86-64-v3, x86-64-v4"

@@ -36,7 +36,7 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
   for (const auto& plan : bound) lane->prepare({*plan, inputs, outputs, all});
 }
 
-/// The arena only grows; its contents do not outlive a run.
+/// The arena only grows; its contents are undefined after a run.
 void InvocationState::add_bound(std::vector<Shape> shapes) {
   auto plan = BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size(), program->device().site);
   lane->settle();
@@ -104,7 +104,7 @@ void InvocationState::execute() {
   outputs.deliver();
 }
 
-/// A custom operator could ask for the run that it is part of.
+/// A custom operator might start the run that it is part of.
 InvocationState::Turn::Turn(bool& under_way) : under_way_(under_way) {
   if (under_way) fail(ErrorCode::invalid_argument, "the invocation is under way: a function of its own cannot run it");
   under_way = true;
@@ -156,7 +156,8 @@ Invocation::Invocation(Invocation&&) noexcept = default;
 Invocation& Invocation::operator=(Invocation&&) noexcept = default;
 Invocation::~Invocation() {
   if (state_ == nullptr) return;
-  const std::shared_ptr<detail::ProgramState> program = std::move(state_->keep_alive);  // outlives what points into it
+  const std::shared_ptr<detail::ProgramState> program = std::move(state_->keep_alive);  // must outlive the objects that
+                                                                                        // point into it
   state_.reset();
 }
 

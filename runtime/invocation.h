@@ -12,33 +12,33 @@
 
 namespace gart::detail {
 
-/// The index of the tensor of that name; the error lists what there is.
+/// The index of the tensor with that name; the error lists the existing names.
 size_t find_tensor(std::span<const TensorInfo> infos, std::string_view name, const char* what);
 
 struct InvocationState {
   ProgramState* program;
   const Entry* entry;
-  std::shared_ptr<ProgramState> keep_alive;  // null for those that the program itself holds
+  std::shared_ptr<ProgramState> keep_alive;  // null for invocations that the program itself holds
   Inputs inputs;
   Outputs outputs;
   Block arena;
-  // Most recently used first. Bounded: a server that sees ever new lengths must not grow for ever.
+  // Most recently used first. Bounded: a server that sees ever new lengths must not grow without limit.
   static constexpr size_t kMaxBoundPlans = 8;
   std::vector<std::unique_ptr<BoundPlan>> bound;
   std::vector<Shape> output_shapes;  // of the last run that succeeded, if one did
   StepLog log;
-  std::atomic<bool> cancelled = false;  // the run under way is to end
+  std::atomic<bool> cancelled = false;  // asks the current run to end
   bool has_run = false;
-  bool undelivered = false;    // the last run was started, but nobody waited for it
-  std::unique_ptr<Lane> lane;  // ends first, and waits for what is under way
+  bool undelivered = false;    // the last run was started, but not waited for
+  std::unique_ptr<Lane> lane;  // destroyed first; waits for running work
 
-  /// Static plans are bound, and what they need is made ready, here. Throws Failure, as everything here does.
+  /// Binds static plans and prepares their resources. All functions throw Failure.
   InvocationState(ProgramState& program, const Entry& entry);
 
   void run();
   void run_async(void* stream);
   void wait();
-  /// As run(), into new tensors.
+  /// As run(), but into new tensors.
   std::vector<Tensor> run_owned();
 
  private:
@@ -47,7 +47,7 @@ struct InvocationState {
   void add_bound(std::vector<Shape> shapes);
   BaseAddresses bases() const;
   void start(const Queue& queue);
-  /// Of a run.
+  /// Guards against a second run of the same invocation while one is in progress.
   class Turn {
    public:
     explicit Turn(bool& under_way);

@@ -8,7 +8,7 @@
 namespace gart {
 namespace {
 
-constexpr const char* kHost = "cpu";  // space of the host's memory
+constexpr const char* kHost = "cpu";  // name of the host's memory space
 
 bool is_named(const char* device, const char* name) { return device != nullptr && std::string_view(device) == name; }
 

@@ -1,4 +1,4 @@
-// The caller's inputs and outputs of one invocation, and staging memory for those that kernels cannot use in place.
+// The inputs and outputs of one invocation, and staging memory for those that kernels cannot use in place.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,13 @@ namespace gart {
 
 /// The memory that a device's kernels work in.
 struct Site {
-  const char* space;  ///< as tensors name it: "cpu", "cuda:0"
+  const char* space;  ///< the name that tensors use: "cpu", "cuda:0"
   MemorySource* memory;
-  MemorySource* pinned;  ///< host memory that the device copies from and to
+  MemorySource* pinned;  ///< host memory for the device's copies
 };
 
-/// A copy that the device makes before the run (of an input) or after it (of an output). To and from another space it
-/// goes through pinned memory.
+/// A copy that the device makes before the run (of an input) or after it (of an output). Copies to and from another
+/// space pass through pinned memory.
 struct Transfer {
   enum class Kind : uint8_t { none, to_device, on_device, to_host };
   Kind kind = Kind::none;
@@ -25,10 +25,10 @@ struct Transfer {
   int64_t bytes = 0;
 };
 
-/// use_in_place(): whole elements suffice, as they do for CPUs' kernels of format 1.3 on.
+/// An argument of use_in_place(): alignment to elements suffices, as for CPU kernels of format 1.3 and later.
 inline constexpr size_t kElementAlignment = 1;
 
-/// Inputs on the kernels' device that are aligned as kernels need it are used in place, others copied.
+/// Inputs that are on the kernels' device and sufficiently aligned are used in place; others are copied.
 class Inputs {
  public:
   explicit Inputs(std::span<const TensorInfo> infos, const Site& site);
@@ -40,20 +40,20 @@ class Inputs {
   void check_complete() const;
   bool matches(std::span<const Shape> shapes) const;
   std::vector<Shape> shapes() const;
-  /// What kernels need of the caller's memory. 0: they read from memory of the invocation alone, whose place does not
-  /// change.
+  /// The alignment that kernels need of the caller's memory. 0: they read only the invocation's own memory, whose
+  /// address does not change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
-  /// Afterwards address(i) is what kernels read, once the device has made the transfers.
+  /// Prepares the inputs: afterwards address(i) is the memory that kernels read once the device has made the transfers.
   void stage();
-  /// As if inputs of these shapes, in another space, had been set and staged: makes room, and the transfers.
+  /// Allocates memory and makes the transfers as if inputs of these shapes, in another space, had been set and staged.
   void expect(std::span<const Shape> shapes);
   void* address(size_t index) const { return slots_[index].address; }
   const Transfer& transfer(size_t index) const { return slots_[index].transfer; }
   size_t count() const { return slots_.size(); }
   const Site& site() const { return site_; }
-  /// One that is set is in host memory.
+  /// True if an input is set and in host memory.
   bool any_on_host() const;
-  /// One that is set lies in these bytes of the kernels' space.
+  /// True if an input is set and lies in these bytes of the kernels' space.
   bool overlap(const void* data, uint64_t bytes) const;
   /// The data in host memory; null if it is elsewhere. Valid after stage().
   const void* host_data(size_t index) const;
@@ -61,7 +61,7 @@ class Inputs {
  private:
   struct Slot {
     TensorView view;
-    bool set = false, local = true;  // local: in the kernels' space
+    bool set = false, local = true;  // local: it is in the kernels' space
     Block staging, pinned;
     void* address = nullptr;
     Transfer transfer;
@@ -73,31 +73,31 @@ class Inputs {
   std::vector<Slot> slots_;
 };
 
-/// Outputs go to the caller's buffer if it is on the kernels' device, aligned as they need it, and nothing of the
-/// inputs lies there, otherwise to memory of the invocation, and from there to the caller's buffer if there is one.
+/// Outputs go to the caller's buffer if it is on the kernels' device, sufficiently aligned, and does not overlap an
+/// input. Otherwise they go to the invocation's memory, and from there to the caller's buffer if there is one.
 class Outputs {
  public:
   Outputs(std::span<const TensorInfo> infos, const Site& site, const Inputs& inputs);
 
   void set(size_t index, const OutputBuffer& buffer);
   void forget();
-  /// What kernels need of the caller's memory. 0: they write to memory of the invocation alone, whose place does not
-  /// change.
+  /// The alignment that kernels need of the caller's memory. 0: they write only the invocation's own memory, whose
+  /// address does not change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
-  /// A run begins: nothing is placed.
+  /// Called when a run begins: no output is placed yet.
   void begin();
-  /// Where `bytes` of output `index` are to be written. Fails if the caller's buffer is too small, or overlaps that of
-  /// an output that is placed.
+  /// The address where `bytes` of output `index` are written. Fails if the caller's buffer is too small, or overlaps
+  /// that of an output that was already placed.
   void* place(size_t index, int64_t bytes);
   void* address(size_t index) const { return slots_[index].address; }
-  /// The run is over: what came to pinned memory moves to the caller's buffers.
+  /// Called when the run is over: copies results from pinned memory to the caller's buffers.
   void deliver();
-  /// Where the caller finds it after deliver(), and on which device that is.
+  /// The memory where the caller finds the result after deliver(), and its device.
   const void* result(size_t index) const;
   const char* result_device(size_t index) const { return slots_[index].local ? site_.space : "cpu"; }
   const Transfer& transfer(size_t index) const { return slots_[index].transfer; }
   size_t count() const { return slots_.size(); }
-  /// One is wanted in host memory.
+  /// True if an output is wanted in host memory.
   bool any_on_host() const;
 
  private:

@@ -15,7 +15,7 @@ struct Life {
   size_t first = kUnused, last = 0;
 };
 
-/// The steps that use each buffer, in the order in which they run; bodies once.
+/// The steps that use each buffer, in run order; each body counts once.
 class Lives {
  public:
   explicit Lives(const Plan& plan) : plan_(plan), lives_(plan.manifest->buffers()->size()) {

@@ -1,4 +1,4 @@
-// How little memory a bound plan could do with.
+// Computes the lower bound of a bound plan's memory.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@ namespace gart {
 
 class BoundPlan;
 
-/// The most bytes of temporaries, 64-byte aligned, that are live at one step: from the first that uses one to the last,
-/// those of bodies where their step stands. Buffers of late sizes, which are not in the arena, do not count.
+/// The most bytes of temporaries, 64-byte aligned, that are live at one step. A temporary lives from the first to the
+/// last step that uses it; a use in a body counts at the body's step. Buffers of late sizes, which are not in the
+/// arena, do not count.
 int64_t most_live_bytes(const BoundPlan& bound);
 
 }  // namespace gart

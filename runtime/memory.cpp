@@ -30,7 +30,7 @@ class HostMemory final : public MemorySource {
     if (data == nullptr || data == MAP_FAILED) {
       fail(ErrorCode::out_of_memory, "the system has no ", bytes, " bytes of memory for what a run computes in");
     }
-    if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // a wish
+    if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // a hint, whose failure does not matter
     return data;
   }
   void release(void* data, size_t bytes) noexcept override {

@@ -14,23 +14,23 @@ inline constexpr size_t kAlignment = 64;
 
 inline bool is_aligned(const void* data) { return reinterpret_cast<uintptr_t>(data) % kAlignment == 0; }
 
-/// Where Blocks come from: the host's memory, a device's, or host memory that a device copies from and to.
+/// The source of Blocks: host memory, device memory, or host memory that a device copies from and to.
 class MemorySource {
  public:
-  /// At least 64-byte aligned, never null; bytes > 0. May give more than was asked for, and then says so. Throws
-  /// Failure.
+  /// Returns at least 64-byte aligned memory, never null; bytes > 0. May allocate more than requested, and then updates
+  /// `bytes`. Throws Failure.
   virtual void* allocate(size_t& bytes) = 0;
-  /// `bytes`: as allocate() left them.
+  /// `bytes`: the value that allocate() set.
   virtual void release(void* data, size_t bytes) noexcept = 0;
 
  protected:
   ~MemorySource() = default;
 };
 
-/// The host's; big blocks ask for huge pages.
+/// Host memory; big blocks request huge pages.
 MemorySource& host_memory();
 
-/// Writes to every page of the host's memory, so that no later access faults.
+/// Writes to every page of host memory, so that no later access faults.
 void touch_pages(uint8_t* data, size_t bytes);
 
 /// A growing, 64-byte aligned block. Never null once reserved.
@@ -42,8 +42,8 @@ class Block {
   Block& operator=(Block&& other) noexcept;
   ~Block();
 
-  /// Makes room for `bytes`. True: the block moved, and what it held is lost. False: it was big enough already.
-  /// Throws what the source throws.
+  /// Makes room for `bytes`. True: the block moved, and its contents are lost. False: it was big enough. Throws the
+  /// source's exceptions.
   bool reserve(size_t bytes);
   uint8_t* data() const { return data_; }
   size_t capacity() const { return capacity_; }
@@ -65,8 +65,8 @@ class Mapping {
 
   /// A whole file, read-only. These throw Failure.
   static Mapping of_file(const std::string& path);
-  /// `code` as executable and no longer writable memory: mapped from `file` at `offset` if that is a page boundary and
-  /// the file system allows it, otherwise copied. file < 0: copied.
+  /// `code` in executable, read-only memory. It is mapped from `file` at `offset` if that is a page boundary and the
+  /// file system allows it, otherwise copied. file < 0: copied.
   static Mapping of_code(int file, uint64_t offset, std::span<const uint8_t> code);
 
   std::span<const uint8_t> bytes() const { return {data_, size_}; }

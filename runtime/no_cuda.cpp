@@ -1,4 +1,4 @@
-// Stands for runtime/cuda in a libgart without it.
+// Replaces runtime/cuda in a libgart without CUDA.
 #include "runtime/device.h"
 
 namespace gart {

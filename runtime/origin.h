@@ -1,4 +1,5 @@
-// Threads do not live on in a child of fork(): what works by them knows by this whether it is still in its process.
+// Tells objects with threads whether they are still in the process that made them: threads do not exist in a child of
+// fork().
 #pragma once
 
 #include <pthread.h>
@@ -13,7 +14,7 @@ class Origin {
   bool here() const { return born_ == forks_; }
 
  private:
-  static inline int forks_ = 0;  // between the first process of the program and this one, since there is an origin
+  static inline int forks_ = 0;  // forks between the program's first process and this one, since the first Origin
   const int born_ = forks_;
 };
 

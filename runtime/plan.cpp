@@ -5,7 +5,7 @@
 namespace gart {
 namespace {
 
-/// What has a value, a size and place, or all it needs while some symbols have no value.
+/// The slots, buffers and steps whose values, places and inputs are known when only some symbols have a value.
 struct Known {
   std::vector<uint8_t> slots, buffers, steps;
 
@@ -31,7 +31,7 @@ struct Known {
   }
 };
 
-/// Returns how many there are now.
+/// Appends the unknown indices; returns the new number of entries.
 uint32_t add_unknown(std::span<const uint8_t> known, std::vector<uint32_t>& to) {
   for (uint32_t i = 0; i < known.size(); ++i) {
     if (!known[i]) to.push_back(i);
@@ -39,7 +39,7 @@ uint32_t add_unknown(std::span<const uint8_t> known, std::vector<uint32_t>& to) 
   return static_cast<uint32_t>(to.size());
 }
 
-/// `symbols`: which have values before the first step.
+/// `symbols`: those that have values before the first step.
 void find_late(Plan& plan, std::span<const uint8_t> symbols) {
   Known early(plan, symbols);
   add_unknown(early.buffers, plan.late_buffers);
@@ -78,8 +78,8 @@ PlanStep make_step(Plan& plan, const fb::Step& manifest) {
   return step;
 }
 
-/// The copies of inputs and outputs are in the entry's first and last segments, or in empty ones of their own where
-/// those decide.
+/// The entry's first and last segments hold the copies of inputs and outputs. If those segments decide, the copies are
+/// in empty segments of their own.
 void add_segments(Plan& plan, uint32_t begin, bool entry) {
   const uint32_t end = static_cast<uint32_t>(plan.steps.size());
   const auto works = [&](uint32_t i) { return begin < end && is_work(plan.steps[i].kind); };

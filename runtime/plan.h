@@ -1,4 +1,4 @@
-// A plan, decoded once at load into flat arrays that a run walks without touching the manifest. Immutable.
+// A plan, decoded at load into flat arrays, so that a run does not access the manifest. Immutable.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct PlanStep {
   bool late = false;                   // an operand, parameter or task count depends on a symbol bound during the run
   uint8_t value = 0;                   // fill
   const fb::Kernel* kernel = nullptr;  // launch
-  const void* function = nullptr;      // launch: the kernel as its device knows it, from when its code is there
-  bool off = false;                    // a call without its library, or the fallback of a call that has it; where
-                                       // the library refuses a shape, BoundStep.off is the opposite
+  const void* function = nullptr;      // launch: the device's handle of the kernel, set when its code is loaded
+  bool off = false;                    // a call without its library, or the fallback of a call that has it; where the
+                                       // library refuses a shape, BoundStep.off is the opposite
   uint32_t call = UINT32_MAX;          // launch: the call whose fallback it is; UINT32_MAX: none
   uint32_t scratch_slot = 0;           // launch
   uint32_t tasks_slot = 0;
@@ -26,24 +26,25 @@ struct PlanStep {
   const fb::Step* manifest = nullptr;
 };
 
-/// Steps that the device works on; the others decide how the run goes on.
+/// True for steps that run on the device; the others decide how the run continues.
 inline bool is_work(fb::StepKind kind) {
   return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill ||
          kind == fb::StepKind::call;
 }
 
-/// Steps [begin, end) of the sequence that begins at step `sequence`: as many as follow each other, or one that
-/// decides.
+/// Steps [begin, end) of the sequence that begins at step `sequence`: a maximal run of work steps, or one deciding
+/// step.
 struct Segment {
   uint32_t sequence, begin, end;
   bool decides = false;
-  bool inputs = false, outputs = false;  // with the copies of the caller's inputs before, of his outputs after them
+  bool inputs = false, outputs = false;  // includes the copies of the caller's inputs before, and of the outputs after
+                                         // the steps
 };
 
-/// Does the step write its operand at this position? A launch that does not say may write all of them.
+/// True if the step writes its operand at this position. A launch that does not list its writes may write all of them.
 bool writes_operand(const PlanStep& step, uint32_t position);
 
-/// What a symbol that is bound during the run takes part in, in order.
+/// The parts of a plan that depend on a symbol that is bound during the run, in order.
 struct Reach {
   std::vector<uint32_t> parts;                // instructions, then buffers, then steps
   uint32_t first_buffer = 0, first_step = 0;  // in `parts`
@@ -67,7 +68,7 @@ struct Plan {
   std::vector<uint32_t> params;          // slots
   std::vector<uint8_t> early_slot;       // per slot: known before the first step
   std::vector<uint8_t> early_buffer;     // per buffer: size and place known before the first step
-  std::vector<uint32_t> late_buffers;    // the others
+  std::vector<uint32_t> late_buffers;    // the other buffers
   std::vector<uint32_t> io_buffers;      // early buffers in the caller's memory: their addresses change between runs
   std::vector<uint32_t> io_operands;     // positions in `operands` that name one of them
 
@@ -82,7 +83,7 @@ struct Plan {
   }
 };
 
-/// Its launches have no functions yet. Requires a verified manifest.
+/// Launches have no functions yet. Requires a verified manifest.
 Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest);
 Reach reach_of(const Plan& plan, uint32_t symbol);
 

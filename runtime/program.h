@@ -1,5 +1,5 @@
-// A loaded artifact: mapped, proven, and its code and weights on the device that runs it. Immutable but for the pool of
-// idle invocations.
+// A loaded artifact: mapped and verified, with its code and weights on the device that runs it. Immutable except for
+// the pool of idle invocations.
 #pragma once
 
 #include <memory>
@@ -17,14 +17,14 @@ namespace gart::detail {
 struct InvocationState;
 
 struct ProgramState {
-  Mapping file;           // loaded from a path, or
-  Block copy;             // from memory that was not aligned
-  ArtifactView artifact;  // into one of them, or into the caller's memory
+  Mapping file;           // if loaded from a path
+  Block copy;             // if loaded from unaligned memory
+  ArtifactView artifact;  // a view of `file`, `copy` or the caller's memory
   std::string target_name;
   std::vector<Entry> entries;
   std::unique_ptr<DeviceProgram> part;  // on its device
 
-  // Idle invocations of Program::run, so that it need not allocate an arena each time.
+  // Idle invocations of Program::run, so that it need not allocate an arena for each run.
   std::mutex mutex;
   std::vector<std::unique_ptr<InvocationState>> idle;
 
@@ -34,10 +34,10 @@ struct ProgramState {
   Device& device() const { return part->device(); }
   const fb::Target& target() const { return *artifact.manifest->targets()->Get(part->target()); }
 
-  /// "" is the first.
+  /// "" names the first entry point.
   const Entry* find(std::string_view name) const;  ///< null: there is none
   const Entry& entry(std::string_view name) const;
-  /// An idle one, or a new one.
+  /// An idle invocation, or a new one.
   std::unique_ptr<InvocationState> borrow(const Entry& entry);
   void give_back(std::unique_ptr<InvocationState> invocation) noexcept;
 };

@@ -1,9 +1,9 @@
-// What a thread does between looks at what it waits for.
+// The pause of a thread in a spin loop.
 #pragma once
 
 namespace gart {
 
-/// Leaves a core's execution units to the thread that it shares them with.
+/// Leaves a core's execution units to the other hardware thread.
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

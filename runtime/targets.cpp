@@ -48,7 +48,8 @@ std::string target_list(const fb::Manifest& manifest, TargetsOf which) {
   return names.empty() ? "none" : names;
 }
 
-/// What the CPU has and the process may use; the system is asked only where the model has code for it.
+/// The features that the CPU has and the process may use. The operating system is asked only if the model has code for
+/// them.
 uint64_t usable_features(const fb::Manifest& manifest) {
   const uint64_t cpu = cpu_features();
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
@@ -58,7 +59,7 @@ uint64_t usable_features(const fb::Manifest& manifest) {
   return cpu;
 }
 
-/// The more the better; but VDPBF16PS is the last choice where f32's multiply-adds are faster.
+/// More features rank higher, but VDPBF16PS ranks last on CPUs whose f32 FMAs are faster.
 uint64_t rank(uint64_t features) {
   const bool by_pairs = (features & kCpuAvx512Bf16) != 0 && (features & kCpuAmx) == 0;
   return by_pairs && multiplies_pairs_slowly() ? 0 : features;

@@ -1,4 +1,4 @@
-// Which of an artifact's targets to run.
+// Chooses the target of an artifact to run.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace gart {
 
-/// Is the entry point to be loaded?
+/// True if the entry point is to be loaded.
 bool is_wanted(const fb::EntryPoint& entry, const LoadOptions& options);
 
-/// Every entry point that is to be loaded has a plan for it.
+/// True if every entry point that is to be loaded has a plan for the target.
 bool has_plans(const fb::Manifest& manifest, uint32_t target, const LoadOptions& options);
 
-/// Is there a target of that name, for GPUs?
+/// True if a GPU target of that name exists.
 bool is_cuda_target(const fb::Manifest& manifest, const std::string& name);
 
-/// The names of the targets, or of those that are for GPUs (or not).
+/// The names of all targets, or only of those for CPUs or for GPUs.
 enum class TargetsOf : uint8_t { all, cpu, cuda };
 std::string target_list(const fb::Manifest& manifest, TargetsOf which = TargetsOf::all);
 
-/// The CPU target that options.target names, or with "" the one with the most features among those that this CPU runs.
+/// The CPU target that options.target names. With "" the target with the most features among those that this CPU runs.
 uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& options);
 
 }  // namespace gart

@@ -1,4 +1,4 @@
-// One kernel from its description to object code.
+// Compiles one kernel from its description to object code.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@ struct KernelObject {
   CompiledKernel info;       // without offset and size
 };
 
-/// Deterministic; callable from several threads. Functions that kernels of the target share are in the object of the
-/// first of them by their turns; without a turn in each.
+/// Deterministic; callable from several threads. A function that kernels of the target share is in the object of the
+/// first such kernel in the order of turns. Without a turn each object has its own copy.
 KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
                             SharedCodeTurn* turn = nullptr);
 

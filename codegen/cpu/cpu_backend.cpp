@@ -20,7 +20,7 @@ std::string source_name(const Kernel& kernel) {
                                 : concat("node '", kernel.sources.front(), "' (kernel '", kernel.name, "')");
 }
 
-/// Adds the source node to an error that does not know it.
+/// Compiles a kernel; adds the source node to an error that lacks it.
 KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
                            SharedCodeTurn& turn) {
   try {
@@ -32,8 +32,8 @@ KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const 
   }
 }
 
-/// results[i] = compile_kernel(kernels[i]) on `threads` threads. The error of the lowest index wins, whatever the order
-/// in time.
+/// results[i] = compile_kernel(kernels[i]) on `threads` threads. If several fail, reports the error of the lowest
+/// index, whatever the order in time.
 std::vector<KernelObject> compile_all(const std::vector<const Kernel*>& kernels, const CpuTarget& target,
                                       const std::vector<std::string>& imports, int threads) {
   std::vector<KernelObject> results(kernels.size());

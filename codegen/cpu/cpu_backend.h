@@ -7,7 +7,7 @@
 
 namespace gcg::cpu {
 
-/// For the targets x86-64-v3 (AVX2), x86-64-v4 (AVX-512) and aarch64 (NEON), from any host.
+/// A backend for the targets x86-64-v3 (AVX2), x86-64-v4 (AVX-512) and aarch64 (NEON), on any host.
 std::unique_ptr<Backend> make_cpu_backend();
 
 }  // namespace gcg::cpu

@@ -18,7 +18,7 @@ std::string source_name(const Kernel& kernel) {
                                 : concat("node '", kernel.sources.front(), "' (kernel '", kernel.name, "')");
 }
 
-/// A text to assemble, of a kernel given or of a launch that follows one.
+/// A text to assemble: that of a kernel, or of a launch that follows one.
 struct AssemblyJob {
   const Kernel* kernel;
   KernelText text;
@@ -26,7 +26,7 @@ struct AssemblyJob {
   int then = -1;
 };
 
-/// Calls task() and adds the source node to an error that does not know it.
+/// Calls task(), and adds the source node to an error that lacks one.
 template <class Task>
 auto named(const Kernel& kernel, const Task& task) {
   try {
@@ -52,7 +52,7 @@ std::vector<AssemblyJob> emit_all(const std::vector<const Kernel*>& kernels, con
   return all;
 }
 
-/// On `threads` threads. The error of the lowest index wins, whatever the order in time.
+/// Uses `threads` threads. If several jobs fail, the error of the lowest index is reported, whatever the timing.
 void assemble_all(std::vector<AssemblyJob>& all, const Assembler& assembler, int threads) {
   std::vector<std::exception_ptr> errors(all.size());
   std::atomic<size_t> next{0};
@@ -100,7 +100,7 @@ CompiledKernel describe(const AssemblyJob& job) {
   return kernel;
 }
 
-/// The program's module after those that are there.
+/// Appends the program's module to those in the blob.
 void place(CompiledKernel& kernel, const Assembled& program, CompiledBlob& blob) {
   blob.code.resize((blob.code.size() + 63) / 64 * 64);
   kernel.offset = blob.code.size();

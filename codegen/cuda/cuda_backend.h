@@ -9,8 +9,8 @@
 
 namespace gcg::cuda {
 
-/// For the targets sm_XX and ptx, without a GPU: each kernel is a program of its own that NVRTC assembles. `cache`: the
-/// folder that keeps what was assembled before; empty for none. NVRTC is looked for when a kernel is compiled.
+/// A backend for the targets sm_XX and ptx; needs no GPU. NVRTC assembles each kernel as a program of its own, and is
+/// looked for when the first kernel is compiled. `cache`: the folder of the disk cache; empty for none.
 std::unique_ptr<Backend> make_cuda_backend(std::filesystem::path cache = CubinCache::default_folder());
 
 }  // namespace gcg::cuda

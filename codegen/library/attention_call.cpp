@@ -8,7 +8,7 @@
 namespace gcg::library {
 namespace {
 
-/// The operation is in the library's graphs since this version.
+/// The library's graphs have the operation since this version.
 constexpr uint32_t kOldest = 91301;
 constexpr int kLeastSm = 80;
 constexpr int64_t kWorkspace = 64 << 20;
@@ -18,7 +18,7 @@ bool is_head(const Dim& extent) {
   return extent.is_constant() && extent.constant() % kHeadMultiple == 0 && extent.constant() <= kMostHead;
 }
 
-/// The axes of the batch as [batch, heads]; what is missing has one element.
+/// The batch axes as [batch, heads]; a missing axis has one element.
 struct BatchAxes {
   const Axis* axes[2] = {};
 
@@ -28,8 +28,8 @@ struct BatchAxes {
   Dim extent(size_t i) const { return axes[i] == nullptr ? Dim(1) : axes[i]->extent; }
 };
 
-/// [batch, heads, rows, columns] where element (row, column) lies at these strides. Keys and values that all heads
-/// share are of one head.
+/// A tensor [batch, heads, rows, columns] with the given strides of element (row, column). Keys and values that all
+/// heads share have one head.
 LibraryTensor tensor(const MatrixView& view, const BatchAxes& batch, const Axis& rows, const Dim& row_stride,
                      const Axis& columns) {
   LibraryTensor t{view.operand, view.offset, {batch.extent(0), batch.extent(1), rows.extent, columns.extent}, {}};
@@ -48,7 +48,7 @@ LibraryTensor result(const AttentionKernel& k, const Affine& address, const Batc
   return t;
 }
 
-/// Every line begins at a multiple of 16 bytes, and only what has one element does not move.
+/// True if every line begins at a multiple of 16 bytes, and only axes of one element have stride 0.
 bool is_aligned(const LibraryTensor& t) {
   bool aligned = is_multiple(t.offset, kHeadMultiple);
   for (size_t d = 0; d + 1 < t.strides.size(); ++d)
@@ -61,7 +61,7 @@ struct Scores {
   std::optional<Access> addend;
 };
 
-/// The scores as scale * accumulator + addend.
+/// Matches the scores with scale * accumulator + addend.
 std::optional<Scores> match_scores(const Kernel& kernel, const Expr& scores) {
   if (const auto scale = accumulator_scale(scores)) return Scores{*scale, {}};
   if (scores->kind != ExprKind::binary || scores->binary != BinaryOp::add) return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<Scores> match_scores(const Kernel& kernel, const Expr& scores) {
   return std::nullopt;
 }
 
-/// [batch, heads, queries, keys], of stride 0 where it is the same for all.
+/// The addend as [batch, heads, queries, keys], with stride 0 along axes where it does not change.
 LibraryTensor addend_tensor(const Kernel& kernel, const AttentionKernel& k, const Access& access,
                             const BatchAxes& batch) {
   LibraryTensor t{access.operand, access.address.base, {batch.extent(0), batch.extent(1), k.m.extent, k.t.extent}, {}};
@@ -83,7 +83,8 @@ LibraryTensor addend_tensor(const Kernel& kernel, const AttentionKernel& k, cons
   return t;
 }
 
-/// q, k, v and the result are of one 16-bit type, whose lines can be read by 16 bytes.
+/// Sets the types. False unless q, k, v and the result have one 16-bit type and lines that can be read 16 bytes at a
+/// time.
 bool set_types(const Kernel& kernel, LibraryCall& call) {
   for (LibraryTensor& t : call.tensors) {
     t.dtype = kernel.operands[static_cast<size_t>(t.operand)].dtype;

@@ -9,7 +9,7 @@ constexpr int64_t kWorkspace = 64 << 20;
 constexpr size_t kMostSpatialAxes = 2;
 constexpr size_t kBias = 3;  // after input, weights and result
 
-/// Strides of [n, c, spatial...], the channels before the positions or after them.
+/// Strides of [n, c, spatial...], with the channels before or after the positions.
 std::vector<Dim> dense_strides(const std::vector<Dim>& extents, bool channels_last) {
   std::vector<Dim> strides(extents.size());
   Dim stride(1);
@@ -24,7 +24,7 @@ std::vector<Dim> dense_strides(const std::vector<Dim>& extents, bool channels_la
   return strides;
 }
 
-/// A tensor that moves as the result does: [n, co, spatial...], its positions evenly spaced.
+/// A tensor with the strides of `address`: [n, co, spatial...], its positions evenly spaced.
 LibraryTensor as_result(int operand, const Affine& address, const PlainConvKernel& conv) {
   LibraryTensor t{operand, address.base, {conv.batch, Dim(conv.out_channels)}, {}};
   for (const auto& s : conv.spatial) t.extents.push_back(s.output);
@@ -36,7 +36,7 @@ LibraryTensor as_result(int operand, const Affine& address, const PlainConvKerne
   return t;
 }
 
-/// Of all tensors alike, the channels come before the positions, or after them.
+/// True if all tensors have the same order: channels before the positions, or after them.
 bool is_of_one_order(const PlainConvKernel& conv, const Affine& result) {
   if (conv.position.empty()) return !conv.input_channels_last;
   return conv.position.size() == 1 &&
@@ -50,7 +50,7 @@ LibraryTensor input(const PlainConvKernel& conv) {
   return t;
 }
 
-/// The kernel's own weights are [co, taps..., ci]; cuDNN wants all of its tensors in the order of the activations.
+/// The kernel's weights are [co, taps..., ci]; cuDNN wants all its tensors in the order of the activations.
 LibraryTensor weights(const PlainConvKernel& conv) {
   LibraryTensor t{conv.weights, Dim(0), {Dim(conv.out_channels), Dim(conv.in_channels / conv.groups)}, {}};
   for (const auto& s : conv.spatial) {
@@ -62,7 +62,7 @@ LibraryTensor weights(const PlainConvKernel& conv) {
   return t;
 }
 
-/// Gives the tensors their types: one for all, which a bias is rounded to. False where the library has no such
+/// Sets the types of the tensors: one for all, to which a bias is rounded. False if the library has no such
 /// convolution.
 bool set_types(const Kernel& kernel, LibraryCall& call) {
   const DType type = kernel.operands[static_cast<size_t>(call.tensors[0].operand)].dtype;
@@ -87,7 +87,7 @@ std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
   if (!result || !is_of_one_order(*conv, *result)) return std::nullopt;
   const auto match = match_epilogue(kernel, conv->epilogue, conv->channel, *result);
   if (!match || match->scale != 1 || match->activation == LibraryActivation::gelu_tanh) return std::nullopt;
-  // Where channels come before positions, the library's engines do nothing after a convolution but with a bias.
+  // If channels come before positions, the library's engines support no epilogue without a bias.
   if (!match->bias && (match->addend || match->activation != LibraryActivation::none)) return std::nullopt;
 
   LibraryCall call{.library = "cudnn", .oldest = 90000, .below = 100000, .operation = LibraryOperation::convolution};

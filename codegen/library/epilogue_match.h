@@ -1,4 +1,5 @@
-// An epilogue as what libraries can do after a contraction: scale, add a vector, add a tensor, activate.
+// Matches an epilogue with the operations that libraries do after a contraction: scale, add a vector, add a tensor,
+// activate.
 #pragma once
 
 #include <optional>
@@ -7,7 +8,7 @@
 
 namespace gcg::library {
 
-/// Where an access lies for the values of the kernel's axes, in elements.
+/// An access: its operand, and its address in elements as a function of the kernel's axes.
 struct Access {
   int operand = -1;
   Affine address;
@@ -15,22 +16,22 @@ struct Access {
 
 struct EpilogueMatch {
   double scale = 1;                    // of the sum
-  std::optional<Access> bias, addend;  // a vector along one axis; a tensor that moves as the result does
+  std::optional<Access> bias, addend;  // a vector along one axis; a tensor with the result's strides
   LibraryActivation activation = LibraryActivation::none;
 };
 
-/// nullopt where the address is not linear in the axes.
+/// The address of an element; nullopt if it is not linear in the axes.
 std::optional<Affine> address_of(const Operand& operand, const std::vector<Expr>& index);
-/// How far `address` moves along the axis.
+/// The stride of `address` along the axis.
 Dim stride_of(const Affine& address, const Axis& axis);
 
-/// What an f32 value reads, where it is nothing but one element of memory.
+/// The access behind an f32 value that is exactly one element of memory; nullopt for other values.
 std::optional<Access> access_of(const Kernel& kernel, Expr term);
 
-/// The factor that `e` gives the accumulator; nullopt if it is something else.
+/// The factor by which `e` multiplies the accumulator; nullopt for another expression.
 std::optional<double> accumulator_scale(const Expr& e);
 
-/// `epilogue` of `kernel` as activation(scale * accumulator + bias + addend), in f32; nullopt if it is anything else.
+/// `epilogue` of `kernel` as activation(scale * accumulator + bias + addend), in f32; nullopt for another expression.
 /// The bias runs along `bias_axis`.
 std::optional<EpilogueMatch> match_epilogue(const Kernel& kernel, const Expr& epilogue, const Axis& bias_axis,
                                             const Affine& result);

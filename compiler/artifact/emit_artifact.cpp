@@ -51,7 +51,7 @@ std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
   return out;
 }
 
-/// Of entry point `entry`: symbols that inputs carry, then those that are bound during the run.
+/// The symbols of entry point `entry`: those that inputs carry, then those that are bound during the run.
 std::vector<std::string> all_symbols(const Graph& graph, const std::vector<Plan>& plans, int entry) {
   std::vector<std::string> names;
   for (ValueId in : graph.inputs)
@@ -94,7 +94,7 @@ bool is_early(const fb::EntryPointT& entry, const Dim& d) {
                       [&](const auto& s) { return s->input < 0 && names.count(s->name) != 0; });
 }
 
-/// Gives the library its number. Its versions are those that do any of its calls.
+/// Returns the library's number, and widens its version range to include that of the call.
 uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
   for (size_t i = 0; i < manifest.libraries.size(); ++i) {
     fb::LibraryT& known = *manifest.libraries[i];
@@ -130,7 +130,7 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
   return out;
 }
 
-/// Weights in several forms, for reports; as the model names them.
+/// Lists the weights that are stored in several forms, by their names in the model, for reports.
 void tell_stored_twice(fb::ManifestT& manifest, const Graph& graph, const WeightsSection& weights) {
   constexpr size_t kMostNames = 8;
   std::vector<std::pair<TensorRef, std::string>> sources;
@@ -152,7 +152,7 @@ void label_outputs(fb::EntryPointT& entry, const std::map<std::string, std::vect
     if (const auto known = labels.find(output->name); known != labels.end()) output->labels = known->second;
 }
 
-/// All entry points with their plans, and the load-time packing.
+/// Writes all entry points with their plans, and the plans for weight relayout at load.
 void emit_entries(fb::ManifestT& manifest, const ArtifactParts& parts) {
   const LibraryNumber number = [&](const LibraryCall& call) { return library_number(manifest, call); };
   for (size_t e = 0; e < parts.entries.size(); ++e) {

@@ -1,4 +1,4 @@
-// The last stage: plans and machine code as artifact bytes.
+// The last stage: writes plans and machine code as artifact bytes.
 #pragma once
 
 #include <map>
@@ -11,7 +11,7 @@
 
 namespace gcg {
 
-/// A target and the kernels of all its plans, compiled for it.
+/// A target, and the compiled kernels of all its plans.
 struct TargetCode {
   Target target;
   CompiledBlob blob;
@@ -22,16 +22,15 @@ struct Provenance {
   std::map<std::string, std::string> metadata = {};  // of the model
 };
 
-/// What entry points are made of.
-/// References: to what lives until emit_artifact returns.
+/// The parts of an artifact. The referenced objects must live until emit_artifact returns.
 struct ArtifactParts {
   std::vector<const Graph*>
-      entries;  // by Plan::entry_point: the whole model, then its parts. Their inputs, outputs and constraints count
-  const std::vector<Plan>& plans;  // for `targets`, by number; all their constants are in `weights`
+      entries;  // by Plan::entry_point: the whole model, then its parts; inputs, outputs and constraints are used
+  const std::vector<Plan>& plans;  // plans name `targets` by number; all their constants are in `weights`
   const WeightsSection& weights;
   const std::vector<TargetCode>& targets;
   const std::map<std::string, std::vector<std::string>>& labels;  // as in CompileOptions
-  std::vector<uint8_t> assembly;  // how the parts make the model (emit_assembly.h); empty: there are none
+  std::vector<uint8_t> assembly;  // the fleet plan (emit_assembly.h); empty: the model has no parts
 };
 
 std::vector<uint8_t> emit_artifact(ArtifactParts parts, const Provenance& provenance);

@@ -18,7 +18,7 @@ namespace fb = gart::fb;
 
 std::vector<uint32_t> numbers(const std::vector<int>& of) { return {of.begin(), of.end()}; }
 
-/// Numbers the values that cross.
+/// Numbers the values that cross parts.
 class Values {
  public:
   explicit Values(const Assembly& assembly) : graph_(assembly.graph) {

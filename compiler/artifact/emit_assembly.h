@@ -1,4 +1,5 @@
-// A model's parts, how they make it, and where they run, as a section of the file (artifact_schema/assembly.fbs).
+// Writes the fleet plan as a section of the file: the model's parts, how they form the model, and where they run
+// (artifact_schema/assembly.fbs).
 #pragma once
 
 #include <cstdint>
@@ -9,18 +10,18 @@
 
 namespace gcg {
 
-/// Where groups run and how long that is thought to take. Times are microseconds.
+/// The devices of groups and the predicted times, in microseconds.
 struct AssemblyPlacement {
-  std::vector<int> device;                     // per group: of its support
+  std::vector<int> device;                     // per group: a device of its support
   std::vector<std::vector<double>> operation;  // per group, per device of its support
-  std::vector<int64_t> peak_bytes;             // per group: of the largest arena of its parts; 0: not known
+  std::vector<int64_t> peak_bytes;             // per group: the largest arena of its parts; 0: not known
   std::vector<int64_t> weight_bytes;           // per group
   std::vector<double> begin, end;              // per call
-  SymbolValues typical;                        // extents that operation times are for, as far as they are fixed
+  SymbolValues typical;                        // the extents that operation times hold for, where fixed
   double makespan = 0;
 };
 
-/// The first `model_outputs` outputs of the assembly's graph are the model's, the others are kept values.
+/// The first `model_outputs` outputs of the assembly's graph are the model's outputs; the others are kept values.
 std::vector<uint8_t> emit_assembly(const Assembly& assembly, size_t model_outputs, const Fleet& fleet,
                                    const AssemblyPlacement& placement);
 

@@ -93,7 +93,7 @@ class PlanEmitter {
     return out;
   }
 
-  /// Temporaries of one block are views of its first.
+  /// Emits the temporaries of one block as views of its first.
   void lay_out(BufferId id, fb::BufferT& out) {
     const int block = plan_.buffers[id].block;
     if (plan_.memory.is_static)
@@ -104,7 +104,7 @@ class PlanEmitter {
     out.alias_offset = program_.slot(Dim(0));
   }
 
-  /// What the runtime of a symbolic plan places, and beside what.
+  /// Lists the buffers that the runtime places in a symbolic plan, and the buffers that must not overlap with each.
   void placement(fb::PlanT& out) const {
     std::set<int> placed;
     for (int block : plan_.memory.placement) {

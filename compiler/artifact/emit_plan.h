@@ -1,4 +1,4 @@
-// One plan as manifest tables.
+// Writes one plan as manifest tables.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace gcg {
 
-/// `symbols`: of the entry point. The plan's constants have places in `weights`. Nothing is decided here: every step,
-/// buffer and kernel of the plan becomes a table; a call and the launches that do the same without the library become a
-/// step each.
+/// `symbols`: those of the entry point. The plan's constants must have places in `weights`. Nothing is decided here:
+/// every step, buffer and kernel of the plan becomes a table. A library call and the launches that replace it without
+/// the library each become a step.
 std::unique_ptr<gart::fb::PlanT> emit_plan(const Plan& plan, const Target& target,
                                            const std::vector<std::string>& symbols, const WeightsSection& weights,
                                            const LibraryNumber& library_number);

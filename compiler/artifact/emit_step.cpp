@@ -50,7 +50,7 @@ class SequenceEmitter {
   }
 
  private:
-  /// After the others, with what all kinds of steps have.
+  /// Appends a step with the fields that all kinds of steps have.
   fb::StepT& add(fb::StepKind kind, const Step& step) {
     auto out = std::make_unique<fb::StepT>();
     out->kind = kind;
@@ -107,7 +107,7 @@ class SequenceEmitter {
     }
   }
 
-  /// The numbers of a tensor in an operand.
+  /// The offset, extents and strides of a tensor in an operand.
   template <class View>
   void emit_view(const View& view, fb::StepT& out) {
     out.params.push_back(slot(view.offset));

@@ -1,4 +1,4 @@
-// Steps as manifest tables.
+// Writes steps as manifest tables.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@
 
 namespace gcg {
 
-/// The number that a call's library has in the manifest.
+/// The number of a call's library in the manifest.
 using LibraryNumber = std::function<uint32_t(const LibraryCall&)>;
 
-/// What the tables of a plan's steps are made with.
+/// The context in which the tables of a plan's steps are made.
 struct StepContext {
   const Plan& plan;
   const Target& target;
@@ -21,7 +21,7 @@ struct StepContext {
   const LibraryNumber& library_number;
 };
 
-/// What is asked of the library with that number, by any algorithm.
+/// The table of the call, independent of the algorithm. `library`: its number in the manifest.
 std::unique_ptr<gart::fb::CallT> call_table(const LibraryCall& call, uint32_t library, const Target& target);
 
 std::unique_ptr<gart::fb::SequenceT> emit_sequence(const Sequence& sequence, const StepContext& context);

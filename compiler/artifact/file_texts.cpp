@@ -9,13 +9,13 @@ namespace {
 
 namespace fb = gart::fb;
 
-constexpr size_t kMostBytes = size_t{1} << 16;  // a runtime takes 16 times as many
+constexpr size_t kMostBytes = size_t{1} << 16;  // a runtime accepts 16 times as many
 
 void tidy(std::string& text) {
   if (text.size() > kMostBytes || text.find('\0') != std::string::npos) text = file_text(text);
 }
 
-/// Of an entry point, where no two have the same name.
+/// Tidies the names of one entry point's tensors. Changed names get the tensor's number, so that no two are equal.
 void tidy(std::vector<std::unique_ptr<fb::TensorInfoT>>& tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string was = tensors[i]->name;
@@ -52,7 +52,7 @@ std::string file_text(const std::string& text) {
     else
       out += c;
   if (text.size() <= kMostBytes) return out;
-  while (!out.empty() && (out.back() & 0xc0) == 0x80) out.pop_back();  // no half of a character is left
+  while (!out.empty() && (out.back() & 0xc0) == 0x80) out.pop_back();  // removes an incomplete character
   if (!out.empty() && (out.back() & 0x80) != 0) out.pop_back();
   return out + "...";
 }

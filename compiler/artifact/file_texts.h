@@ -1,4 +1,4 @@
-// Texts of a model as an artifact can hold them: what only people read is cut or escaped, not refused.
+// Makes a model's texts fit for an artifact. Texts that only people read are cut or escaped, not refused.
 #pragma once
 
 #include <map>
@@ -11,17 +11,18 @@
 
 namespace gcg {
 
-/// Without NUL bytes ("\0" in their place), and cut where it is too long for a message.
+/// Replaces NUL bytes by "\0", and cuts a text that is too long for a message.
 std::string file_text(const std::string& text);
 
-/// The same of a group's name, which is UTF-8, and another one than those that are taken.
+/// The same for a group's name. The result is UTF-8 and differs from the names in `taken`.
 std::string group_name(const std::string& text, const std::set<std::string>& taken);
 
-/// Names of inputs and outputs and labels are what callers ask for: those that no runtime takes are refused. Throws
-/// CompileError.
+/// Throws CompileError for names of inputs and outputs and for labels that no runtime accepts. These are not changed,
+/// because callers use them.
 void check_interface(const Graph& graph, const std::map<std::string, std::vector<std::string>>& labels);
 
-/// Names of entry points, kernels and of what crosses parts, sources and messages of steps.
+/// Applies file_text to names of entry points, of kernels and of values that cross parts, and to sources and messages
+/// of steps.
 void tidy_texts(gart::fb::ManifestT& manifest);
 
 }  // namespace gcg

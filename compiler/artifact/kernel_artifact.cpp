@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-/// The artifact in the making: inputs, outputs, and a plan with their buffers.
+/// Builds the artifact: inputs, outputs, and a plan with their buffers.
 class SingleStep {
  public:
   SingleStep(const std::string& name, const Target& target) : target_(target) {
@@ -34,7 +34,7 @@ class SingleStep {
 
   Plan& plan() { return plan_; }
 
-  /// Steps in turn, each after the one before it, over and over.
+  /// Repeats the steps `times` times; each step waits for the one before it.
   std::vector<uint8_t> run(const std::vector<Step>& steps, int times, CompiledBlob blob) {
     auto& all = plan_.sequences[plan_.sequences.push_back({})].steps;
     for (int i = 0; i < times; ++i)
@@ -60,7 +60,7 @@ void check_closed(const std::string& name, const std::vector<Dim>& extents) {
   for (const Dim& extent : extents) GCG_CHECK(extent.is_constant(), "'", name, "' has the open extent ", extent.str());
 }
 
-/// A buffer for each operand that is no view.
+/// Adds a buffer for each operand that is no view.
 std::vector<BufferId> add_operands(SingleStep& out, const Kernel& kernel) {
   std::vector<BufferId> of_operand(step_operands(kernel));
   for (size_t i = 0; i < of_operand.size(); ++i) {
@@ -75,7 +75,7 @@ std::vector<BufferId> add_operands(SingleStep& out, const Kernel& kernel) {
   return of_operand;
 }
 
-/// How many elements there are from the operand's begin to the tensor's end.
+/// The number of elements from the operand's begin to the tensor's end.
 Dim elements_of(const LibraryTensor& t) {
   Dim elements = t.offset + Dim(1);
   for (size_t d = 0; d < t.extents.size(); ++d) elements = elements + (t.extents[d] - Dim(1)) * t.strides[d];

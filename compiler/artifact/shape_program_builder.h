@@ -1,4 +1,4 @@
-// Dims as straight-line code of the artifact's shape program.
+// Writes Dims as straight-line code of the artifact's shape program.
 #pragma once
 
 #include <map>
@@ -11,12 +11,12 @@
 
 namespace gcg {
 
-/// Gives every Dim asked for a slot; equal Dims share one.
+/// Gives every requested Dim a slot; equal Dims share a slot.
 class ShapeProgramBuilder {
  public:
   /// Slots [0, symbols.size()) are the symbols.
   explicit ShapeProgramBuilder(const std::vector<std::string>& symbols);
-  /// Fails with a CompileError when `d` has a symbol that is not in the list.
+  /// Throws CompileError if `d` has a symbol that is not in the list.
   uint32_t slot(const Dim& d);
   const std::vector<gart::fb::Instruction>& instructions() const { return instructions_; }
 
@@ -28,7 +28,7 @@ class ShapeProgramBuilder {
   uint32_t symbols_;
   std::map<std::string, uint32_t> symbol_slots_;
   std::map<std::tuple<gart::fb::ExprOp, uint32_t, uint32_t, int64_t>, uint32_t> known_;
-  std::map<Dim::AtomRef, uint32_t> atom_slots_;  // an atom occurs in many Dims, and in itself over and over
+  std::map<Dim::AtomRef, uint32_t> atom_slots_;  // an atom occurs in many Dims, and may be nested in other atoms
   std::vector<gart::fb::Instruction> instructions_;
 };
 

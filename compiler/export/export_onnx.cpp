@@ -18,7 +18,7 @@
 namespace gcg {
 namespace {
 
-/// The first opset with today's forms of all operators that it has; runtimes have read it since 2024.
+/// The first opset in which every operator that exists already has its present form. Runtimes have read it since 2024.
 constexpr int64_t kOldestWritten = 21;
 
 int64_t ir_version_of(int64_t opset) {
@@ -51,7 +51,7 @@ onnx::ModelProto model_of(const Graph& graph, const ExportOptions& options, Exte
   return model;
 }
 
-/// Of all constants, where each is counted once.
+/// Total bytes of the constants; each constant is counted once.
 int64_t constant_bytes(const Graph& graph, std::set<const Tensor*>& counted) {
   int64_t bytes = 0;
   for (int64_t i = 0; i < graph.value_count(); ++i) {
@@ -67,7 +67,7 @@ int64_t constant_bytes(const Graph& graph) {
   return constant_bytes(graph, counted);
 }
 
-/// Writes beside the file and renames.
+/// Writes to a temporary file beside the target, then renames it.
 class WholeFile {
  public:
   explicit WholeFile(std::string path)

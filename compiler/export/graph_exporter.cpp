@@ -13,7 +13,8 @@
 namespace gcg {
 namespace {
 
-/// The version of a domain other than ai.onnx. Trees of ai.onnx.ml before version 5 are not in it any more.
+/// The exported version of a domain other than ai.onnx. From version 5 on, ai.onnx.ml no longer has the older tree
+/// operators.
 int64_t version_of(const std::string& domain, const OpDef& op) {
   if (domain == "ai.onnx.ml") return std::max<int64_t>(op.since, 4);
   return domain == "gart" ? 1 : op.since;
@@ -48,7 +49,7 @@ onnx::AttributeProto export_attribute(const std::string& name, const Attribute& 
   return proto;
 }
 
-/// The constants of a graph that something reads, in order; bodies' own are left out.
+/// The constants that this graph's nodes or outputs read, in order. Constants inside subgraphs are left out.
 std::vector<ValueId> constants_read(const Graph& graph) {
   std::vector<ValueId> read;
   std::set<ValueId> seen;
@@ -61,7 +62,8 @@ std::vector<ValueId> constants_read(const Graph& graph) {
   return read;
 }
 
-/// The data of all constants of the bodies, however deep. Bodies have copies of constants of the graphs around.
+/// The data of all constants in subgraphs at any depth. Subgraphs hold copies of the constants of the graphs around
+/// them.
 void constants_of_bodies(const Graph& graph, std::set<const Tensor*>& found) {
   for (NodeId id : graph.order())
     for (const auto& body : graph.node(id).bodies) {
@@ -70,7 +72,7 @@ void constants_of_bodies(const Graph& graph, std::set<const Tensor*>& found) {
     }
 }
 
-/// The sequence that the value is, where an operator that makes sequences of tensors makes it.
+/// The type of a sequence value, if an operator makes it as a sequence of tensors.
 std::optional<onnx::TypeProto> sequence_type(const Graph& graph, ValueId v) {
   const Value& value = graph.value(v);
   if (!value.producer.valid()) return std::nullopt;
@@ -171,7 +173,7 @@ onnx::GraphProto GraphExporter::export_graph(const Graph& graph) {
     input.set_name(name_of(scope, id));
     *input.mutable_type() = export_type(value.dtype, value.shape, true);
   }
-  for (ValueId id : graph.outputs) name_of(scope, id);  // their names are the model's interface: they choose first
+  for (ValueId id : graph.outputs) name_of(scope, id);  // the model's interface: outputs are named first
   export_constants(scope, proto);
   export_nodes(scope, proto);
   export_outputs(scope, proto);
@@ -180,7 +182,7 @@ onnx::GraphProto GraphExporter::export_graph(const Graph& graph) {
 
 void GraphExporter::export_nodes(Scope& scope, onnx::GraphProto& proto) {
   const std::vector<NodeId> order = scope.graph.order();
-  for (NodeId id : order)  // bodies must not take these names
+  for (NodeId id : order)  // subgraphs must not take these names
     for (ValueId output : scope.graph.node(id).outputs)
       if (output.valid()) name_of(scope, output);
   for (NodeId id : order) export_node(scope, scope.graph.node(id), *proto.add_node());
@@ -197,7 +199,7 @@ void GraphExporter::export_node(Scope& scope, const Node& node, onnx::NodeProto&
     int64_t& version = domains_[domain];
     version = std::max(version, version_of(domain, *node.op));
   }
-  std::string name = node.name;  // several nodes may stand for one of a model, but runtimes want names of their own
+  std::string name = node.name;  // several nodes may come from one model node, but runtimes need unique names
   for (int i = 1; !scope.node_names.insert(name).second; ++i) name = concat(node.name, ".", i);
   proto.set_name(name);
   proto.set_domain(domain);
@@ -235,7 +237,7 @@ onnx::GraphProto GraphExporter::export_body(Scope& outer, const Node& node, cons
   return proto;
 }
 
-/// Each is a value of the graph itself and has a name of its own, as runtimes want it.
+/// Every output must be a value of this graph with a name of its own, as runtimes require.
 void GraphExporter::export_outputs(Scope& scope, onnx::GraphProto& proto) {
   std::set<std::string> listed;
   for (ValueId id : scope.graph.outputs) {

@@ -1,4 +1,4 @@
-// Graph -> GraphProto: value ids become names, captures of bodies the names of the graph around.
+// Graph -> GraphProto. Value ids become names; a subgraph's captures become the names used in the graph around it.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -12,30 +12,30 @@
 
 namespace gcg {
 
-/// The order of weights in a file of their own.
+/// The weights in the external file, in order.
 struct ExternalWeights {
   std::vector<TensorRef> tensors;
   std::vector<int64_t> offsets;  // bytes; multiples of kExternalAlignment
   int64_t bytes = 0;
 
-  /// Its place.
+  /// Adds the tensor and returns its offset in the file.
   int64_t add(const TensorRef& tensor);
 };
 constexpr int64_t kExternalAlignment = 4096, kSmallestExternal = 1024;
 
 class GraphExporter {
  public:
-  /// `external`: where large constants go, by the name of their file; null: they stay in the model.
+  /// `external` collects the large constants and `location` names their file. With null they stay in the model.
   GraphExporter(ExternalWeights* external, std::string location)
       : external_(external), location_(std::move(location)) {}
 
-  /// `graph` is in ONNX's forms (onnx_form.h).
+  /// Requires: `graph` is in ONNX's forms (onnx_form.h).
   onnx::GraphProto export_graph(const Graph& graph);
-  /// By domain; without ai.onnx.
+  /// The version of each domain, without ai.onnx.
   const std::map<std::string, int64_t>& domains() const { return domains_; }
 
  private:
-  /// One graph, with the names of its values. A body's captures have their names of the graph around.
+  /// One graph, with the names of its values. A subgraph's captures keep their names from the graph around it.
   struct Scope {
     const Graph& graph;
     Scope* outer;

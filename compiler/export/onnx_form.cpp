@@ -15,14 +15,14 @@ namespace {
   fail("node '", node.name, "' (", node.op->name, ") cannot be written as ONNX: ", why);
 }
 
-/// Makes the node `op_name` of these inputs.
+/// Turns the node into an `op_name` of these inputs.
 void become(Node& node, const char* op_name, std::vector<ValueId> inputs) {
   node.op = &op(op_name);
   node.inputs = std::move(inputs);
   node.attributes.clear();
 }
 
-/// Softmax and its kin before opset 13: over all dimensions from the axis on, as if they were one.
+/// Softmax and the like before opset 13 flatten all dimensions from the axis on into one.
 void unflatten(Graph& graph, Node& node) {
   if (node.int_attribute("flatten", 0) == 0) return;
   NodeBuilder b(graph, node.name);
@@ -32,7 +32,7 @@ void unflatten(Graph& graph, Node& node) {
   become(node, "Reshape", {y, b.node("Shape", {x})});
 }
 
-/// One scale and bias per group: repeated for each of its channels.
+/// Repeats the scale and bias of each group for each of its channels.
 void scales_per_channel(Graph& graph, Node& node) {
   if (node.int_attribute("scale_per_group", 0) == 0) return;
   const int64_t groups = node.int_attribute("num_groups", 0);
@@ -49,8 +49,8 @@ void scales_per_channel(Graph& graph, Node& node) {
   node.attributes.erase("scale_per_group");
 }
 
-/// Resize-10 takes the element before where it grows and the one after where it shrinks; today one of both for all
-/// dimensions.
+/// Resize-10 takes the element before the position when it enlarges, and the one after it when it shrinks. Newer opsets
+/// have one rule for all dimensions.
 void name_nearest(const Graph& graph, Node& node) {
   constexpr size_t kScales = 2;
   if (node.string_attribute("nearest_mode", "") != "simple") return;
@@ -66,8 +66,8 @@ void name_nearest(const Graph& graph, Node& node) {
   node.attributes["nearest_mode"] = std::string(shrinks ? "ceil" : "floor");
 }
 
-/// A cast of floats saturates here; ONNX leaves open what it makes of values outside of the type. Requantisation
-/// written as nodes relies on it.
+/// A float cast saturates here, but ONNX leaves values outside of the target type undefined. Requantisation written as
+/// nodes relies on saturation.
 void clip_before(Graph& graph, Node& node) {
   const DType from = graph.value(node.inputs.at(0)).dtype, to = graph.value(node.outputs.at(0)).dtype;
   if (!is_float(from) || (to != DType::i8 && to != DType::u8)) return;
@@ -87,7 +87,7 @@ void name_sampling(Node& node) {
   if (mode == "bilinear" || mode == "bicubic") node.attributes["mode"] = mode.substr(2);
 }
 
-/// Why ONNX has no form for the node; empty where it has one.
+/// The reason why ONNX has no form for the node; empty if it has one.
 std::string why_not(const Node& node) {
   if (std::string_view(node.op->domain) == "gart" && node.op != &op_gart_Custom)
     return "it is an operator of this compiler's own";
@@ -116,7 +116,7 @@ void rewrite(Graph& graph, Node& node) {
   if (name == "Softmax" || name == "LogSoftmax" || name == "Hardmax") unflatten(graph, node);
 }
 
-/// The opset in which elements of the type came to all operators that may have them.
+/// The first opset in which all operators that may have elements of this type accept them.
 int64_t opset_of(DType dtype) {
   switch (dtype) {
     case DType::bf16:
@@ -131,7 +131,7 @@ int64_t opset_of(DType dtype) {
   }
 }
 
-/// What a node has that came after its operator did, as far as opsets after the 21st brought it.
+/// The first opset with the node's operator and the features that it uses. It only checks features newer than opset 21.
 int64_t opset_of(const Graph& graph, const Node& node) {
   int64_t opset = node.op->since;
   const auto from = [&](int64_t version, bool has) { opset = has ? std::max(opset, version) : opset; };
@@ -141,7 +141,7 @@ int64_t opset_of(const Graph& graph, const Node& node) {
   from(23, node.op == &op_QuantizeLinear && type(0) != type(1));
   from(24, (node.op == &op_TopK || node.op == &op_SplitToSequence) && type(0) == DType::bf16);
   from(27, node.op == &op_Range && (type(0) == DType::f16 || type(0) == DType::bf16));
-  from(22, node.int_attribute("ceil_mode", 0) != 0);  // what is outside of all windows is counted otherwise
+  from(22, node.int_attribute("ceil_mode", 0) != 0);  // since 22, elements outside of all windows count differently
   from(23, node.has_attribute("precision"));
   from(23, node.op == &op_DequantizeLinear && node.has_attribute("output_dtype"));
   from(24, node.has_attribute("round_mode"));

@@ -3,10 +3,10 @@
 namespace gcg {
 namespace {
 
-/// How many bits an element takes where several share a byte; 0 where they do not.
+/// Bits per element if several elements share a byte; else 0.
 int packed_bits(DType dtype) { return dtype == DType::f4e2m1 ? 4 : small_int_bits(dtype); }
 
-/// The first element in the low bits of the first byte.
+/// Packs the elements; the first one is in the low bits of the first byte.
 std::string packed(const Tensor& tensor, int bits) {
   const int64_t per_byte = 8 / bits, mask = (1 << bits) - 1;
   std::string bytes(static_cast<size_t>((tensor.elements() + per_byte - 1) / per_byte), '\0');

@@ -11,16 +11,16 @@
 
 namespace gcg {
 
-/// Type and extents; no data yet.
+/// Sets the type and the extents, but no data yet.
 onnx::TensorProto tensor_header(const Tensor& tensor, const std::string& name);
 
-/// With its elements, several to a byte where ONNX packs them.
+/// Includes the elements; several share a byte where ONNX packs them.
 onnx::TensorProto export_tensor(const Tensor& tensor, const std::string& name);
 
-/// Do its bytes stand in a model as they stand here?
+/// True if an ONNX model stores the same bytes as the tensor.
 bool is_plain(const Tensor& tensor);
 
-/// A tensor's type. Symbolic extents become dim_params where `symbols`, else unknown ones.
+/// A tensor's type. Symbolic extents become dim_params if `symbols`, else unknown extents.
 onnx::TypeProto export_type(DType dtype, const std::optional<Shape>& shape, bool symbols);
 
 }  // namespace gcg

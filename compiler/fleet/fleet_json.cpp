@@ -14,10 +14,10 @@
 namespace gcg {
 namespace {
 
-constexpr int kMostCores = 1024;  // that the system can name
+constexpr int kMostCores = 1024;  // the most that the system can number
 constexpr int kMostGpus = 1024;
 
-/// A value and where it stands.
+/// A JSON value and its place in the text.
 struct Field {
   const Json& value;
   std::string path;
@@ -33,7 +33,7 @@ struct Field {
   bool has(const char* name) const { return value.contains(name); }
 };
 
-/// An object with fields of these names alone.
+/// Requires an object that has no fields but these.
 void require_object(const Field& field, const std::vector<const char*>& names) {
   std::string list;
   for (const char* name : names) list += (list.empty() ? "" : ", ") + std::string(name);
@@ -74,7 +74,7 @@ double number_of(const Field& field) {
 
 double rate_of(const Field& field) { return checked_rate(number_of(field), field.path + ": the rate"); }
 
-/// The fields of a list, whose values `read` makes; no two may be equal.
+/// Reads a list with `read`; no two values may be equal.
 template <class Read>
 auto list_of(const Field& field, Read read) {
   using Value = decltype(read(field));

@@ -1,4 +1,4 @@
-// Devices and links as a file's assembly has them (artifact_schema/assembly.fbs).
+// Devices and links as tables of the fleet plan in a file (artifact_schema/assembly.fbs).
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Rates and times that a user hands in, held to what an artifact may say of them.
+// Checks the rates and times that a user passes in against the limits of an artifact.
 #pragma once
 
 #include <string>
@@ -7,16 +7,18 @@
 
 namespace gcg {
 
-/// GFLOP/s or GB/s: 0 (not known), or one that the verifier takes. Throws CompileError that begins with `what`.
+/// Checks a rate in GFLOP/s or GB/s: it must be 0 (not known) or accepted by the verifier. Throws CompileError with a
+/// message that begins with `what`.
 double checked_rate(double rate, const std::string& what);
 
-/// Of a measurement or a link. Throws CompileError that begins with `what`.
+/// Checks the time of a measurement or a link, in microseconds. Throws CompileError with a message that begins with
+/// `what`.
 double checked_microseconds(double time, const std::string& what);
 
-/// All of a fleet that was not read from a text. Throws CompileError naming device or link.
+/// Checks all rates and times of a fleet that was not read from a text. Throws CompileError naming the device or link.
 void check_measures(const Fleet& fleet);
 
-/// A time that was computed from others, no longer than an artifact can say it.
+/// Limits a computed time to the longest one that an artifact can hold.
 double bounded_microseconds(double time);
 
 }  // namespace gcg

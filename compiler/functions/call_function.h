@@ -1,4 +1,4 @@
-// A function of libraries as a graph of its own.
+// Makes a graph from one function of the libraries.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace gcg {
 
-/// One call of the function (NAME, or DOMAIN::NAME) on inputs of these types: its nodes, those of functions that it
-/// calls among them. Throws CompileError: for a name that no library has (with the nearest ones) or that two have,
-/// other numbers of inputs than it takes, and what its operators say of the types.
+/// A graph that calls the function (NAME, or DOMAIN::NAME) on inputs of these types. It holds the function's nodes,
+/// with nested calls inlined. Throws CompileError for a name that no library has (with the nearest ones) or that two
+/// have. It also throws for a wrong number of inputs, and for types that the function's operators refuse.
 Graph call_function(const std::string& name, const std::vector<std::pair<DType, std::vector<int64_t>>>& inputs,
                     const std::vector<std::string>& libraries);
 

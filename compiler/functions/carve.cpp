@@ -15,7 +15,7 @@
 namespace gcg {
 namespace {
 
-/// The model's own tensors may lie in files beside it; a function's lie in it.
+/// Reads external tensors into the nodes. A model may keep tensors in other files, but a function must hold them.
 class Embedder {
  public:
   Embedder(const std::string& path)
@@ -32,7 +32,7 @@ class Embedder {
     tensor.set_raw_data(data.data(), static_cast<size_t>(data.bytes()));
   }
 
-  void embed(onnx::NodeProto& node) {  // the tensors are this node's own, which is not const
+  void embed(onnx::NodeProto& node) {  // the node owns these tensors, so they may be changed
     visit_tensors(node, [&](const onnx::TensorProto& tensor) { embed(const_cast<onnx::TensorProto&>(tensor)); });
   }
 
@@ -111,7 +111,7 @@ class Carver {
     }
   }
 
-  /// Every output depends on some input.
+  /// Checks that every output depends on some input.
   void check_reached() const {
     std::set<std::string_view> reached(options_.from.begin(), options_.from.end());
     for (const onnx::NodeProto* node : order_) {
@@ -130,12 +130,12 @@ class Carver {
     return text;
   }
 
-  /// What the outputs need, back to the inputs.
+  /// Collects the nodes that the outputs need, back to the inputs.
   void collect() {
     const std::set<std::string_view> from(options_.from.begin(), options_.from.end());
     std::set<std::string_view> seen;
     std::vector<std::string_view> open(options_.to.begin(), options_.to.end());
-    std::map<std::string, const onnx::NodeProto*> missing;  // input of the model -> a reader
+    std::map<std::string, const onnx::NodeProto*> missing;  // an input of the model -> one of its readers
     while (!open.empty()) {
       const std::string name(open.back());
       open.pop_back();
@@ -196,14 +196,14 @@ class Carver {
     for (const auto& import : model_.opset_import())
       if (domains.erase(import.domain() == "ai.onnx" ? "" : import.domain()) != 0)
         *function.add_opset_import() = import;
-    for (const std::string& domain : domains) {  // of functions, which need no version
+    for (const std::string& domain : domains) {  // domains of functions need no version
       auto& import = *function.add_opset_import();
       import.set_domain(domain);
       import.set_version(1);
     }
   }
 
-  /// Types that the model says, and those that importing it finds out, where it can be imported.
+  /// Types that the model declares, and inferred types if the model can be imported.
   std::map<std::string, onnx::TypeProto> known_types() const {
     std::map<std::string, onnx::TypeProto> types;
     const onnx::GraphProto& graph = model_.graph();
@@ -220,7 +220,7 @@ class Carver {
     try {
       add_inferred(import_onnx(path_).graph, types);
     } catch (const CompileError&) {
-      // What the model says itself has to do.
+      // The declared types must do.
     }
     return types;
   }

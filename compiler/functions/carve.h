@@ -1,4 +1,4 @@
-// The nodes of a model between values, as a function.
+// Extracts the nodes between given values of a model as a function.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -7,8 +7,8 @@
 
 namespace gcg {
 
-/// The function without a name, if none is asked for; types of inputs and outputs as far as the model says them or
-/// importing it finds them out. `path`: where the model lies; beside it lie its external files.
+/// The function has no name if none is requested. Input and output types are included if the model declares them or
+/// importing can infer them. `path`: the model's file; its external files lie in the same folder.
 onnx::FunctionProto carve(const onnx::ModelProto& model, const std::string& path, const CarveOptions& options);
 
 }  // namespace gcg

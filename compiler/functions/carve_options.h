@@ -1,4 +1,4 @@
-// What is carved out of a model, and what it is called.
+// Options for the part of a model that becomes a function, and its name.
 #pragma once
 
 #include <map>
@@ -7,12 +7,12 @@
 
 namespace gcg {
 
-/// The domain of functions that are named without one.
+/// The domain of functions whose name has no domain.
 constexpr const char* kFunctionDomain = "functions";
 
 struct CarveOptions {
-  std::string name;                           // "Block", "acme::Block"; empty: made from what it computes
-  std::vector<std::string> from, to;          // values of the model, by name: inputs and outputs in their order
+  std::string name;                           // "Block", "acme::Block"; empty: derived from its contents
+  std::vector<std::string> from, to;          // names of model values: the inputs and outputs, in order
   std::map<std::string, std::string> labels;  // metadata_props of the function: gart.device, gart.group
 };
 

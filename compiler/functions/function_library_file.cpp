@@ -30,7 +30,7 @@ Functions functions_of(const onnx::ModelProto& model) {
   return functions;
 }
 
-/// "acme::Block" -> its parts.
+/// Splits "acme::Block" into its parts.
 FunctionKey parse_name(const std::string& name) {
   const size_t colons = name.rfind("::");
   if (colons == std::string::npos) return {kFunctionDomain, name, ""};
@@ -48,7 +48,7 @@ void check_name(const std::string& name) {
     fail("functions cannot be in the domain '", domain, "', which has operators; name another one");
 }
 
-/// What a function is, whatever its values and nodes are called: values are numbered as they come.
+/// A canonical form, independent of the names of values and nodes. Values are numbered in order of appearance.
 std::string canonical(onnx::FunctionProto function) {
   std::unordered_map<std::string, std::string> numbers;
   const auto rename = [&](std::string& name) {
@@ -82,7 +82,7 @@ std::string made_name(const onnx::FunctionProto& function) {
   return name;
 }
 
-/// Of functions called in the nodes, bodies included.
+/// Adds the functions that the node and its subgraphs call.
 void add_calls(const onnx::NodeProto& node, std::set<FunctionKey>& calls) {
   calls.insert(key_of(node));
   for (const onnx::AttributeProto& attribute : node.attribute()) {
@@ -93,7 +93,7 @@ void add_calls(const onnx::NodeProto& node, std::set<FunctionKey>& calls) {
   }
 }
 
-/// Those among `functions` that it calls.
+/// The functions among `functions` that it calls.
 std::vector<const onnx::FunctionProto*> calls_of(const onnx::FunctionProto& function, const Functions& functions) {
   std::set<FunctionKey> keys;
   for (const onnx::NodeProto& node : function.node()) add_calls(node, keys);
@@ -105,7 +105,7 @@ std::vector<const onnx::FunctionProto*> calls_of(const onnx::FunctionProto& func
 
 std::string name_of(const onnx::FunctionProto& function) { return full_name(key_of(function)); }
 
-/// Functions and what they call, and so on; fails where one comes back to itself.
+/// Visits the functions and, recursively, the functions that they call. Fails if one calls itself.
 void check_recursion(const onnx::FunctionProto& function, const Functions& functions,
                      std::vector<const onnx::FunctionProto*>& path) {
   if (const auto again = std::find(path.begin(), path.end(), &function); again != path.end()) {
@@ -126,7 +126,7 @@ onnx::ModelProto open_library(const std::string& path) {
   return library;
 }
 
-/// The library imports what its functions do.
+/// The library imports the opsets that its functions import.
 void write_imports(onnx::ModelProto& library) {
   std::map<std::string, int64_t> versions = {{"", 1}};
   for (const onnx::FunctionProto& function : library.functions()) {
@@ -143,7 +143,7 @@ void write_imports(onnx::ModelProto& library) {
 }
 
 std::vector<uint8_t> bytes_of(onnx::ModelProto& library, const std::string& path) {
-  constexpr int64_t kOldestIrVersion = 10;  // with types of a function's values
+  constexpr int64_t kOldestIrVersion = 10;  // the first one with types for a function's values
   library.set_ir_version(std::max<int64_t>(library.ir_version(), kOldestIrVersion));
   write_imports(library);
   const size_t size = library.ByteSizeLong();
@@ -185,7 +185,7 @@ FunctionSummary summarise(const onnx::FunctionProto& function, const Functions& 
   return out;
 }
 
-/// The model's functions that it calls, and those that they call, go into the library with it.
+/// Adds to the library the functions of the model that it calls, directly or indirectly.
 void add_called(const onnx::FunctionProto& function, const Functions& of_model, const std::string& path,
                 onnx::ModelProto& library) {
   for (const onnx::FunctionProto* called : calls_of(function, of_model)) {
@@ -216,7 +216,7 @@ ChangedLibrary add_function(const std::string& library_path, const std::string& 
     if (!options.name.empty() || canonical(*taken->second) != canonical(function))
       fail("function '", name_of(function), "' is in ", library_path,
            " already; choose another name, or remove that one first");
-    return {bytes_of(library, library_path), summarise(*taken->second, known)};  // the same once more
+    return {bytes_of(library, library_path), summarise(*taken->second, known)};  // the same function is already there
   }
   *library.add_functions() = std::move(function);
   const onnx::FunctionProto added = library.functions(library.functions_size() - 1);

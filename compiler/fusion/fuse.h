@@ -1,4 +1,4 @@
-// Fusion: which values get storage, and which nodes share a kernel.
+// Fusion: decides which values get storage, and which nodes share a kernel.
 #pragma once
 
 #include "compiler/kernel/target.h"

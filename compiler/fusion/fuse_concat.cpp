@@ -1,4 +1,4 @@
-// Concat and gart.Interleave: their parts are written into their storage, or a Concat's are read by one kernel.
+// Concat and gart.Interleave: parts are written into the result's storage, or one kernel reads all parts of a Concat.
 #include <algorithm>
 
 #include "compiler/fusion/fuser.h"
@@ -8,7 +8,7 @@
 namespace gcg {
 
 bool Fuser::gathers_parts(const Node& n) {
-  constexpr size_t kMostParts = 32;  // as many branches per element
+  constexpr size_t kMostParts = 32;  // a kernel has that many branches per element
   if (!traits_.copies_parts_together || n.inputs.size() > kMostParts) return false;
   return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in); }) >= 2;
 }

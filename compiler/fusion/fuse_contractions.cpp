@@ -1,4 +1,4 @@
-// Contractions and attention: what they take in after them, and where their operands are read.
+// Contractions and attention: their epilogues, and the values from which they read their operands.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -20,7 +20,7 @@ FusionGroup::Kind kind_of(const Node& anchor) {
   return anchors_attention(anchor) ? FusionGroup::Kind::attention : FusionGroup::Kind::matmul;
 }
 
-/// The values that a kernel computes, to which readers of them are added one by one.
+/// The values that a kernel computes. It grows by one reader of these values at a time.
 class Growth {
  public:
   using Users = std::vector<std::vector<NodeId>>;
@@ -30,7 +30,7 @@ class Growth {
     add(first);
   }
 
-  /// Of the nodes that may follow, the first reader of the first value; invalid: there is none.
+  /// The next node that may be added: the first reader of the first value. Invalid if there is none.
   NodeId next() {
     for (; !candidates_.empty(); candidates_.erase(candidates_.begin()))
       if (const auto& [v, i] = *candidates_.begin(); !taken_.count(users_of(v)[i])) return users_of(v)[i];
@@ -44,7 +44,7 @@ class Growth {
     add(g_.node(id).outputs[0]);
   }
 
-  /// Read outside, or outputs of the graph.
+  /// Values that are read outside, or that are outputs of the graph.
   const std::set<ValueId>& leaving() const { return leaving_; }
 
  private:
@@ -66,8 +66,8 @@ class Growth {
   const Users& users_;
   const MayFollow may_follow_;
   std::set<NodeId> taken_;
-  std::set<std::pair<ValueId, size_t>> candidates_;  // a value, which of its readers
-  std::map<ValueId, size_t> open_;                   // reads of a value outside, as the graph's output, too
+  std::set<std::pair<ValueId, size_t>> candidates_;  // a value and the number of its reader
+  std::map<ValueId, size_t> open_;                   // by value: reads from outside, including as the graph's output
   std::set<ValueId> leaving_;
 };
 
@@ -75,11 +75,11 @@ class Growth {
 
 void Fuser::absorb_epilogue(NodeId anchor) {
   std::vector<NodeId> chain;
-  size_t best = 0;  // nodes of the chain
+  size_t best = 0;  // length of the chain in nodes
   ValueId result = node(anchor).outputs[0];
   const auto& users = users_of();
-  // Every input of what is taken is the set's own or ready before it: one that depends on the set would leave it and
-  // come back, and then more than one value leaves.
+  // Every input of an added node is in the set or ready before it. An input that depends on the set from outside would
+  // mean that more than one value leaves the set.
   Growth growth(g_, users, [&](NodeId id, ValueId v) { return may_follow(id, v); }, result);
   double room = kMostCost / 2;
   for (;;) {
@@ -157,7 +157,8 @@ void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
   const bool is_attention = group.kind == FusionGroup::Kind::attention;
   const size_t read = is_attention ? size_t{kFusedAttentionKept} : n.inputs.size();
   const size_t operands = id == group.anchor ? read : 0;
-  // What moves elements elsewhere is not seen through, nor a Transpose that another product applies by storing.
+  // Not seen through: movement nodes that another group computes, and a Transpose that another product applies by
+  // storing.
   const auto is_seen_through = [&](NodeId m) { return node_group_[static_cast<size_t>(m.index)] < 0; };
   for (size_t i = 0; i < operands; ++i) {
     const ValueId in = n.inputs[i];

@@ -1,4 +1,4 @@
-// Which values are computed on the fly where they are used.
+// Decides which values are computed on the fly where they are used.
 #include <algorithm>
 #include <limits>
 
@@ -128,10 +128,10 @@ bool Fuser::is_read(ValueId v) const {
   return u.must || !u.groups.empty();
 }
 
-/// What a node alone reads and operators that only move elements give: it will have no storage.
+/// The inputs that only this node reads and that movement operators make: they will have no storage.
 std::vector<ValueId> Fuser::moved_inputs(const Node& n) const {
   std::vector<ValueId> result;
-  if (n.op->reads() == Reads::window) return result;  // which would move each element again for every result
+  if (n.op->reads() == Reads::window) return result;  // every result would move each element again
   for (ValueId in : n.inputs) {
     if (!reads(in)) continue;
     const ValueId base = out_.view_of[static_cast<size_t>(in.index)];

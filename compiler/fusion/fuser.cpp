@@ -42,7 +42,7 @@ void Fuser::resolve_views() {
 void Fuser::find_live() {
   std::vector<ValueId> stack(g_.outputs);
   for (NodeId id : order_) {
-    // The branches of an If bind extents, too, that others may read though nobody reads its results.
+    // The branches of an If also bind extents. Others may read these although nobody reads the If's results.
     const bool binds =
         node(id).op == &op("Bind", "gart") || (node(id).op == &op("If") && node(id).has_attribute(kSymbolsAttribute));
     if (!binds) continue;
@@ -53,7 +53,7 @@ void Fuser::find_live() {
     const ValueId v = stack.back();
     stack.pop_back();
     const NodeId p = value(v).producer;
-    // A graph output that is a shape computation is produced from the symbols, not from its producer's inputs.
+    // A graph output that is a shape computation is computed from the symbols, not from its producer's inputs.
     if (!p.valid() || live(p)) continue;
     live_.insert(p);
     if (is_symbolic_content(value(v)) && node(p).outputs.size() == 1 && !is_control(node(p))) continue;
@@ -62,8 +62,8 @@ void Fuser::find_live() {
   }
 }
 
-/// Is the value a view whose extents may depend on what it views? It cannot lie in memory of its own size then, since
-/// that is written before the size is known.
+/// Is the value a view whose extents may depend on the viewed value? Then it cannot lie in memory of its own size,
+/// because that memory is written before the size is known.
 bool Fuser::is_late_view(ValueId v) const {
   while (out_.view_of[static_cast<size_t>(v.index)] != v) {
     const Node& n = node(value(v).producer);
@@ -99,7 +99,7 @@ void Fuser::decide(NodeId id) {
   if (runs_program(n)) return decide_program(id);
   for (ValueId v : n.outputs) {
     if (!v.valid()) continue;
-    if (out_.view_of[static_cast<size_t>(v.index)] != v) continue;  // a view: its uses were recorded on what it views
+    if (out_.view_of[static_cast<size_t>(v.index)] != v) continue;  // its uses were recorded at the viewed value
     decide_value(n, v);
   }
 }
@@ -136,7 +136,7 @@ void Fuser::decide_program(NodeId id) {
     out_.materialized[static_cast<size_t>(v.index)] = true;
     if (!group.result.valid()) group.result = group.storage = v;
   }
-  if (!group.result.valid()) return;  // nobody reads it
+  if (!group.result.valid()) return;  // it has no readers
   new_group(group);
   for (ValueId in : n.inputs)
     if (reads(in)) use(in).must = true;
@@ -144,7 +144,7 @@ void Fuser::decide_program(NodeId id) {
 
 void Fuser::decide_value(const Node& n, ValueId v) {
   Use& u = use(v);
-  if (!u.must && u.groups.empty()) return;  // nobody reads it
+  if (!u.must && u.groups.empty()) return;  // it has no readers
   if ((is_concat(n) && !gathers_parts(n)) || is_interleave(n)) return materialize_parts(n, v);
   if (u.must || !has_room(n, u) || !inlines(n, v, u)) {
     FusionGroup group;
@@ -175,7 +175,7 @@ void Fuser::record_inputs(const Node& n, ValueId v, const Use& u) {
     if (n.op->kind == OpKind::pointwise) i.broadcast |= !(product(*value(in).shape) == product(*value(v).shape));
     i.broadcast |= n.op->kind == OpKind::movement && !is_concat(n) && repeats_elements(in, v);
     i.in_epilogue |= u.in_epilogue && !out_.materialized[static_cast<size_t>(v.index)];
-    // Channels are blocked by whole tiles, which a reader that pads would take apart.
+    // Channels are blocked by whole tiles, which a padding reader would split.
     i.must |= n.op == &op_Pad && value(in).producer.valid() && node(value(in).producer).op == &op_gart_BlockChannels;
   }
 }

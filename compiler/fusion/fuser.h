@@ -1,4 +1,4 @@
-// Decides the fusion of a graph: internal to fuser.cpp and the fuse_*.cpp beside it.
+// Decides the fusion of a graph. Internal to fuser.cpp and the fuse_*.cpp files beside it.
 #pragma once
 
 #include <map>
@@ -29,23 +29,24 @@ class Fuser {
 
  private:
   struct Use {
-    bool must = false;         // needs storage whatever it costs
+    bool must = false;         // needs storage at any cost
     std::set<int> groups;      // groups that would compute it on the fly
-    std::set<int> contexts;    // loop nests it would be evaluated in (reduction passes are nests of their own)
-    bool broadcast = false;    // some use reads an element several times
+    std::set<int> contexts;    // loop nests in which it would be evaluated (each reduction pass is a nest)
+    bool broadcast = false;    // a use reads an element several times
     bool in_epilogue = false;  // used in a contraction's epilogue
   };
   const Node& node(NodeId id) const { return g_.node(id); }
   const Value& value(ValueId id) const { return g_.value(id); }
   Use& use(ValueId v) { return uses_[static_cast<size_t>(out_.view_of[static_cast<size_t>(v.index)].index)]; }
   bool live(NodeId id) const { return live_.count(id) != 0; }
-  /// Inputs whose elements a node really reads at run time.
+  /// Does a node read this input's elements at run time?
   bool reads(ValueId v) const { return v.valid() && !value(v).is_constant() && !is_symbolic_content(value(v)); }
 
   void resolve_views();
   void find_live();
-  /// Every graph output gets storage that is its alone; a copy where it is an input, a constant or given out already.
+  /// Is the value a view whose extents may depend on data?
   bool is_late_view(ValueId v) const;
+  /// Gives every graph output its own storage. Inputs, constants and values that are already outputs are copied.
   void own_outputs();
   int new_group(FusionGroup group);
   int fresh_context() { return next_context_++; }
@@ -54,21 +55,20 @@ class Fuser {
 
   // ---- fuse_contractions.cpp ----------------------------------------------------------------------------------------
 
-  /// Follows the pointwise nodes after a contraction as long as, in the end, one value leaves the set.
+  /// Adds the pointwise nodes after a contraction to its epilogue, as long as in the end only one value leaves the set.
   void absorb_epilogue(NodeId anchor);
-  /// The Transpose that alone reads a product and leaves its rows (the last axis) in one piece: then the product can be
-  /// stored in the transposed order at no cost.
+  /// The Transpose that is the only reader of a product and keeps its rows (the last axis) contiguous. The product can
+  /// then be stored in the transposed order at no cost.
   NodeId row_keeping_transpose(ValueId v, const std::vector<std::vector<NodeId>>& users) const;
   const std::vector<std::vector<NodeId>>& users_of();
-  /// Is this a type that values in the epilogue of a contraction may have? Integers are what quantised models compute
-  /// with.
+  /// May values in the epilogue of a contraction have this type? Integers are for quantised models.
   bool in_epilogues(DType dtype) const;
-  /// A pointwise node of such values and booleans.
+  /// Is it a pointwise node on values of such types and on booleans?
   bool fits_epilogues(const Node& n) const;
-  /// May the epilogue that has `v` take in its reader?
+  /// May an epilogue that contains `v` also contain this reader of it?
   bool may_follow(NodeId reader, ValueId v) const;
   void decide_contraction(NodeId id, const FusionGroup& group);
-  /// The input is read at every one of `elements` that group `id` computes.
+  /// Records that group `id` reads the input once for each of the `elements` that it computes.
   void read_in_epilogue(ValueId in, int id, const Dim& elements);
   int node_group_of(ValueId v) const;
 
@@ -81,69 +81,69 @@ class Fuser {
   void decide_program(NodeId id);
   void decide_value(const Node& n, ValueId v);
   void record_inputs(const Node& n, ValueId v, const Use& u);
-  /// Has `out`, whose elements are those of `in`, so many more that computing `in` for each would be a waste?
+  /// `out` repeats elements of `in`. Does it repeat them so often that computing `in` for each would be a waste?
   bool repeats_elements(ValueId in, ValueId out) const;
 
   // ---- fuse_concat.cpp ----------------------------------------------------------------------------------------------
 
-  /// A launch per part is expensive on a GPU: where several parts would be copied, one kernel reads them all, and it
-  /// may be the Concat's reader.
+  /// Should one kernel read all parts? A launch per part is expensive on a GPU, so this is done if several parts would
+  /// be copied. The kernel may be that of the Concat's reader.
   bool gathers_parts(const Node& n);
-  /// A Concat or Interleave has storage; each part is written into it by a group of its own, which is where fusion goes
-  /// on.
+  /// Gives a Concat or Interleave storage. Each part gets its own group, which writes into that storage and where
+  /// fusion continues.
   void materialize_parts(const Node& n, ValueId v);
-  /// Of each input of a Concat or Interleave, where its elements go.
+  /// For each input of a Concat or Interleave: the places of its elements in the result.
   std::vector<std::vector<FusionGroup::StridedSlice>> strided_slices(const Node& n) const;
-  /// A contraction whose only reader is a Concat or Interleave writes straight into it.
+  /// Does the value's contraction write directly into the Concat or Interleave that is its only reader?
   bool is_direct(ValueId in);
   bool direct_part(ValueId in, const FusionGroup& part);
 
   // ---- fuse_inlining.cpp --------------------------------------------------------------------------------------------
 
   bool inlines(const Node& n, ValueId v, const Use& u);
-  /// Arithmetic of one epilogue, once for each of its elements: no more work there, and no storage on the way.
+  /// Is it arithmetic that one epilogue needs once per element? Inlining then adds no work and saves storage.
   bool is_own_arithmetic(const Node& n, const Use& u) const;
-  /// Is the value index arithmetic that masks an attention's scores? The kernel then sees which keys count, at no more
-  /// work than a load.
+  /// Is the value index arithmetic that masks an attention's scores? The kernel then knows which keys count, for no
+  /// more work than a load.
   bool is_mask(ValueId v, const Use& u) const;
-  /// Work of one element of such a mask, in additions; infinite for other values, and if it reads many numbers beside
-  /// the `scores` of a head.
+  /// Work of one element of such a mask, in additions. Infinite for other values, and for masks that read many numbers
+  /// compared to the `scores` of a head.
   double mask_cost(ValueId v, double scores) const;
-  /// May the kernels of all groups that use `v` grow by its node, too?
+  /// May the kernels of all groups that use `v` also grow by its node?
   bool has_room(const Node& n, const Use& u) const;
   /// Does some input of `n` come from a reduction that may join this group, so that `n` is a per-row scalar?
   bool depends_on_row(const Node& n, int group);
-  /// `v` has the extents of `result` with one or more trailing ones instead.
+  /// Does `v` have the extents of `result`, with one or more trailing extents replaced by 1?
   bool row_shaped(ValueId v, ValueId result) const;
-  /// A reduction joins a group if its result is computed once per row of the group, or element for element, and that
-  /// costs no more than a kernel of its own.
+  /// Does the reduction join the group? It does if its result is computed once per row or per element of the group, at
+  /// no more cost than in its own kernel.
   bool reduction_fits(ValueId v, const FusionGroup& group, int id);
-  /// A contraction without a kernel form of its own joins the group of its reader element for element.
+  /// Does a contraction without its own kernel form join its reader's group, computed element by element?
   bool sum_fits(const Node& n, ValueId v, const Use& u);
-  /// Has a node that was decided already a use for it?
+  /// Does a node that is already decided use the value?
   bool is_read(ValueId v) const;
   std::vector<ValueId> moved_inputs(const Node& n) const;
-  /// Is computing `v` where the group's kernel reads it less work than storing and loading it? What `v` reads counts as
-  /// stored, on both sides, but for moved_inputs.
+  /// Is computing `v` where the group's kernel reads it less work than storing and loading it? Both sides count the
+  /// inputs of `v` as stored, except moved_inputs.
   bool saves_work(ValueId v, const FusionGroup& group);
-  /// What a kernel for the group would do, as far as decisions have gone.
+  /// Work of a kernel for the group, as far as it is decided.
   double probed_work(const FusionGroup& group) const;
 
   const Graph& g_;
   const DeviceTraits& traits_;
   std::vector<NodeId> order_;
-  std::vector<size_t> position_;  // of nodes in order_
+  std::vector<size_t> position_;  // by node: its place in order_
   std::set<NodeId> live_;
-  std::vector<Use> uses_;  // by the value that a use's value views
+  std::vector<Use> uses_;  // by value; uses of a view are recorded at the viewed value
   std::vector<std::vector<NodeId>> users_;
   std::vector<int> node_group_;       // contraction group of a node, or -1
-  std::map<int, double> group_cost_;  // of what is computed on the fly, per element
+  std::map<int, double> group_cost_;  // by group: cost of the values computed on the fly, per element
   std::map<int, std::optional<Shape>> group_rows_;
   std::set<int> group_elementwise_reduction_;
   std::set<ValueId> row_value_;
   int next_context_ = 1;
   Fusion out_;
-  Fusion probe_;  // the same graph, with everything stored that is not decided to be computed on the fly; no groups
+  Fusion probe_;  // the same graph without groups; every value is stored unless it is decided to compute it on the fly
 };
 
 }  // namespace gcg

@@ -1,13 +1,13 @@
-// What fusion wants to know about a node or value: what kind of kernel it may anchor, what computing it again would
-// cost.
+// Facts about nodes and values for fusion: the kind of kernel that a node may anchor, and the cost of computing it
+// again.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace gcg {
 
-/// Anchors of kernels with templates of their own (f32 only), control flow, and concatenation, whose parts are written
-/// in place.
+/// Nodes that anchor kernels with their own templates (f32 only), control flow, and concatenation, whose parts are
+/// written in place.
 bool anchors_matmul(const Graph& graph, const Node& node);
 bool anchors_conv(const Node& node);
 bool anchors_attention(const Node& node);
@@ -19,14 +19,14 @@ bool is_transpose(const Node& node);
 /// Is the value's content known without running anything, as expressions over the symbols?
 bool is_symbolic_content(const Value& value);
 
-/// Elements that cost next to nothing to compute again.
+/// Do the node's elements cost next to nothing to compute again?
 bool is_cheap(const Node& node);
-/// Of one element, in additions.
+/// Cost of one element, in additions.
 double cost(const Node& node);
-/// What a kernel may compute on the fly per element. Reading and writing an element costs as much as some ten
-/// additions: a kernel of this size gains nothing by growing, and code generators recurse over its expression.
+/// Upper limit for the work that a kernel computes on the fly per element. Reading and writing an element costs about
+/// ten additions, so a kernel of this size gains nothing by growing. Code generators also recurse over its expression.
 constexpr double kMostCost = 512;
-/// How often a reduction looks at an element of its input.
+/// How often a reduction reads each element of its input.
 int passes(const Node& node);
 
 }  // namespace gcg

@@ -12,17 +12,18 @@
 // * A value is %name, or %"any name"; a missing input or output is _ .
 // * A type is dtype[extents]; f32[?] has no known rank, ? alone is unknown altogether. {..} after it are the known
 // elements.
-//   "as f16" after the type: elements are rounded to that where the value has storage.
+//   "as f16" after the type: elements are rounded to this type when the value is stored in memory.
 //   If some result has no written type, the whole graph is inferred (compiler/ops/infer.h) after reading.
-// * A node's name defaults to its first output's. Operators of other domains carry it: gart.PackedMatMul(..).
+// * A node's name defaults to its first output's. Operators of other domains are written with it:
+// gart.PackedMatMul(..).
 // * Attributes: 1, 1.0, "text", [1,2], [1.0,2.0], ["a","b"], f32[2]{1,2}; empty lists are ints[], floats[], strings[].
 // * Constant data: {elements}, hex(bytes, little-endian), fill(number), random(seed): floats uniform in [-1,1), signed
 //   integers in [-8,8), unsigned in [0,16), booleans 0 or 1.
-// * Bodies follow their node: %y = If(%c | %captured) graph then(%a: f32[2]) -> (%a) { } graph else(...) ...
+// * Subgraphs follow their node: %y = If(%c | %captured) graph then(%a: f32[2]) -> (%a) { } graph else(...) ...
 // * # starts a comment.
 //
-// print_graph(parse_graph(t)) is a fixed point of printing and reading: values, types, attributes and data survive
-// exactly; ids, erased nodes and values that nothing reads do not.
+// print_graph(parse_graph(t)) is a fixed point of printing and reading. Values, types, attributes and data survive
+// exactly. Ids, erased nodes and values that nothing reads do not.
 #pragma once
 
 #include <string>
@@ -34,7 +35,7 @@ namespace gcg {
 
 enum class GirData {
   full,    // all constant data
-  elided,  // "..." for tensors of more than a few elements: for reading by people only
+  elided,  // "..." for tensors of more than a few elements; only for human readers
 };
 
 std::string print_graph(const Graph& graph, GirData data = GirData::full);

@@ -93,7 +93,7 @@ class Parser {
     return *t;
   }
 
-  /// ": type as dtype channels_last", any of them or nothing.
+  /// Parses ": type as dtype channels_last"; every part is optional.
   Type type() {
     Type t;
     if (in_.take(':')) written_type(t);

@@ -59,7 +59,7 @@ void verify_value(const Graph& g, ValueId id, const std::set<ValueId>& inputs) {
               "value '", v.name, "' of shape ", str(*v.shape), " has ", v.contents->size(), " known elements");
 }
 
-/// Every value that is read must be an input, a constant or the output of a node; names must be unique among those.
+/// Every value that is read must be an input, a constant or the output of a node. Names must be unique among those.
 void verify_uses(const Graph& g, const std::set<ValueId>& inputs) {
   std::set<std::string> names;
   std::set<ValueId> used(inputs);
@@ -80,7 +80,8 @@ void verify_uses(const Graph& g, const std::set<ValueId>& inputs) {
               "'");
 }
 
-/// A body shares the memory of its inputs and outputs with the graph around it, so they have their own types there.
+/// A subgraph shares the memory of its inputs and outputs with the graph around it, so they are stored in their own
+/// types.
 void verify_body_ends(const Graph& body) {
   const auto verify = [&](ValueId end) {
     const Value& v = body.value(end);
@@ -120,7 +121,7 @@ void verify_structure(const Graph& g) {
   }
 }
 
-/// Do two types contradict each other? Knowing more or less is no contradiction.
+/// True if two types contradict each other. A less complete type is no contradiction.
 bool contradicts(const Value& a, const Value& b) {
   if (a.dtype != DType::undefined && b.dtype != DType::undefined && a.dtype != b.dtype) return true;
   if (!a.shape || !b.shape) return false;

@@ -28,7 +28,7 @@ void check(const onnx::GraphProto& graph, const Makers& makers, const std::vecto
   }
 }
 
-/// Drops what `keep` says no to; the order stays.
+/// Removes the elements that `keep` rejects; the order stays.
 template <class Field, class Keep>
 void filter(Field& field, const Keep& keep) {
   int kept = 0;

@@ -1,4 +1,4 @@
-// The part of a model that computes some of its values.
+// Reduces a model to the part that computes some of its values.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -8,9 +8,9 @@
 
 namespace gcg {
 
-/// Makes `outputs`, values of the model's graph by name (of any node's results, inputs, weights), the model's outputs,
-/// in this order, and takes away nodes and inputs that they do not need. Nothing for none. Throws CompileError for a
-/// name that is no value, with the nearest ones, and for one listed twice.
+/// Makes `outputs` the model's outputs, in this order, and removes nodes and inputs that they do not need. They name
+/// values of the model's graph: results of any node, inputs or weights. An empty list changes nothing. Throws
+/// CompileError for a name that is no value (with the nearest ones), and for a name listed twice.
 void choose_outputs(onnx::ModelProto& model, const std::vector<std::string>& outputs);
 
 }  // namespace gcg

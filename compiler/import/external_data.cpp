@@ -14,7 +14,7 @@
 namespace gcg {
 namespace {
 
-/// A file descriptor that is closed on the way out.
+/// A file descriptor that its destructor closes.
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -49,7 +49,7 @@ std::vector<std::string> parts_of(const std::string& location, const std::string
   return parts;
 }
 
-/// Opens one path part without following a link; never blocks on a FIFO or a device.
+/// Opens one part of a path without following a link; never blocks on a FIFO or a device.
 int open_part(int folder, const std::string& part, bool last, const std::string& where, const std::string& location) {
   struct stat info{};
   if (::fstatat(folder, part.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
@@ -73,7 +73,7 @@ std::shared_ptr<const MappedFile> ExternalData::file(const std::string& location
   if (at.get() < 0) fail("cannot open the model's folder ", folder_, ": ", std::strerror(errno));
   for (size_t i = 0; i < parts.size(); ++i)
     at.reset(open_part(at.get(), parts[i], i + 1 == parts.size(), where, location));
-  struct stat info{};  // of what was opened, whatever stands under the name by now
+  struct stat info{};  // of the opened file, whatever the name refers to by now
   if (::fstat(at.get(), &info) != 0 || !S_ISREG(info.st_mode))
     fail(where, " lies at ", location, ", which is not a regular file");
   if (info.st_nlink > 1)

@@ -1,4 +1,4 @@
-// Weights that stand in files of their own beside the model.
+// Weights in external files beside the model.
 #pragma once
 
 #include <map>
@@ -9,13 +9,13 @@
 
 namespace gcg {
 
-/// The folder that a model's external files must lie beneath. Files are mapped once, however many tensors they hold.
+/// The folder that must contain a model's external files. Each file is mapped once, even if it holds several tensors.
 class ExternalData {
  public:
-  /// An empty folder: no external file is allowed (a model from memory).
+  /// An empty folder allows no external file (a model from memory).
   explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
 
-  /// `location` is relative, with no empty, "." or ".." part, and no part of it may be a symbolic link; the file must
+  /// `location` must be relative, without empty, "." or ".." parts, and no part may be a symbolic link. The file must
   /// be regular and have no second hard link. Throws CompileError; `tensor` names the tensor in messages.
   std::shared_ptr<const MappedFile> file(const std::string& location, const std::string& tensor);
 

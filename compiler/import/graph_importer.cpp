@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-/// Every name that the model's graph gives to a value.
+/// Every value name in the model's graph.
 std::set<std::string> names_in(const onnx::GraphProto& graph) {
   std::set<std::string> names;
   for (const auto& input : graph.input()) names.insert(input.name());
@@ -36,7 +36,7 @@ const char* kind_of(const onnx::TypeProto& type) {
   }
 }
 
-/// Why a graph input is not supported; empty if it is.
+/// The reason why a graph input is not supported; empty if it is.
 std::string why_not_input(const onnx::TypeProto& type) {
   if (type.has_sequence_type() || type.has_optional_type())
     return concat("it is ", kind_of(type), "; --dim NAME=LENGTH says how many elements it has");
@@ -153,7 +153,7 @@ void GraphImporter::import_outputs(Scope& scope, const onnx::GraphProto& proto) 
     ValueId id = value_of(scope, output.name(), concat("graph output '", output.name(), "'"), nullptr);
     if (!id.valid()) fail("graph output '", output.name(), "' is an omitted output of a function");
     const ValueId made = id;
-    if (graph.value(id).name != output.name()) {  // a function hands on what has another name already
+    if (graph.value(id).name != output.name()) {  // a function returns a value that already has another name
       Node identity;
       identity.op = &op("Identity");
       identity.name = output.name();

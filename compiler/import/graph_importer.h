@@ -1,4 +1,4 @@
-// GraphProto -> Graph: names become value ids, model-local functions are inlined, captures of bodies become inputs.
+// GraphProto -> Graph: names become value ids, model-local functions are inlined, captures of subgraphs become inputs.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -21,42 +21,42 @@ namespace gcg {
 
 using NodeProtos = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
-/// What an ONNX attribute is here; a worded reason where it is nothing.
+/// The imported form of an ONNX attribute, or the reason why it has none.
 struct ImportedAttribute {
   std::optional<Attribute> value;
   const onnx::GraphProto* graph = nullptr;  // the value of a graph attribute
   std::string why;                          // "attribute 'x' is a sparse tensor"
 };
 
-/// A list of nodes with the meaning of its names' surroundings: the model's graph, or one call of a function.
+/// The naming context of a list of nodes: the model's graph, or one call of a function.
 struct Environment {
   OpsetVersions opsets;
-  std::string prefix;                                            // of node and value names: "call/"
+  std::string prefix;                                            // prefix of node and value names: "call/"
   std::map<std::string, const onnx::AttributeProto*> arguments;  // attributes of the function call, by name
   std::map<std::string, std::string> renames;                    // a function's output -> the caller's name for it
-  std::vector<const onnx::FunctionProto*> calls;                 // functions being inlined, outermost first
+  std::vector<const onnx::FunctionProto*> calls;                 // the functions being inlined, outermost first
 };
 
-/// A graph under construction. Values of the graph around it enter as captures, constants as constants.
+/// A graph under construction. Values of the graph around it enter as captures; constants are copied as constants.
 struct Body {
   Graph& graph;
   Body* outer = nullptr;
-  std::vector<ValueId>* captures = nullptr;  // values of `outer`, shared by all bodies of one node
+  std::vector<ValueId>* captures = nullptr;  // values of `outer`, shared by all subgraphs of one node
   std::map<ValueId, ValueId> from_outer = {};
-  std::set<std::string> reserved = {};  // names that inlined functions must leave free
+  std::set<std::string> reserved = {};  // names that inlined functions must not use
 
   ValueId enter(ValueId outer_value);
 };
 
-/// One space of names. A body's scope looks further in the scope around it, a function's does not.
+/// A namespace. A subgraph's scope also searches the scope around it; a function's does not.
 struct Scope {
   Body& body;
   const Environment& environment;
   Scope* outer = nullptr;
-  const NodeProtos* nodes = nullptr;           // being imported, for messages
-  std::map<std::string, ValueId> values = {};  // an invalid id: an optional input the caller omitted
+  const NodeProtos* nodes = nullptr;           // the nodes being imported, for messages
+  std::map<std::string, ValueId> values = {};  // an invalid id: an optional input that the caller omitted
 
-  /// Null when no visible scope has the name.
+  /// Null if no visible scope has the name.
   const ValueId* find(const std::string& name);
 };
 
@@ -65,15 +65,15 @@ class GraphImporter {
   GraphImporter(std::shared_ptr<const onnx::ModelProto> model, std::vector<FunctionLibrary> libraries,
                 ExternalData external, const std::vector<CustomOp>& custom_ops);
 
-  /// The model's graph; nothing is inferred yet. Nodes that are not supported are left out and their outputs untyped.
+  /// The model's graph, not yet inferred. Unsupported nodes are left out, and their outputs stay untyped.
   Graph import_graph();
-  /// Rows for what was left out.
+  /// One row for each node that was left out.
   std::vector<UnsupportedNode>& unsupported() { return unsupported_; }
-  /// What numbers or columns of the outputs are called, of those of which that is known.
+  /// Names of the numbers or columns of outputs, where they are known.
   const std::map<std::string, std::vector<std::string>>& output_labels() const { return output_labels_; }
   const std::vector<FunctionCall>& calls() const { return calls_; }
   const std::vector<NodeLabel>& node_labels() const { return node_labels_; }
-  /// Rows for nodes within functions say it where the call gives other types than the function was made for.
+  /// Extends the rows for nodes within functions if the call's types differ from those that the function declares.
   void explain_calls(const Graph& inferred);
 
  private:
@@ -112,7 +112,7 @@ class GraphImporter {
 
   std::shared_ptr<const onnx::ModelProto> model_;
   std::vector<FunctionLibrary> libraries_;
-  std::shared_ptr<const void> owner_;  // of all protos: tensors are used where they lie
+  std::shared_ptr<const void> owner_;  // keeps all protos alive: tensors are used in place
   ExternalData external_;
   const std::vector<CustomOp>& custom_ops_;
   OpsetVersions model_opsets_;
@@ -125,21 +125,20 @@ class GraphImporter {
   std::vector<FunctionCall> calls_;
   std::vector<NodeLabel> node_labels_;
   struct Argument {
-    std::string call, function, input, value;  // names; the value's is that of the model's graph
-    onnx::TypeProto type;                      // that the function says it takes
+    std::string call, function, input, value;  // names; `value` is the name in the model's graph
+    onnx::TypeProto type;                      // the type that the function declares
   };
   std::vector<Argument> arguments_;
   int64_t node_count_ = 0;
 };
 
-/// The ONNX name of a node, or its first output's name where it has none, after the environment's prefix.
+/// The ONNX name of a node, or its first output's name if it has none, after the environment's prefix.
 std::string node_name(const Environment& environment, const onnx::NodeProto& proto);
 
-/// Why `name`, read by the node at `reader` in `nodes`, is not there: a cycle, or nobody makes it.
+/// Explains why `name`, read by the node at `reader` in `nodes`, is undefined: a cycle, or nothing makes it.
 std::string missing_value(const Scope& scope, const std::string& name, const onnx::NodeProto* reader);
 
-/// Infers all of the graph; one row for each node whose inference fails. Nodes that read untyped values are passed
-/// over.
+/// Infers the whole graph and adds one row for each node whose inference fails. Skips nodes that read untyped values.
 void infer_imported(Graph& graph, const OpsetVersions& opsets, std::vector<UnsupportedNode>& unsupported);
 
 }  // namespace gcg

@@ -32,7 +32,7 @@ std::string type_text(const onnx::TypeProto& type) {
   return text + (*separator == '[' ? "[]" : "]");
 }
 
-/// Another element type, another rank or another number as an extent.
+/// True if the given value has another element type, another rank or another constant extent.
 bool differs(const Value& given, const onnx::TypeProto& type) {
   const auto& tensor = type.tensor_type();
   if (dtype_to_onnx(given.dtype) != tensor.elem_type()) return true;
@@ -94,7 +94,7 @@ void GraphImporter::note_labels(const std::string& node, const std::map<std::str
 void GraphImporter::note_call(Scope& scope, const onnx::NodeProto& proto, const onnx::FunctionProto& function) {
   const std::string name = node_name(scope.environment, proto);
   calls_.push_back({name, name_of(function)});
-  note_labels(name + "/", properties_of(function));  // what the calling node says comes later and wins
+  note_labels(name + "/", properties_of(function));  // labels of the calling node are added later and take precedence
   note_labels(name + "/", properties_of(proto));
   if (scope.body.outer != nullptr) return;
   for (onnx::ValueInfoProto& info : value_infos_of(function)) {

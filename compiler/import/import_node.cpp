@@ -1,4 +1,4 @@
-// One NodeProto -> one Node, or a constant, or a row of what is not supported.
+// One NodeProto -> one Node, a constant, or a row for an unsupported node.
 #include <algorithm>
 
 #include "compiler/import/graph_importer.h"
@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-/// Functions that call functions can make a small file into an endless graph.
+/// Functions that call functions can expand a small file into a huge graph.
 constexpr int64_t kMostNodes = 500'000;
 
 std::string count_text(int least, int most) {
@@ -18,7 +18,7 @@ std::string count_text(int least, int most) {
   return least == most ? concat(least) : concat(least, " to ", most);
 }
 
-/// Why the node's number of inputs or outputs does not fit; empty when it does.
+/// The reason why the node's number of inputs or outputs does not fit; empty if it does.
 std::string why_not_arity(const Node& node) {
   const OpDef& op = *node.op;
   const auto misfit = [](size_t count, int least, int most) {
@@ -31,7 +31,7 @@ std::string why_not_arity(const Node& node) {
   return {};
 }
 
-/// The attributes that are the bodies of a control-flow operator, in the order of Node::bodies.
+/// The attributes that hold the subgraphs of a control-flow operator, in the order of Node::bodies.
 std::vector<std::string> body_attributes(const OpDef* op, const onnx::NodeProto& proto) {
   if (op == nullptr || op->kind != OpKind::control) return {};
   const std::string_view name = op->name;
@@ -146,7 +146,7 @@ bool GraphImporter::import_attributes(Scope& scope, const onnx::NodeProto& proto
     if (!seen.insert(written.name()).second) fail("node '", node.name, "' has attribute '", written.name(), "' twice");
     if (!written.ref_attr_name().empty()) {
       const auto argument = scope.environment.arguments.find(written.ref_attr_name());
-      if (argument == scope.environment.arguments.end()) continue;  // not given by the caller: not given here
+      if (argument == scope.environment.arguments.end()) continue;  // the caller omits it, so this node omits it
       attribute = argument->second;
     }
     ImportedAttribute imported = import_attribute(*attribute, node.name);
@@ -201,7 +201,7 @@ void GraphImporter::import_bodies(Scope& scope, const std::vector<const onnx::Gr
 void GraphImporter::import_constant(Scope& scope, const onnx::NodeProto& proto) {
   const std::string name = node_name(scope.environment, proto);
   if (proto.output_size() != 1) fail("node '", name, "' (Constant) has ", proto.output_size(), " outputs, but makes 1");
-  Node node;  // holds the attributes; no node is made
+  Node node;  // only holds the attributes; it is not added to the graph
   node.name = name;
   if (!import_attributes(scope, proto, node)) {
     add_value(scope, proto.output(0));

@@ -1,4 +1,4 @@
-// Inference over the whole model that goes on after a failure, so that all failures are reported together.
+// Infers the whole model and continues after a failure, so that all failures are reported together.
 #include "compiler/import/graph_importer.h"
 #include "compiler/import/tensor_import.h"
 #include "compiler/ops/infer.h"
@@ -39,7 +39,7 @@ class Collector {
     }
   }
 
-  /// A failure in a body is reported for the node inside, with those that come after it there.
+  /// Reports a failure in a subgraph for the node inside it, together with later failures in that subgraph.
   void reject_inside(Graph& graph, NodeId id, const std::string& why) {
     const size_t before = rows_.size();
     for (const auto& body : graph.node(id).bodies) run(*body);

@@ -1,4 +1,4 @@
-// The symbols of a model: from the names and expressions that its graph inputs give their dimensions.
+// The symbols of a model, from the names and expressions in the dimensions of its graph inputs.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -14,12 +14,12 @@ namespace gcg {
 /// Turns the declared dimensions of the graph inputs into Dims.
 ///   dim_value 3                 -> 3
 ///   dim_param "batch"           -> symbol batch
-///   dim_param "past + 1"        -> an expression, where every name in it is some input's plain dim_param
-///   dim_param "seq len"         -> symbol seq_len (made unique where another text wants the same)
+///   dim_param "past + 1"        -> an expression, if every name in it is some input's plain dim_param
+///   dim_param "seq len"         -> symbol seq_len (made unique if another text gives the same name)
 ///   nothing                     -> symbol INPUT_dimN
 class InputDims {
  public:
-  /// All graph inputs, before the first shape() call: expressions may use names that a later input gives.
+  /// Takes all graph inputs before the first shape() call, since expressions may use names that a later input defines.
   explicit InputDims(const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& inputs);
 
   /// Fails on negative extents.

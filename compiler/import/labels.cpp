@@ -29,7 +29,7 @@ bool moves_input_0(const Node& node) {
   return names.count(node.op->name) != 0;
 }
 
-/// What the node itself calls the numbers or the columns of its first result; empty if nothing.
+/// The names that the node itself gives to the numbers or columns of its first result; may be empty.
 std::vector<std::string> own_labels(const Node& node) {
   const std::string_view name = node.op->name, domain = node.op->domain;
   if (domain != "ai.onnx.ml") return {};
@@ -95,7 +95,7 @@ std::string Labels::look_up(const std::vector<std::string>& labels, Node& node) 
   std::vector<int64_t> numbers;
   for (const std::string& key : keys) {
     const auto found = std::find(labels.begin(), labels.end(), key);
-    numbers.push_back(found == labels.end() ? -1 : found - labels.begin());  // -1: a key that never comes
+    numbers.push_back(found == labels.end() ? -1 : found - labels.begin());  // -1: a key that never occurs
   }
   node.attributes.erase("keys_strings");
   node.attributes["keys_int64s"] = std::move(numbers);

@@ -1,7 +1,6 @@
-// Strings of a model as numbers. A value of strings is imported as i64 numbers of strings in a list that goes with it:
-// classifiers and encoders of ai.onnx.ml make such values, and so are constants of strings. Operators that move
-// elements hand the list on; what an output of the model carries goes into the artifact. Other readers of strings are
-// refused.
+// Imports strings as numbers. A value of strings becomes i64 indices into a list of strings. Such values come from
+// classifiers and encoders of ai.onnx.ml and from constants of strings. Operators that move elements pass the list on.
+// The lists of the model's outputs go into the artifact. All other readers of strings are refused.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -20,13 +19,13 @@ using LabelList = std::shared_ptr<const std::vector<std::string>>;
 
 class Labels {
  public:
-  /// Null when the value is none of strings.
+  /// Null if the value holds no strings.
   LabelList of(const Graph& graph, ValueId value) const;
   void set(const Graph& graph, ValueId value, std::vector<std::string> labels);
 
-  /// For each node as it is imported: gives its outputs their lists, and may write the node otherwise (a Cast of
-  /// strings to strings is an Identity). Why it is not supported where it reads strings otherwise than by moving them;
-  /// else empty.
+  /// Call it for each node as it is imported. It gives the outputs their lists and may rewrite the node (a Cast of
+  /// strings to strings becomes an Identity). Returns an empty string, or the reason why a reader of strings is not
+  /// supported.
   std::string carry(const Graph& graph, Node& node);
 
  private:
@@ -35,7 +34,7 @@ class Labels {
   std::map<std::pair<const Graph*, ValueId>, LabelList> lists_;
 };
 
-/// A constant of strings as numbers, and the strings.
+/// A constant of strings as indices, and the list of strings.
 std::pair<Tensor, std::vector<std::string>> numbered_strings(const onnx::TensorProto& proto);
 
 }  // namespace gcg

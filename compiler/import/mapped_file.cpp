@@ -13,7 +13,7 @@
 namespace gcg {
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // not held up by a FIFO
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // O_NONBLOCK: a FIFO must not block
   if (descriptor < 0) fail("cannot read ", path, ": ", std::strerror(errno));
   struct stat info{};
   if (::fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {

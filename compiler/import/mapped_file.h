@@ -1,4 +1,4 @@
-// Read-only files in memory.
+// Read-only memory-mapped files.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace gcg {
 
-/// The bytes of a file, mapped for as long as the object lives.
+/// The bytes of a file, mapped as long as the object lives.
 class MappedFile {
  public:
   /// Opens any regular file. Throws CompileError: "cannot read model.onnx: No such file or directory".
   static std::shared_ptr<const MappedFile> open(const std::string& path);
-  /// Takes over an open descriptor of a regular file of `size` bytes; `path` is for messages.
+  /// Takes ownership of an open descriptor of a regular file of `size` bytes; `path` is for messages.
   static std::shared_ptr<const MappedFile> adopt(int descriptor, int64_t size, const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

@@ -1,4 +1,4 @@
-// Words for a name that cannot be resolved.
+// Messages for a name that cannot be resolved.
 #include <deque>
 
 #include "compiler/import/graph_importer.h"
@@ -13,7 +13,8 @@ const onnx::NodeProto* producer_of(const NodeProtos& nodes, const std::string& n
   return nullptr;
 }
 
-/// Does `from` need an output of `target`, over any number of nodes of the list? Names that bodies read are left out.
+/// True if `from` needs an output of `target`, directly or through other nodes of the list. Names that subgraphs read
+/// are ignored.
 bool depends_on(const NodeProtos& nodes, const onnx::NodeProto& from, const onnx::NodeProto& target) {
   std::map<std::string, const onnx::NodeProto*> producers;
   for (const auto& node : nodes)

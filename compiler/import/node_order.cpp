@@ -14,7 +14,7 @@ using NodeProtos = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
 void add_reads(const onnx::NodeProto& node, Names& reads);
 
-/// What a body reads of the graphs around it.
+/// Adds the names that a subgraph reads from the graphs around it.
 void add_reads(const onnx::GraphProto& body, Names& reads) {
   Names inside;
   for (const auto& node : body.node()) add_reads(node, inside);
@@ -37,7 +37,7 @@ void add_reads(const onnx::NodeProto& node, Names& reads) {
 
 struct Dependencies {
   std::vector<std::vector<int>> readers;  // by node
-  std::vector<int> missing;               // how many nodes each waits for
+  std::vector<int> missing;               // per node: how many producers it waits for
   bool in_order = true;
 };
 

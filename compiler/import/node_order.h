@@ -9,12 +9,12 @@
 
 namespace gcg {
 
-/// The nodes with every reader, and every body that reads, after what it reads; as they stand where that already is
-/// so. ONNX asks for that order, but converters to float16 insert casts without keeping to it. Nodes of a cycle come
-/// last.
+/// A topological order: every node comes after the producers of the values that it and its subgraphs read. An order
+/// that is already topological is kept. ONNX requires one, but converters to float16 insert casts without keeping to
+/// it. Nodes of a cycle come last.
 std::vector<const onnx::NodeProto*> topological_order(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
 
-/// The names that the node reads, those that its bodies read of the graphs around them too.
+/// The names that the node reads, including those that its subgraphs read from the graphs around them.
 std::unordered_set<std::string_view> reads_of(const onnx::NodeProto& node);
 
 }  // namespace gcg

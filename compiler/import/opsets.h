@@ -1,4 +1,4 @@
-// Versions of operator sets that models import.
+// The versions of the operator sets that a model imports.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace gcg {
 
 using OpsetVersions = std::map<std::string, int64_t>;  // by domain
 
-/// The newest opset of ai.onnx whose operators are known here, and the oldest that is read.
+/// The newest and the oldest supported opset of ai.onnx.
 constexpr int64_t kNewestOpset = 27, kOldestOpset = 1;
 
 /// "ai.onnx" is another spelling of "".
 inline std::string normal_domain(const std::string& domain) { return domain == "ai.onnx" ? "" : domain; }
 
-/// The imported opsets by domain; fails when ai.onnx is outside what is known. `where`: "the model", "function 'f'".
+/// The imported opsets by domain; fails if ai.onnx is out of the supported range. `where`: "the model", "function 'f'".
 template <class Imports>
 OpsetVersions opset_versions(const Imports& imports, const std::string& where) {
   OpsetVersions versions;

@@ -1,4 +1,4 @@
-// The bytes of a model file as a ModelProto.
+// Parses the bytes of a model file into a ModelProto.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -9,7 +9,7 @@
 
 namespace gcg {
 
-/// Throws CompileError for what is none; `what` names it.
+/// Throws CompileError if the bytes are no model; `what` names them in the message.
 std::shared_ptr<onnx::ModelProto> parse_model(std::span<const uint8_t> bytes, const std::string& what);
 
 }  // namespace gcg

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kMostElements = 4096;
 
-/// The type of the elements; null where they are no tensors.
+/// The type of the elements; null if they are no tensors.
 const onnx::TypeProto* element_type(const onnx::TypeProto& type) {
   const onnx::TypeProto* of = &type;
   if (of->has_optional_type()) of = &of->optional_type().elem_type();
@@ -15,7 +15,7 @@ const onnx::TypeProto* element_type(const onnx::TypeProto& type) {
   return of != &type && of->has_tensor_type() ? of : nullptr;
 }
 
-/// A new node that comes first.
+/// Adds a node before all others.
 onnx::NodeProto& prepend_node(onnx::GraphProto& graph, const char* op, const std::string& output) {
   auto& nodes = *graph.mutable_node();
   nodes.Add();
@@ -27,7 +27,7 @@ onnx::NodeProto& prepend_node(onnx::GraphProto& graph, const char* op, const std
   return node;
 }
 
-/// Elements need not have the same extents.
+/// Gives each element its own symbols, since elements may have different extents.
 void rename_dims(onnx::TypeProto& type, int64_t element) {
   if (!type.tensor_type().has_shape()) return;
   for (auto& dim : *type.mutable_tensor_type()->mutable_shape()->mutable_dim())
@@ -50,7 +50,7 @@ void spread(onnx::GraphProto& graph, const onnx::ValueInfoProto& input, int64_t 
     rename_dims(*element.mutable_type(), k);
     names.push_back(element.name());
   }
-  if (optional) {  // the last node comes first
+  if (optional) {  // nodes are prepended, so the last one added comes first
     onnx::NodeProto& whole = prepend_node(graph, "Optional", input.name());
     if (single && length == 0) return;
     whole.add_input(single ? names[0] : input.name() + ".elements");

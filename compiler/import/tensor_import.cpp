@@ -10,7 +10,7 @@ namespace {
 
 using onnx::TensorProto;
 
-constexpr int64_t kLargestTensor = int64_t{1} << 47;  // bytes; the address space of the machines we compile on
+constexpr int64_t kLargestTensor = int64_t{1} << 47;  // bytes; the address space of the compiling machines
 
 const char* onnx_type_name(int32_t type) {
   static constexpr const char* kNames[] = {
@@ -21,7 +21,7 @@ const char* onnx_type_name(int32_t type) {
   return type >= 0 && type < static_cast<int32_t>(std::size(kNames)) ? kNames[type] : "unknown";
 }
 
-/// A view where elements are aligned (and, for bool, are 0 or 1), else a copy.
+/// A view if the elements are aligned (and, for bool, are 0 or 1), else a copy.
 Tensor view_or_copy(DType dtype, const std::vector<int64_t>& shape, const uint8_t* data,
                     const std::shared_ptr<const void>& owner) {
   Tensor view(dtype, shape, data, owner);
@@ -63,7 +63,7 @@ Tensor external_tensor(const TensorProto& proto, const std::string& name, DType 
   return view_or_copy(dtype, shape, file->bytes().data() + offset, file);
 }
 
-/// Copies a typed field, narrowing each element to the tensor's dtype by its low bits (how ONNX packs small types).
+/// Copies a typed field. Each element is narrowed to the tensor's dtype by its low bits, as ONNX packs small types.
 template <class Field>
 Tensor typed_tensor(const Field& field, DType dtype, const std::vector<int64_t>& shape, int64_t elements,
                     const std::string& name) {
@@ -78,10 +78,10 @@ Tensor typed_tensor(const Field& field, DType dtype, const std::vector<int64_t>&
   return t;
 }
 
-/// How many bits an element of a model file takes where several share a byte; 0 where they do not.
+/// Bits per element of a model file if several elements share a byte; else 0.
 int packed_bits(DType dtype) { return dtype == DType::f4e2m1 ? 4 : small_int_bits(dtype); }
 
-/// The first element is in the low bits of the first byte.
+/// Unpacks the elements; the first one is in the low bits of the first byte.
 template <class ByteAt>
 Tensor unpacked_tensor(DType dtype, const std::vector<int64_t>& shape, int64_t elements, int bits, size_t bytes,
                        const std::string& name, ByteAt byte_at) {

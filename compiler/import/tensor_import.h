@@ -12,15 +12,15 @@
 
 namespace gcg {
 
-/// Why a tensor of this TensorProto.DataType is not supported ("its type is string, ..."), or nullopt if it is.
+/// The reason why a tensor of this TensorProto.DataType is not supported ("its type is string, ..."); nullopt if it is.
 std::optional<std::string> unsupported_dtype(int32_t onnx_type);
 
-/// Number of elements; fails on a negative extent and on products past what memory could ever hold.
-/// `what` begins the message: "tensor 'w'".
+/// Number of elements. Fails on a negative extent, and on a size that no memory can hold. `what` begins the message:
+/// "tensor 'w'".
 int64_t checked_elements(const std::vector<int64_t>& shape, DType dtype, const std::string& what);
 
-/// The tensor's elements. Bytes of raw and external data are used in place: `owner` keeps `proto` alive. Throws
-/// CompileError for data whose size does not fit the shape; the dtype must be a supported one.
+/// The tensor's elements. Raw and external data are used in place: `owner` keeps `proto` alive. Throws CompileError for
+/// data whose size does not fit the shape. Requires: the dtype is supported.
 Tensor import_tensor(const onnx::TensorProto& proto, const std::string& name, const std::shared_ptr<const void>& owner,
                      ExternalData& external);
 

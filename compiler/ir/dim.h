@@ -1,8 +1,8 @@
 // Symbolic dimensions: integer expressions over named symbols, kept in one canonical form.
 //
-// A Dim is a polynomial with int64 coefficients over *atoms*; an atom is a symbol or a floor_div, mod, max or min that
-// could not be simplified away. Equal polynomials are equal Dims, so `(s+1)*64 == 64*s + 64` without any prover.
-// Symbols stand for extents and are therefore never negative; simplification uses that and nothing else.
+// A Dim is a polynomial with int64 coefficients over *atoms*. An atom is a symbol, or a floor_div, mod, max or min that
+// could not be simplified away. Equal polynomials are equal Dims, so `(s+1)*64 == 64*s + 64` needs no prover. Symbols
+// stand for extents and are never negative; simplification uses no other fact.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class Dim {
   Dim() = default;     ///< zero
   Dim(int64_t value);  // NOLINT: a number is a Dim
   static Dim symbol(std::string name);
-  /// Parses what str() prints: + - * // % max(,) min(,) parentheses, numbers, names. nullopt when it is none.
+  /// Parses the output of str(): + - * // % max(,) min(,) parentheses, numbers, names. nullopt for any other text.
   static std::optional<Dim> parse(std::string_view text);
 
   bool is_constant() const;
@@ -45,12 +45,12 @@ class Dim {
   /// The symbol's name if this is exactly one symbol.
   std::optional<std::string> symbol_name() const;
 
-  /// The atom itself, not simplified: for the functions below that have simplified already.
+  /// The atom itself, without simplification; for the functions below, which have already simplified.
   static Dim from_atom(AtomRef atom);
 
   const Terms& terms() const { return terms_; }
   std::set<std::string> symbols() const;
-  /// A value the expression is never below / above, given that symbols are >= 0; nullopt when unknown.
+  /// A value that the expression is never below / above, given that symbols are >= 0; nullopt if unknown.
   std::optional<int64_t> lower_bound() const;
   std::optional<int64_t> upper_bound() const;
 
@@ -63,7 +63,7 @@ class Dim {
   friend Dim operator-(const Dim&, const Dim&);
   friend Dim operator*(const Dim&, const Dim&);
   friend bool operator==(const Dim&, const Dim&);
-  /// A total order for use as a map key; not the numeric order.
+  /// A total order for map keys; not the numeric order.
   friend bool operator<(const Dim&, const Dim&);
 
  private:
@@ -83,7 +83,7 @@ Dim max(const Dim& a, const Dim& b);
 Dim min(const Dim& a, const Dim& b);
 
 Dim product(const Shape& shape);
-/// All extents constant?
+/// True if all extents are constant.
 bool is_static(const Shape& shape);
 /// Requires is_static.
 std::vector<int64_t> to_extents(const Shape& shape);

@@ -40,14 +40,14 @@ namespace {
 int compare(const Dim& a, const Dim& b);
 
 int compare(const Dim::AtomRef& a, const Dim::AtomRef& b) {
-  if (a == b) return 0;  // else they differ: equal atoms are one
+  if (a == b) return 0;  // otherwise they differ: equal atoms are one object
   if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
   if (const int c = a->name.compare(b->name)) return c;
   if (const int c = compare(a->a, b->a)) return c;
   return compare(a->b, b->b);
 }
 
-/// Graded lexicographic, highest degree first: a monomial order, which polynomial division needs. The constant is last.
+/// Graded lexicographic, highest degree first: a monomial order, as polynomial division requires. The constant is last.
 int compare(const Dim::Monomial& a, const Dim::Monomial& b) {
   if (a.size() != b.size()) return a.size() > b.size() ? -1 : 1;
   for (size_t i = 0; i < a.size(); ++i)
@@ -107,7 +107,7 @@ Dim::AtomRef sole_atom(const Dim& d) {
 }
 
 Dim rebuild(const Dim& d, const std::function<Dim(const Dim::AtomRef&)>& atom_value) {
-  std::vector<Dim> sums;  // neighbours are added until one is left: terms are moved log(n) times, not n
+  std::vector<Dim> sums;  // pairwise addition: each term is moved log(n) times instead of n times
   for (const auto& [m, coefficient] : d.terms()) {
     Dim term(coefficient);
     for (const Dim::AtomRef& atom : m) term = term * atom_value(atom);
@@ -159,7 +159,7 @@ std::set<std::string> Dim::symbols() const {
 
 namespace {
 
-/// Values of the atoms of one expression, each computed once however often it occurs.
+/// Values of the atoms of one expression; each atom is computed once, however often it occurs.
 class Evaluation {
  public:
   explicit Evaluation(const SymbolValues& values) : values_(values) {}
@@ -255,7 +255,7 @@ Dim operator+(const Dim& a, const Dim& b) {
 Dim operator-(const Dim& a, const Dim& b) { return a + b * Dim(-1); }
 
 Dim operator*(const Dim& a, const Dim& b) {
-  constexpr size_t kMostTerms = 4096;  // a sum of so many extents in one product with another is no model's shape
+  constexpr size_t kMostTerms = 4096;  // no model's shape multiplies two sums of so many extents
   if (a.terms_.size() > 1 && b.terms_.size() > kMostTerms / a.terms_.size())
     fail("dimension arithmetic: a product of sums of ", a.terms_.size(), " and ", b.terms_.size(), " terms; together ",
          kMostTerms, " terms are possible");

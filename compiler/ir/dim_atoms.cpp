@@ -1,8 +1,9 @@
-// Quotients, remainders, maxima and minima of Dims, simplified until what is left is an atom.
+// Simplifies quotients, remainders, maxima and minima of Dims until only atoms are left.
 //
-// A quotient a // b first gives up the multiple of b that polynomial division finds in a (so (64*s + 5) // 64 = s),
-// then the common factors of what is left, then disappears if bounds say so. A maximum is a flat, sorted list of sides
-// none of which is provably below another, less what all sides have in common.
+// A quotient a // b is simplified in three steps. First, polynomial division takes multiples of b out of a, so (64*s +
+// 5) // 64 = s. Then common factors of the rest are cancelled. Finally, the quotient disappears if bounds determine it.
+// A maximum is a flat, sorted list of sides, none of which is provably below another. Terms that all sides have are
+// moved out of it.
 #include <algorithm>
 #include <numeric>
 
@@ -42,7 +43,7 @@ Division divide_polynomials(const Dim& a, const Dim& b) {
     const Dim q = monomial(*factor, times);
     out.quotient = out.quotient + q;
     rest = rest - q * b;
-    // A coefficient that did not divide evenly leaves its own remainder, which is now final.
+    // A coefficient that did not divide evenly leaves a remainder that cannot change any more.
     const Dim left = monomial(m, modulo(coefficient, lead_coefficient));
     out.remainder = out.remainder + left;
     rest = rest - left;
@@ -50,7 +51,7 @@ Division divide_polynomials(const Dim& a, const Dim& b) {
   return out;
 }
 
-/// 0 when 0 <= r < b, -1 when -b <= r < 0; else nullopt. b > 0 wherever it is not zero.
+/// 0 if 0 <= r < b, -1 if -b <= r < 0; else nullopt. Requires: b > 0 wherever it is not zero.
 std::optional<int64_t> small_quotient(const Dim& r, const Dim& b) {
   if (r.is(0)) return 0;
   if (at_least(r, 0)) return at_least(b - r, 1) ? std::optional<int64_t>(0) : std::nullopt;
@@ -63,7 +64,7 @@ std::optional<int64_t> small_quotient(const Dim& r, const Dim& b) {
   return q == floor_divide(*high, b.constant()) ? std::optional(q) : std::nullopt;
 }
 
-/// The common factor of all terms of `r` and `b`; the constant term of `r` need not have it if b is never negative.
+/// The common factor of all terms of `r` and `b`. If b is never negative, the constant term of `r` need not have it.
 Dim content(const Dim& r, const Dim& b) {
   std::optional<Dim::Monomial> common;
   int64_t divisor = 0;
@@ -87,7 +88,7 @@ Dim content(const Dim& r, const Dim& b) {
 
 Dim exact_quotient(const Dim& a, const Dim& b) { return divide_polynomials(a, b).quotient; }
 
-/// The leading coefficient decides the sign, so that a // b and (-a) // (-b) are one form.
+/// The sign of the leading coefficient, which makes a // b and (-a) // (-b) one form.
 bool is_negative(const Dim& d) { return d.terms().begin()->second < 0; }
 
 Dim constant_term(const Dim& d) {
@@ -108,7 +109,7 @@ std::optional<Dim> merge_quotients(const Dim& r, const Dim& b) {
   return floor_div(atom->a + Dim(offset), Dim(divisor));
 }
 
-/// Every x % (b*c) in `r` replaced by x, which is equal modulo b.
+/// Replaces every x % (b*c) in `r` by x, which is equal modulo b.
 Dim without_inner_mods(const Dim& r, const Dim& b) {
   return rebuild(r, [&](const Dim::AtomRef& atom) {
     if (atom->kind == AtomKind::mod && divide_polynomials(atom->b, b).remainder.is(0))
@@ -119,14 +120,14 @@ Dim without_inner_mods(const Dim& r, const Dim& b) {
 
 // ---- Maximum and minimum --------------------------------------------------------------------------------------------
 
-/// No tensor has this many elements (addresses have fewer bits): exporters write such numbers for "to the end".
+/// No tensor has this many elements, since addresses have fewer bits. Exporters write such numbers for "to the end".
 constexpr int64_t kUnlimited = int64_t{1} << 52;
 
 bool is_unlimited(const Dim& d) {
   return d.is_constant() && (d.constant() >= kUnlimited || d.constant() <= -kUnlimited);
 }
 
-/// Is a >= b for all values of the symbols?
+/// True if provably a >= b for all values of the symbols.
 bool never_below(const Dim& a, const Dim& b) {
   if (a.is_constant() && b.is_constant()) return a.constant() >= b.constant();
   if (is_unlimited(a)) return a.constant() > 0;
@@ -134,7 +135,7 @@ bool never_below(const Dim& a, const Dim& b) {
   return at_least(a - b, 0);
 }
 
-constexpr size_t kMostSides = 8;  // each is compared with each; where there are more, none is
+constexpr size_t kMostSides = 8;  // the comparison is quadratic; with more sides, none is compared
 
 /// max(x, k*max(a,b) + c) has the sides x, k*a + c and k*b + c, for k > 0. Stops when there are too many.
 void flatten(AtomKind kind, const Dim& d, std::vector<Dim>& sides) {
@@ -156,7 +157,7 @@ void flatten(AtomKind kind, const Dim& d, std::vector<Dim>& sides) {
   flatten(kind, found->b * Dim(factor) + rest, sides);
 }
 
-/// Drops every side that another one makes superfluous.
+/// Drops every side that another side dominates.
 std::vector<Dim> undominated(AtomKind kind, const std::vector<Dim>& sides) {
   std::vector<Dim> out;
   const auto superfluous = [&](const Dim& d, const Dim& other) {

@@ -1,7 +1,8 @@
 // Lower and upper bounds of a Dim.
 //
-// Interval arithmetic alone loses what two terms have in common (s - s//2 would be unbounded below), so a quotient is
-// also replaced by the rational numbers it lies between, and a maximum by each of its sides; the best bound wins.
+// Interval arithmetic alone ignores that two terms may share atoms: s - s//2 would be unbounded below. Therefore a
+// quotient is also replaced by the rational numbers that enclose it, and a maximum by each of its sides. The best bound
+// wins.
 #include <algorithm>
 #include <limits>
 
@@ -64,8 +65,8 @@ Bound by_intervals(const Dim& d) {
   return low;
 }
 
-/// A search for a lower bound that ends when one of `enough` is found. Each relaxation asks for bounds that relax
-/// further, and there may be one per term: depth and work are limited, and bounds found by then hold all the same.
+/// Searches for a lower bound and stops at the first one in `enough`. Each relaxation asks for bounds that relax
+/// further, and there may be one per term. Depth and work are limited; the bounds found by then are still valid.
 class LowerBound {
  public:
   explicit LowerBound(int64_t enough) : enough_(enough) {}
@@ -99,7 +100,7 @@ class LowerBound {
 
   Bound lower(const Dim& d, int depth) { return lower(d, depth, std::numeric_limits<int64_t>::max()); }
 
-  /// The same, but numbers beyond 64 bits on the way are no bound instead of an error.
+  /// The same, but an overflow of 64 bits gives no bound instead of an error.
   Bound relaxed(const Dim& d, const Dim::AtomRef& atom, int64_t coefficient, int depth) {
     try {
       return by_relaxing(d, atom, coefficient, depth);
@@ -108,14 +109,14 @@ class LowerBound {
     }
   }
 
-  /// The bound from treating one atom, whose only monomial is itself times `coefficient`, by what it lies between.
+  /// The bound after replacing one atom by its limits. The atom's only monomial is itself times `coefficient`.
   Bound by_relaxing(const Dim& d, const Dim::AtomRef& atom, int64_t coefficient, int depth) {
     const Dim factor(coefficient), rest = d - Dim::from_atom(atom) * factor;
     const auto with = [&](const Dim& by) { return lower(rest + by * factor, depth); };
     switch (atom->kind) {
       case Dim::AtomKind::max:
       case Dim::AtomKind::min: {
-        // The atom equals one of its sides. If the bound profits from the larger (smaller) side, either will do.
+        // The atom equals one of its sides. If the bound wants the larger (max) or smaller (min) side, either is valid.
         const Bound a = with(atom->a), b = with(atom->b);
         if ((atom->kind == Dim::AtomKind::max) == (coefficient > 0)) return larger(a, b);
         return a && b ? smaller(a, b) : std::nullopt;
@@ -136,7 +137,7 @@ class LowerBound {
   }
 
   int64_t enough_;
-  int64_t work_ = 1024;  // terms in what is relaxed
+  int64_t work_ = 1024;  // remaining budget: terms in relaxed expressions
 };
 
 }  // namespace
@@ -153,7 +154,7 @@ Interval dim_internal::interval_of(Dim::AtomKind kind, const Dim& a_, const Dim&
       return {};
     case Dim::AtomKind::floor_div: {
       if (!(b.low >= Bound(0)) || (b.high && *b.high < 1)) return {};
-      const int64_t least = std::max<int64_t>(*b.low, 1);  // a zero divisor has no value at all
+      const int64_t least = std::max<int64_t>(*b.low, 1);  // a divisor of zero gives no value
       Interval out;
       if (a.low) out.low = *a.low < 0 ? floor_divide(*a.low, least) : b.high ? floor_divide(*a.low, *b.high) : 0;
       if (a.high) out.high = *a.high >= 0 ? floor_divide(*a.high, least) : b.high ? floor_divide(*a.high, *b.high) : -1;

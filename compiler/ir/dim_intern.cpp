@@ -1,5 +1,6 @@
-// The table of all atoms alive. Interning makes equality of atoms that of pointers, lets facts about an atom be found
-// once, and keeps expressions that share parts (an extent after many layers does) from being walked as trees.
+// The table of all live atoms. Interning turns equality of atoms into equality of pointers. It computes facts about an
+// atom once. It also keeps expressions with shared parts, such as an extent after many layers, from being walked as
+// trees.
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -12,8 +13,8 @@
 namespace gcg::dim_internal {
 namespace {
 
-constexpr int64_t kLargeSize = int64_t{1} << 40;  // sizes beyond are told as this
-constexpr int kDeepest = 1000;                    // nesting; functions on Dims recurse
+constexpr int64_t kLargeSize = int64_t{1} << 40;  // larger sizes are reported as this
+constexpr int kDeepest = 1000;                    // nesting limit; functions on Dims recurse
 
 struct InternedAtom final : Dim::Atom {
   InternedAtom(Dim::Atom parts, AtomFacts known) : Dim::Atom(std::move(parts)), facts(std::move(known)) {}
@@ -75,7 +76,7 @@ class Table {
     return find_locked(parts, hash);
   }
 
-  /// `atom`, or the equal one that another thread was faster to add.
+  /// Adds `atom`, or returns the equal one that another thread has added first.
   Dim::AtomRef add(std::unique_ptr<const InternedAtom> atom) {
     const uint64_t hash = atom->facts.hash;
     const std::lock_guard lock(mutex_);
@@ -88,7 +89,7 @@ class Table {
 
  private:
   struct Entry {
-    const InternedAtom* object;  // not deleted before the entry is gone
+    const InternedAtom* object;  // deleted only after the entry is removed
     std::weak_ptr<const Dim::Atom> owner;
   };
 
@@ -108,7 +109,7 @@ class Table {
       while (it->second.object != dying) ++it;
       atoms_.erase(it);
     }
-    delete dying;  // and with it, perhaps, atoms it alone was made of
+    delete dying;  // may also delete atoms that only it used
   }
 
   std::mutex mutex_;
@@ -116,7 +117,7 @@ class Table {
 };
 
 Table& table() {
-  static Table* const all = new Table;  // never destroyed: Dims in static variables may outlive any order of that
+  static Table* const all = new Table;  // never destroyed: Dims in static variables may live longer
   return *all;
 }
 

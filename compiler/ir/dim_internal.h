@@ -1,4 +1,4 @@
-// Shared by the files that implement Dim; nobody else includes this.
+// Internal header of the files that implement Dim.
 #pragma once
 
 #include <cstdint>
@@ -29,26 +29,26 @@ struct Interval {
   Bound low, high;
 };
 
-/// What is worth knowing about an atom once, when it is made.
+/// Facts about an atom, computed once when it is made.
 struct AtomFacts {
   Interval interval;              // of its value
   std::set<std::string> symbols;  // all that occur in it
-  int64_t size = 1;               // atoms and terms it is written with; saturates
+  int64_t size = 1;               // atoms and terms in its text; saturates
   int depth = 1;                  // of nesting
   uint64_t hash = 0;              // of its structure
 };
 
-/// The one atom with these parts: equal atoms are one object, however many Dims have it. Every atom is made here.
+/// The unique atom with these parts; equal atoms are one object. All atoms are made here.
 Dim::AtomRef intern(Dim::Atom parts);
 const AtomFacts& facts(const Dim::Atom& atom);
-/// Between which numbers floor_div, mod, max, min of these parts lie.
+/// The interval that contains the floor_div, mod, max or min of these parts.
 Interval interval_of(Dim::AtomKind kind, const Dim& a, const Dim& b);
 
 /// The atom if `d` is exactly one atom with coefficient 1; else null.
 Dim::AtomRef sole_atom(const Dim& d);
-/// `d` with every atom (outermost ones only) replaced by what `atom_value` gives.
+/// `d` with every outermost atom replaced by its `atom_value`.
 Dim rebuild(const Dim& d, const std::function<Dim(const Dim::AtomRef&)>& atom_value);
-/// Is d >= limit for all values of the symbols, as far as bounds tell?
+/// True if bounds prove that d >= limit for all values of the symbols.
 bool at_least(const Dim& d, int64_t limit);
 /// floor_div, mod, max or min by kind.
 Dim combine(Dim::AtomKind kind, const Dim& a, const Dim& b);

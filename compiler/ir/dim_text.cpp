@@ -32,7 +32,7 @@ std::string operand(const Dim& d) {
   return bare ? text : concat("(", text, ")");
 }
 
-/// Beyond this size an atom is told by a number that stands for its structure, which parse() refuses.
+/// An atom beyond this size is printed as a number derived from its structure; parse() refuses it.
 constexpr int64_t kLongest = 4096;
 
 std::string text_of(const Dim::Atom& atom) {
@@ -99,7 +99,7 @@ class Parser {
     return left;
   }
 
-  /// All nesting comes through here.
+  /// The only function that nests, so it checks the depth.
   std::optional<Dim> unary() {
     constexpr int kDeepest = 1000;
     if (depth_ >= kDeepest) return std::nullopt;
@@ -124,7 +124,7 @@ class Parser {
     int64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
     if (error == std::errc() && end == digits.data() + digits.size()) return value;
-    at_ = text_.size() + 1;  // out of range: no parse can succeed from here
+    at_ = text_.size() + 1;  // out of range: nothing can be parsed from here
     return std::nullopt;
   }
 

@@ -7,7 +7,7 @@
 
 namespace gcg {
 
-/// The numbering is the artifact's (artifact_schema/gart.fbs, enum DType).
+/// The values are those of the artifact (artifact_schema/gart.fbs, enum DType).
 enum class DType : uint8_t {
   undefined,
   f32,
@@ -23,7 +23,8 @@ enum class DType : uint8_t {
   u32,
   u64,
   boolean,
-  // Only stored, moved and cast; one byte each, narrower ones in its low bits (integers extended to the byte).
+  // Only stored, moved and cast. Each takes one byte; narrower types use its low bits (integers are extended to the
+  // byte).
   f8e4m3fn,
   f8e4m3fnuz,
   f8e5m2,
@@ -40,17 +41,18 @@ int64_t size_of(DType);
 /// "f32", "i64", "bool", ...
 std::string_view name_of(DType);
 std::optional<DType> dtype_from_name(std::string_view);
-/// ONNX TensorProto.DataType number <-> DType; nullopt for types we do not have (strings, complex, fp8 of exponents
-/// only).
+/// ONNX TensorProto.DataType number <-> DType; nullopt for types that are not supported (strings, complex, fp8 of
+/// exponents only).
 std::optional<DType> dtype_from_onnx(int32_t);
 int32_t dtype_to_onnx(DType);
 
-/// One of the arithmetic float types; not the small ones.
+/// True for the arithmetic float types, false for the small ones.
 bool is_float(DType);
 bool is_small_float(DType);
 /// Bits of i4, u4, i2 and u2; 0 for all others.
 int small_int_bits(DType);
-/// What kernels see of a type that is only stored: u8, or i8 for i4 and i2; every other type is itself.
+/// The type that kernels load and store for a type without arithmetic: i8 for i4 and i2, else u8. Other types are
+/// returned unchanged.
 DType storage_dtype(DType);
 bool is_signed_int(DType);
 bool is_unsigned_int(DType);

@@ -8,8 +8,8 @@
 namespace gcg::gir {
 namespace {
 
-constexpr int64_t kMaxListed = 64;  // more elements are written as hex
-constexpr int64_t kMaxShown = 16;   // more are left out when eliding
+constexpr int64_t kMaxListed = 64;  // longer tensors are written as hex
+constexpr int64_t kMaxShown = 16;   // longer tensors are shortened when eliding
 
 template <class T>
 std::string shortest(T value) {

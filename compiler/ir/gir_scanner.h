@@ -1,4 +1,4 @@
-// Characters, words and literals of the text form; shared by the files that read it.
+// Characters, words and literals of the text form; shared by the files that parse it.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace gcg::gir {
 
-/// May a word (an operator, attribute or unquoted value name) contain this character?
+/// True if a word (an operator, attribute or unquoted value name) may contain this character.
 bool is_word_char(char c);
-/// The name itself, or quoted if it is not a word.
+/// The name, quoted if it is not a word.
 std::string word_or_quoted(const std::string& name);
 std::string quoted(const std::string& text);
 
@@ -24,7 +24,7 @@ class Scanner {
   bool take(char c);
   bool take_text(std::string_view word);
   void expect(char c);
-  bool at_word(std::string_view word);  ///< is the next word exactly this?
+  bool at_word(std::string_view word);  ///< true if the next word is exactly this
   std::string word(const char* what);
   std::string quoted_text();
   std::string word_or_quoted_text(const char* what);
@@ -37,9 +37,9 @@ class Scanner {
   Number number();
   int64_t integer();
   bool at_number();
-  /// "[a,b + 1]"; the opening bracket is next.
+  /// Parses "[a,b + 1]"; the opening bracket is next.
   Shape dims(char open, char close);
-  /// An extent that ends before `end` (outside parentheses), which is left to be read.
+  /// Parses an extent up to `end` outside of parentheses; `end` itself is not consumed.
   Dim dim_until(char end) { return dim_until(end, end); }
   [[noreturn]] void fail(const std::string& message) const;
 

@@ -128,7 +128,7 @@ void Graph::erase_node(NodeId id) {
 void Graph::replace_uses(ValueId from, ValueId to) {
   if (from == to) return;
   for (Node& n : nodes_) std::replace(n.inputs.begin(), n.inputs.end(), from, to);
-  // An output keeps its name, which is the caller's interface; the value that takes its place gets it.
+  // An output keeps its name, which belongs to the caller's interface. The replacing value takes over that name.
   if (is_output(from) && !is_output(to) && std::find(inputs.begin(), inputs.end(), to) == inputs.end())
     std::swap(value(from).name, value(to).name);
   std::replace(outputs.begin(), outputs.end(), from, to);

@@ -1,4 +1,4 @@
-// The graph: typed values, nodes that compute them, nested graphs for If, Loop and Scan.
+// The graph: typed values, nodes that compute them, and subgraphs for If, Loop and Scan.
 //
 // Nodes are ONNX operators in their newest form (the importer upgrades older opset versions) plus a few internal ones
 // whose names begin with "gart." (packing, blocked layouts). Values are in SSA form: each has one producer, or is a
@@ -27,7 +27,7 @@ struct OpDef;  // compiler/ops/op_def.h
 using Attribute = std::variant<int64_t, double, std::string, TensorRef, std::vector<int64_t>, std::vector<double>,
                                std::vector<std::string>>;
 
-/// op(source) with these attributes: moves elements or, as a Cast, rounds them.
+/// op(source) with these attributes: an operator that moves elements or, as a Cast, rounds them.
 struct Rearrangement {
   const OpDef* op;
   std::map<std::string, Attribute> attributes;
@@ -41,18 +41,18 @@ struct Value {
   NodeId producer;             // none for graph inputs and constants
   int output_index = 0;        // which output of the producer
   TensorRef constant;          // data of a constant value
-  /// The type its elements are rounded to where it has storage; undefined: its own (compiler/passes/narrow_storage.h).
+  /// The type that its elements are rounded to in memory; undefined: its own type (compiler/passes/narrow_storage.h).
   DType stored = DType::undefined;
-  /// Where it has storage, [N, C, spatial...] lies there as [N, spatial..., C] (compiler/passes/channels_last.h).
+  /// True if [N, C, spatial...] is stored in memory as [N, spatial..., C] (compiler/passes/channels_last.h).
   bool channels_last = false;
-  /// The elements (row-major) of a small integer or boolean tensor as expressions over the symbols, where inference
-  /// knows them.
+  /// The elements (row-major) of a small integer or boolean tensor, as expressions over the symbols, if inference knows
+  /// them.
   std::optional<std::vector<Dim>> contents;
 
   bool is_constant() const { return constant != nullptr; }
   /// The type of its elements in memory.
   DType memory_dtype() const { return stored == DType::undefined ? storage_dtype(dtype) : stored; }
-  /// Its extents, or any one thing per dimension, in the order in which they lie in memory, outermost first.
+  /// Its extents, or any other list with one entry per dimension, in memory order, outermost first.
   template <class PerDimension>
   std::vector<PerDimension> in_memory(std::vector<PerDimension> of) const {
     if (channels_last) std::rotate(of.begin() + 1, of.begin() + 2, of.end());
@@ -67,8 +67,8 @@ struct Node {
   std::vector<ValueId> inputs;   // an omitted optional input is an invalid id
   std::vector<ValueId> outputs;  // an omitted optional output is an invalid id
   std::map<std::string, Attribute> attributes;
-  /// If: then, else. Loop, Scan: body. A body sees outer values only through its inputs: the node's last
-  /// `captures` inputs are passed, in order, as the last inputs of *every* body.
+  /// If: then, else. Loop, Scan: body. A subgraph sees outer values only through its inputs. The node's last `captures`
+  /// inputs are passed, in order, as the last inputs of *every* subgraph.
   std::vector<std::unique_ptr<Graph>> bodies;
   int captures = 0;
   bool erased = false;
@@ -84,8 +84,8 @@ struct Node {
   TensorRef tensor_attribute(const std::string& key) const;  // null when absent
 };
 
-/// A fact the model assumes: at run time `a` must equal `b`. Those of the outermost graph are checked by the runtime
-/// before the first step, those of a body whenever the body is about to run.
+/// A fact that the model assumes: at run time `a` must equal `b`. The runtime checks the facts of the outermost graph
+/// before the first step, and those of a subgraph each time before it runs.
 struct DimConstraint {
   Dim a, b;
   std::string reason;  // "Add 'node': dimension 1 of its inputs"
@@ -101,21 +101,21 @@ class Graph {
   Graph() = default;
   Graph(Graph&&) = default;
   Graph& operator=(Graph&&) = default;
-  /// A deep copy: bodies are copied, constant tensors shared.
+  /// A deep copy of the graph. Subgraphs are copied; constant tensors are shared.
   Graph clone() const;
 
   ValueId add_value(Value value);
   ValueId add_constant(std::string name, Tensor tensor);
   /// Adds the node at the end of the order and makes it the producer of its outputs.
   NodeId add_node(Node node);
-  /// A node with `outputs` fresh values whose types inference fills in (compiler/ops/infer.h).
+  /// Adds a node with `outputs` fresh values. Inference fills in their types (compiler/ops/infer.h).
   NodeId add_node(const OpDef& op, std::string name, std::vector<ValueId> inputs, int outputs,
                   std::map<std::string, Attribute> attributes = {});
-  /// Removes the node; its outputs must have no users left.
+  /// Removes the node. Requires: its outputs have no users.
   void erase_node(NodeId id);
-  /// Makes every use of `from` (node inputs, graph outputs) a use of `to`.
+  /// Replaces every use of `from` (node inputs, graph outputs) by `to`.
   void replace_uses(ValueId from, ValueId to);
-  /// "base", or "base.1", "base.2", ... if taken.
+  /// "base", or "base.1", "base.2", ... if it is taken.
   std::string unique_name(const std::string& base);
 
   Value& value(ValueId id) { return values_[static_cast<size_t>(id.index)]; }
@@ -125,9 +125,9 @@ class Graph {
   int64_t value_count() const { return static_cast<int64_t>(values_.size()); }
   int64_t node_count() const { return static_cast<int64_t>(nodes_.size()); }  // including erased ones
 
-  /// Live nodes in a topological order that keeps the insertion order where it can.
+  /// Live nodes in a topological order that keeps the insertion order as far as possible.
   std::vector<NodeId> order() const;
-  /// For each value the nodes that read it (once per use), in no particular order; index by ValueId.
+  /// For each value the nodes that read it (once per use), in no particular order; indexed by ValueId.
   std::vector<std::vector<NodeId>> users() const;
   bool is_output(ValueId id) const;
 

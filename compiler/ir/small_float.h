@@ -1,4 +1,4 @@
-// Floats of 8 and 4 bits: what their bits mean.
+// Encodings of floats of 8 and 4 bits.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace gcg {
 
-/// Sign, exponent and mantissa from the top. Without infinities the largest exponent holds numbers like any other.
+/// From the top: sign, exponent, mantissa. Without infinities, the largest exponent encodes ordinary numbers.
 struct SmallFloat {
   int exponent_bits, mantissa_bits, bias;
   uint8_t largest;   // bits of the largest finite number
@@ -20,7 +20,8 @@ struct SmallFloat {
 const SmallFloat& small_float(DType dtype);
 
 double small_float_value(DType dtype, uint8_t bits);
-/// The nearest number, ties to the even one. Beyond the largest number: that, or with `saturate` off infinity or NaN.
+/// The nearest number; ties go to even. Larger values become the largest number or, without `saturate`, infinity or
+/// NaN.
 uint8_t small_float_bits(DType dtype, double value, bool saturate);
 
 }  // namespace gcg

@@ -32,7 +32,8 @@ void store(uint8_t* data, int64_t i, V value) {
   std::memcpy(data + i * static_cast<int64_t>(sizeof(T)), &v, sizeof(T));
 }
 
-/// The nearest float, or of two the one whose last bit is set, so that rounding it to 16 bits rounds only once.
+/// The nearest float. Between two floats it takes the odd one (round to odd), so that the rounding to 16 bits
+/// afterwards is the only one that counts.
 float rounded_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   if (std::isnan(value) || std::isinf(nearest) || static_cast<double>(nearest) == value) return nearest;
@@ -40,7 +41,7 @@ float rounded_to_odd(double value) {
   return std::bit_cast<float>((std::bit_cast<uint32_t>(nearest) - (too_large ? 1U : 0U)) | 1U);
 }
 
-/// The low bits of a value, extended to the byte.
+/// Stores the low bits of a value, extended to the byte.
 void store_bits(DType t, uint8_t* data, int64_t i, int64_t value) {
   const int64_t values = int64_t{1} << small_int_bits(t);
   int64_t low = ((value % values) + values) % values;

@@ -14,12 +14,12 @@ namespace gcg {
 
 struct Rearrangement;  // compiler/ir/graph.h
 
-/// Dense, row-major, little-endian. The bytes are shared and immutable once published as `shared_ptr<const Tensor>`;
-/// they may be owned or point into a mapped file that `owner` keeps alive.
+/// Dense, row-major, little-endian. The bytes are shared, and immutable once published as `shared_ptr<const Tensor>`.
+/// They are owned, or point into a mapped file that `owner` keeps alive.
 class Tensor {
  public:
   Tensor() = default;
-  /// Zero-filled, owned.
+  /// Zero-filled; owns its bytes.
   Tensor(DType dtype, std::vector<int64_t> shape);
   /// A view of bytes that `owner` keeps alive.
   Tensor(DType dtype, std::vector<int64_t> shape, const void* data, std::shared_ptr<const void> owner);
@@ -42,7 +42,7 @@ class Tensor {
   int64_t elements() const;
   int64_t bytes() const { return elements() * size_of(dtype_); }
   const uint8_t* data() const { return data_; }
-  /// Only for owned tensors that have not been published yet.
+  /// Only for owned tensors before they are published.
   uint8_t* mutable_data();
 
   template <class T>
@@ -65,7 +65,7 @@ class Tensor {
   /// The same bytes under another shape of equal size.
   Tensor reshaped(std::vector<int64_t> shape) const;
 
-  /// How the elements of another constant were put in this order, if they were; null otherwise.
+  /// The operator that rearranged another constant into this one; null if none did.
   const std::shared_ptr<const Rearrangement>& rearrangement() const { return rearrangement_; }
   void set_rearrangement(std::shared_ptr<const Rearrangement> r) { rearrangement_ = std::move(r); }
 

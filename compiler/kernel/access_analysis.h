@@ -1,5 +1,5 @@
-// What expressions are made of, and how they and addresses move along one axis: decides between scalar, contiguous and
-// scattered accesses.
+// Analyses expressions: their contents, and how values and addresses move along one axis. Decides between scalar,
+// contiguous and scattered accesses.
 #pragma once
 
 #include <functional>
@@ -12,25 +12,25 @@ namespace gcg {
 
 /// Does the value depend on the axis?
 bool depends_on(const Expr& e, int axis);
-/// Does it read memory or an earlier result, so that an index made of it needs a range check?
+/// Does it read memory or an earlier result? An index computed from such a value needs a range check.
 bool is_data(const Expr& e);
-/// May evaluating it read what only exists where every select around it takes its side?
+/// Does it contain a guarded load (ExprNode::guarded)?
 bool has_guarded_load(const Expr& e);
 bool has_reduction(const Expr& e);
-/// exp, log, sin and their like: many instructions on every machine. Of a node: of floats.
+/// exp, log, sin and similar functions: many instructions on every machine. A node counts only if it computes floats.
 bool is_elementary_function(UnaryOp op);
 bool is_elementary_function(const ExprNode& n);
 int count_nodes(const Expr& e);
 /// Is it an index that its own operator checks (BinaryOp::checked_index)?
 bool is_checked_index(const Expr& e);
-/// Must an index be checked before the kernel uses it? If it is data, other than the kernel's own arrays; in a program,
-/// if that is not the program's own.
+/// Must an index be checked before the kernel uses it? True if it depends on data. Reads of the kernel's own arrays are
+/// exempt; in a program, all data except elements of read-only operands is exempt.
 bool is_checked(const Kernel& kernel, const Expr& index);
 
-/// Is the index clamped into [0, extent), which surely has an element?
+/// Is the index clamped into [0, extent), and is extent known to be above 0?
 bool is_clamped_into(const Expr& index, const Dim& extent);
 
-/// The i64 value's change when `axis` advances by one; nullopt when that is not the same everywhere.
+/// Change of the i64 value when `axis` advances by one; nullopt if the change is not constant.
 std::optional<Dim> index_stride(const Expr& e, int axis);
 
 /// Is every value of the Dim a multiple of n, whatever its symbols are?
@@ -38,7 +38,7 @@ bool is_multiple(const Dim& dim, int64_t n);
 
 /// Element strides of the dimensions an access has indices for: row-major strides, or {1} for one linear index.
 std::vector<Dim> access_strides(const Operand& operand, const std::vector<Expr>& index);
-/// How far the element's address moves when `axis` advances by one, in elements; nullopt when not the same everywhere.
+/// Change of the element's address when `axis` advances by one, in elements; nullopt if the change is not constant.
 std::optional<Dim> address_stride(const Operand& operand, const std::vector<Expr>& index, int axis);
 
 /// Calls `see` with the operand and index of every load and of the store.

@@ -1,4 +1,5 @@
-// The interface between the compiler and its code generators. compiler/ knows only this; tools/ hands the backends in.
+// The interface between the compiler and its code generators. compiler/ knows only this interface; tools/ passes the
+// backends in.
 #pragma once
 
 #include <cstdint>
@@ -12,32 +13,33 @@
 
 namespace gcg {
 
-/// CUDA: a tensor in an operand, of which a kernel has the GPU copy boxes to shared memory, or store them from there
-/// (artifact_schema/gart.fbs, TensorMap). All in elements; dimension 0 is contiguous, strides are those of the others.
+/// CUDA: a tensor in an operand. The GPU copies boxes of it to shared memory, or stores boxes from there
+/// (artifact_schema/gart.fbs, TensorMap). All numbers are in elements. Dimension 0 is contiguous; `strides` are those
+/// of the other dimensions.
 struct TensorMap {
   enum class Kind { tiled, im2col };
   int operand = -1;
-  DType dtype = DType::f16;  // tells the size of elements, of which all bits are copied
+  DType dtype = DType::f16;  // gives the element size; all bits are copied
   Dim offset;
   std::vector<Dim> extents, strides;
-  std::vector<int> box;         // im2col: channels of a pixel, then ones
-  int swizzle = 128;            // bytes of the lines whose 16-byte chunks change places: 128, 64, 32; 0: none do
-  std::vector<int> steps = {};  // from one element of a box to the next, per dimension; none: 1 everywhere
+  std::vector<int> box;         // im2col: channels per pixel, then ones
+  int swizzle = 128;            // line length in bytes within which 16-byte chunks are permuted: 128, 64, 32; 0: none
+  std::vector<int> steps = {};  // distance of a box's elements, per dimension; empty: 1 in all dimensions
   Kind kind = Kind::tiled;
-  // im2col, of images (channels, columns, rows, images): a window's corner goes, in columns and rows, from `lower` to
-  // the extent + `upper` - 1.
+  // im2col, for images (channels, columns, rows, images): along columns and rows, the window's corner runs from `lower`
+  // to the extent + `upper` - 1.
   std::vector<int> lower = {}, upper = {};
-  int pixels = 0;  // of a box
+  int pixels = 0;  // im2col: pixels per box
 };
 
 /// Machine code of a list of kernels for one target, as one position-independent, read-only blob. Kernels are called as
 /// artifact_schema/kernel_abi.h says. Symbolic extents are run-time parameters: a kernel reads params[i], where
 /// `params[i]` below says which expression the runtime has to put there.
 struct CompiledKernel {
-  uint64_t offset = 0;      // of the entry point in the blob; CUDA: of its module, a multiple of 64
+  uint64_t offset = 0;      // entry point in the blob; CUDA: its module, a multiple of 64
   uint64_t size = 0;        // bytes
   std::vector<Dim> params;  // run-time parameters, in the kernel's own symbols
-  Dim tasks;                // independent tasks for these extents, 1 at least when there is work; CUDA: blocks
+  Dim tasks;                // independent tasks for these extents, at least 1 if there is work; CUDA: blocks
   Dim scratch_bytes;        // per thread, 64-byte aligned; CUDA: workspace per launch, 256-byte aligned
   std::string note;         // "9x48 panels, 2 row heights", for inspect --kernels
   // CUDA:
@@ -46,19 +48,19 @@ struct CompiledKernel {
   int64_t shared_bytes = 0;     // dynamic shared memory per block
   bool may_fail = false;        // it reports indices out of range
   std::vector<TensorMap> maps;  // parameters after all others
-  int cluster = 0;              // blocks of a cluster, of which tasks are a multiple; 0: none
-  int then = -1;                // a kernel of the blob to launch right after it, on the same operands and workspace
+  int cluster = 0;              // blocks per cluster, a divisor of tasks; 0: no clusters
+  int then = -1;  // the blob's kernel to launch right after this one, on the same operands and workspace; -1: none
   int registers = 0, spill_bytes = 0;  // per thread, for reports
-  bool waits = false;       // it may start before its predecessor ends: it waits before it touches what others write
-  std::vector<int> ahead;   // operands, constants all, that it reads before it waits
-  int64_t ahead_bytes = 0;  // of them, per block
+  bool waits = false;  // it may start before its predecessor ends, and waits before it touches data that others write
+  std::vector<int> ahead;   // constant operands that it reads before it waits
+  int64_t ahead_bytes = 0;  // bytes of `ahead` that a block reads
 };
 
 struct CompiledBlob {
   std::vector<uint8_t> code;
   std::vector<std::string> imports;                  // allow-listed functions, in the order of args->imports
   int driver = 0;                                    // CUDA: the oldest driver that loads the modules (12060)
-  std::vector<CompiledKernel> kernels;               // one per kernel given, then those that `then` names
+  std::vector<CompiledKernel> kernels;               // one per given kernel, then those that `then` names
   std::optional<CompiledKernel> conditional_kernel;  // CUDA: decides branches and loops on the device (kernel_abi.h)
 };
 
@@ -66,10 +68,11 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual DeviceClass device() const = 0;
-  /// Compiles distinct kernels (the caller has removed equal ones). Deterministic: the same kernels give the same
-  /// bytes, whatever `threads` (how many host threads it may use). Throws CompileError naming the kernel's source node.
+  /// Compiles distinct kernels (the caller has removed equal ones). Deterministic: the same kernels give the same bytes
+  /// for any `threads`, the number of host threads that it may use. Throws CompileError naming the kernel's source
+  /// node.
   virtual CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int threads) const = 0;
-  /// For plans with branches or loops: adds CompiledBlob::conditional_kernel where devices can decide themselves.
+  /// For plans with branches or loops: adds CompiledBlob::conditional_kernel if devices can decide branches themselves.
   virtual void add_conditional_kernel(CompiledBlob&, const Target&) const {}
 };
 

@@ -1,4 +1,4 @@
-// Which products by integers of few bits (BlockPacking) a target multiplies as they are stored.
+// Says which products with block-quantised weights (BlockPacking) a target computes directly on the stored integers.
 #pragma once
 
 #include "compiler/ir/dim.h"
@@ -7,12 +7,12 @@
 
 namespace gcg {
 
-/// Parts that f32 factors are multiplied in, each of 16 bits: the precision says so.
+/// The number of 16-bit parts into which f32 factors are split for the multiplication; the precision determines it.
 int parts_of_factors(const Target& target);
 
-/// CPUs multiply all. GPUs with tensor cores of bf16 do where `rows` are few, known ones, so that reading the weights
-/// is the time: words of 4 or 8 bits, blocks of 16, 32 or a multiple of 64 rows, or one.
-/// (codegen/cuda/device/gart_block_weights.cuh)
+/// CPUs support all packings. GPUs with bf16 tensor cores require few `rows`, of known number, so that the time is
+/// bound by reading the weights. They take integers of 4 or 8 bits, and blocks of 16, 32 or a multiple of 64 rows, or a
+/// single block (codegen/cuda/device/gart_block_weights.cuh).
 bool multiplies_blocks(const Target& target, const BlockPacking& packing, const Dim& rows);
 
 }  // namespace gcg

@@ -1,5 +1,4 @@
-// Choices among the ways to compute a kernel. A backend's cost model makes them; measurements on a device make them
-// better.
+// Choices among the variants of a kernel. A backend's cost model makes them; measurements on a device improve them.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +9,16 @@
 
 namespace gcg {
 
-/// A choice to be made, in words that mean the same in every compilation.
+/// A choice to be made. Its texts mean the same in every compilation.
 struct Decision {
   std::string target;                   // "sm_90a"
   std::string precision;                // "fp32", "fp16", ...
   std::string kernel;                   // kind: "matmul", "conv"
   std::string shape;                    // what the time depends on: extents, layout of operands
-  std::vector<std::string> candidates;  // distinct; what the cost model likes best comes first
+  std::vector<std::string> candidates;  // distinct; the cost model's favourite comes first
 };
 
-/// One of a library's ways to do a call, known to this version of it only: artifact_schema/gart.fbs, Algorithm.
+/// A library's algorithm for a call; only this version of the library knows it: artifact_schema/gart.fbs, Algorithm.
 struct LibraryAlgorithm {
   uint32_t version = 0;
   std::vector<int64_t> config;
@@ -28,10 +27,10 @@ struct LibraryAlgorithm {
 class Decisions {
  public:
   virtual ~Decisions() = default;
-  /// An index into `candidates`; nullopt where nothing better than the cost model is known.
+  /// An index into `candidates`; nullopt if nothing better than the cost model is known.
   virtual std::optional<size_t> choose(const Decision&) const { return std::nullopt; }
-  /// About a library's call, whose candidates only the library knows; nullopt where nothing better than its heuristic
-  /// is known.
+  /// The algorithm for a library call, whose candidates only the library knows; nullopt if nothing better than the
+  /// library's heuristic is known.
   virtual std::optional<LibraryAlgorithm> algorithm(const Decision&) const { return std::nullopt; }
 };
 

@@ -20,7 +20,7 @@ constexpr DeviceTraits kCuda = {.kind = "cuda",
                                 .copies_parts_together = true,
                                 .inlines_sums = true,
                                 .computes_masks = true,
-                                .largest_head = 128,  // they stay in registers
+                                .largest_head = 128,  // heads of this size stay in registers
                                 .step_work = 4e6};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What holds for all devices of a class: who needs such a fact asks for it, and not which class it is.
+// Facts that hold for all devices of a class. Callers ask for a fact and not for the class.
 #pragma once
 
 #include "compiler/kernel/target.h"
@@ -6,23 +6,23 @@
 namespace gcg {
 
 struct DeviceTraits {
-  const char* kind;          // "cpu": what fleets, options and files call the class
-  const char* name;          // "CPU": what sentences call one
+  const char* kind;          // "cpu": the class's name in fleets, options and files
+  const char* name;          // "CPU": the name of such a device in messages
   bool has_streams = false;  // a step is a launch on a stream; else threads share its tasks
   bool has_libraries = false;
-  bool reads_mapped_weights =
-      false;  // where the file is mapped, in the form that it has there; else load-time packing can make others
-  bool prefers_programs = false;       // statements in order (ProgramKernel), where there is a form of elements, too
-  bool multiplies_integers = false;    // of 8 bits, in contractions
-  bool multiplies_blocks = false;      // of integers of few bits with scales (BlockPacking), by floats
-  bool narrows_results = false;        // to 16 bits, where contractions store them
-  bool copies_parts_together = false;  // of a Concat, in one kernel
+  bool reads_mapped_weights = false;   // reads weights where the file is mapped, in the file's layout; otherwise weight
+                                       // relayout at load can make other layouts
+  bool prefers_programs = false;       // uses statements in order (ProgramKernel) even if an element-wise form exists
+  bool multiplies_integers = false;    // contractions of 8-bit integers
+  bool multiplies_blocks = false;      // products of floats and block-quantised integers (BlockPacking)
+  bool narrows_results = false;        // contractions store 16-bit results
+  bool copies_parts_together = false;  // one kernel copies the parts of a Concat
   bool inlines_sums = false;           // a contraction lowered to a loop joins the pointwise operator that reads it
-  bool computes_masks = false;         // attention computes masks itself, from positions and few numbers
-  bool calls_the_application = false;  // for operators of its own
-  int64_t fewest_queries = 0;  // that an attention kernel is worth, where their number is known; else three steps
-  int64_t largest_head = 0;    // columns of Q and V that an attention kernel takes, known ones; 0: any
-  double step_work = 0;        // starting a kernel and waiting for it, in the unit of loop_work
+  bool computes_masks = false;         // attention computes masks itself, from positions and a few numbers
+  bool calls_the_application = false;  // for the application's own operators
+  int64_t fewest_queries = 0;          // with fewer known queries, attention takes three steps
+  int64_t largest_head = 0;  // columns of Q and V that an attention kernel supports, which must be known; 0: any
+  double step_work = 0;      // cost of starting a kernel and waiting for it, in the unit of loop_work
 };
 
 inline constexpr DeviceClass kDeviceClasses[] = {DeviceClass::cpu, DeviceClass::cuda};

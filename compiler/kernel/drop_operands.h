@@ -1,4 +1,4 @@
-// Operands that a kernel does not use.
+// Removes and renumbers a kernel's operands.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace gcg {
 
-/// Removes the operands that no expression and no view refers to and renumbers the others; none is the flat view of
-/// another any more. Returns the positions they had before, in their new order.
+/// Removes the operands that no expression and no view refers to, and renumbers the others. Afterwards no operand is
+/// the flat view of another. Returns the old positions of the operands, in their new order.
 std::vector<size_t> drop_unused_operands(Kernel& kernel);
 
 /// Makes every expression and every view refer to operand number(i) instead of operand i.

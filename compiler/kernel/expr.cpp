@@ -51,17 +51,17 @@ int64_t wrapped_negative(int64_t a) { return static_cast<int64_t>(0 - static_cas
 
 int64_t floor_divide(int64_t a, int64_t b) {
   if (b == 0) return 0;
-  if (b == -1) return wrapped_negative(a);  // the lowest number has no positive one
+  if (b == -1) return wrapped_negative(a);  // the lowest number has no positive counterpart
   return a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0);
 }
 
-/// Integer arithmetic on constants; nullopt where folding would need care (unsigned 64-bit compares, ...).
+/// Integer arithmetic on constants; nullopt if folding would need care (unsigned 64-bit compares, ...).
 std::optional<int64_t> fold_integers(BinaryOp op, DType t, int64_t a, int64_t b) {
   int64_t r = 0;
   switch (op) {
     case BinaryOp::add:
       __builtin_add_overflow(a, b, &r);
-      return wrap(t, r);  // wraps, as the machine's does
+      return wrap(t, r);  // wraps, as the machine's arithmetic does
     case BinaryOp::sub:
       __builtin_sub_overflow(a, b, &r);
       return wrap(t, r);
@@ -104,7 +104,7 @@ std::optional<int64_t> fold_integers(BinaryOp op, DType t, int64_t a, int64_t b)
   }
 }
 
-/// x + 0, x * 1 and the like; null: none of them.
+/// Simplifies x + 0, x * 1 and the like; null if none applies.
 Expr simplify_identity(BinaryOp op, const Expr& a, const Expr& b) {
   const bool integers = !is_float(a->dtype);
   switch (op) {
@@ -147,7 +147,7 @@ std::optional<Dim> as_dim(const Expr& e) {
   return std::nullopt;
 }
 
-/// Extents are Dims: arithmetic on them stays symbolic, where it has a canonical form.
+/// Keeps arithmetic on extents symbolic, as Dims, because they have a canonical form.
 Expr simplify_extents(BinaryOp op, const Expr& a, const Expr& b) {
   const auto da = as_dim(a), db = as_dim(b);
   if (!da || !db) return nullptr;

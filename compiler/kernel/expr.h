@@ -1,4 +1,4 @@
-// Tensor expressions: what one element of a tensor is, as a function of its index.
+// Tensor expressions: one element of a tensor as a function of its index.
 //
 // An op's lowering (compiler/ops) returns an Expr for one element of its output; composing lowerings by substitution is
 // fusion. Expressions are immutable, compared by their structural `key()`, and typed: index
@@ -27,12 +27,12 @@ enum class ExprKind : uint8_t {
   extent,       // i64 value of `dim`, a run-time parameter when symbolic
   load,         // operand `operand` at args = one i64 index per dimension of the operand
   local,        // result `local` of an earlier reduction stage of the same kernel; a variable of a program
-  accumulator,  // in an epilogue: the contraction's result at this element (f32)
+  accumulator,  // in an epilogue: the contraction's f32 result at this element
   unary,
   binary,
   select,  // args: condition (boolean), then, else. Both sides are evaluated; loads in the side not taken must
-           // still be in bounds unless `guarded` is set: such a load is executed only where every select
-           // around it takes its side.
+           // still be in bounds unless `guarded` is set: such a load is executed only if every select around it takes
+           // its side.
   cast,
   reduce,  // `reduce` over `reduce_axes` of args[0]
 };
@@ -118,7 +118,7 @@ struct ExprNode {
   UnaryOp unary{};
   BinaryOp binary{};
   ReduceOp reduce{};
-  bool guarded = false;  // load: only executed where every enclosing select takes its side
+  bool guarded = false;  // load: only executed if every enclosing select takes its side
   Dim dim;
   std::vector<Axis> reduce_axes;
   std::vector<Expr> args;

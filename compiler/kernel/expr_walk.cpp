@@ -1,4 +1,4 @@
-// Expressions as texts that are equal exactly for equal ones, rewritten, visited.
+// Keys of expressions, equal exactly for equal expressions; rewriting and visiting.
 #include <functional>
 #include <set>
 #include <sstream>
@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-/// Numbers structurally equal nodes alike, so that a shared sub-expression costs one line of the key.
+/// Gives structurally equal nodes one number, so that a shared subexpression takes one line of the key.
 class KeyWriter {
  public:
   int number(const Expr& e) {

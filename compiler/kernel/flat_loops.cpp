@@ -21,7 +21,7 @@ Expr rebuild(const Affine& a, const std::map<int, Axis>& axes) {
 /// Every maximal affine index expression of a load, and every other use of an axis.
 struct AxisUses {
   std::vector<Affine> forms;
-  std::set<int> elsewhere;  // axes whose value is used other than in an affine load index
+  std::set<int> elsewhere;  // axes that are used outside of affine load indices
 };
 
 void collect(const Expr& root, AxisUses& out) {
@@ -75,7 +75,7 @@ Expr FlatIndices::flatten(const Expr& root) {
     auto n = std::make_shared<ExprNode>(*e);
     n->args = {linear};
     if (operand.shape.size() != 1) {
-      // The same storage, seen as a vector.
+      // A new operand views the same storage as a vector.
       n->operand = static_cast<int>(operands_.size());
       for (size_t i = 0; i < operands_.size(); ++i)
         if (operands_[i].flat_of == e->operand) n->operand = static_cast<int>(i);

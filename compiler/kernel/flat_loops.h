@@ -1,4 +1,4 @@
-// Accesses by one linear index each, and axes that run through memory together as one.
+// Flattens accesses to one linear index each, and merges axes that run through memory together.
 #pragma once
 
 #include <map>
@@ -16,21 +16,21 @@ Expr linear_index(const std::vector<Expr>& index, const Shape& shape, const std:
 class FlatIndices {
  public:
   explicit FlatIndices(std::vector<Operand>& operands) : operands_(operands) {}
-  /// All loads of `e` that are affine, by linear index.
+  /// `e` with its affine loads rewritten to a linear index.
   Expr flatten(const Expr& e);
-  /// The linear index of an element of operand `o`, whose shape becomes one-dimensional; the index as it is if not
-  /// affine.
+  /// The linear index of an element of operand `o`, whose shape becomes one-dimensional. An index that is not affine is
+  /// returned unchanged.
   std::vector<Expr> flatten_store(int o, const std::vector<Expr>& index);
 
  private:
   std::vector<Operand>& operands_;
 };
 
-/// Merges neighbours of `axes` where all flat loads and stores of all expressions run through them at one stride, and
-/// drops those of extent 1. A merged axis is a new one, with the number `next_axis`, which is raised.
+/// Merges neighbouring `axes` if all flat loads and stores of all expressions run through them at one stride. Drops
+/// axes of extent 1. A merged axis gets the id `next_axis`, which is then incremented.
 void merge_axes(std::vector<Axis>& axes, const std::vector<Expr*>& expressions, int& next_axis);
 
-/// Above those of all axes.
+/// An id above those of all axes.
 int fresh_axis_id(const LoopKernel& loop);
 
 }  // namespace gcg

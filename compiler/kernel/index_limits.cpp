@@ -55,7 +55,7 @@ class Checks {
     }
   }
 
-  /// `e` and what it is made of, without sides of selects that data decides between.
+  /// Visits `e` and its operands, except the sides of selects whose condition is data.
   void add(const Expr& e) {
     if (e == nullptr || !seen_.insert(e.get()).second) return;
     if (is_binary(e, BinaryOp::checked_index)) add_check(e->args[0], e->args[1]);
@@ -75,7 +75,7 @@ class Checks {
     return reads;
   }
 
-  /// A variable that has one value only stands for it.
+  /// Records the value of a variable that is assigned only once.
   void note_value(const Statement& s) {
     if (s.kind == Statement::Kind::scan) values_[s.local] = values_[s.local + 1] = nullptr;
     if (s.kind != Statement::Kind::assign && s.kind != Statement::Kind::reduce) return;
@@ -83,7 +83,7 @@ class Checks {
     if (!first || s.kind == Statement::Kind::reduce) values_[s.local] = nullptr;
   }
 
-  /// `e` without conversions, and as what a variable stands for.
+  /// `e` without casts, with variables replaced by their only value.
   Expr plain(Expr e) const {
     for (;;) {
       if (e->kind == ExprKind::cast && is_int(e->dtype) && is_int(e->args[0]->dtype)) {
@@ -97,7 +97,7 @@ class Checks {
     }
   }
 
-  /// 0 <= i and i < limit, as programs write it.
+  /// Recognises 0 <= i and i < limit, in the form in which programs write it.
   void add_bounds(const Expr& e) {
     const Expr &low = e->args[0], &high = e->args[1];
     if (!is_binary(low, BinaryOp::greater_equal) || !is_binary(high, BinaryOp::less)) return;
@@ -116,7 +116,7 @@ class Checks {
     if (std::ranges::find(checks_, check) == checks_.end()) checks_.push_back(std::move(check));
   }
 
-  /// Which of the operand's elements are such indices: all, or one of each tuple.
+  /// Finds which of the operand's elements are such indices: all, or one of each tuple.
   bool place(const Expr& data, IndexCheck& check) const {
     const Operand& operand = kernel_.operands[static_cast<size_t>(check.operand)];
     if (operand.array || operand.written) return false;
@@ -151,7 +151,7 @@ class Checks {
   }
 
   const Kernel& kernel_;
-  std::map<int, Expr> values_;  // of variables; null: several
+  std::map<int, Expr> values_;  // by variable; null: it has several values
   std::unordered_set<const ExprNode*> seen_;
   std::vector<IndexCheck> checks_;
 };
@@ -164,7 +164,7 @@ std::set<std::string> index_limits(const Kernel& kernel) {
     if (n.kind != ExprKind::binary || n.binary != BinaryOp::checked_index) return;
     const auto most = known_limit(n.args[1]);
     if (!most) return;
-    // A selected index is one that counts from the end where it is negative.
+    // An index made by a select counts from the end if it is negative.
     const std::string least = n.args[0]->kind == ExprKind::select ? (Dim(0) - *most).str() : "0";
     ranges.insert(concat("[", least, ", ", most->str(), ")"));
   };

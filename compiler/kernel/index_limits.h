@@ -1,4 +1,4 @@
-// What a kernel allows the indices that it finds in its operands' data.
+// The limits that a kernel sets for the indices that it reads from its operands.
 #pragma once
 
 #include <set>
@@ -9,10 +9,10 @@
 
 namespace gcg {
 
-/// The ranges that it checks indices against, "[-5, 5)", each once, symbols by name.
+/// The distinct ranges that the kernel checks indices against, such as "[-5, 5)"; symbols appear by name.
 std::set<std::string> index_limits(const Kernel& kernel);
 
-/// Elements first, first + step, ... of an operand are indices: in [0, limit), or in [-limit, limit).
+/// Elements first, first + step, ... of an operand are indices in [0, limit), or in [-limit, limit) if `from_end`.
 struct IndexCheck {
   int operand = -1;
   DType dtype{};
@@ -22,8 +22,8 @@ struct IndexCheck {
   bool operator==(const IndexCheck&) const = default;
 };
 
-/// Those of its indices that are an operand's elements as they are, each once. Not among them are indices of which
-/// other data says that they are not used.
+/// The kernel's indices that are unmodified elements of an operand, each once. Indices that other data may mark as
+/// unused are left out.
 std::vector<IndexCheck> index_checks(const Kernel& kernel);
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// Linear algebra on index expressions: strides out of expressions, and quotients and remainders made to disappear.
+// Linear algebra on index expressions: finds strides, and removes quotients and remainders.
 #include <algorithm>
 
 #include "compiler/kernel/expr.h"
@@ -72,10 +72,10 @@ using Extents = std::map<int, Dim>;
 
 bool never_negative(const Dim& d) { return d.lower_bound().value_or(-1) >= 0; }
 
-/// The largest value of an expression that is provably never negative, where its axes have points.
+/// The largest value of an expression over non-empty axes; nullopt unless the expression is provably never negative.
 std::optional<Dim> upper_limit(const Expr& e, const Extents& extents);
 
-/// `d` where it is above zero, as an extent is that has a point: max(0, x) is x there, and so below a quotient.
+/// Simplifies `d`, an extent that is above zero: max(0, x) becomes x, also within a quotient.
 Dim where_positive(const Dim& d) {
   Dim number = 0;
   Dim::AtomRef atom;
@@ -145,9 +145,9 @@ bool divisible(const Dim& value, const Dim& divisor, Dim& quotient) {
   return quotient * divisor == value;
 }
 
-/// a / b or a % b by a common part: where a = c*high + low with 0 <= low < c, and c divides b, a / b = high / (b/c) and
-/// a % b = c * (high % (b/c)) + low. So the channel of an element, (channel*area + place) / area, comes out of
-/// quotients by a whole number of areas.
+/// Simplifies a / b or a % b by a common factor. If a = c*high + low with 0 <= low < c, and c divides b, then a / b =
+/// high / (b/c) and a % b = c * (high % (b/c)) + low. Example: in (channel*area + place) / (n*area) this leaves channel
+/// / n.
 Expr divide_in_parts(BinaryOp op, const Linear& a, const Dim& b, const Extents& extents) {
   for (const auto& candidate : a.terms) {
     const Dim c = candidate.second;
@@ -169,7 +169,7 @@ Expr divide_in_parts(BinaryOp op, const Linear& a, const Dim& b, const Extents& 
   return nullptr;
 }
 
-/// (a / b, a % b) where b is free of axes.
+/// Simplifies a / b or a % b if b is free of axes.
 Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
   const Linear l = to_linear(a), d = to_linear(b);
   if (!d.terms.empty()) return nullptr;
@@ -205,12 +205,12 @@ Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
     return binary(BinaryOp::mod, r, b);
   }
   if (whole.terms.empty() && whole.base.is(0)) return nullptr;
-  if (limit == std::nullopt) return nullptr;  // a negative rest would round differently
+  if (limit == std::nullopt) return nullptr;  // a negative remainder would round differently
   return from_linear(whole) + binary(BinaryOp::floor_div, from_linear(rest), b);
 }
 
-/// An index that needs no check, no clamp, or no test whether it counts from the end, for where it is used it is
-/// inside; else null.
+/// The index without its check, its clamp or its test whether it counts from the end, if it is known to be in range;
+/// otherwise null.
 Expr known_inside(const Expr& e, const Extents& extents) {
   if (e->kind == ExprKind::select) {
     const Expr& test = e->args[0];

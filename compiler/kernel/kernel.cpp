@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// Writes the parts of a kernel in order. Axis ids are renumbered by the fuser, so equal kernels have equal ids.
+/// Writes the parts of a kernel in order. The fuser renumbers axis ids, so equal kernels have equal ids.
 class KeyText {
  public:
   KeyText& operator<<(const std::string& s) {

@@ -1,4 +1,4 @@
-// Kernels: one step's work each, target independent in form, frozen in values and types.
+// Kernels: a kernel is one step's work. Its form is independent of the target; its values and types are fixed.
 //
 //   LoopKernel     a fused group of pointwise, movement and reduction work
 //   MatMulKernel   a (batched) matrix product with a fused epilogue
@@ -27,10 +27,10 @@ namespace gcg {
 struct Operand {
   DType dtype;
   Shape shape;
-  bool written = false;   // written (and possibly read back within the same task); otherwise read-only
-  int flat_of = -1;       // this operand is the same storage as that one, seen as a vector
-  bool constant = false;  // GPUs: whatever step runs the kernel, it is a constant
-  bool array = false;     // scratch memory of a program's task, none of the step's operands; after all of those
+  bool written = false;   // the kernel writes it (and may read it back within the same task); otherwise read-only
+  int flat_of = -1;       // the operand whose storage this one views as a vector; -1: none
+  bool constant = false;  // GPUs: it is a constant in every step that runs the kernel
+  bool array = false;     // scratch memory of a program's task; arrays come after all operands of the step
 };
 
 /// One stage of a loop kernel: a loop nest over `axes` (outermost first, may be empty), run inside the outer axes.
@@ -48,12 +48,12 @@ struct Stage {
   ReduceOp reduce{};        // reduce
 };
 
-struct LoopKernel {         // addresses are flat where they are affine, axes as few as that allows (flat_loops.h)
-  std::vector<Axis> outer;  // parallel; none for a single store, whose own axes all are
+struct LoopKernel {         // affine addresses are flat, and axes are merged as far as that allows (flat_loops.h)
+  std::vector<Axis> outer;  // parallel; empty for a single store, whose own axes are all parallel
   std::vector<Stage> stages;
 };
 
-/// Where element (batch..., row, column) of a matrix operand lies: offset + sum of index * stride, in elements.
+/// Position of element (batch..., row, column) of a matrix operand: offset + sum of index * stride, in elements.
 struct MatrixView {
   int operand = -1;
   Dim offset;
@@ -62,34 +62,34 @@ struct MatrixView {
   Dim column_stride;               // A: along k; B: along n
 };
 
-/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), f32; or i32 of u8 A, i8 B in
-/// quads.
+/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), in f32, or in i32 for u8 A and i8
+/// B in VNNI groups (kQuad).
 struct MatMulKernel {
   std::vector<Axis> batch;
   Axis m, n, k;
   MatrixView a;
-  /// With `packed_columns` > 0, B is a constant in panels [ceil(N/packed)][K][packed] (last panel zero-padded), in
-  /// quads [ceil(N/packed)][K/4][packed][4], K % 4 = 0, A's columns side by side; `b` is the operand only. Else a
-  /// strided view.
+  /// With `packed_columns` = 0, B is this strided view. Otherwise B is a constant in panels [ceil(N/packed)][K][packed]
+  /// (last panel zero-padded), and only `b.operand` counts. In VNNI groups its layout is
+  /// [ceil(N/packed)][K/4][packed][4]; K % 4 = 0, and A's columns are contiguous.
   MatrixView b;
   int64_t packed_columns = 0;
-  /// Packed words of integers with scales and offsets, f32, in operands of their own (-1: no offsets).
+  /// B is packed words of integers. Its f32 scales and offsets are separate operands (-1: no offsets).
   std::optional<BlockPacking> blocks;
   int scales = -1, offsets = -1;
-  /// In quads: |w0| + |w1| <= 128 for the first and for the last two of each, so that pairs of products fit into 16
-  /// bits.
+  /// In VNNI groups: |w0| + |w1| <= 128 for the first two and for the last two weights of each, so that pairs of
+  /// products fit into 16 bits.
   bool narrow = false;
-  bool near = false;        // is B, a constant, found in a cache from run to run?
+  bool near = false;        // B is a constant that stays in a cache from run to run
   Expr epilogue;            // over batch, m, n axes and `accumulator`
   int result = -1;          // operand written
   std::vector<Expr> index;  // where, one i64 per dimension of the operand
 };
 
 /// out[n, co, oh, ow] = epilogue(sum of x[n, g*CI + ci, oh*sh - ph + kh*dh, ow*sw - pw + kw*dw] * w[co, ci, kh, kw]),
-/// f32, with a depth before the height where there are three dimensions. Group g = co / (out_channels / groups), CI =
-/// in_channels / groups. Activations are channel-blocked: [N, ceil(C/16), (D,) H, W, 16], lanes past C hold anything
-/// (they are never read). `input_plain`: the input is [N, C, (D,) H, W] instead (the stem); of one group. `bytes`: sums
-/// in i32 of u8 x and i8 w, not plain.
+/// f32. With three dimensions, a depth comes before the height. Group g = co / (out_channels / groups), CI =
+/// in_channels / groups. Activations are channel-blocked: [N, ceil(C/16), (D,) H, W, 16], lanes past C have any
+/// contents (they are never read). `input_plain`: the input is [N, C, (D,) H, W] instead, and groups = 1 (the first
+/// layer). `bytes`: sums in i32 of u8 x and i8 w; the input is not plain.
 struct ConvKernel {
   Dim batch;
   int64_t in_channels = 0, out_channels = 0, groups = 1;
@@ -100,15 +100,15 @@ struct ConvKernel {
   bool input_plain = false;
   bool bytes = false;
   bool narrow = false;   // see MatMulKernel
-  int64_t winograd = 0;  // outputs per side of a tile of Winograd's form (winograd.h); 0: the sum itself. 3x3, stride 1
+  int64_t winograd = 0;  // outputs per side of a tile (winograd.h), for 3x3, stride 1; 0: direct
   int input = -1;
-  int weights = -1;  // in the order of `packing`; of Winograd's form its products take the place of taps
-  // The epilogue's axes: batch n, channel block cb (of 16), plane (no axis, id -1, where there are two dimensions),
-  // row, column, lane. Logical channel = cb*16 + lane.
+  int weights = -1;  // in the layout of `packing`; in Winograd's form the products replace the taps
+  // The epilogue's axes: batch n, channel block cb (of 16), plane (in two dimensions no axis: id -1), row, column,
+  // lane. Logical channel = cb*16 + lane.
   Axis n, cb, d{-1, 1}, h, w, lane;
   Expr epilogue;  // over those axes and `accumulator`; bias is part of it
   int result = -1;
-  std::vector<Expr> index;  // one entry per axis when the result is blocked
+  std::vector<Expr> index;  // one entry per axis if the result is blocked
 
   ConvPacking packing() const { return {in_channels / groups, out_channels, groups, input_plain, bytes}; }
   bool depthwise() const { return groups > 1 && groups == in_channels && groups == out_channels; }
@@ -119,7 +119,7 @@ struct ConvKernel {
 };
 
 /// out[n, co, o...] = epilogue(sum over tap..., ci of x[n, g*CI + ci, o*stride - pad + tap*dilation] * w[co, tap...,
-/// ci]), f32. Group g = co / (out_channels / groups), CI = in_channels / groups; what lies outside the input counts as
+/// ci]), f32. Group g = co / (out_channels / groups), CI = in_channels / groups; elements outside the input count as
 /// zero.
 struct PlainConvKernel {
   struct Spatial {
@@ -131,8 +131,8 @@ struct PlainConvKernel {
   std::vector<Spatial> spatial;  // 1 to 3, outermost first
   int input = -1, weights = -1;
   bool input_channels_last = false;  // x is [N, spatial..., CI] in memory
-  // The epilogue's axes. Those of `position` run, in row-major order, through all output positions of a channel: the
-  // spatial dimensions, neighbours merged where the epilogue's accesses allow it, extents of 1 left out.
+  // The epilogue's axes. The axes `position` run through all output positions of a channel in row-major order. They are
+  // the spatial dimensions, without extents of 1; neighbours are merged if the epilogue's accesses allow it.
   Axis n, channel;
   std::vector<Axis> position;
   Expr epilogue;  // over those axes and `accumulator`; bias is part of it
@@ -144,10 +144,10 @@ struct PlainConvKernel {
 /// the softmax of scores(sum over d of Q[batch..., m, d] * K[batch..., d, t]) along t.
 struct AttentionKernel {
   std::vector<Axis> batch;
-  Axis m, n, t, d;           // n and d are of known extents
+  Axis m, n, t, d;           // the extents of n and d are known
   MatrixView q, k, v;        // rows and columns: (m, d), (d, t), (t, n)
   Expr scores;               // over batch, m, t axes and `accumulator`
-  Expr kept;                 // boolean, over batch and m axes: where false, P is zero; null: true
+  Expr kept;                 // boolean, over batch and m axes: where it is false, P is zero; null: always true
   bool is_nan_zero = false;  // where P is NaN, it is zero
   Expr epilogue;             // over batch, m, n axes and `accumulator`
   int result = -1;           // operand written
@@ -161,13 +161,14 @@ struct Kernel {
   std::variant<LoopKernel, MatMulKernel, ConvKernel, PlainConvKernel, AttentionKernel, ProgramKernel> body;
 };
 
-/// How many operands a step that runs the kernel has: all but the arrays of programs.
+/// The number of operands of a step that runs the kernel: all but the arrays of programs.
 size_t step_operands(const Kernel& kernel);
-/// Where an array begins in the scratch memory of a program's task, in bytes, a multiple of 64; for operands.size(),
-/// the size of all.
+/// Offset of an array in the scratch memory of a program's task, in bytes, a multiple of 64. For operands.size(): the
+/// size of that memory.
 Dim array_offset(const Kernel& kernel, size_t operand);
 
-/// A canonical text that is equal exactly for kernels that may share machine code (names and sources left out).
+/// A canonical text. Two kernels have the same text exactly if they may share machine code; it contains no names and
+/// sources.
 std::string key(const Kernel& kernel);
 
 /// Checks axis binding, operand ranks and dtypes; throws InternalError.

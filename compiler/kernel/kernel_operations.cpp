@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// Of one evaluation of an expression. What several places share is computed once; indices of loads do not count.
+/// Counts one evaluation of an expression. A shared subexpression counts once; indices of loads do not count.
 class Counter {
  public:
   Dim count(const Expr& e) {
@@ -67,7 +67,8 @@ Dim operations(const AttentionKernel& k) {
   return extent_of(k.batch) * k.m.extent * (per_row + k.n.extent * operations(k.epilogue));
 }
 
-/// A loop over an axis counts as over all of it, one that ends on a condition as one turn, a branch as its longer side.
+/// A loop over an axis counts every point of the axis, a loop that ends on a condition one iteration, a branch its
+/// longer side.
 Dim operations(const Statements& block) {
   Dim total(0);
   for (const Statement& s : block) {
@@ -84,7 +85,7 @@ Dim operations(const ProgramKernel& k) { return extent_of(k.outer) * operations(
 
 Dim kernel_operations(const Kernel& kernel) try {
   return std::visit([](const auto& body) { return operations(body); }, kernel.body);
-} catch (const CompileError&) {  // of Dim's product
+} catch (const CompileError&) {  // the product of Dims has too many terms
   return Dim(0);
 }
 

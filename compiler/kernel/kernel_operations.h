@@ -1,13 +1,14 @@
-// How much a kernel computes, for reports: in the symbols, the same for every target.
+// Counts a kernel's operations, for reports. The result is an expression over the symbols and the same for every
+// target.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
 
 namespace gcg {
 
-/// Arithmetic operations on elements; a multiply-add counts as two, a function (exp) as one, index arithmetic not at
-/// all. What of a window or a contraction falls on padding counts; of programs' loops that end on a condition one turn
-/// does. 0: not known, because extents are sums of so many terms that their product has too many.
+/// Arithmetic operations on elements. A multiply-add counts as two, a function (exp) as one, index arithmetic as none.
+/// Operations of a window or a contraction on padding count. A program's loop that ends on a condition counts one
+/// iteration. 0: not known, because the product of the extents has too many terms.
 Dim kernel_operations(const Kernel& kernel);
 
 }  // namespace gcg

@@ -11,7 +11,7 @@ constexpr int kArgument = -1;  // the local that stands for the argument in a pa
 
 bool is_argument(const Expr& e) { return e->kind == ExprKind::local && e->local == kArgument; }
 
-/// Are the two nodes the same, whatever they are applied to?
+/// Are the two nodes the same, apart from their arguments?
 bool same_node(const ExprNode& a, const ExprNode& b) {
   const auto is_same_axis = [](const Axis& x, const Axis& y) { return x.id == y.id && x.extent == y.extent; };
   return a.kind == b.kind && a.dtype == b.dtype && a.number == b.number && a.integer == b.integer && a.axis == b.axis &&
@@ -26,7 +26,7 @@ bool is_commutative(const ExprNode& n) {
          (n.binary == BinaryOp::add || n.binary == BinaryOp::mul || n.binary == BinaryOp::max);
 }
 
-/// Finds the argument that makes `e` of a pattern: the same one wherever the pattern has it.
+/// Finds the argument with which a pattern gives `e`; it must be the same at every place of the pattern.
 class Matcher {
  public:
   Expr argument;
@@ -69,7 +69,7 @@ Expr relu(const Expr& x) { return binary(BinaryOp::max, x, literal(x, 0)); }
 
 Expr gelu_tanh(const Expr& x) {
   const Expr inner = x + literal(x, 0.044715) * x * x * x;
-  // (1 + tanh(z)) / 2 is sigmoid(2 z), which does not cancel where z is far below 0.
+  // (1 + tanh(z)) / 2 is sigmoid(2 z), which does not cancel for z far below 0.
   return x * unary(UnaryOp::sigmoid, literal(x, 2 * std::sqrt(2 / std::numbers::pi)) * inner);
 }
 

@@ -1,5 +1,5 @@
-// Activations that libraries know by name. One definition each, by which operators are lowered and epilogues
-// recognised.
+// Activations that libraries know by name. Operator lowering and the recognition of epilogues use the same definition
+// of each.
 #pragma once
 
 #include "compiler/kernel/expr.h"
@@ -7,9 +7,9 @@
 
 namespace gcg {
 
-/// max(x, 0), of any numbers.
+/// max(x, 0), for any numeric type.
 Expr relu(const Expr& x);
-/// 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), of floats.
+/// 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), for floats.
 Expr gelu_tanh(const Expr& x);
 
 struct Activated {
@@ -17,7 +17,7 @@ struct Activated {
   Expr argument;
 };
 
-/// The f32 value `e` as function(argument); as itself where it is no such thing.
+/// Recognises the f32 value `e` as function(argument); otherwise returns `none` and `e` itself.
 Activated activation_of(const Expr& e);
 
 }  // namespace gcg

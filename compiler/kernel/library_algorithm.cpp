@@ -17,7 +17,7 @@ bool is_open(const LibraryTensor& t) {
          !std::all_of(t.strides.begin(), t.strides.end(), is_constant);
 }
 
-/// "f16[1,128,768]/[98304,768,1]@16": extents, strides, and what bytes the address is known to be a multiple of.
+/// "f16[1,128,768]/[98304,768,1]@16": extents, strides, and the known alignment of the address in bytes.
 std::string describe(const LibraryTensor& t) {
   constexpr uint64_t kBuffers = 64;
   const uint64_t offset = static_cast<uint64_t>(t.offset.constant()) * size_of(t.dtype);

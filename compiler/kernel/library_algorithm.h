@@ -1,4 +1,4 @@
-// A library's ways to do a call, as measurements name them.
+// Library algorithms as texts, for decisions from measurements.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,16 @@
 
 namespace gcg {
 
-/// "130100: 4 0 7f", numbers in hexadecimal; nullopt for other texts.
+/// "130100: 4 0 7f": the version, then the configuration in hexadecimal. parse_algorithm returns nullopt for other
+/// texts.
 std::string describe(const LibraryAlgorithm& algorithm);
 std::optional<LibraryAlgorithm> parse_algorithm(const std::string& text);
 
-/// What is to be decided about the call; the library knows the candidates, so there are none in it. nullopt where an
-/// extent is open.
+/// The decision about the call, without candidates, because only the library knows them. nullopt if an extent is
+/// symbolic.
 std::optional<Decision> decision_about(const LibraryCall& call, const Target& target);
 
-/// What the target's decisions say; nullopt: nothing.
+/// The algorithm that the target's decisions give; nullopt: none.
 std::optional<LibraryAlgorithm> measured_algorithm(const LibraryCall& call, const Target& target);
 
 }  // namespace gcg

@@ -1,5 +1,5 @@
-// Calls of libraries of the machine that runs the artifact, in place of a kernel's own code. compiler/ knows only this;
-// tools/ hands the binder in.
+// Library calls that replace a kernel's own code. The libraries are those of the machine that runs the artifact.
+// compiler/ knows only this interface; tools/ passes the binder in.
 #pragma once
 
 #include <cstdint>
@@ -14,38 +14,38 @@ namespace gcg {
 enum class LibraryOperation : uint8_t { matmul, convolution, attention };
 enum class LibraryActivation : uint8_t { none, relu, gelu_tanh };
 
-/// How an operand of the kernel is a tensor of the call. In elements.
+/// A tensor of the call as a view of a kernel operand. Offset, extents and strides are in elements.
 struct LibraryTensor {
   int operand = -1;
   Dim offset;
   std::vector<Dim> extents, strides;
   DType dtype = DType::f32;
-  /// The operand must be a constant, of which the library reads another form: what a Transpose made it from, which is
-  /// what `extents` and `strides` describe then, or its elements rounded to `dtype`.
+  /// The operand must be a constant, and the library reads another form of it. `untransposed`: the source of the
+  /// Transpose that made it, which `extents` and `strides` describe. `rounded`: its elements rounded to `dtype`.
   bool untransposed = false, rounded = false;
   bool is_other_form() const { return untransposed || rounded; }
 };
 
-/// What operands there are and what is computed: artifact_schema/gart.fbs, Operation.
+/// For the operands and the computation see artifact_schema/gart.fbs, Operation.
 struct LibraryCall {
   std::string library;             // "cublasLt", "cudnn"
-  uint32_t oldest = 0, below = 0;  // its versions that do, as the library says them
-  int least_sm = 0;                // GPUs that it does, Target::sm
+  uint32_t oldest = 0, below = 0;  // range of usable versions, as the library reports them
+  int least_sm = 0;                // the oldest GPUs that it supports, Target::sm
   LibraryOperation operation{};
   std::vector<LibraryTensor> tensors = {};
   bool bias = false, addend = false;
   LibraryActivation activation = LibraryActivation::none;
   double scale = 1;
   bool causal = false;                                           // attention
-  std::vector<int64_t> strides = {}, dilations = {}, pads = {};  // convolution, per spatial axis; pads before
+  std::vector<int64_t> strides = {}, dilations = {}, pads = {};  // convolution, per spatial axis; pads: before
   int64_t groups = 1;
-  int64_t workspace = 0;  // the most bytes it may use
+  int64_t workspace = 0;  // the most bytes that the call may use
 
   /// The tensor that it writes.
   size_t result() const { return operation == LibraryOperation::attention ? 3 : 2; }
 };
 
-/// What a library is for.
+/// The operations that a library supports.
 struct LibraryScope {
   std::string library;
   std::vector<LibraryOperation> operations;
@@ -54,9 +54,9 @@ struct LibraryScope {
 class LibraryBinder {
  public:
   virtual ~LibraryBinder() = default;
-  /// The libraries that it binds, for messages.
+  /// The libraries that it can bind, for messages.
   virtual std::vector<LibraryScope> scopes() const { return {}; }
-  /// The call that does all of what the kernel does; none if no library can.
+  /// The call that does the kernel's whole work; nullopt if no library can.
   virtual std::optional<LibraryCall> bind(const Kernel& kernel) const = 0;
 };
 

@@ -17,8 +17,7 @@ bool is_contiguous(const Expr& load, const Axis& axis, const std::vector<Operand
   return stride && stride->is(1);
 }
 
-/// The loads that do not go from one element of `lane` to the next, however they jump; empty, too, where one cannot be
-/// turned round.
+/// The loads that are not contiguous along `lane`. Also empty if one of them cannot be transposed.
 std::vector<Expr> jumping_loads(const Stage& stage, const Axis& lane, const std::vector<Operand>& operands,
                                 const std::function<bool(const Expr&)>& can_turn) {
   std::vector<Expr> jumping;

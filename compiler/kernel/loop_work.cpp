@@ -14,11 +14,11 @@
 namespace gcg {
 namespace {
 
-constexpr double kUniform = 0.1, kContiguous = 1, kScattered = 10;  // an access, by how lanes move through memory
-constexpr double kTurned = 3;        // an access that jumps, where tiles of two axes are read along it and turned round
-constexpr int64_t kInterleaved = 4;  // loads that jump no further are contiguous loads and shuffles
+constexpr double kUniform = 0.1, kContiguous = 1, kScattered = 10;  // cost of an access, by the lanes' stride
+constexpr double kTurned = 3;        // a strided access that is read in tiles of two axes and transposed
+constexpr int64_t kInterleaved = 4;  // loads of at most this stride are contiguous loads and shuffles
 constexpr int64_t kTileSide = 8;
-constexpr double kRowStart = 8;  // a stage's loop and what closes it, per point outside
+constexpr double kRowStart = 8;  // start and end of a stage's loop, per point of the outer axes
 constexpr int kNoAxis = -1;
 
 double operation(const ExprNode& e) {
@@ -34,8 +34,8 @@ double points(const std::vector<Axis>& axes) {
   return n;
 }
 
-/// Counts one stage with `lane` as the axis of its vector loop. What no axis of its loops changes is computed outside
-/// of them and counts nothing.
+/// Counts one stage with `lane` as the axis of its vector loop. Loop-invariant subexpressions are computed outside the
+/// loops and count nothing.
 class StageWork {
  public:
   StageWork(const std::vector<Operand>& operands, const Stage& stage, const std::vector<Axis>& loops, int lane,
@@ -74,7 +74,7 @@ class StageWork {
   }
 
  private:
-  /// Blocks of channels, which lanes go through whole, have divided the axis already.
+  /// The stride within a block of channels: lanes run through whole blocks, which already divide the axis.
   std::optional<Dim> stride_in_tile(int operand, std::vector<Expr> index) const {
     for (Expr& i : index) i = in_run(i, {.id = lane_}, kTileSide, gcg::index(0));
     return address_stride(operands_[static_cast<size_t>(operand)], index, lane_);
@@ -100,15 +100,15 @@ double point_work(const std::vector<Operand>& operands, const Stage& stage, cons
   return 1 + work.evaluation(stage.value) + (stage.operand < 0 ? 0 : work.access(stage.operand, stage.index, true));
 }
 
-/// Do machines turn tiles of a single store round, whose lanes are neighbours along `lane`?
+/// Can machines transpose tiles for a single store whose lanes run along `lane`?
 bool turns(const std::vector<Operand>& operands, const Stage& stage, const Axis& lane) {
   const auto any = [](const Expr&) { return true; };
   const auto is_long = [](const Axis& a) { return typical(a.extent) >= kTileSide; };
   return find_tile(stage, lane, stage.axes, operands, kTileSide, any, is_long).has_value();
 }
 
-/// All stages of a point of the outer axes in turn, the lanes along an axis of each stage's own. The other axes of a
-/// single store are points.
+/// Runs all stages of one point of the outer axes after each other; each stage's lanes run along one of its own axes.
+/// In a single store, the other axes count as outer points.
 double row_work(const Kernel& kernel, const LoopKernel& loops) {
   double sum = 0;
   const bool alone = is_single_store(loops);
@@ -124,7 +124,7 @@ double row_work(const Kernel& kernel, const LoopKernel& loops) {
   return sum;
 }
 
-/// Lanes that are neighbouring points of an outer axis go through all stages together.
+/// Lanes are neighbouring points of an outer axis and run through all stages together.
 double column_work(const Kernel& kernel, const LoopKernel& loops, const Axis& lane) {
   double sum = 0;
   for (const Stage& stage : loops.stages)

@@ -1,4 +1,4 @@
-// How much a loop kernel computes: what fusion saves and what it repeats, in one unit.
+// Estimates a loop kernel's work, so that fusion can weigh saved work against repeated work in one unit.
 #pragma once
 
 #include "compiler/kernel/kernel.h"
@@ -6,10 +6,9 @@
 
 namespace gcg {
 
-/// Operations on elements, in units of one addition in a vector loop: what every stage does at every one of its points,
-/// reductions within its expressions included. Memory counts as what its place costs: next to nothing where all lanes
-/// read one element, much where neither the lanes' axis nor data runs along it. Symbolic extents count as
-/// kTypicalExtent.
+/// Work of every stage at all of its points, including reductions within its expressions. The unit is one addition in a
+/// vector loop. An access to memory counts by its pattern: next to nothing if all lanes read one element, much if the
+/// lanes are not contiguous in memory. Symbolic extents count as kTypicalExtent.
 double loop_work(const Kernel& kernel, const LoopKernel& loops);
 
 }  // namespace gcg

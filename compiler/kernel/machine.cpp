@@ -36,8 +36,8 @@ Machine overlapping(Machine m, double warpgroup_rate = 0) {
 }
 
 /// Measured on an H200, driver 580.159, 2026-11-27: reads of 24 MB from the L2 cache; chains of empty kernels of 1, 132
-/// and 1056 blocks and of kernels that copy 64 KB, by full and by programmatic edges; forks of 2, 4 and 8 kernels,
-/// which cost 0.3 to 0.4 us a stream and also turn programmatic edges into full ones.
+/// and 1056 blocks and of kernels that copy 64 KB, with full and with programmatic edges; forks of 2, 4 and 8 kernels.
+/// A fork costs 0.3 to 0.4 us per stream and also turns programmatic edges into full ones.
 Machine as_measured(Machine m) {
   m.l2_bytes_per_clock = 32;
   m.memory_latency = 0.8;
@@ -50,8 +50,8 @@ Machine sharing_memory(Machine m) {
   return m;
 }
 
-// Rates follow from the vendor's peaks; that of sm_90 is what mma.sync is known to reach of them. Sizes: CUDA C++
-// Programming Guide, "Compute Capabilities".
+// Rates follow from the vendor's peak rates; the rate of sm_90 is the share that mma.sync is known to reach. Sizes:
+// CUDA C++ Programming Guide, "Compute Capabilities".
 const std::array kGpus = {
     GpuRow{75, without_async_copies(gpu("T4", 40, 1.59, 64, 512, 320e9, 64, 1024))},
     GpuRow{80, gpu("A100", 108, 1.41, 64, 1024, 1800e9, 164, 2048)},
@@ -66,7 +66,7 @@ const std::array kGpus = {
     GpuRow{121, overlapping(gpu("GB10", 48, 2.42, 128, 256, 273e9, 100, 1536))},
 };
 
-/// PTX runs on every GPU from sm_80 on, not all of which have that one's shared memory.
+/// PTX runs on every GPU from sm_80 on; some of them have less shared memory than sm_80.
 const Machine kOfPtx = gpu("any from sm_80 on", 108, 1.41, 64, 1024, 1800e9, 100, 1536);
 
 const Machine kTypical = gpu("a GPU", 100, 1.5625, 64, 1024, 2000e9, 100, 1024);

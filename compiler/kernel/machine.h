@@ -1,6 +1,6 @@
-// Every number about hardware that the compiler goes by: one row for each compute capability of GPUs and each level of
-// CPUs. Cost models, streams, tiles, libraries and messages read it here. What a form of kernel was measured to cost
-// (clocks of a step, operations of a task) stands with that form.
+// All hardware numbers that the compiler uses: one row for each compute capability of GPUs and each level of CPUs. Cost
+// models, streams, tiles, libraries and messages read them here. Measured costs of one kernel form (clocks of a step,
+// operations of a task) stand beside that form.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 namespace gcg {
 
 /// Defaults for GPUs that were not measured, in microseconds.
-inline constexpr double kDependentLaunch = 1.5;  // from the end of one to the first work of the next that needs it
-inline constexpr double kMemoryLatency = 0.7;    // of a read from a GPU's memory
+inline constexpr double kDependentLaunch = 1.5;  // from a kernel's end to the first work of a dependent one
+inline constexpr double kMemoryLatency = 0.7;    // latency of a read from a GPU's memory
 
-/// A branch that a GPU decides, in microseconds: ten branches took 205 us on an H200.
+/// Cost of a branch that a GPU decides, in microseconds. Measured on an H200: ten branches took 205 us.
 inline constexpr double kConditionalNode = 20;
 
 /// Costs of the nodes of a CUDA graph, in microseconds.
@@ -22,40 +22,40 @@ struct NodeCosts {
   double shortest = kDependentLaunch + 0.5;  // an almost empty kernel in a chain
   double block_start = 0;                    // added for each block of a kernel
   double overlapped = 0.6;                   // saved by a programmatic edge
-  double overlapping =
-      1e9;          // blocks per processor up to which such an edge saves time; after larger launches it costs more
-  double fork = 3;  // one more stream that forks and joins
+  double overlapping = 1e9;                  // most blocks per processor for which such an edge pays; above, it costs
+  double fork = 3;                           // one more stream that forks and joins
 };
 
-/// The device that stands for all that a target runs on. Of a GPU a "processor" is a streaming multiprocessor, of a CPU
-/// a core.
+/// The device that represents all devices of a target. A "processor" is a streaming multiprocessor of a GPU or a core
+/// of a CPU.
 struct Machine {
   const char* name;
   int processors = 1;
   double gigahertz = 3;
   double scalar_rate = 16;         // f32 multiply-adds per clock of one processor
-  double bytes_per_second = 20e9;  // of memory
+  double bytes_per_second = 20e9;  // memory bandwidth
 
-  // GPUs: per clock of one processor, by tensor cores, f16 factors and f32 sums; tf32: half of it.
+  // GPUs: multiply-adds per clock of one processor on its tensor cores, with f16 factors and f32 sums. The rate for
+  // tf32 is half.
   double half_rate = 0;            // mma.sync
   double warpgroup_rate = 0;       // wgmma
-  double l2_bytes_per_clock = 56;  // from the L2 cache to each processor if all read
-  double l2_alone = 60;            // the same if few read
-  int64_t shared_bytes = 0;        // of a processor; a block takes at most `shared_block_bytes`
+  double l2_bytes_per_clock = 56;  // from the L2 cache to each processor if all of them read
+  double l2_alone = 60;            // the same if few of them read
+  int64_t shared_bytes = 0;        // per processor; a block takes at most `shared_block_bytes`
   int64_t shared_block_bytes = 0;
-  int threads = 0;                 // resident on a processor
+  int threads = 0;                 // resident threads per processor
   bool has_async_copies = false;   // cp.async, and tf32 on tensor cores
-  bool overlaps_launches = false;  // griddepcontrol: a launch may start before the one before it has ended
-  bool shares_memory = false;      // with the CPU, which needs most of it: no room for libraries
+  bool overlaps_launches = false;  // griddepcontrol: a launch may start before its predecessor has ended
+  bool shares_memory = false;      // shares memory with the CPU, which needs most of it: no room for libraries
   NodeCosts nodes;
-  double memory_latency = kMemoryLatency, l2_latency = 0.5;  // microseconds of a read
+  double memory_latency = kMemoryLatency, l2_latency = 0.5;  // per read, in microseconds
 
   // CPUs:
   int vector_bytes = 0;
   int vector_registers = 0;
-  int64_t l2_bytes = 0;  // that every CPU of the level has
-  /// Weights of a model that stay in the last cache from run to run, where nothing else runs; 32 MB is what one of
-  /// today's server parts gives its cores at least.
+  int64_t l2_bytes = 0;  // the least of all CPUs of the level
+  /// Size of the weights that stay in the last-level cache from run to run if nothing else runs. Current server CPUs
+  /// give their cores at least 32 MB.
   int64_t near_bytes = 24 << 20;
 
   double flops_per_second() const { return 2e9 * scalar_rate * gigahertz * processors; }
@@ -66,34 +66,35 @@ struct Machine {
   }
 };
 
-/// Of every GPU.
+/// Constants of all GPUs.
 inline constexpr int kWarpThreads = 32;
 inline constexpr int kMostBlockThreads = 1024;
-inline constexpr int64_t kReservedShared = 1024;     // bytes of each block's shared memory that the system takes
-inline constexpr int kProcessorRegisters = 65536;    // of 32 bits
-inline constexpr double kTypicalResidentBlocks = 2;  // of a processor
+inline constexpr int64_t kReservedShared = 1024;     // bytes of shared memory that the system takes per block
+inline constexpr int kProcessorRegisters = 65536;    // 32-bit registers
+inline constexpr double kTypicalResidentBlocks = 2;  // per processor
 
-/// Of every CPU: a line of its caches, the L2 that all but old ones have, and how much faster than memory a cache is.
+/// Defaults for all CPUs: the cache line, a typical L2 size, and (kCacheSpeed) the cache-to-memory bandwidth ratio.
 inline constexpr int64_t kCacheLine = 64;
 inline constexpr int64_t kCommonL2 = 512 << 10;
-/// What an L2 is taken for that is to hold a small map: it stays there for most groups where it is a little too large.
+/// Assumed L2 size when a small feature map should stay in it. A map that is a little larger still stays there for most
+/// groups.
 inline constexpr int64_t kL2OfSmallMaps = 1 << 20;
 inline constexpr double kCacheSpeed = 4;
 
-/// Between a GPU and its host: a copy, and its bytes per microsecond.
+/// Copies between a GPU and its host: microseconds per copy, and bytes per microsecond.
 inline constexpr double kHostCopy = 5, kHostBytes = 2e4;
 
-/// Between threads of a CPU, in microseconds: waking those that spin and joining them; from one's step to another's
-/// that waits for it; all waiting for all.
+/// Synchronisation of CPU threads, in microseconds: waking and joining spinning threads; handover from one thread's
+/// step to a waiting thread's; a barrier of all threads.
 inline constexpr double kThreadFork = 0.7, kThreadHandover = 0.25, kThreadBarrier = 0.3;
-/// Waking a pool that sleeps (measured on virtual machines), in microseconds.
+/// Waking a sleeping pool, in microseconds (measured on virtual machines).
 inline constexpr double kPoolWakes = 25;
 
-/// The row of the target's level: of a GPU that has none the nearest below it; of PTX one that has no more than all
-/// GPUs that run it.
+/// The row of the target's level. A GPU without a row gets the nearest older one. PTX gets a row that assumes no more
+/// than all GPUs that run it have.
 const Machine& machine_of(const Target& target);
 
-/// Plans for several GPUs at once are made for one in their midst.
+/// The mid-range GPU that plans for several GPUs at once are made for.
 const Machine& typical_gpu();
 
 }  // namespace gcg

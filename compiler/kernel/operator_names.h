@@ -1,4 +1,4 @@
-// Names of the operators of expressions, as the enumerations have them: "round_even".
+// Names of the operators of expressions, spelled as in the enumerations: "round_even".
 #pragma once
 
 #include <array>

@@ -1,20 +1,20 @@
-// Matrices of floats in panels of columns, as kernels stream them (packing.h).
+// Packs float matrices into panels of columns, the order in which kernels stream them (packing.h).
 #pragma once
 
 #include <cstdint>
 
 namespace gcg {
 
-/// Matrices with fewer elements stay in the L1 cache whole: strides cost nothing, and they are not packed.
+/// Smaller matrices are not packed: they fit into the L1 cache, where strides cost nothing.
 inline constexpr int64_t kLeastPackedElements = 4096;
 
-/// In memory; strides in elements.
+/// A matrix in memory; strides are in elements.
 struct FloatMatrix {
   const float* elements = nullptr;
   int64_t rows = 0, columns = 0, row_stride = 0, column_stride = 1;
 };
 
-/// Writes all of its panels of `columns`, the last one padded with zeros.
+/// Writes all panels of `columns` columns; the last one is padded with zeros.
 void pack_panels(const FloatMatrix& matrix, int64_t columns, float* panels);
 
 }  // namespace gcg

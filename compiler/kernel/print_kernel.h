@@ -7,7 +7,7 @@
 
 namespace gcg {
 
-/// One line per expression node that is worth a name; loads as o0[...], axes as i0, locals as l0.
+/// One line per expression node that gets a name. Loads are o0[...], axes i0, locals l0.
 std::string print_expr(const Expr& e);
 std::string print_kernel(const Kernel& kernel);
 

@@ -75,7 +75,7 @@ int driver_version(const std::string& text, const std::string& target) {
   return version;
 }
 
-/// A name's letters and digits: "SM-87", "sm87" and "sm_87" are spelled alike.
+/// The letters and digits of a name: "SM-87", "sm87" and "sm_87" are the same.
 std::string spelling(const std::string& name) {
   std::string letters;
   for (const unsigned char c : name)
@@ -83,7 +83,8 @@ std::string spelling(const std::string& name) {
   return letters;
 }
 
-/// The target that a name of no target stands for elsewhere, or is another spelling of; empty when there is none.
+/// For a name that is no target: the target that other tools give this name, or that it is another spelling of. Empty
+/// if there is none.
 std::string meant_target(const std::string& name) {
   static const std::map<std::string, std::string> elsewhere = {
       {"arm64", "aarch64"},       {"armv8", "aarch64"},
@@ -150,7 +151,7 @@ std::vector<Target> require_targets(const std::vector<std::string>& names) {
     const Target target = require_target(name);
     if (!named.insert(target.name).second) fail("target '", name, "': ", target.name, " is given twice");
     if (const auto known = find(target.name); known != targets.end())
-      *known = target;  // a group has brought it; the driver asked for here holds
+      *known = target;  // a group has added it; the driver requested here overrides
     else
       targets.push_back(target);
   }

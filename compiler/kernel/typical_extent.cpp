@@ -11,7 +11,7 @@ double typical(const Dim& extent, int64_t value) {
   for (const std::string& s : extent.symbols()) values[s] = value;
   try {
     return static_cast<double>(std::max<int64_t>(1, extent.evaluate(values)));
-  } catch (const CompileError&) {  // beyond 64 bits, or a division by zero: other values are meant
+  } catch (const CompileError&) {  // overflows 64 bits or divides by zero: the symbols are meant to have other values
     return static_cast<double>(value);
   }
 }

@@ -1,4 +1,4 @@
-// What an open extent counts as where a plan for any extent has to be good at something.
+// The values that cost models assume for symbolic extents.
 #pragma once
 
 #include "compiler/ir/dim.h"
@@ -6,10 +6,10 @@
 namespace gcg {
 
 inline constexpr int64_t kTypicalExtent = 64;
-/// The side of an image.
+/// The height and width of an image.
 inline constexpr int64_t kTypicalSide = 224;
 
-/// At least 1, with every symbol at `value`; `value` where that gives no number.
+/// The extent with every symbol set to `value`, and at least 1; `value` itself if that cannot be evaluated.
 double typical(const Dim& extent, int64_t value = kTypicalExtent);
 
 }  // namespace gcg

@@ -12,7 +12,7 @@ namespace {
 
 using Row = std::vector<double>;
 
-/// The coefficients of the product of (x - p) over all points but number `except`, the lowest first, `size` of them.
+/// The `size` coefficients of the product of (x - p) over all points but number `except`, the lowest first.
 Row product_of_roots(const Row& points, size_t except, size_t size) {
   Row p(size);
   p[0] = 1;
@@ -51,9 +51,9 @@ WinogradForm make_form(int64_t tile, const Row& points) {
   return form;
 }
 
-// Of a core with two multiply-adds of 16 floats a clock: what weights cost that are read from memory in every run, and
-// what they are worth that make the file larger, in cycles per byte; what transforms of one block of channels and the
-// begin of a product's sums cost, in cycles per product and in channels.
+// Costs on a core with two multiply-adds of 16 floats per clock. Cycles per byte: reading weights from memory in every
+// run (kReadCycles), and the penalty for a larger file (kStoreCycles). Cycles per product: the transforms of one block
+// of channels (kInputCycles, kOutputCycles). In channels: the start of a product's sums (kBeginChannels).
 constexpr double kReadCycles = 0.14, kStoreCycles = 0.21;
 constexpr double kInputCycles = 11, kOutputCycles = 9, kBeginChannels = 8;
 

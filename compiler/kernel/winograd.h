@@ -1,5 +1,6 @@
-// Winograd's fast convolutions F(m x m, 3 x 3): a tile of m x m outputs from (m+2) x (m+2) inputs by that many products
-// instead of 9 m^2. With B, G, A of a tile:  y = A' [ (G w G') * (B' x B) ] A,  summed over channels at the star.
+// Winograd's fast convolutions F(m x m, 3 x 3): a tile of m x m outputs is computed from (m+2) x (m+2) inputs with
+// (m+2)^2 products instead of 9 m^2. With the matrices B, G and A of a tile, y = A' [ (G w G') * (B' x B) ] A, where *
+// also sums over channels.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +24,13 @@ struct WinogradForm {
   int64_t products() const { return side() * side(); }
 };
 
-/// Of 2 or 4 outputs per side, by Toom-Cook on points of which the others are negatives, and infinity. For 4 they are
-/// 0, +-sqrt(1/2), +-sqrt(2): rounding errors are then within twice those of the sum itself, a fourth of what the usual
-/// 0, +-1, +-2 give.
+/// The form for 2 or 4 outputs per side, by Toom-Cook on symmetric points and infinity. For 4 the points are 0,
+/// +-sqrt(1/2), +-sqrt(2). Rounding errors are then within twice those of the direct sum, a fourth of those that the
+/// usual points 0, +-1, +-2 give.
 const WinogradForm& winograd_form(int64_t tile);
 
-/// The tile by which a 3x3 convolution of stride 1 takes the least time, weights read from memory included; 0: none,
-/// the sum itself does. Open extents count as those of an image of kTypicalSide.
+/// The tile with which a 3x3 convolution of stride 1 takes the least time, including the reads of weights from memory.
+/// 0: the direct sum is fastest. Symbolic extents count as kTypicalSide.
 int64_t best_winograd_tile(int64_t in_channels, int64_t out_channels, const Dim& out_height, const Dim& out_width);
 
 }  // namespace gcg

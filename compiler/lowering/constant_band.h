@@ -1,4 +1,4 @@
-// Constants that are masks of positions: a matrix of two numbers, of which one fills a band along the diagonal.
+// Recognises constants that are position masks: matrices of two numbers, one of which fills a band along the diagonal.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace gcg {
 
-/// Element (row, column) is `inside` where column <= row + last and column >= row + first, for the bounds that there
-/// are.
+/// Element (row, column) is `inside` if row + first <= column <= row + last; a missing bound does not limit. All other
+/// elements are `outside`.
 struct Band {
   std::optional<int64_t> first, last;
   double inside = 0, outside = 0;
@@ -18,7 +18,7 @@ struct Band {
   }
 };
 
-/// nullopt where the constant is nothing such. Its dimensions before the last two have one element.
+/// nullopt if the constant is no band. Its dimensions before the last two must have extent 1.
 std::optional<Band> band_of(const Tensor& constant);
 
 }  // namespace gcg

@@ -1,8 +1,8 @@
-// Which nodes share a kernel, and which values have storage: what compiler/fusion decides and lowering carries out.
+// The result of compiler/fusion, which lowering carries out: which nodes share a kernel, and which values have storage.
 //
 // A *group* becomes one kernel (or one control-flow step). It computes its `result` value; every other value its nodes
 // define is computed on the fly, in registers, by inlining expressions. A value that several groups need, or that
-// leaves the graph, has storage; views (reshape and the like) share the storage of what they view.
+// leaves the graph, has storage; views (reshape and the like) share the storage of the value that they view.
 #pragma once
 
 #include <map>
@@ -19,14 +19,14 @@ struct FusionGroup {
     matmul,     // MatMul or gart.PackedMatMul with its epilogue
     conv,       // gart.BlockedConv or gart.PlainConv with its epilogue
     attention,  // gart.Attention with its epilogue
-    program,    // one node by its OpDef::program or its launches; all its results that are read have storage
+    program,    // one node, by its OpDef::program or its launches; all results that are read have storage
     control,    // If, Loop, Scan; gart.Fail, gart.Bind
   } kind = Kind::loop;
-  bool by_launches = false;  // program: those of compiler/ops/launches.h instead
+  bool by_launches = false;  // program: lowered by compiler/ops/launches.h instead
   NodeId anchor;             // contraction, program or control node; none for loop groups
   ValueId result;   // the value whose elements the kernel defines (none for control; the first one of a program)
-  ValueId storage;  // the value whose storage receives them: `result`, or what it is a slice of
-  /// Of storage: element i along `axis` of the result is element offset + i * step of the storage (Concat,
+  ValueId storage;  // the value whose storage receives them: `result`, or the value of which it is a slice
+  /// A slice of the storage: element i along `axis` of the result is element offset + i * step of the storage (Concat,
   /// gart.Interleave).
   struct StridedSlice {
     size_t axis = 0;
@@ -43,8 +43,8 @@ struct Fusion {
   bool computes_masks = false;      // DeviceTraits
   std::vector<FusionGroup> groups;  // not yet ordered
   std::vector<bool> materialized;   // by ValueId: has storage of its own
-  std::vector<ValueId> view_of;     // by ValueId: through views, the value whose elements these are (maybe itself)
-  /// (contraction node, input position) -> the value whose storage the operand is a strided view of.
+  std::vector<ValueId> view_of;     // by ValueId: the value that it views, through all views (itself if it is no view)
+  /// (contraction node, input position) -> the value whose storage the operand views with strides.
   std::map<std::pair<NodeId, int>, ValueId> operand_sources;
 
   /// The value whose storage holds v's elements, or none if v is only ever computed on the fly.

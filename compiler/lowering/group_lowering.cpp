@@ -116,7 +116,7 @@ std::vector<Expr> GroupLowering::contraction_index(const std::vector<Axis>& axes
 
 void GroupLowering::finish() {
   Kernel& k = out_.kernel;
-  // Operands that flattening added are the storage of the operand they are a view of.
+  // Operands that flattening added share the storage of the operand that they view.
   for (size_t i = out_.storages.size(); i < k.operands.size() && !k.operands[i].array; ++i)
     out_.storages.push_back(out_.storages[static_cast<size_t>(k.operands[i].flat_of)]);
   name();

@@ -1,4 +1,4 @@
-// Makes the kernel of one group: internal to group_lowering.cpp and the lower_*.cpp beside it.
+// Makes the kernel of one group. Internal to group_lowering.cpp and the lower_*.cpp files beside it.
 #pragma once
 
 #include <map>
@@ -8,10 +8,10 @@
 
 namespace gcg {
 
-/// References to the axes, as indices.
+/// The axes as index expressions.
 std::vector<Expr> refs(const std::vector<Axis>& axes);
 
-/// Collects what every kind of group needs: operands by number, the result last, names for reports.
+/// Collects the parts that every kind of group needs: operands by number (the result last), and names for reports.
 class GroupLowering {
  public:
   GroupLowering(const Graph& graph, const Fusion& fusion, const FusionGroup& group)
@@ -23,12 +23,12 @@ class GroupLowering {
   const Value& value(ValueId v) const { return g_.value(v); }
 
   ValueId stored(ValueId v) const;
-  /// Operands so far, from the values loaded.
+  /// Makes operands of the values loaded so far.
   void take_operands();
-  /// The type in memory of elements of v, read from or written to this storage.
+  /// The type in memory of the elements of v in this storage.
   DType memory_dtype(ValueId v, ValueId storage) const;
   int add_result(Shape shape);
-  /// Where element `index` of the result goes in the storage written, and that storage's shape.
+  /// The index, in the written storage, of the result's element `index`. result_shape() is that storage's shape.
   std::vector<Expr> result_index(std::vector<Expr> index) const;
   Shape result_shape() const { return value(group_.storage).memory_shape(); }
 
@@ -39,7 +39,7 @@ class GroupLowering {
   const Node& anchor() const { return g_.node(group_.anchor); }
   ValueId computed_value() const;
   Expr epilogue(const std::vector<Axis>& axes);
-  /// The index into the result's storage, through the Transpose the group applies by storing.
+  /// The index into the result's storage, after the Transpose that the group applies by storing.
   std::vector<Expr> contraction_index(const std::vector<Axis>& axes) const;
 
   // ---- lower_product.cpp -------------------------------------------------------------------------------------------
@@ -52,11 +52,12 @@ class GroupLowering {
   Strided strided(NodeId product, int input, const std::vector<Expr>& index);
   static Dim stride(const Affine& a, const Axis& axis);
   void matmul();
-  /// Scales and offsets of packed weights of few bits.
+  /// Adds the scales and offsets of block-quantised weights.
   void lower_blocks(MatMulKernel& kernel);
-  /// Moves to the end of `axes` the longest of those that B does not depend on, of equally long ones that whose rows
-  /// lie closest together in A: it becomes m, the others the batch. An open one, which may be short, is no match for
-  /// one of more than `enough` rows. A batch of single rows has none and gets one of extent 1.
+  /// Chooses the axis m and moves it to the end of `axes`; the others become the batch. m is the longest axis that B
+  /// does not depend on. Among equally long ones it is the axis whose rows lie closest together in A. A known axis of
+  /// more than `enough` rows wins over a symbolic one, which may be short. If there is no such axis (a batch of single
+  /// rows), an axis of extent 1 is added.
   void put_rows_last(std::vector<Axis>& axes, const Affine& a, const Affine& b, double enough);
   static void fill(MatrixView& view, const Affine& form, const std::vector<Axis>& batch, const Axis& row,
                    const Axis& column);
@@ -69,9 +70,9 @@ class GroupLowering {
   // ---- lower_attention.cpp -----------------------------------------------------------------------------------------
 
   void attention();
-  /// Scores, and which rows are kept, at the point (batch, m, t) of the product's own shape.
+  /// Lowers the scores and the condition for kept rows, at the point (batch, m, t) of the product's own shape.
   void attention_scores(AttentionKernel& kernel);
-  /// The index in `to` of the element that has `index` in `from`: the same one in row-major order.
+  /// The index in shape `to` of the element with index `index_` in shape `from`; both have the same row-major number.
   std::vector<Expr> reshaped(const std::vector<Expr>& index_, const Shape& from, const Shape& to) const;
 
   // ---- lower_conv.cpp ----------------------------------------------------------------------------------------------
@@ -84,7 +85,7 @@ class GroupLowering {
   // ---- lower_program.cpp -------------------------------------------------------------------------------------------
 
   void program();
-  /// The operand that is this value, as the program reads it; -1: none.
+  /// The operand through which the program reads this value; -1: none.
   int input_operand(ValueId v) const;
 
   // ---- closing ------------------------------------------------------------------------------------------------------

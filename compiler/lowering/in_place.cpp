@@ -1,5 +1,5 @@
-// When every element of the operand is read only by the point that overwrites it, or, before anything of that row is
-// stored, by the row's reductions.
+// An operand may be overwritten if each element is read only by the point that overwrites it, or by the row's
+// reductions before anything of that row is stored.
 #include "compiler/lowering/in_place.h"
 
 #include <algorithm>
@@ -86,7 +86,7 @@ std::vector<int> in_place_operands(const Kernel& kernel, const std::vector<Value
     const Operand& o = kernel.operands[i];
     if (o.written || size_of(o.dtype) != size_of(result->dtype) || !(product(o.shape) == product(result->shape)))
       continue;
-    std::vector<int> same;  // every operand that is this storage
+    std::vector<int> same;  // all operands with this storage
     for (size_t j = 0; j < storages.size(); ++j)
       if (storages[j] == storages[i] && !kernel.operands[j].written) same.push_back(static_cast<int>(j));
     if (std::visit([&](const auto& body) { return fits(body, same); }, kernel.body)) out.push_back(static_cast<int>(i));

@@ -1,4 +1,4 @@
-// When may a kernel's result overwrite an operand?
+// Finds the operands that a kernel's result may overwrite.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace gcg {
 
-/// Operands whose storage the kernel's result may take over. `storages`: per operand.
+/// Operands whose storage the kernel's result may reuse. `storages`: per operand.
 std::vector<int> in_place_operands(const Kernel& kernel, const std::vector<ValueId>& storages);
 
 }  // namespace gcg

@@ -1,8 +1,8 @@
-// Which reductions get a stage of their own, which axes run outside, which axes become one.
+// Decides which reductions get their own stage, which axes are outer ones, and which axes are merged.
 //
 // A reduction is *hoisted* into a stage when its value is shared along some axis (a row's maximum), or when memory
 // runs along the reduction axis; otherwise (a pooling window over channel vectors) it stays inside the store. The outer
-// axes are those that hoisted reductions depend on; everything else is the store's.
+// axes are those that hoisted reductions depend on. All other axes belong to the store.
 #include "compiler/lowering/loop_schedule.h"
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 namespace gcg {
 namespace {
 
-/// Splits axes, of the domain and of reductions, that enter as axis/c and axis%c, c dividing the extent, so that
-/// indices become affine.
+/// Splits axes (of the domain and of reductions) that are used as axis/c and axis%c, where c divides the extent.
+/// Indices then become affine.
 class AxisSplitter {
  public:
   AxisSplitter(std::vector<Axis>& domain, int& next_axis) : domain_(domain), next_axis_(next_axis) {}
@@ -97,7 +97,7 @@ class AxisSplitter {
   int& next_axis_;
 };
 
-/// Is the load's address that of the axis times 1 to `most`?
+/// Does the load's address advance by 1 to `most` elements along the axis?
 bool short_stride(const ExprNode& load, int axis, int64_t most) {
   if (load.args.size() != 1) return false;
   const auto a = as_affine(load.args[0]);
@@ -147,7 +147,7 @@ class Stager {
 
   Expr hoist(const Expr& root) {
     return rewrite(root, [&](const Expr& e) -> Expr {
-      // Outside of the select a stage would read what only exists on the side that it stands on.
+      // A stage outside of the select would execute loads that are valid only on their side of the select.
       if (e->kind == ExprKind::select && (has_guarded_load(e->args[1]) || has_guarded_load(e->args[2]))) return e;
       if (e->kind != ExprKind::reduce) return nullptr;
       const std::set<int> free = free_axes(e);
@@ -160,7 +160,7 @@ class Stager {
       stage.reduce = e->reduce;
       stage.value = hoist(e->args[0]);
       outer_.insert(free.begin(), free.end());
-      // Locals used inside were computed per point of their own axes.
+      // Locals used inside are computed per point of their own axes.
       const std::string k = key(stage.value) + std::to_string(static_cast<int>(stage.reduce));
       if (auto it = known_.find(k); it != known_.end()) return local_ref(it->second, e->dtype);
       stage.local = static_cast<int>(stages_.size());
@@ -173,7 +173,7 @@ class Stager {
   bool stays_inside(const ExprNode& r, const std::set<int>& free) const {
     const bool shared = std::any_of(domain_.begin(), domain_.end(), [&](const Axis& a) { return !free.count(a.id); });
     if (shared) return false;
-    // A window is too short for vectors along it, and those across it read every second to fourth element.
+    // A window is too short for vectors along it; vectors across it read every second to fourth element.
     const bool window = extent_of(r.reduce_axes).upper_bound().value_or(1 << 20) <= 64;
     int along_reduction = 0, along_domain = 0;
     visit(r.args[0], [&](const ExprNode& n) {
@@ -182,7 +182,7 @@ class Stager {
       along_domain += short_stride(n, last_, window ? 4 : 1);
     });
     if (along_domain > 0) return along_domain >= along_reduction;
-    // No vector either way: a window stays inside, a long reduction gets a stage.
+    // No vectors in either direction: a window stays inside, a long reduction gets a stage.
     return along_reduction == 0 && window;
   }
 

@@ -1,4 +1,4 @@
-// From one expression per element to loops.
+// Schedules one expression per element as loops.
 #pragma once
 
 #include <vector>

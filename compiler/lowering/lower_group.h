@@ -1,4 +1,4 @@
-// A fused group as a kernel.
+// Lowers a fused group to a kernel.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ namespace gcg {
 struct LoweredGroup {
   Kernel kernel;
   std::vector<ValueId> storages;  // per operand: the value whose storage it is; the result's is the last one
-  std::vector<int> in_place;  // operands whose storage the result may take over (same elements, read before written)
+  std::vector<int> in_place;      // operands whose storage the result may reuse (same elements, read before written)
 };
 
 /// Requires: the group is not control flow.

@@ -1,4 +1,4 @@
-// A node by its OpDef::program: a kernel of its own.
+// Lowers a node by its OpDef::program to its own kernel.
 #include <algorithm>
 
 #include "compiler/kernel/drop_operands.h"
@@ -14,7 +14,7 @@ void GroupLowering::program() {
   std::vector<bool> wanted;
   wanted.reserve(n.outputs.size());
   for (ValueId v : n.outputs) wanted.push_back(v.valid() && f_.materialized[static_cast<size_t>(v.index)]);
-  // Outputs that the node leaves off its list are not wanted either.
+  // Outputs that are missing from the node's list are not wanted either.
   wanted.resize(std::max(wanted.size(), static_cast<size_t>(std::max(n.op->max_outputs, 0))));
   const auto context = values_.context(n);
   ProgramBuilder builder(*context, wanted);

@@ -47,7 +47,8 @@ Expr literal(const Value& value) {
   return constant_int(stored, element.at_int(0));
 }
 
-/// How far the elements of an integer constant are apart along each dimension; empty where that differs.
+/// The difference between neighbouring elements of an integer constant along each dimension; empty if it is not
+/// constant.
 std::vector<int64_t> even_steps(const Tensor& t) {
   constexpr int64_t kMostElements = 1 << 16;
   const std::vector<int64_t>& shape = t.shape();
@@ -154,7 +155,7 @@ Expr ValueLowering::element(ValueId v, const std::vector<Expr>& index) {
   if (storage.valid()) {
     std::vector<Expr> simple;
     for (const Expr& i : index) simple.push_back(simplify_index(i, extents_));
-    // Along extents of one only element 0 exists; an operator's own check of it stays.
+    // An extent of 1 has only element 0. An operator's own check of the index stays.
     for (size_t d = 0; d < simple.size(); ++d)
       if (broadcasts((*value.shape)[d]) && !is_checked_index(simple[d])) simple[d] = gcg::index(0);
     const Value& in_memory = graph_.value(storage);

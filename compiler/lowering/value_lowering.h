@@ -1,4 +1,4 @@
-// Values as expressions: inlines producers until it meets values that have storage.
+// Lowers values to expressions: inlines producers up to values that have storage.
 #pragma once
 
 #include <functional>
@@ -12,14 +12,13 @@
 
 namespace gcg {
 
-/// Turns "element of value v at this index" into an expression whose loads are of values that `stored` accepts. Loads
-/// carry an operand number; operand i is operands()[i], a (value, shape) pair: the storage of `stored(v)` seen with the
-/// shape of v.
+/// Turns "element of value v at this index" into an expression. Its loads read only values that `stored` accepts. Loads
+/// carry an operand number. Operand i is operands()[i]: the storage of `stored(v)`, viewed with the shape of v.
 class ValueLowering {
  public:
   struct StoredOperand {
-    ValueId value;    // as used: its shape and dtype are the operand's
-    ValueId storage;  // whose storage it is
+    ValueId value;    // gives the operand's shape and dtype
+    ValueId storage;  // the value that owns the storage
   };
   /// The value whose storage holds v, or none if v must be computed in place.
   using Stored = std::function<ValueId(ValueId)>;
@@ -28,15 +27,15 @@ class ValueLowering {
 
   /// Element of `v`: a load where it is stored, else its producer's expression.
   Expr element(ValueId v, const std::vector<Expr>& index);
-  /// The same by the element's row-major number.
+  /// The same for the element's row-major number.
   Expr flat_element(ValueId v, const Expr& position);
   /// Element of `v` from its producer, even if it is stored.
   Expr computed(ValueId v, const std::vector<Expr>& index);
-  /// Makes element(v, ...) the given expression whatever the index (a contraction's accumulator).
+  /// Makes element(v, ...) the given expression for every index (a contraction's accumulator).
   void bind(ValueId v, Expr e) {
     bind(v, [e = std::move(e)](const std::vector<Expr>&) { return e; });
   }
-  /// Makes element(v, index) what `element` says of the index (an input of a body).
+  /// Makes element(v, index) the result of `element` (an input of a subgraph).
   using Element = std::function<Expr(const std::vector<Expr>&)>;
   void bind(ValueId v, Element element) { bound_[v] = std::move(element); }
 
@@ -46,7 +45,7 @@ class ValueLowering {
   Axis fresh_axis(const Dim& extent) { return Axis{next_axis_++, extent}; }
   const std::vector<StoredOperand>& operands() const { return operands_; }
   int operand_number(ValueId value, ValueId storage);
-  /// What a node's `lower` and `program` are given; it refers to this and to the node.
+  /// The context that a node's `lower` and `program` receive. It refers to this object and to the node.
   std::unique_ptr<LowerContext> context(const Node& node);
   const Graph& graph() const { return graph_; }
   /// Extents of every axis made so far, for simplify_index.
@@ -56,7 +55,7 @@ class ValueLowering {
  private:
   friend class NodeLowerContext;
   Expr symbolic_content(const Value& value, const std::vector<Expr>& index);
-  /// Element of a constant whose elements step evenly along each dimension, as those that count do; null for any other.
+  /// Element of a constant whose elements step evenly along each dimension (a range, say); null for any other.
   Expr even_element(ValueId v, const std::vector<Expr>& index);
   /// Element of a constant that is a band; null for any other.
   Expr band_element(ValueId v, const std::vector<Expr>& index);
@@ -64,7 +63,7 @@ class ValueLowering {
   const Graph& graph_;
   Stored stored_;
   std::map<ValueId, Element> bound_;
-  std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, along their dimensions; empty: uneven
+  std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, per dimension; empty: uneven
   std::map<ValueId, std::optional<Band>> bands_;
   bool computes_bands_ = false;
   std::map<std::pair<ValueId, std::string>, Expr> memo_;

@@ -18,7 +18,7 @@ Expr minimum(const Expr& a, const Expr& b) { return binary(BinaryOp::min, a, b);
 Expr zero(const Expr& like) { return number(like->dtype, 0); }
 Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 
-/// log(1 + e) for e in [0, 1]: what the sum u loses of e is added times 1 / u, for which 2 - u is near enough.
+/// log(1 + e) for e in [0, 1]. u = 1 + e is rounded; the lost part of e is added times 1 / u, approximated by 2 - u.
 Expr log1p(const Expr& e) {
   const Expr u = literal(e, 1) + e, lost = e - (u - literal(e, 1));
   return unary(UnaryOp::log, u) + lost * (literal(e, 2) - u);
@@ -60,8 +60,8 @@ constexpr auto kGelu = [](const Node& n, double x) {
 };
 constexpr auto kRelu = [](const Node&, auto x) { return x > 0 || x != x ? x : decltype(x){0}; };
 
-/// exp(x) - 1 for x <= 0. Around 0, where that cancels, x + x^2 p: p is a minimax fit for f32, a piece of the series
-/// for f64.
+/// exp(x) - 1 for x <= 0. Near 0 the difference would cancel, so it uses x + x^2 p. For f32, p is a minimax fit; for
+/// f64, a piece of the series.
 Expr expm1(const Expr& x) {
   std::vector<double> p = {0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239f2p-7, 0x1.6a2416p-10};
   if (x->dtype == DType::f64) {
@@ -78,7 +78,7 @@ Expr build_softplus(const Node&, const Expr& x) { return softplus(x); }
 Expr build_softsign(const Node&, const Expr& x) {
   return binary(BinaryOp::div, x, literal(x, 1) + unary(UnaryOp::abs, x));
 }
-/// tanh(log(1 + e)) = w / (w + 2) of w = e (e + 2), e = exp(x): nothing cancels. It is 1 from 40 on, in f64 too.
+/// tanh(log(1 + e)) = w / (w + 2) with w = e (e + 2), e = exp(x): nothing cancels. From x = 40 on it is 1, in f64 too.
 Expr build_mish(const Node&, const Expr& x) {
   const Expr e = unary(UnaryOp::exp, minimum(x, literal(x, 40))), w = e * (e + literal(x, 2));
   return x * binary(BinaryOp::div, w, w + literal(x, 2));
@@ -128,7 +128,7 @@ void infer_gelu(InferContext& ctx) {
     ctx.fail(concat("approximate is '", approximate, "', it must be 'none' or 'tanh'"));
 }
 
-// Shrink works on any numeric type; lambd and bias are floats, so integers take the way over f32.
+// Shrink accepts any numeric type. lambd and bias are floats, so integers are computed in f32.
 DType shrink_dtype(DType t) { return t == DType::f64 ? t : DType::f32; }
 
 Expr lower_shrink(LowerContext& ctx, int output, const std::vector<Expr>& at) {
@@ -178,8 +178,8 @@ std::vector<Tensor> reference_prelu(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-// ---- Clip: bounds are attributes before opset 11, inputs since. A bound that is absent is the type's largest number:
-//      infinities do not pass.
+// ---- Clip: bounds are attributes before opset 11, inputs since. A missing bound is the type's largest (or smallest)
+//      finite number, so infinities are clipped.
 
 void upgrade_clip(UpgradeContext& ctx) {
   if (ctx.version >= 11) return;

@@ -1,4 +1,4 @@
-// ArgMax and ArgMin: where along one axis the extreme element stands.
+// ArgMax and ArgMin: the position of the extreme element along one axis.
 #include <cmath>
 #include <limits>
 
@@ -26,7 +26,7 @@ void infer_arg_reduce(InferContext& ctx) {
   ctx.set_output(0, DType::i64, shape);
 }
 
-/// The least (or greatest) position of an element that equals the extreme, or is NaN if there is one.
+/// The least (or greatest) position of an element that equals the extreme, or of a NaN if there is one.
 template <bool largest>
 Expr lower_arg_reduce(LowerContext& ctx, int, const std::vector<Expr>& output_index) {
   const Shape& shape = ctx.input_shape(0);

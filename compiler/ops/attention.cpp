@@ -1,4 +1,4 @@
-// Attention and RotaryEmbedding. Both are written as plain operators by expand_attention; here are their types and
+// Attention and RotaryEmbedding. expand_attention rewrites both as plain operators; this file has their types and
 // references.
 #include <algorithm>
 #include <cmath>
@@ -34,7 +34,7 @@ void infer_rotary_embedding(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
 }
 
-/// [batch, heads, sequence, head size], whichever of the two layouts a tensor has.
+/// [batch, heads, sequence, head size], for either layout of a tensor.
 struct Heads {
   const Tensor& x;
   int64_t batch, heads, sequence, size;
@@ -93,7 +93,7 @@ void infer_attention(InferContext& ctx) {
   ctx.set_output(3, ctx.dtype(0), {form.batch, form.query_heads, form.queries, form.keys});
 }
 
-/// [B, G, T, size]: what was kept of the past followed by the new rows.
+/// [B, G, T, size]: the past rows, followed by the new ones.
 Tensor present(const Heads& x, const Tensor* past) {
   const int64_t before = past ? past->shape()[2] : 0, length = before + x.sequence;
   Tensor all(x.x.dtype(), {x.batch, x.heads, length, x.size});
@@ -164,7 +164,7 @@ class AttentionReference {
     return sum * form_.scale.value_or(1 / std::sqrt(static_cast<double>(q_.size)));
   }
 
-  /// 0, -infinity or the mask's own number.
+  /// The bias of one score: 0, -infinity or the mask's own number.
   double bias(int64_t b, int64_t h, int64_t s, int64_t t) const {
     const int64_t here = s + (valid_ ? valid_->at_int(b) - q_.sequence : past_);
     if (form_.causal && t > here) return -kInfinity;
@@ -178,7 +178,7 @@ class AttentionReference {
     return mask_->at_double(at);
   }
 
-  /// One row of the softmax; keeps in `scores` what qk_matmul_output_mode asks for.
+  /// One row of the softmax. Stores in `scores` the stage that qk_matmul_output_mode asks for.
   std::vector<double> probabilities(int64_t b, int64_t h, int64_t s, Tensor& scores, int64_t at) const {
     std::vector<double> row;
     double most = -kInfinity, most_bias = -kInfinity, sum = 0;

@@ -9,7 +9,7 @@ namespace {
 
 using Contents = std::optional<Dim> (*)(const std::vector<Dim>&);
 
-/// Output 0 is the broadcast of all inputs.
+/// Output 0 has the broadcast shape of all inputs.
 template <Contents kContents>
 void infer_arithmetic(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), broadcast_inputs(ctx));
@@ -33,7 +33,7 @@ Expr lower_fold(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   return as_output(ctx, output, value);
 }
 
-/// Folds kFunction over all inputs in double, int64_t or uint64_t; a comparison's bool is stored as 0 or 1.
+/// Folds kFunction over all inputs in double, int64_t or uint64_t. A comparison's bool is stored as 0 or 1.
 template <auto kFunction>
 std::vector<Tensor> reference_fold(ReferenceContext& ctx) {
   Tensor y(ctx.output_dtype(0), broadcast_extents(ctx));
@@ -90,7 +90,7 @@ constexpr auto kBitAnd = [](auto a, auto b) { return on_bits(a, b, [](uint64_t x
 constexpr auto kBitOr = [](auto a, auto b) { return on_bits(a, b, [](uint64_t x, uint64_t y) { return x | y; }); };
 constexpr auto kBitXor = [](auto a, auto b) { return on_bits(a, b, [](uint64_t x, uint64_t y) { return x ^ y; }); };
 
-// ---- contents, one element: v holds the operands
+// ---- contents, one element at a time: v holds the operands
 
 using Operands = std::vector<Dim>;
 template <Dim (*kFunction)(const Dim&, const Dim&)>

@@ -1,9 +1,9 @@
 // gart.BlockedConv: a 2-D or 3-D convolution of channel-blocked activations with packed weights; no bias.
-//   x   [N, ceil(CI/16), spatial..., 16], with `plain` [N, CI, spatial...]; lanes past CI are never read, except by the
-//       same lanes of a result of narrow groups
-//   wp  what gart.PackConv makes with the same `group` and `plain`
-//   y   [N, ceil(CO/16), output extents..., 16]; lanes past CO hold anything
-// x and wp may be u8 and i8 where the convolution is not plain; y is then i32.
+//   x   [N, ceil(CI/16), spatial..., 16], with `plain` [N, CI, spatial...]. Lanes past CI are never read, except by the
+//       same lanes of a result of narrow groups.
+//   wp  the result of gart.PackConv with the same `group` and `plain`
+//   y   [N, ceil(CO/16), output extents..., 16]; lanes past CO are undefined
+// x and wp may be u8 and i8 if the convolution is not plain; y is then i32.
 // Attributes: in_channels, out_channels, kernel_shape, and those of Conv.
 #include "compiler/kernel/packing.h"
 #include "compiler/ops/ops.h"
@@ -48,7 +48,7 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Axis input = ctx.fresh_axis(packing.inputs);
   const Expr ci = axis_ref(input), co = at[1] * index(kChannelBlock) + at.back();
   Expr channel = ci;
-  if (packing.groups > 1) {  // lanes past CO are of no group
+  if (packing.groups > 1) {  // lanes past CO belong to no group
     const Expr group = binary(BinaryOp::min, quotient(co, packing.group_outputs()), index(packing.groups - 1));
     channel = group * index(packing.inputs) + ci;
   }
@@ -67,7 +67,7 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return reduce(ReduceOp::sum, axes, term);
 }
 
-/// Sum over taps and channels for output channel `co` of image `n` at position `at`.
+/// The sum over taps and channels for output channel `co` of image `n` at position `at`.
 double convolve(const Tensor& x, const Tensor& wp, const ConvPacking& packing, const PlainWindow& window, int64_t n,
                 int64_t co, const std::vector<int64_t>& at) {
   const int64_t taps = element_count(window.kernel), area = element_count(window.input);

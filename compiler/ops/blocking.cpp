@@ -1,4 +1,4 @@
-// gart.BlockChannels and gart.UnblockChannels: between [N, C, spatial...] and [N, ceil(C/16), spatial..., 16].
+// gart.BlockChannels and gart.UnblockChannels: convert between [N, C, spatial...] and [N, ceil(C/16), spatial..., 16].
 #include "compiler/kernel/packing.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
@@ -14,7 +14,7 @@ void infer_block_channels(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), y);
 }
 
-/// Lanes past the last channel are zero here; no other operator promises that.
+/// Sets lanes past the last channel to zero. No other operator guarantees that.
 Expr lower_block_channels(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Dim& channels = ctx.input_shape(0)[1];
   const Expr c = at[1] * index(kChannelBlock) + at.back(), last = extent(channels - 1);

@@ -1,5 +1,5 @@
-// CausalConvWithState: a depthwise convolution along the last axis that sees only the past; the K - 1 elements before
-// the first come from a state (zeros without one), and the last K - 1 are the next state.
+// CausalConvWithState: a depthwise convolution along the last axis that reads only the past. The K - 1 elements before
+// the first one come from a state, or are zeros without one. The last K - 1 elements are the next state.
 #include <cmath>
 
 #include "compiler/ops/index.h"
@@ -33,7 +33,7 @@ void infer_causal_conv(InferContext& ctx) {
   ctx.set_output(1, ctx.dtype(kX), state);
 }
 
-/// Element `i` of the state followed by the input.
+/// Element `i` of the state and the input, concatenated.
 Expr padded(LowerContext& ctx, const Expr& batch, const Expr& channel, const Expr& i) {
   const Dim before = ctx.input_shape(kWeight)[2] - 1;
   const Expr x = guarded(arithmetic_input(ctx, kX, {batch, channel, i - extent(before)}));

@@ -1,4 +1,4 @@
-// CenterCropPad: crops or pads with zeros to a given shape, the same on both sides of every dimension.
+// CenterCropPad: crops or pads with zeros to a given shape, evenly on both sides of every dimension.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
@@ -6,7 +6,7 @@
 namespace gcg {
 namespace {
 
-/// The dimensions that the shape speaks of, in its order.
+/// The dimensions that the given shape applies to, in its order.
 std::vector<size_t> resized_dims(const Node& node, size_t rank) {
   std::vector<size_t> dims;
   for (int64_t a : node.ints_attribute("axes"))

@@ -1,5 +1,5 @@
-// BatchNormalization (inference; in training mode: training_batch_norm.cpp), InstanceNormalization, GroupNormalization,
-// LRN: x[N, C, spatial...] with one weight per channel, or statistics over neighbouring channels.
+// BatchNormalization (inference; for training mode see training_batch_norm.cpp), InstanceNormalization,
+// GroupNormalization, LRN: x[N, C, spatial...] with one weight per channel, or statistics over neighbouring channels.
 #include <cmath>
 
 #include "compiler/ops/expansion.h"
@@ -65,9 +65,9 @@ std::vector<Tensor> reference_batch_norm(ReferenceContext& ctx) {
   return {y};
 }
 
-// ---- GroupNormalization; InstanceNormalization is the case of one channel per group
+// ---- GroupNormalization; InstanceNormalization has one channel per group
 
-/// GroupNormalization-18 has one scale and bias per group, newer ones one per channel.
+/// GroupNormalization-18 has one scale and bias per group; newer versions have one per channel.
 void upgrade_group_norm(UpgradeContext& ctx) {
   if (ctx.version < 21) ctx.node.attributes["scale_per_group"] = int64_t{1};
 }
@@ -96,7 +96,7 @@ void infer_group_norm(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
 }
 
-/// x[n, c] normalised over its group's channels and all of space, then scaled and shifted.
+/// x[n, c], normalised over its group's channels and all spatial dimensions, then scaled and shifted.
 Expr lower_grouped(LowerContext& ctx, const Dim& group_size, const std::vector<Expr>& at) {
   const Expr size = extent(group_size), group = binary(BinaryOp::floor_div, at[1], size);
   const auto member = [&](std::vector<Axis>& axes) {
@@ -154,7 +154,7 @@ std::vector<Tensor> reference_group_norm(ReferenceContext& ctx) {
 // ---- LRN: x / (bias + alpha / size * sum of squares of the `size` channels around)^beta
 
 struct LrnForm {
-  int64_t size, before;  // channels in the window, and how many of them lie before the centre
+  int64_t size, before;  // channels in the window, and those before the centre
   double alpha, beta, bias;
 };
 LrnForm lrn_form(const Node& node) {

@@ -1,5 +1,5 @@
-// Col2Im: x[N, C * product(block), L] holds a column per block position; every element of the image sums those that
-// cover it.
+// Col2Im: x[N, C * product(block), L] holds one column per block position. Every element of the image is the sum of the
+// column elements that cover it.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
@@ -28,13 +28,13 @@ Windows windows_of(const Node& node, size_t dims) {
   return w;
 }
 
-/// How many blocks fit along a dimension.
+/// The number of blocks along a dimension.
 Dim blocks_along(const Windows& w, size_t d, const Dim& image, const Dim& block) {
   const Dim reach = image + w.pad[d] + w.pad_after[d] - Dim(w.dilation[d]) * (block - 1) - 1;
   return floor_div(reach, w.stride[d]) + 1;
 }
 
-/// Symbols for the image's extents and, where the block depends on data, for the block's after them.
+/// Adds symbols for the image's extents and, if the block depends on data, further symbols for the block's extents.
 void infer_col2im(InferContext& ctx) {
   if (ctx.rank(kX) != 3) ctx.fail("the input must be [N, C * block, L]");
   if (ctx.rank(kImage) != 1 || ctx.rank(kBlock) != 1 || !ctx.shape(kImage)[0].is_constant())
@@ -81,7 +81,7 @@ Expr lower_col2im(LowerContext& ctx, int output, const std::vector<Expr>& at) {
     axes.push_back(ctx.fresh_axis(block[d]));
     const Expr k = axis_ref(axes.back());
     const Dim count = blocks_along(w, d, y[d + 2], block[d]);
-    const Expr start = at[d + 2] + index(w.pad[d]) - k * index(w.dilation[d]);  // of the block, times stride
+    const Expr start = at[d + 2] + index(w.pad[d]) - k * index(w.dilation[d]);  // start of the block, times the stride
     const Expr number = w.stride[d] == 1 ? start : binary(BinaryOp::floor_div, start, index(w.stride[d]));
     covered = both(covered, in_range(number, 0, count));
     if (w.stride[d] != 1) covered = both(covered, binary(BinaryOp::equal, number * index(w.stride[d]), start));

@@ -47,10 +47,10 @@ Expr lower_concat(LowerContext& ctx, int, const std::vector<Expr>& at) {
   for (size_t p = parts.size(); p-- > 0;) {
     Index from = at;
     from[axis] = at[axis] - extent(starts[p]);
-    const Expr part = guarded(ctx.input(parts[p], from));  // lies outside where another part is selected
+    const Expr part = guarded(ctx.input(parts[p], from));  // may be out of range if another part is selected
     value = value ? select(binary(BinaryOp::less, at[axis], extent(starts[p + 1])), part, value) : part;
   }
-  return value ? value : number(ctx.output_value(0).dtype, 0);  // nothing to join: no element is ever asked for
+  return value ? value : number(ctx.output_value(0).dtype, 0);  // nothing to join, so no element is ever read
 }
 
 std::vector<Tensor> reference_concat(ReferenceContext& ctx) {
@@ -77,7 +77,7 @@ void upgrade_split(UpgradeContext& ctx) {
   if (ctx.version < 13) ctx.attribute_to_input("split", 1);
 }
 
-/// Equal parts; with num_outputs the last may be smaller, without it the extent must divide evenly.
+/// Equal parts. With num_outputs the last part may be smaller; without it the extent must divide evenly.
 std::vector<Dim> equal_parts(InferContext& ctx, const Dim& extent) {
   const int64_t count = ctx.output_count();
   if (!ctx.node().has_attribute("num_outputs")) {
@@ -133,7 +133,7 @@ void infer_split(InferContext& ctx) {
   }
 }
 
-/// Where output `output` starts: the sum of the sizes before it.
+/// The start of output `output`: the sum of the sizes before it.
 Expr split_start(LowerContext& ctx, int output, const Dim& extent_of_axis) {
   const auto before = static_cast<int64_t>(output);
   if (!ctx.has_input(1)) {

@@ -1,4 +1,4 @@
-// If, Loop, Scan. A body is a graph; its last inputs are the node's captures (see Node::bodies).
+// If, Loop, Scan. Each body is a subgraph; its last inputs are the node's captures (see Node::bodies).
 #include <algorithm>
 
 #include "compiler/ops/control_types.h"
@@ -33,7 +33,7 @@ std::vector<Tensor> reference_if(ReferenceContext& c) {
 
 // ---- Loop -----------------------------------------------------------------------------------------------------------
 
-/// How often the loop runs, when that is known before it starts.
+/// The number of iterations, if it is known before the loop starts.
 std::optional<Dim> trip_count(InferContext& c, const Value& body_condition) {
   const auto initial = own_input(c, 1) ? c.int_contents(1) : std::vector<int64_t>{1};
   if (!initial || initial->empty()) return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<Dim> trip_count(InferContext& c, const Value& body_condition) {
   return std::nullopt;
 }
 
-/// The trip count and the condition may be left out at the end, too.
+/// Adds the trip count and the condition if they are omitted at the end of the inputs.
 void upgrade_loop(UpgradeContext& c) {
   while (own_inputs(c.node) < 2) c.node.inputs.insert(c.node.inputs.begin() + own_inputs(c.node), ValueId());
 }
@@ -164,7 +164,8 @@ std::vector<Tensor> reference_scan(ReferenceContext& c) {
   return result;
 }
 
-/// Opset 8 had a batch axis before everything and sequence lengths: an outer Scan over the batch around today's.
+/// Opset 8 had a leading batch axis and sequence lengths. The upgrade wraps the current form in an outer Scan over the
+/// batch.
 void upgrade_scan(UpgradeContext& c) {
   if (c.version >= 9) return;
   Node& node = c.node;
@@ -199,8 +200,8 @@ void upgrade_scan(UpgradeContext& c) {
 
 // ---- gart.Fail ------------------------------------------------------------------------------------------------------
 
-/// Stands in a branch that cannot be computed. Attribute `message` says why; `dtypes`, `ranks` and `extents` (those of
-/// all outputs, as text) type the outputs.
+/// Replaces a branch that cannot be computed. Attribute `message` says why. `dtypes`, `ranks` and `extents` (of all
+/// outputs, as text) give the outputs' types.
 void infer_fail(InferContext& c) {
   const std::vector<int64_t> dtypes = c.node().ints_attribute("dtypes"), ranks = c.node().ints_attribute("ranks");
   const std::vector<std::string> extents = c.node().strings_attribute("extents");

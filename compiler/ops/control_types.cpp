@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// Symbols that the node's surroundings can see.
+/// Symbols that are visible outside of the node.
 std::set<std::string> outer_symbols(const InferContext& c) {
   std::set<std::string> symbols;
   for (int i = 0; i < c.input_count(); ++i) {
@@ -24,7 +24,7 @@ bool all_in(const std::set<std::string>& names, const std::set<std::string>& kno
   return std::includes(known.begin(), known.end(), names.begin(), names.end());
 }
 
-/// Widens `type` where `next` differs; true if that changed it.
+/// Widens `type` where `next` differs; returns true if that changed it.
 bool widen(InferContext& c, Value& type, std::vector<bool>& open, const Value& next, size_t k) {
   if (type.dtype != DType::undefined && next.dtype != DType::undefined && type.dtype != next.dtype)
     c.fail(

@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// w[CO, C / group, kernel...]; kernel_shape only repeats what the weights say.
+/// The kernel extents of w[CO, C / group, kernel...]; the attribute kernel_shape only repeats them.
 Shape kernel_of(const Shape& weights) { return Shape(weights.begin() + 2, weights.end()); }
 
 void infer_conv(InferContext& ctx) {

@@ -1,5 +1,5 @@
-// ConvInteger: the convolution of (x - x_zero_point) with (w - w_zero_point), 8-bit integers summed in i32. Zero
-// padding stands for x_zero_point; w's zero point is one number or one per output channel.
+// ConvInteger: the convolution of (x - x_zero_point) with (w - w_zero_point), where 8-bit integers are summed in i32.
+// Padding has the value x_zero_point. w's zero point is one number or one per output channel.
 #include "compiler/ops/ops.h"
 #include "compiler/ops/sliding_window.h"
 #include "compiler/ops/stated_kernel.h"

@@ -1,7 +1,7 @@
 // ConvTranspose: any number of spatial dimensions, groups, dilations, output_padding, output_shape and auto_pad.
 //
 // Input position i adds x[i] * w[k] to output i * stride - pad_begin + k * dilation. Seen from output o, tap k reads
-// input (o + pad_begin - k * dilation) / stride where that is a whole number inside the input.
+// input (o + pad_begin - k * dilation) / stride, if that is a whole number inside the input.
 #include "compiler/ops/conv_transpose.h"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ Expr lower_conv_transpose(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return as_output(ctx, 0, y);
 }
 
-/// Scatters: every input element adds to the outputs it reaches.
+/// Scatters: every input element adds to the outputs that it reaches.
 std::vector<Tensor> reference_conv_transpose(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), &w = *ctx.input(1);
   const Tensor* bias = ctx.input_count() > 2 ? ctx.input(2) : nullptr;

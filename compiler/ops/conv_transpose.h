@@ -13,8 +13,8 @@ struct TransposedWindow {
   int64_t stride, dilation;
 };
 
-/// One entry per spatial dimension of x[N, C, spatial...], w[C, CO / group, kernel...]. Fails naming the attribute
-/// where one has a wrong length or value.
+/// One entry per spatial dimension of x[N, C, spatial...], w[C, CO / group, kernel...]. Fails, naming the attribute, if
+/// one has a wrong length or value.
 std::vector<TransposedWindow> transposed_windows(const Node& conv_transpose, const Shape& x, const Shape& w);
 
 }  // namespace gcg

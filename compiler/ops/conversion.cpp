@@ -1,4 +1,4 @@
-// Operators that pass their input on as it is or in another element type.
+// Operators that return their input unchanged or in another element type.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,8 @@
 namespace gcg {
 namespace {
 
-/// The contents of an integer survive a conversion to integers; to bool they do where zero or not is provable.
+/// Contents of integers are kept by a conversion to integers. A conversion to bool keeps them if each is provably zero
+/// or nonzero.
 void convert_contents(InferContext& ctx, DType to) {
   if (is_int(to)) map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return d; });
   if (to != DType::boolean) return;
@@ -45,7 +46,7 @@ Expr lower_cast(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   return storage_dtype(to) == to ? cast(to, x) : small_element(to, x, saturates(ctx.node()));
 }
 
-/// Truncated towards zero and clamped into the integer type; NaN is 0.
+/// Truncates towards zero and saturates to the integer type; NaN becomes 0.
 int64_t saturate(double x, DType to) {
   const int bits = static_cast<int>(8 * size_of(to));
   const double high = std::ldexp(1.0, is_unsigned_int(to) ? bits : bits - 1), low = is_unsigned_int(to) ? 0 : -high;
@@ -82,7 +83,7 @@ std::vector<Tensor> reference_cast(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-// ---- BitCast: the same bytes under another type of the same size
+// ---- BitCast: the same bytes as another type of the same size
 
 void infer_bit_cast(InferContext& ctx) {
   const int64_t to = ctx.node().int_attribute("to", 0);
@@ -109,14 +110,14 @@ Expr lower_identity(LowerContext& ctx, int, const std::vector<Expr>& at) { retur
 
 std::vector<Tensor> reference_identity(ReferenceContext& ctx) { return {*ctx.input(0)}; }
 
-// ---- Dropout: the identity when not training, and a mask that keeps everything
+// ---- Dropout: outside of training the identity, with a mask of all true
 
 bool is_false(const Graph& graph, ValueId v) {
   const TensorRef& constant = graph.value(v).constant;
   return constant && constant->elements() == 1 && constant->at_int(0) == 0;
 }
 
-/// In training: x / (1 - ratio) where a random number is at least the ratio, else 0. Out of it the ratio counts as 0.
+/// In training: x / (1 - ratio) if a random number is at least the ratio, else 0. Outside of training the ratio is 0.
 void drop_at_random(UpgradeContext& ctx) {
   NodeBuilder b(ctx.graph, ctx.node.name);
   const std::vector<ValueId> in = ctx.node.inputs;
@@ -131,7 +132,7 @@ void drop_at_random(UpgradeContext& ctx) {
   become(ctx, "Where", {keeps, b.multiply(in[0], b.node("CastLike", {scale, in[0]})), zero});
 }
 
-/// A seed asks for the numbers of a generator that ONNX does not name: such a node stays, and is refused.
+/// A seed requests the numbers of a generator that ONNX does not specify. Such a node stays, and is refused.
 void upgrade_dropout(UpgradeContext& ctx) {
   if (!ctx.node.has_attribute("seed") && ctx.node.inputs.size() > 2 && ctx.node.inputs[2].valid() &&
       !is_false(ctx.graph, ctx.node.inputs[2]))
@@ -177,7 +178,7 @@ constinit const OpDef op_Cast{.name = "Cast",
                               .infer = infer_cast,
                               .lower = lower_cast,
                               .reference = reference_cast};
-/// A view: only its input's storage has the bits, so that is always there (see fuse).
+/// A view. The bits exist only in its input's storage, so the input is always stored (see fuse).
 constinit const OpDef op_BitCast{.name = "BitCast",
                                  .since = 26,
                                  .min_inputs = 1,

@@ -1,8 +1,8 @@
-// gart.CoupledProbabilities: the probabilities of k classes that agree best with those of every two of them: p of least
-// sum over i != j of (r[j][i] p[i] - r[i][j] p[j])^2 where r[i][j] is that of class i against class j (Wu, Lin and
-// Weng, "Probability estimates for multi-class classification by pairwise coupling", 2004, second approach), by the
-// steps of its algorithm 2, as many and as exact as libsvm takes, which defines what support vector machines mean by
-// it.
+// gart.CoupledProbabilities: the probabilities p of k classes that fit the pairwise probabilities best. r[i][j] is the
+// probability of class i against class j. p minimises the sum over i != j of (r[j][i] p[i] - r[i][j] p[j])^2 (Wu, Lin
+// and Weng, "Probability estimates for multi-class classification by pairwise coupling", 2004, second approach). It
+// takes the steps of the paper's algorithm 2 with libsvm's limits on their number and error, since libsvm defines the
+// results of support vector machines.
 #include <algorithm>
 #include <cmath>
 
@@ -26,7 +26,7 @@ void infer_coupled(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), {ctx.shape(0)[0], Dim(k)});
 }
 
-/// The steps for one row.
+/// Computes one row.
 class Coupling {
  public:
   explicit Coupling(ProgramBuilder& p)
@@ -64,7 +64,7 @@ class Coupling {
   Expr q(const Expr& i, const Expr& j) const { return p_.at(q_, place(i, j)); }
   static Expr over(const Expr& a, const Expr& b) { return binary(BinaryOp::div, a, b); }
 
-  /// Q[i][i] = sum over j of r[j][i]^2, Q[i][j] = -r[j][i] r[i][j]; all classes are equal at first.
+  /// Q[i][i] = sum over j of r[j][i]^2, Q[i][j] = -r[j][i] r[i][j]. Initially all classes have equal probability.
   void fill_q() {
     p_.loop(Dim(k_), [&](const Expr& t) {
       p_.put(q_, place(t, t), of(0));
@@ -83,7 +83,7 @@ class Coupling {
     });
   }
 
-  /// qp = Q p; a variable with p Q p.
+  /// Sets qp = Q p and returns a variable with p Q p.
   Expr products() {
     const Expr sum = p_.variable(of(0));
     p_.loop(Dim(k_), [&](const Expr& t) {
@@ -95,7 +95,7 @@ class Coupling {
     return sum;
   }
 
-  /// The best p[t] with the others as they are, and all of them scaled to a sum of 1; qp and p Q p follow.
+  /// Finds the best p[t] for the other values, then scales all to a sum of 1 and updates qp and p Q p.
   void step(const Expr& t, const Expr& sum) {
     const Expr by = p_.let(over(sum - p_.at(qp_, t), q(t, t)));
     const Expr scale = p_.let(of(1) + by);
@@ -116,7 +116,7 @@ class Coupling {
 
 void program_coupled(ProgramBuilder& p) { Coupling(p).run(); }
 
-/// What the steps come close to: the solution of the linear equations Q p = b 1, sum of p = 1.
+/// The exact limit of the iteration: the solution of the linear equations Q p = b 1, sum of p = 1.
 std::vector<double> coupled(const std::vector<std::vector<double>>& r) {
   const size_t k = r.size();
   std::vector<std::vector<double>> m(k + 1, std::vector<double>(k + 2, 0));

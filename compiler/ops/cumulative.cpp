@@ -11,8 +11,7 @@ namespace {
 bool is_exclusive(const Node& node) { return node.int_attribute("exclusive", 0) != 0; }
 bool is_reverse(const Node& node) { return node.int_attribute("reverse", 0) != 0; }
 
-/// With an axis that is only known at run time, each dimension gets a symbol that is 1 for the axis and 0 for the
-/// others.
+/// If the axis is only known at run time, each dimension gets a symbol: 1 for the axis, 0 for the others.
 void infer_cumulative(InferContext& ctx) {
   if (ctx.rank(0) == 0) ctx.fail("the input must have at least one dimension");
   if (!product(ctx.shape(1)).is(1)) ctx.fail("the axis must be one number");
@@ -31,7 +30,7 @@ Expr summed_extent(LowerContext& ctx, int symbol) {
   return cast(DType::i64, is_named(ctx, 1, symbol, static_cast<int64_t>(ctx.input_shape(0).size())));
 }
 
-/// The elements along the axis, and where among them the element stands that is asked for.
+/// The elements along the axis, and the position of the requested element among them.
 struct Line {
   Sweep row;
   Expr position, asked;
@@ -58,8 +57,8 @@ Line line_of(LowerContext& ctx, const std::vector<Expr>& at) {
   return line;
 }
 
-/// Each element sums its own part of the axis: quadratic work, but every element on its own. Elements outside of the
-/// part are selected away, so that an infinity does not reach back.
+/// Each element sums its own part of the axis: quadratic work, but every element is independent. Elements outside of
+/// the part are replaced by a select, so that an infinity there has no effect.
 template <ReduceOp kOp>
 Expr lower_cumulative(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Line line = line_of(ctx, at);
@@ -72,7 +71,7 @@ Expr lower_cumulative(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return as_output(ctx, 0, reduce(kOp, line.row.axes, select(counts, x, number(x->dtype, kNeutral))));
 }
 
-/// The tensor as [outer, n, inner], n along the summed axis.
+/// The tensor as [outer, n, inner], where n is the summed axis.
 struct Split {
   Dim outer, n, inner;
 };
@@ -91,7 +90,7 @@ Split split_at_axis(const ProgramBuilder& p) {
   return s;
 }
 
-/// One running sum where the axis is the last one, else one for each of a block of neighbours.
+/// One running sum if the axis is the last one, else one for each element of a block of neighbours.
 template <ReduceOp kOp>
 void program_cumulative(ProgramBuilder& p) {
   constexpr int64_t kBlock = 1024;
@@ -130,9 +129,9 @@ void program_cumulative(ProgramBuilder& p) {
   if (!exclusive) p.replaces(0);  // an exclusive sum is stored before its element is read
 }
 
-/// Running sums in launches. Along the last axis the threads of a block share a row or a tile of one; along another one
-/// neighbouring threads have neighbouring lines. Tiles are summed first, then the sums of the tiles, then each tile
-/// goes on from what the tiles before it have.
+/// Running sums in launches. Along the last axis, the threads of a block share a row or a tile of one. Along another
+/// axis, neighbouring threads take neighbouring lines. Tiles are summed first, then the sums of the tiles are scanned,
+/// then each tile continues from the total of the tiles before it.
 template <ReduceOp kOp>
 class CumulativeLaunches {
  public:
@@ -162,7 +161,7 @@ class CumulativeLaunches {
   static Expr add(const Expr& a, const Expr& b) {
     return binary(kOp == ReduceOp::sum ? BinaryOp::add : BinaryOp::mul, a, b);
   }
-  /// Where element i, counted in the direction of the sum, lies.
+  /// The position of element i, counted in the direction of the sum.
   Expr at(const Task& task, const Expr& i) const {
     const Expr along = is_reverse(p_.node()) ? extent(s_.n - Dim(1)) - i : i;
     return (task[0] * extent(s_.n) + along) * extent(s_.inner) + task[2];
@@ -211,7 +210,7 @@ class CumulativeLaunches {
       });
     });
   }
-  /// What the tiles before each one have together.
+  /// Replaces each tile's sum by the total of the tiles before it.
   void scan_sums(const Dim& tiles, const ProgramBuilder::Array& sums) {
     p_.shared_launch({s_.outer, s_.inner}, [&](const Task& line) {
       const auto sum = [&](const Expr& i) { return place({line[0], i, line[1]}, tiles); };
@@ -231,7 +230,7 @@ class CumulativeLaunches {
 void launches_cum_sum(ProgramBuilder& p) { CumulativeLaunches<ReduceOp::sum>(p).run(); }
 void launches_cum_prod(ProgramBuilder& p) { CumulativeLaunches<ReduceOp::prod>(p).run(); }
 
-/// Short lines are summed where they are wanted.
+/// Short lines are summed by each reader instead.
 bool sums_long_lines(const Graph& graph, const Node& n) {
   constexpr int64_t kShort = 32;
   const Shape& x = *graph.value(n.inputs[0]).shape;

@@ -1,5 +1,4 @@
-// gart.Custom: a node of an operator that the application computes. One step of the CPU calls the application's
-// function.
+// gart.Custom: a node of an application-defined operator. A CPU step calls the application's function.
 #include <map>
 #include <optional>
 #include <string>
@@ -14,7 +13,7 @@ namespace {
 
 CustomOp declaration(const Node& node) { return parse_custom_op(node.string_attribute(kDeclarationAttribute, "")); }
 
-/// Matches a node's inputs with a declaration, and computes its outputs' types.
+/// Matches a node's inputs with a declaration, and computes the types of its outputs.
 class Matcher {
  public:
   Matcher(InferContext& ctx, const CustomOp& op) : ctx_(ctx), op_(op) {}
@@ -47,7 +46,7 @@ class Matcher {
   }
 
  private:
-  /// Whatever a name meets first is what it stands for.
+  /// The first extent that a name meets defines the name.
   void match(int i, const CustomOp::Tensor& t) {
     if (!ctx_.has_input(i)) {
       if (!t.optional) ctx_.fail(concat("input ", i, " is missing: it is declared as ", t.dtype, " and not optional"));
@@ -110,7 +109,7 @@ void infer_custom(InferContext& ctx) {
   Matcher(ctx, op).run();
 }
 
-/// The workspace's bytes, from the inputs as they are now.
+/// The workspace in bytes, from the inputs' current extents.
 Dim workspace_of(ProgramBuilder& p, const CustomOp& op) {
   std::map<std::string, Dim> extents;
   for (size_t i = 0; i < op.inputs.size(); ++i) {

@@ -1,4 +1,4 @@
-// Operators that the application computes with functions of its own (gart/custom_op.h).
+// Operators that the application computes with its own functions (gart/custom_op.h).
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace gcg {
 
-/// How an operator is declared:
+/// The declaration of an operator:
 ///
 ///   acme::Blend(T[n, c], T[n, c], f32[]?) -> T[n, 2*c], i64[n]; workspace 4*n*c
 ///
-/// Types are element types (f32, i64, ...) or names that stand for one each. An extent of an input that is a name
-/// stands for what it finds there, or must agree where the name has been seen; other extents are expressions of names
-/// (`2*c`, `n//2`, `max(n, 1)`), and names that no input has are integer attributes of the node. `T[...]` is of any
-/// shape, always the same one. `?`: may be left out. The workspace is in bytes; without it there is none.
+/// Types are element types (f32, i64, ...), or names; each name stands for one element type. An input extent that is a
+/// new name takes the actual extent; a known name must agree with it. Other extents are expressions of names (`2*c`,
+/// `n//2`, `max(n, 1)`). Names that no input defines are integer attributes of the node. `T[...]` has any shape, the
+/// same wherever it occurs. `?`: may be omitted. The workspace is in bytes; without it there is none.
 struct CustomOp {
   struct Tensor {
     std::string dtype;
@@ -33,7 +33,7 @@ struct CustomOp {
 /// Throws CompileError.
 CustomOp parse_custom_op(const std::string& text);
 
-/// The attribute of a gart.Custom that holds the declaration's text; those of the model's node stand beside it.
+/// The attribute of a gart.Custom that holds the declaration's text, beside the attributes of the model's node.
 constexpr const char* kDeclarationAttribute = "gart.declaration";
 
 /// The attributes of the model's node as a JSON object. Tensors are {"dims": [2, 3], "data": [...]}.

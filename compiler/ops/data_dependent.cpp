@@ -1,5 +1,5 @@
-// Compress, NonZero and Unique: how many elements come out depends on the data, so their extents are fresh symbols and
-// they have no lowering.
+// Compress, NonZero and Unique. The number of result elements depends on the data, so their extents are fresh symbols
+// and they have no lowering.
 #include <algorithm>
 #include <numeric>
 
@@ -16,7 +16,7 @@ size_t axis_of(const Node& node, int64_t rank) {
   return static_cast<size_t>(wrap_axis(node.int_attribute("axis", 0), rank));
 }
 
-/// The slices of `x` along `axis` with these numbers, in this order.
+/// The slices of `x` along `axis` with these indices, in this order.
 Tensor take(const Tensor& x, size_t axis, const std::vector<int64_t>& slices) {
   std::vector<int64_t> shape = x.shape();
   shape[axis] = static_cast<int64_t>(slices.size());
@@ -78,7 +78,7 @@ std::vector<Tensor> reference_non_zero(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-// ---- Unique: different slices (or elements), first positions, inverse and counts
+// ---- Unique: distinct slices (or elements), first positions, inverse and counts
 
 void infer_unique(InferContext& ctx) {
   const Dim count = ctx.fresh_symbol("unique");
@@ -120,7 +120,7 @@ class SliceOrder {
   std::vector<std::vector<T>> slices_;
 };
 
-/// Numbers of equal slices, a group each; in ascending order or in order of first occurrence.
+/// Groups the indices of equal slices; groups are in ascending order or in order of first occurrence.
 template <class T>
 std::vector<std::vector<int64_t>> equal_slices(const SliceOrder<T>& order, bool sorted) {
   std::vector<int64_t> numbers(static_cast<size_t>(order.size()));

@@ -1,5 +1,5 @@
-// gart.Extent: one extent of another node's result that depends on data, as a number. gart.DimValue: any extent as a
-// number. gart.WithExtents: a tensor under other names for its extents. gart.Bind: gives symbols their values.
+// gart.Extent: one data-dependent extent of another node's result, as a number. gart.DimValue: any extent as a number.
+// gart.WithExtents: a tensor with renamed extents. gart.Bind: gives symbols their values.
 #include "compiler/ops/data_extent.h"
 
 #include "compiler/ops/op_support.h"

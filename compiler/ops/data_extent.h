@@ -1,4 +1,4 @@
-// The two internal operators that make the extents of results that depend on data known to the run.
+// Internal operators that make data-dependent extents of results known at run time.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace gcg {
 
-/// A gart.Extent, without outputs yet: the value of the symbol that inference of `of` asked for `symbol`-th (i64, rank
-/// 0).
+/// Makes a gart.Extent, without outputs yet: the value of the `symbol`-th symbol that inference of `of` requested (i64,
+/// rank 0).
 Node extent_node(const Node& of, int symbol);
 
-/// A gart.DimValue, without outputs yet: what an extent is, as a number (i64, rank 0).
+/// Makes a gart.DimValue, without outputs yet: the value of an extent (i64, rank 0).
 Node dim_value_node(const std::string& name, const Dim& dim);
 
-/// A gart.WithExtents, without outputs yet: x under other names for its extents, which are the same in every run.
+/// Makes a gart.WithExtents, without outputs yet: x with other names for its extents, which are equal in every run.
 Node with_extents_node(const std::string& name, ValueId x, const Shape& extents);
 
-/// The symbols that a gart.Bind gives the values of its inputs, in order.
+/// The symbols that a gart.Bind sets to the values of its inputs, in order.
 std::vector<std::string> bound_symbols(const Node& bind);
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// Which element types the inputs and the results of an operator may have.
+// The element types that the inputs and the results of an operator may have.
 #pragma once
 
 #include <array>
@@ -10,31 +10,30 @@
 
 namespace gcg {
 
-/// A set of element types, or what an input has.
+/// A set of element types, or the type of an input.
 enum class Types : uint8_t {
   any,
   floats,
-  numbers,  // floats and integers of 8 bits and more
+  numbers,  // floats, and integers of at least 8 bits
   numbers_and_bool,
   signed_numbers,
-  integers,  // of 8 bits and more
+  integers,  // of at least 8 bits
   unsigned_integers,
   booleans,
   bytes,        // i8, u8
-  quantized,    // what stands for a number with a scale: integers of up to 32 bits, and floats of up to 8
-  rounded,      // what numbers are quantized to: integers of up to 16 bits, and floats of up to 8
+  quantized,    // types that represent numbers with a scale: integers of up to 32 bits, and floats of up to 8
+  rounded,      // target types of quantization: integers of up to 16 bits, and floats of up to 8
   to_quantize,  // floats and i32
   f32,
   i32,
   i64,
   u8,
-  as_first,   // that of input 0
-  as_second,  // that of input 1
-  as_third,   // that of input 2
+  as_first,   // the type of input 0
+  as_second,  // the type of input 1
+  as_third,   // the type of input 2
 };
 
-/// Of each input, or of each result, from the first to the last one that is named, whose are those of all further ones,
-/// too.
+/// Types per input (or result); the last entry also applies to all that follow.
 class DeclaredTypes {
  public:
   constexpr DeclaredTypes() = default;  // any
@@ -50,11 +49,11 @@ class DeclaredTypes {
   int count_ = 1;
 };
 
-/// The input whose type it is; nullopt for a set of types.
+/// The input with the same type; nullopt for a set of types.
 std::optional<int> model_of(Types types);
-/// Only for sets.
+/// Requires: `types` is a set.
 bool is_one_of(DType type, Types types);
-/// "a float type", "bool"; of as_first and the like "that of input 0".
+/// "a float type", "bool"; for as_first and the like "that of input 0".
 const char* phrase_of(Types types);
 /// For a table: "floats", "as the first".
 const char* name_of(Types types);

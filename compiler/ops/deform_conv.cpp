@@ -1,5 +1,6 @@
 // DeformConv: a convolution whose taps are moved by offsets, which are data, and weighted by a mask. expand_deform_conv
-// makes gart.DeformColumns of it, what every tap reads of every channel, and a matrix product.
+// rewrites it as gart.DeformColumns and a matrix product. gart.DeformColumns gathers the value that each tap reads from
+// each channel.
 #include "compiler/ops/deform_conv.h"
 
 #include <cmath>
@@ -13,8 +14,8 @@
 namespace gcg {
 namespace {
 
-/// Fails unless offset and mask (inputs `offset` and the one after or, for the operator, after the bias) fit the
-/// window. Returns the output's extents.
+/// Fails unless offset and mask fit the window. `offset` is the input of the offset. The mask is the next input or, for
+/// DeformConv, the one after the bias. Returns the output's extents.
 Shape check_offsets(InferContext& ctx, int offset, int mask, const Dim& batch, const Dim& channels,
                     const Window& window) {
   const int64_t groups = ctx.node().int_attribute("offset_group", 1), dims = static_cast<int64_t>(window.size());
@@ -54,7 +55,7 @@ void infer_deform_conv(InferContext& ctx) {
 
 // ---- gart.DeformColumns(x [N, D1, .., C], offset, mask): [N, o1, .., k1, .., C]; attribute kernel_shape
 
-/// As a convolution of [N, C, D1, ..].
+/// x as the input of a convolution, [N, C, D1, ..].
 Shape channels_second(const Shape& x) {
   Shape shape = {x[0], x.back()};
   shape.insert(shape.end(), x.begin() + 1, x.end() - 1);
@@ -75,7 +76,7 @@ void infer_columns(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), std::move(y));
 }
 
-/// The sum over both neighbours in every dimension from `d` on.
+/// The interpolated sum over both neighbours in every dimension from `d` on.
 Expr interpolated(LowerContext& ctx, const std::vector<Expr>& positions, size_t d, Index& at, const Expr& inside) {
   if (d == positions.size()) {
     const Expr v = arithmetic_input(ctx, 0, at);
@@ -110,7 +111,7 @@ Expr lower_columns(LowerContext& ctx, int output, const std::vector<Expr>& at) {
     where[1] = tap * index(static_cast<int64_t>(dims)) + index(static_cast<int64_t>(d));
     const Expr moved = arithmetic_input(ctx, 1, where);
     const Expr position = at[1 + d] * index(w.stride) - extent(w.pad_begin) + at[1 + dims + d] * index(w.dilation);
-    // Far outside is as good as anywhere outside, and converts to an integer.
+    // Far positions are clamped: they stay outside, and they convert to an integer.
     const Expr p = cast(moved->dtype, position) + moved, far = number(p->dtype, 0x1p30);
     positions.push_back(binary(BinaryOp::max, binary(BinaryOp::min, p, far), number(p->dtype, -0x1p30)));
   }
@@ -124,7 +125,7 @@ Expr lower_columns(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 
 // ---- reference
 
-/// Everything that one tap reads: x between its elements, zero outside.
+/// The value that one tap reads: x between its elements, zero outside.
 double read_between(const Tensor& x, const std::vector<int64_t>& strides, int64_t base,
                     const std::vector<int64_t>& sizes, const std::vector<double>& at) {
   double sum = 0;
@@ -144,7 +145,7 @@ double read_between(const Tensor& x, const std::vector<int64_t>& strides, int64_
   return sum;
 }
 
-/// x with its channel dimension at `channel`, and how its taps are moved.
+/// x with its channel dimension at `channel`, and the offsets of its taps.
 struct Moved {
   const Tensor &x, &offset;
   const Tensor* mask;
@@ -152,7 +153,7 @@ struct Moved {
   int64_t groups;
   size_t channel;
 
-  /// What tap `k` of output `o` reads of channel `c`.
+  /// The value that tap `k` of output `o` reads from channel `c`.
   double read(int64_t n, int64_t c, const std::vector<int64_t>& o, const std::vector<int64_t>& k) const {
     const std::vector<int64_t> all = row_major_strides(x.shape());
     std::vector<int64_t> strides, sizes;

@@ -1,4 +1,4 @@
-// Det: determinants of matrices [.., n, n], by elimination with the largest pivots of the columns.
+// Det: determinants of matrices [.., n, n], by elimination with partial pivoting.
 #include <cmath>
 
 #include "compiler/ops/op_support.h"
@@ -16,7 +16,7 @@ void infer_det(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), Shape(x.begin(), x.end() - 2));
 }
 
-/// One matrix on its way to being triangular.
+/// Elimination of one matrix to triangular form.
 class Elimination {
  public:
   explicit Elimination(ProgramBuilder& p)
@@ -48,7 +48,7 @@ class Elimination {
   Expr at(const Expr& row, const Expr& column) const { return p_.at(m_, place(row, column)); }
   Range after(const Expr& k) const { return {k + index(1), extent(n_), n_}; }
 
-  /// The row from k on whose element of column k is the largest.
+  /// The row, from k on, with the largest element in column k.
   Expr pivot_of(const Expr& k) {
     const Expr row = p_.variable(k), largest = p_.variable(unary(UnaryOp::abs, at(k, k)));
     p_.loop(after(k), [&](const Expr& r) {
@@ -85,7 +85,7 @@ class Elimination {
 
 void program_det(ProgramBuilder& p) { Elimination(p).run(); }
 
-/// The product of the diagonal that rotations of pairs of rows (Givens) leave, which needs no pivots.
+/// The product of the diagonal after Givens rotations of pairs of rows, which need no pivots.
 double determinant(std::vector<double> m, int64_t n) {
   const auto at = [&](int64_t r, int64_t c) -> double& { return m[static_cast<size_t>(r * n + c)]; };
   for (int64_t k = 0; k < n; ++k) {

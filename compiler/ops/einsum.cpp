@@ -13,7 +13,7 @@ namespace {
 
 using Labels = Equation::Labels;
 
-/// One term: `dots` is how many dimensions its ellipsis stands for.
+/// Parses one term; `dots` is the number of dimensions that its ellipsis stands for.
 Labels read_term(const Node& node, const std::string& term, int64_t dots) {
   Labels labels;
   for (size_t i = 0; i < term.size(); ++i) {
@@ -33,7 +33,7 @@ int64_t letters(const std::string& term) {
   return std::count_if(term.begin(), term.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
 }
 
-/// Without an arrow, the result has the ellipsis and then, in alphabetical order, every label that occurs once.
+/// The result without an arrow: the ellipsis, then every label that occurs once, in alphabetical order.
 Labels implied_output(const std::vector<Labels>& operands, int64_t dots) {
   std::map<int, int> times;
   for (const Labels& labels : operands) {
@@ -148,7 +148,7 @@ Expr lower_einsum(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return as_output(ctx, 0, reduce_over(ReduceOp::sum, axes, product));
 }
 
-/// Offset of an operand's element under an assignment of positions to labels.
+/// Offset of an operand's element for given positions of the labels.
 int64_t offset_of(const Tensor& x, const Labels& labels, const std::map<int, int64_t>& position) {
   int64_t offset = 0;
   for (size_t d = 0; d < labels.size(); ++d)

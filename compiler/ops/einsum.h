@@ -8,7 +8,7 @@
 namespace gcg {
 
 struct Equation {
-  /// Dimensions as labels: a letter, or for the i-th dimension of an ellipsis, counted from its end, -1 - i.
+  /// Dimensions as labels: a letter, or -1 - i for the i-th dimension of an ellipsis, counted from its end.
   using Labels = std::vector<int>;
 
   std::vector<Labels> operands;
@@ -16,7 +16,7 @@ struct Equation {
   Labels summed;  // every label that is not in the output, each once
 };
 
-/// `ranks`: of the operands. Throws CompileError naming the node where terms and operands do not fit.
+/// `ranks`: ranks of the operands. Throws CompileError, naming the node, if terms and operands do not fit.
 Equation read_equation(const Node& node, const std::vector<int64_t>& ranks);
 
 }  // namespace gcg

@@ -1,8 +1,8 @@
-// gart.EqualSlices: which slices of a matrix equal which, for Unique.
+// gart.EqualSlices: finds equal slices of a matrix, for Unique.
 //
 //   EqualSlices(x [N, M]) -> first i64 [N], rank i64 [N]
 //
-// Slice i is a row; first[i] is the number of the first slice equal to it, rank[i] how many different slices come
+// Slice i is a row. first[i] is the number of the first slice equal to it. rank[i] is the number of distinct slices
 // before it in ascending (lexicographical) order. NaN is the largest number and equals itself.
 #include <algorithm>
 #include <numeric>
@@ -53,7 +53,7 @@ class EqualSlices {
     return x->dtype == DType::boolean ? cast(DType::u8, x) : x;
   }
 
-  /// Calls `visit` for the rows in ascending order, of equal ones the first first.
+  /// Calls `visit` for the rows in ascending order; among equal rows, the first one comes first.
   void in_order(const Visit& visit) {
     if (columns_.is(1))
       return select_best(
@@ -63,7 +63,7 @@ class EqualSlices {
     p_.loop(rows_, [&](const Expr& at) { visit(at, p_.let(p_.at(sorted, at))); });
   }
 
-  /// -1, 0, 1: row a comes before row b, equals it, comes after it.
+  /// -1, 0, 1: row a comes before row b, equals it, or comes after it.
   Expr order_of(const Expr& a, const Expr& b) {
     const Expr order = p_.variable(index(0)), column = p_.variable(index(0));
     p_.loop_while(both(binary(BinaryOp::equal, order, index(0)), less(column, extent(columns_))), [&] {
@@ -80,8 +80,8 @@ class EqualSlices {
     return binary(BinaryOp::logical_or, less(x, y), only_y_is_nan);
   }
 
-  /// The rows' numbers in order: runs of twice the length in each pass, merged from one array into the other and copied
-  /// back.
+  /// The rows' numbers in sorted order: a merge sort that doubles the run length in each pass. Each pass merges from
+  /// one array into the other and copies back.
   ProgramBuilder::Array merge_sorted() {
     const ProgramBuilder::Array from = p_.array(DType::i64, rows_), to = p_.array(DType::i64, rows_);
     const Expr n = extent(rows_), run = p_.variable(index(1));
@@ -129,7 +129,7 @@ class EqualSlices {
 
 void program_equal_slices(ProgramBuilder& p) { EqualSlices(p).run(); }
 
-/// Rows sorted by their columns from the last to the first, then numbered.
+/// Sorts the rows by their columns, from the last to the first, then numbers them.
 class EqualSlicesLaunches {
  public:
   explicit EqualSlicesLaunches(ProgramBuilder& p)
@@ -168,7 +168,7 @@ class EqualSlicesLaunches {
     });
   }
 
-  /// Does the row at this place differ from the one before it?
+  /// Finds whether the row at this position differs from the previous one.
   void find_new(const Expr& at) {
     const Expr is_new = p_.variable(binary(BinaryOp::equal, at, index(0))), column = p_.variable(index(0));
     p_.branch(unary(UnaryOp::logical_not, is_new), [&] {
@@ -226,7 +226,7 @@ std::vector<Tensor> slices_compared(const Tensor& x) {
     for (int64_t k = 0; k < rows; ++k) {
       const bool is_less = before(row(k), row(i));
       if (!is_less && !before(row(i), row(k))) equal = std::min(equal, k);
-      bool is_first = true;  // of those that are equal to it
+      bool is_first = true;  // among the rows equal to it
       for (int64_t j = 0; j < k && is_first; ++j) is_first = before(row(j), row(k)) || before(row(k), row(j));
       smaller += is_less && is_first ? 1 : 0;
     }

@@ -38,7 +38,7 @@ std::map<std::string, Attribute> Expansion::attributes(std::initializer_list<con
 
 namespace {
 
-/// The inputs of a node as inputs of a graph of their own.
+/// Copies the inputs of a node into a graph of their own.
 std::vector<ValueId> copy_inputs(const InferContext& ctx, Graph& to) {
   std::vector<ValueId> inputs;
   for (int i = 0; i < ctx.input_count(); ++i) {

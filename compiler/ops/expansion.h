@@ -1,15 +1,15 @@
-// Operators that are others put together: the nodes they are written as. expanded_ops.inc lists them, the pass
-// expand_operators writes them.
+// Operators that are compositions of others, and the nodes that they expand into. expanded_ops.inc lists them; the pass
+// expand_operators rewrites them.
 #pragma once
 
 #include "compiler/ops/node_builder.h"
 
 namespace gcg {
 
-/// One node on its way to being others. The ranks of its inputs are known; what is built on the way has no types yet.
+/// A node that is being expanded. The ranks of its inputs are known; new values have no types yet.
 class Expansion : public NodeBuilder {
  public:
-  /// Writes into `graph`, where `inputs` are what the node reads.
+  /// Writes into `graph`, where `inputs` are the node's inputs.
   Expansion(Graph& graph, const Node& node, std::vector<ValueId> inputs)
       : NodeBuilder(graph, node.name), node_(&node), inputs_(std::move(inputs)) {}
 
@@ -23,20 +23,20 @@ class Expansion : public NodeBuilder {
   size_t output_count() const { return node_->outputs.size(); }
   bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i].valid(); }
   bool has_output(size_t i) const { return i < output_count() && node_->outputs[i].valid(); }
-  /// Invalid when omitted.
+  /// Invalid if omitted.
   ValueId input(size_t i) const { return i < inputs_.size() ? inputs_[i] : ValueId(); }
-  /// Fail when omitted.
+  /// Fails if omitted.
   const Value& value(size_t i);
   const Shape& shape(size_t i) { return *value(i).shape; }
   int64_t rank(size_t i) { return static_cast<int64_t>(shape(i).size()); }
   DType dtype(size_t i) { return value(i).dtype; }
-  /// Data that must be known when compiling; `what` names it: "the weights".
+  /// Data that must be known at compile time; `what` names it in messages: "the weights".
   const Tensor& constant(size_t i, const char* what);
-  /// Extent `axis` (negative ones count from the end) of input i, which must be a number.
+  /// Extent `axis` (negative ones count from the end) of input i, which must be a constant.
   int64_t extent(size_t i, int64_t axis);
   [[noreturn]] void fail(const std::string& message) const;
 
-  /// Attributes of the node whose names are in the list, under the same names.
+  /// The node's attributes with these names, under the same names.
   std::map<std::string, Attribute> attributes(std::initializer_list<const char*> names) const;
 
  private:
@@ -44,7 +44,7 @@ class Expansion : public NodeBuilder {
   std::vector<ValueId> inputs_;
 };
 
-/// Writes the node; gives one value per output, an invalid one for an output that it does not make.
+/// Expands the node. Returns one value per output; an invalid one for an output that it does not make.
 using Expand = std::vector<ValueId> (*)(Expansion&);
 
 struct ExpandedOp {
@@ -52,7 +52,7 @@ struct ExpandedOp {
   Expand expand;
 };
 
-/// Types the outputs of such a node by inferring what it expands into.
+/// Types the outputs of such a node by inferring its expansion.
 void infer_expansion(InferContext& ctx);
 
 constexpr ExpandedOp expanded(const char* name, const char* domain, int since, int min_inputs, int max_inputs,
@@ -70,13 +70,13 @@ constexpr ExpandedOp expanded(const char* name, const char* domain, int since, i
           expand};
 }
 
-/// The same with results of other types than its first input's.
+/// The same operator with result types that differ from its first input's type.
 constexpr ExpandedOp giving(DeclaredTypes results, ExpandedOp op) {
   op.def.results = results;
   return op;
 }
 
-/// How an operator is written as others; null if it is not.
+/// The expansion of an operator; null if it has none.
 Expand expand_of(const OpDef& op);
 
 #define GCG_OP(name) extern const OpDef op_##name;

@@ -1,4 +1,5 @@
-// FlexAttention, of the preview domain. expand_flex_attention writes it as products, a softmax and its bodies' nodes.
+// FlexAttention, of the preview domain. expand_flex_attention rewrites it as products, a softmax and its subgraphs'
+// nodes.
 #include "compiler/ops/flex_attention.h"
 
 #include <algorithm>
@@ -36,7 +37,7 @@ void infer_flex_attention(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(kV), {q[0], q[1], q[2], v[3]});
 }
 
-/// What body `i` makes of a tensor; the tensor itself without one.
+/// Applies subgraph `body` to a tensor; without one, returns the tensor itself.
 Tensor changed(ReferenceContext& ctx, int body, Tensor x) {
   if (body < 0) return x;
   std::vector<Tensor> inputs = {std::move(x)};

@@ -1,4 +1,5 @@
-// What a FlexAttention node says: softmax(change(scale * Q K^T)) V, with changes that bodies of the node make.
+// The parameters of a FlexAttention node: softmax(change(scale * Q K^T)) V, where subgraphs of the node make the
+// changes.
 #pragma once
 
 #include "compiler/ops/op_def.h"
@@ -6,7 +7,7 @@
 namespace gcg {
 
 struct FlexAttentionForm {
-  int scores = -1, probabilities = -1;  // the bodies that change them; -1: none does
+  int scores = -1, probabilities = -1;  // the subgraphs that change them; -1: none
   DType dtype;                          // of scores and probabilities
   double scale = 0;                     // 0: one over the root of the head size
 

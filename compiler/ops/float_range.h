@@ -1,4 +1,4 @@
-// The largest numbers of the types of floats.
+// The largest finite numbers of the float types.
 #pragma once
 
 #include <limits>
@@ -7,7 +7,7 @@
 
 namespace gcg {
 
-/// The largest number that is not infinite. Requires: is_float(type).
+/// The largest finite number. Requires: is_float(type).
 inline double largest_float(DType type) {
   switch (type) {
     case DType::f16:

@@ -1,5 +1,5 @@
-// DFT and STFT. expand_fourier writes transforms of known length as products with a matrix; the lowering here sums term
-// by term, whatever the length.
+// DFT and STFT. expand_fourier rewrites transforms of known length as products with a matrix. The lowering here sums
+// term by term and works for any length.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -88,7 +88,8 @@ void infer_stft(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), {ctx.shape(0)[0], form->frames, form->spectrum.out_rows, 2});
 }
 
-/// Before opset 20 the axis is an attribute and counts from the other end.
+/// Before opset 20 the axis is an attribute. Its default, 1, counts from the front; the newer default counts from the
+/// end.
 void upgrade_dft(UpgradeContext& ctx) {
   if (ctx.version >= 20) return;
   const int64_t axis = ctx.node.int_attribute("axis", 1);

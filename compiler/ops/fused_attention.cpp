@@ -1,4 +1,4 @@
-// gart.Attention: a whole attention as one node, which one kernel computes (compiler/passes/fuse_attention.h).
+// gart.Attention: a whole attention as one node and one kernel (compiler/passes/fuse_attention.h).
 #include "compiler/ops/fused_attention.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void infer_fused_attention(InferContext& ctx) {
   ctx.set_output(0, DType::f32, scores);
 }
 
-/// a [..., m, k] times b [..., k, n], whose batches broadcast to `batch`.
+/// a [..., m, k] times b [..., k, n]; their batches broadcast to `batch`.
 Tensor batched_product(const Tensor& a, const Tensor& b, std::vector<int64_t> batch) {
   const auto leading = [](const Tensor& t) { return std::vector<int64_t>(t.shape().begin(), t.shape().end() - 2); };
   const std::vector<int64_t> a_at = broadcast_offsets(leading(a), batch), b_at = broadcast_offsets(leading(b), batch);
@@ -46,7 +46,7 @@ Tensor batched_product(const Tensor& a, const Tensor& b, std::vector<int64_t> ba
   return y;
 }
 
-/// The softmax of each row; zeros for rows that are not kept and, if so asked, for what is NaN.
+/// The softmax of each row. Rows that are not kept become zeros and, with `nan_to_zero`, so do NaNs.
 Tensor weights_of(const Tensor& scores, const std::vector<int64_t>& shape, const Tensor* kept, bool nan_to_zero) {
   Tensor weights(DType::f32, shape);
   const std::vector<int64_t> kept_at =

@@ -1,14 +1,14 @@
-// What a gart.Attention node says: softmax(body(Q K)) V in f32, one kernel.
+// The inputs and attributes of gart.Attention: softmax(body(Q K)) V in f32, one kernel.
 #pragma once
 
 namespace gcg {
 
-/// Q is [batch..., m, d], K [batch..., d, t], V [batch..., t, n]. The body makes of the product [batch..., m, t] and of
-/// the node's captures the scores that the softmax along t takes, in the product's row-major order. Weights of rows
-/// where `kept` (boolean, or left out) does not hold are zero; it broadcasts to the body's result.
+/// Q is [batch..., m, d], K [batch..., d, t], V [batch..., t, n]. The body turns the product [batch..., m, t] and the
+/// node's captures into the scores for the softmax along t, in the product's row-major order. `kept` is boolean,
+/// optional, and broadcasts to the body's result; rows where it is false have zero weights.
 enum : int { kFusedAttentionQ, kFusedAttentionK, kFusedAttentionV, kFusedAttentionKept };
 
-/// Set to 1: weights that are NaN are zero, which is where a query has no key.
+/// If set to 1, NaN weights become zero; they occur where a query has no key.
 constexpr const char* kNanToZeroAttribute = "nan_to_zero";
 
 }  // namespace gcg

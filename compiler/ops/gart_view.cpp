@@ -60,7 +60,7 @@ std::vector<Tensor> reference_view(ReferenceContext& ctx) {
 using Solution =
     std::map<std::string, Dim>;  // a symbol of the model -> an expression over the extents of the view's inputs
 
-/// Learns what the extents of input `number` say about symbols not known yet.
+/// Learns unknown symbols from the extents of input `number`.
 void learn(const Shape& shape, size_t number, Solution& known) {
   for (size_t d = 0; d < shape.size(); ++d) {
     const auto& terms = shape[d].terms();
@@ -78,7 +78,7 @@ bool is_known(const Dim& d, const Solution& known) {
   return std::all_of(symbols.begin(), symbols.end(), [&](const std::string& s) { return known.count(s) != 0; });
 }
 
-/// Does a quotient or remainder with a divisor that is not a number occur? It could be by zero in an empty tensor.
+/// True if a quotient or remainder with a non-constant divisor occurs. An empty tensor could make the divisor zero.
 bool divides_by_symbol(const Dim& d, std::set<Dim::AtomRef>& seen) {
   for (const auto& [monomial, coefficient] : d.terms())
     for (const Dim::AtomRef& atom : monomial) {
@@ -90,8 +90,8 @@ bool divides_by_symbol(const Dim& d, std::set<Dim::AtomRef>& seen) {
   return false;
 }
 
-/// The extents of `x` (input 0) first for dimensions that they equal, then the solution; the one dimension that is left
-/// is what remains of all elements.
+/// Each dimension that equals an extent of `x` (input 0) takes that extent; the others take the solution. The single
+/// remaining dimension takes the rest of the elements.
 std::optional<std::vector<Dim>> write_shape(const Shape& shape, const Shape& x, const Solution& known) {
   std::vector<Dim> out(shape.size());
   std::optional<size_t> open;
@@ -133,7 +133,7 @@ std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape&
   const auto attempt = [&]() -> bool {
     const auto dims = write_shape(shape, *graph.value(x).shape, known);
     if (!dims) return false;
-    // What was written must mean the shape it stands for, whatever was cancelled on the way.
+    // The written shape must equal the intended one, even after cancelling.
     std::map<std::string, Dim> extents;
     for (size_t i = 0; i < form.inputs.size(); ++i) {
       const Shape& from = *graph.value(form.inputs[i]).shape;

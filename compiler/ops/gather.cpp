@@ -1,5 +1,5 @@
-// Gather, GatherElements and GatherND. Negative indices count from the end; one that is still outside is an error of
-// the run.
+// Gather, GatherElements and GatherND. Negative indices count from the end; an index that is still out of range is a
+// run-time error.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
@@ -8,15 +8,15 @@
 namespace gcg {
 namespace {
 
-/// The reference's index: wrapped, or a failure that names it.
+/// The index for the reference: wrapped, or a failure that names the index.
 int64_t checked(const ReferenceContext& ctx, int64_t i, int64_t extent) {
   if (i < -extent || i >= extent)
     fail_node(ctx.node(), concat("index ", i, " out of range [", -extent, ", ", extent, ")"));
   return i < 0 ? i + extent : i;
 }
 
-/// An index from input 1 into `size` elements. Constants are looked at here: kernels need no check of those that are
-/// valid.
+/// An index from input 1 into `size` elements. Constant indices are checked here, so kernels need no check for valid
+/// ones.
 Expr element_index(LowerContext& ctx, const Expr& i, const Dim& size) {
   const Expr wrapped = wrap_index(i, size);
   const auto& known = ctx.input_value(1).constant;

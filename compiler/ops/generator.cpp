@@ -1,4 +1,4 @@
-// Operators that make tensors out of shapes and scalars: ConstantOfShape, Range, EyeLike, OneHot.
+// Operators that make tensors from shapes and scalars: ConstantOfShape, Range, EyeLike, OneHot.
 #include <cmath>
 
 #include "compiler/ops/broadcast.h"
@@ -11,7 +11,7 @@ namespace {
 
 // ---- ConstantOfShape
 
-/// The one element of the attribute `value`; f32 zero without it.
+/// The one element of the attribute `value`; f32 zero without the attribute.
 Tensor fill_value(const Node& node) {
   const TensorRef value = node.tensor_attribute("value");
   return value ? *value : Tensor(DType::f32, {1});
@@ -27,7 +27,7 @@ void infer_constant_of_shape(InferContext& ctx) {
   } else {
     if (!ctx.shape(0)[0].is_constant()) ctx.fail("the number of dimensions of the shape is not known at compile time");
     for (const auto& known : ctx.known_contents(0)) {
-      const Dim symbol = ctx.fresh_symbol("filled");  // of every extent, so that each keeps its own when more are known
+      const Dim symbol = ctx.fresh_symbol("filled");  // for known extents too: each then keeps its symbol
       shape.push_back(known.value_or(symbol));
     }
   }
@@ -59,7 +59,7 @@ int64_t range_length(double start, double limit, double delta) {
   return static_cast<int64_t>(std::max(std::ceil((limit - start) / delta), 0.0));
 }
 
-/// How many elements, where start, limit and delta are known well enough.
+/// The number of elements, if start, limit and delta are known well enough.
 std::optional<Dim> known_length(const InferContext& ctx) {
   if (is_float(ctx.dtype(0))) {
     if (!ctx.constant(0) || !ctx.constant(1) || !ctx.constant(2)) return std::nullopt;
@@ -97,14 +97,14 @@ Expr range_extent(LowerContext& ctx, int) {
   const DType type = is_float(dtype) ? arithmetic_dtype(dtype) : DType::i64;
   const Expr delta = range_scalar(ctx, 2, type), zero = number(type, 0);
   const Expr distance = range_scalar(ctx, 1, type) - range_scalar(ctx, 0, type);
-  const Expr none = binary(BinaryOp::equal, delta, zero);  // no step: not a number of elements
+  const Expr none = binary(BinaryOp::equal, delta, zero);  // a zero step gives no number of elements
   if (is_float(dtype)) {
     const Expr steps = unary(UnaryOp::ceil, binary(BinaryOp::div, distance, delta));
     return select(none, index(-1), binary(BinaryOp::max, cast(DType::i64, steps), index(0)));
   }
   const Expr forward = binary(BinaryOp::greater, delta, zero);
   const Expr length = select(forward, distance, zero - distance), step = select(forward, delta, zero - delta);
-  // Not rounded up by adding step - 1, which may exceed 64 bits.
+  // Rounding up by adding step - 1 could exceed 64 bits.
   const Expr whole = binary(BinaryOp::div, length - index(1), step) + index(1);
   return select(none, index(-1), select(binary(BinaryOp::greater, length, zero), whole, zero));
 }

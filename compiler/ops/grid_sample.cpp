@@ -1,5 +1,5 @@
-// GridSample: elements of X[N, C, D1, ..] at positions that a grid [N, o1, .., k] names, interpolated. Positions run
-// from -1 to 1 over each dimension and name the last dimension first. AffineGrid makes such grids.
+// GridSample: interpolates elements of X[N, C, D1, ..] at positions that a grid [N, o1, .., k] gives. Positions range
+// from -1 to 1 over each dimension and list the last dimension first. AffineGrid makes such grids.
 #include <cmath>
 
 #include "compiler/ops/index.h"
@@ -14,8 +14,8 @@ struct GridForm {
   std::string mode, padding;
   bool align_corners;
 
-  /// Positions outside move to the border. Cubic ones stay where they are, as PyTorch and onnxruntime have it: what
-  /// they read is moved, tap by tap.
+  /// True if positions outside move to the border. Cubic positions stay in place, as in PyTorch and onnxruntime: there,
+  /// each tap that is read moves to the border instead.
   bool moves_to_border() const { return padding == "border" && mode != "cubic"; }
 };
 
@@ -45,7 +45,7 @@ void infer_grid_sample(InferContext& ctx) {
 
 Expr f32(double v) { return constant_float(DType::f32, v); }
 
-/// Where positions turn: from `low` on, `range` wide.
+/// The range at whose ends positions are reflected: it starts at `low` and is `range` wide.
 struct Borders {
   Expr low, range;
 };
@@ -54,7 +54,7 @@ Borders borders_of(const GridForm& form, const Dim& size) {
   return form.align_corners ? Borders{f32(0), n - f32(1)} : Borders{f32(-0.5), n};
 }
 
-/// Mirrored at the borders until it lies inside; `low` where they are the same.
+/// Reflects x at the borders until it lies inside; gives `low` if the range is empty.
 Expr reflected(const Expr& x, const Borders& b) {
   const Expr turn = b.range + b.range, distance = unary(UnaryOp::abs, x - b.low);
   const Expr within = distance - turn * unary(UnaryOp::floor, binary(BinaryOp::div, distance, turn));
@@ -62,10 +62,10 @@ Expr reflected(const Expr& x, const Borders& b) {
   return b.low + select(binary(BinaryOp::greater, b.range, f32(0)), folded, f32(0));
 }
 
-/// Beyond all elements, which is where NaN is, too.
+/// A position beyond all elements; NaN is also mapped there.
 constexpr double kFar = 0x1p30;
 
-/// One dimension's position in elements.
+/// The position along one dimension, in elements.
 Expr position_of(const GridForm& form, const Expr& n, const Dim& size) {
   const Expr length = cast(DType::f32, extent(size));
   Expr x =
@@ -81,7 +81,7 @@ Expr position_of(const GridForm& form, const Expr& n, const Dim& size) {
   return select(unary(UnaryOp::is_nan, x), f32(-kFar), bounded);
 }
 
-/// An element along one dimension: where, whether it is inside (null: always), and its weight.
+/// An element along one dimension: its position, whether it is inside (null: always), and its weight.
 struct Tap {
   Expr at, inside, weight;
 };

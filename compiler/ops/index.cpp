@@ -14,8 +14,8 @@ struct DimensionRun {
   size_t to, to_count, from, from_count;
 };
 
-/// The shortest run at (to, from), extents of 1 standing alone. When no proper prefix matches, everything is one
-/// group: the products of the whole shapes are equal, whether we can prove it or not.
+/// The shortest run at (to, from); extents of 1 form runs of their own. If no proper prefix matches, the rest is one
+/// group: the products of the whole shapes are equal, even if that cannot be proved.
 DimensionRun next_run(const Shape& to, size_t t, const Shape& from, size_t f) {
   const size_t most_to = to.size() - t, most_from = from.size() - f;
   if (most_from > 0 && from[f].is(1)) return {t, 0, f, 1};
@@ -29,7 +29,7 @@ DimensionRun next_run(const Shape& to, size_t t, const Shape& from, size_t f) {
   return {t, most_to, f, most_from};
 }
 
-/// How many trailing dimensions are equal, leaving at least the ones before `t` and `f` alone.
+/// The number of equal trailing dimensions.
 size_t equal_tail(const Shape& to, const Shape& from) {
   size_t n = 0;
   while (n < to.size() && n < from.size() && to[to.size() - 1 - n] == from[from.size() - 1 - n]) ++n;

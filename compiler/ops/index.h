@@ -1,4 +1,4 @@
-// Index arithmetic for `lower`: from an element of the output to the element of the input it comes from.
+// Index arithmetic for `lower`: maps an output element to the input element that it comes from.
 #pragma once
 
 #include <vector>
@@ -10,26 +10,26 @@ namespace gcg {
 
 using Index = std::vector<Expr>;  // one i64 per dimension
 
-/// Is the extent at least 1 for all values of its symbols?
+/// True if the extent is at least 1 for all values of its symbols.
 bool never_empty(const Dim& extent);
 bool never_empty(const Shape& shape);
 
 /// Row-major position of `at` in `shape`.
 Expr linearize(const Index& at, const Shape& shape);
-/// Index in `shape` of a row-major position.
+/// The index in `shape` of a row-major position.
 Index delinearize(Expr position, const Shape& shape);
-/// Where the element stands in `from` that stands at `at` in `to`; both list the same elements in row-major order. Only
-/// dimensions that are split or merged meet a division; equal leading and trailing ones map one to one.
+/// The index in `from` of the element at index `at` in `to`; both shapes list the same elements in row-major order.
+/// Only dimensions that are split or merged need a division; equal leading and trailing ones map one to one.
 Index reshape_index(const Index& at, const Shape& to, const Shape& from);
-/// `i` forced into [0, extent); 0 for an empty extent.
+/// `i` clamped to [0, extent); 0 for an empty extent.
 Expr clamp_index(const Expr& i, const Dim& extent);
 /// An index counted from either end: i + extent for negative i.
 Expr wrap_index(const Expr& i, const Dim& extent);
 /// low <= i < high
 Expr in_range(const Expr& i, const Dim& low, const Dim& high);
-/// `e` with all its loads executed only where the selects around it take its side.
+/// `e`, with each of its loads executed only if the selects around it take its side.
 Expr guarded(const Expr& e);
-/// The element of integer input `i` at `at` as i64: a literal or an extent where the compiler knows it.
+/// The element of integer input `i` at `at` as i64; a literal or an extent if the compiler knows it.
 Expr integer_input(LowerContext& ctx, int i, const Index& at);
 
 }  // namespace gcg

@@ -20,9 +20,9 @@ bool same_type(const Value& a, const Value& b) {
   return a.dtype == b.dtype && a.shape == b.shape && a.contents == b.contents && a.constant == b.constant;
 }
 
-/// What inferring bodies gave, by the types of their inputs, as long as nothing but inference changes the graph: within
-/// the outermost call of this file. Loops infer their bodies again with wider types, from the narrowest ones each time,
-/// and without this the bodies of the loops in them would be inferred twice as often from level to level.
+/// Caches the results of inferring subgraphs, by their input types. It is valid within the outermost call of this file,
+/// because then only inference changes the graph. Loops infer their bodies again with wider types, each time from the
+/// narrowest ones. Without the cache, each nesting level would double the number of inferences.
 class BodyMemo {
  public:
   BodyMemo() : is_outermost_(current_ == nullptr) {
@@ -34,7 +34,7 @@ class BodyMemo {
   BodyMemo(const BodyMemo&) = delete;
   BodyMemo& operator=(const BodyMemo&) = delete;
 
-  /// The outputs; the body itself may still have the types that it was inferred with last, until settle().
+  /// The outputs. Until settle(), the body itself may still have types of an earlier inference.
   static std::vector<Value> infer(Graph& body, const std::vector<Value>& types, Graph& outermost) {
     Known& known = (*current_)[&body];
     for (size_t i = 0; i < known.all.size(); ++i)
@@ -49,7 +49,7 @@ class BodyMemo {
     return outputs;
   }
 
-  /// The body has the types that were asked for last.
+  /// Gives the body the types of the last request.
   static void settle(Graph& body, Graph& outermost) {
     const auto known = current_->find(&body);
     if (known == current_->end() || known->second.all.empty() || known->second.asked == known->second.inferred) return;
@@ -90,7 +90,7 @@ class NodeInference final : public InferContext {
   }
 };
 
-/// A body may be inferred several times with ever wider input types: nothing may be left from the time before.
+/// A body may be inferred several times with ever wider input types, so it must not keep earlier types.
 void forget_types(Graph& body) {
   body.constraints.clear();
   for (int64_t v = 0; v < body.value_count(); ++v) {
@@ -111,8 +111,8 @@ void set_type(Value& input, const Value& type) {
     input.contents = as_contents(*c);
 }
 
-/// Inference records facts on the outermost graph. What it finds out in a body only holds when the body runs, so it
-/// moves there, however inference ends.
+/// Inference records facts on the outermost graph. Facts from a body only hold when the body runs, so this class moves
+/// them to the body, also if inference fails.
 class FactKeeper {
  public:
   FactKeeper(Graph& graph, Graph& outermost)
@@ -179,7 +179,7 @@ void check_types(const InferContext& ctx) {
   }
 }
 
-/// Operators of the compiler's own declare nothing of their results.
+/// Internal operators do not declare their result types.
 void check_results(const Graph& graph, const Node& node) {
   if (std::string_view(node.op->domain) == "gart") return;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -248,7 +248,7 @@ std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types
 void infer_graph(Graph& graph) {
   const BodyMemo memo;
   infer_nodes(graph, graph);
-  // Facts about symbols that a better-informed inference no longer makes are facts about nothing.
+  // Better-informed inference may drop symbols; constraints on such symbols have no meaning.
   std::set<std::string> bound;
   for (ValueId in : graph.inputs)
     if (graph.value(in).shape)

@@ -7,13 +7,13 @@
 
 namespace gcg {
 
-/// Infers one node (its inputs are typed), setting dtype, shape and contents of its outputs. What must hold for its
-/// extents is recorded in `graph`'s constraints.
+/// Infers one node and sets dtype, shape and contents of its outputs. Requires: its inputs are typed. Conditions on its
+/// extents are recorded in `graph`'s constraints.
 void infer_node(Graph& graph, NodeId node, Graph& outermost);
-/// Infers a body with these types of its inputs, from nothing, and returns its outputs. What must hold for its extents
-/// is recorded in the body's own constraints: it only needs to hold when the body runs.
+/// Infers a subgraph from scratch with these input types, and returns its outputs. Conditions on its extents are
+/// recorded in its own constraints, because they only need to hold when it runs.
 std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types, Graph& outermost);
-/// Infers every node in order, bodies included. Values keep declared shapes where inference learns nothing.
+/// Infers every node in order, subgraphs included. Values keep declared shapes if inference learns nothing.
 void infer_graph(Graph& graph);
 
 }  // namespace gcg

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kMaxElements = 64;
 
-/// Thrown when an element depends on data; never leaves this file.
+/// Thrown if an element depends on data; never leaves this file.
 struct Unknown {};
 
 std::optional<bool> compare(BinaryOp op, const Dim& a, const Dim& b) {
@@ -39,7 +39,8 @@ std::optional<bool> compare(BinaryOp op, const Dim& a, const Dim& b) {
   }
 }
 
-/// The value of an integer or boolean expression without axes and loads. Remembers by address: one per expression.
+/// The value of an integer or boolean expression without axes and loads. Caches by address: one evaluator per
+/// expression.
 class Evaluator {
  public:
   Dim value(const Expr& e) {
@@ -107,7 +108,7 @@ class Evaluator {
       case BinaryOp::floor_div:
       case BinaryOp::mod: {
         const Dim x = value(a), y = value(b);
-        // Towards zero and downwards agree where nothing is negative.
+        // Rounding towards zero equals rounding down if nothing is negative.
         if (y.lower_bound().value_or(0) <= 0 || (e->binary == BinaryOp::div && x.lower_bound().value_or(-1) < 0))
           throw Unknown();
         return e->binary == BinaryOp::mod ? mod(x, y) : floor_div(x, y);
@@ -123,7 +124,7 @@ class Evaluator {
   std::unordered_map<const ExprNode*, Dim> done_;
 };
 
-/// Inputs as their known elements.
+/// Gives the lowering the known elements of the inputs.
 class ContentsContext final : public LowerContext {
  public:
   ContentsContext(const Graph& graph, const Node& node) : graph_(graph), node_(node) {}
@@ -167,7 +168,7 @@ bool inputs_are_known(const Graph& graph, const Node& node) {
   return true;
 }
 
-/// The least and the greatest number of the type, as far as a Dim goes.
+/// The least and the greatest number of the type, within the range of a Dim.
 std::pair<int64_t, int64_t> range_of(DType type) {
   if (type == DType::boolean) return {0, 1};
   GCG_CHECK(type != DType::undefined, "a number of no type");
@@ -218,7 +219,7 @@ void infer_contents(Graph& graph, const Node& node) {
     } catch (const Unknown&) {
     } catch (const InternalError&) {
       throw;
-    } catch (const CompileError&) {  // numbers beyond 64 bits, expressions beyond all measure: left to the run
+    } catch (const CompileError&) {  // values beyond 64 bits or huge expressions: computed at run time
     }
   }
 }

@@ -1,4 +1,4 @@
-// What every operator's inference is given: inputs, outputs, broadcasting, facts about extents.
+// The context of every operator's inference: inputs, outputs, broadcasting, facts about extents.
 #include <algorithm>
 
 #include "compiler/ops/infer_contents.h"
@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// Longer integer tensors are data, not shapes; their elements are not tracked as expressions.
+/// Longer integer tensors are data, not shapes, so their elements are not tracked as expressions.
 constexpr int64_t kMaxContents = 4096;
 
 bool is_whole(DType t) { return is_int(t) || t == DType::boolean; }

@@ -1,5 +1,5 @@
-// gart.Interleave: tensors woven into one along several axes.
-//   Inputs: one per phase, the phases of the `axes` counted in row-major order, `steps[k]` along axes[k]
+// gart.Interleave: interleaves tensors along several axes.
+//   Inputs: one per phase. The phases of the `axes` are numbered in row-major order, with `steps[k]` along axes[k].
 //   y[..., i, ...] = (input of phase i mod steps[k] along axes[k])[..., i / steps[k], ...]
 #include "compiler/ops/interleave.h"
 
@@ -38,7 +38,7 @@ void infer_interleave(InferContext& ctx) {
     if (ctx.dtype(i) != ctx.dtype(0) || ctx.rank(i) != ctx.rank(0))
       ctx.fail(concat("input ", i, " differs from input 0"));
   Shape shape = ctx.shape(0);
-  for (size_t k = 0; k < weave.axes.size(); ++k) {  // the phases along one axis that are the first of all others
+  for (size_t k = 0; k < weave.axes.size(); ++k) {  // the phases along one axis that are first on all other axes
     int64_t inner = 1;
     for (size_t other = k + 1; other < weave.axes.size(); ++other) inner *= weave.steps[other];
     Dim extent = 0;
@@ -76,7 +76,7 @@ Expr lower_interleave(LowerContext& ctx, int, const std::vector<Expr>& at) {
 std::vector<Tensor> reference_interleave(ReferenceContext& ctx) {
   const Interleaving weave = interleaving_of(ctx.node());
   std::vector<int64_t> shape = ctx.input(0)->shape();
-  for (size_t k = 0; k < weave.axes.size(); ++k) {  // the phases along one axis that are the first of all others
+  for (size_t k = 0; k < weave.axes.size(); ++k) {  // the phases along one axis that are first on all other axes
     int64_t inner = 1, extent = 0;
     for (size_t other = k + 1; other < weave.axes.size(); ++other) inner *= weave.steps[other];
     for (int64_t p = 0; p < weave.steps[k]; ++p)

@@ -1,4 +1,4 @@
-// What gart.Interleave does, for those who write its parts in place.
+// The attributes of gart.Interleave, for passes that write its inputs in place.
 #pragma once
 
 #include <vector>
@@ -9,10 +9,10 @@ namespace gcg {
 
 struct Interleaving {
   std::vector<size_t> axes;
-  std::vector<int64_t> steps;  // phases along each
+  std::vector<int64_t> steps;  // number of phases along each axis
 
   int64_t phases() const;
-  /// Where along each axis the elements of a phase begin.
+  /// The first position of a phase along each axis.
   std::vector<int64_t> offsets(int64_t phase) const;
 };
 Interleaving interleaving_of(const Node& gart_interleave);

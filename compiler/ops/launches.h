@@ -1,4 +1,4 @@
-// Operators that GPUs compute by programs of launches (compiler/kernel/program.h) rather than by their lowering.
+// Operators that GPUs compute by programs of launches (compiler/kernel/program.h) instead of by their lowering.
 #pragma once
 
 #include "compiler/ops/op_def.h"
@@ -8,11 +8,11 @@ namespace gcg {
 struct OpLaunches {
   const OpDef* op;
   void (*write)(ProgramBuilder&);
-  /// Is there enough work? Null: always.
+  /// True if the launches are worth their cost. Null: always.
   bool (*is_worth)(const Graph&, const Node&) = nullptr;
 };
 
-/// Those of the operator; null: it has none.
+/// The operator's launches; null if it has none.
 const OpLaunches* launches_of(const OpDef& op);
 
 void launches_cum_sum(ProgramBuilder& p);
@@ -22,7 +22,7 @@ void launches_equal_slices(ProgramBuilder& p);
 void launches_positions(ProgramBuilder& p);
 void launches_scatter_elements(ProgramBuilder& p);
 void launches_scatter_nd(ProgramBuilder& p);
-/// More updates than each element should look at by itself?
+/// True if there are too many updates for each element to check all of them.
 bool has_many_updates(const Graph& graph, const Node& n);
 void launches_suppress(ProgramBuilder& p);
 void launches_top_k(ProgramBuilder& p);

@@ -1,5 +1,5 @@
-// LinearAttention: attention without a softmax, whose past is one matrix per head. expand_linear_attention writes it as
-// a Loop over the steps.
+// LinearAttention: attention without a softmax; one matrix per head keeps the past. expand_linear_attention rewrites it
+// as a Loop over the steps.
 #include "compiler/ops/linear_attention.h"
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using Form = LinearAttentionForm;
 
-/// [B, T, heads * size]: the size.
+/// The size in [B, T, heads * size].
 Dim head_size(InferContext& ctx, int i, int64_t heads) {
   if (ctx.rank(i) != 3) ctx.fail(concat("input ", i, " must have 3 dimensions"));
   const Dim size = floor_div(ctx.shape(i)[2], heads);
@@ -62,7 +62,7 @@ std::vector<Tensor> reference_linear_attention(ReferenceContext& ctx) {
         state[static_cast<size_t>(i)] = past != nullptr ? past->at_double(base + i) : 0;
       for (int64_t t = 0; t < steps; ++t) {
         const int64_t row = b * steps + t;
-        const auto at = [&](const Tensor& x, int64_t head, int64_t of, int64_t i) {  // [B, T, heads * size]
+        const auto at = [&](const Tensor& x, int64_t head, int64_t of, int64_t i) {  // from [B, T, heads * size]
           return x.at_double(row * x.shape()[2] + (x.shape()[2] == 1 ? 0 : head * of + i));
         };
         if (form.decays)

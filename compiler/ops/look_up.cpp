@@ -1,5 +1,4 @@
-// gart.LookUp: table[256], x -> table at the bits of each byte of x. What a function of one byte, however long, comes
-// down to.
+// gart.LookUp: table[256], x -> table at the bits of each byte of x. It replaces any chain of functions of one byte.
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 

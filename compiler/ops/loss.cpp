@@ -25,7 +25,7 @@ void infer_nll_loss(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(kLogProbability), reduction == "none" ? target : Shape());
 }
 
-/// What one element of the target adds to the sum, and with which weight; both 0 where it is ignored.
+/// The loss and the weight that one target element adds to the sums; both are 0 if it is ignored.
 struct Term {
   Expr loss, weight;
 };
@@ -36,7 +36,7 @@ Term term_of(LowerContext& ctx, const Index& at) {
   const Expr ignored = node.has_attribute("ignore_index")
                            ? binary(BinaryOp::equal, label, index(node.int_attribute("ignore_index", 0)))
                            : boolean(false);
-  // A label that is no class makes an index outside, which kernels report; an ignored one may be any number.
+  // An invalid label gives an index out of range, which kernels report. An ignored label may be any number.
   const Expr target = select(ignored, clamp_index(label, classes), label);
   Index where = at;
   where.insert(where.begin() + 1, target);
@@ -83,8 +83,8 @@ std::vector<Tensor> reference_nll_loss(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-/// SoftmaxCrossEntropyLoss(scores, labels, weights) = NegativeLogLikelihoodLoss(LogSoftmax(scores), labels, weights);
-/// its second output are the logarithms.
+/// SoftmaxCrossEntropyLoss(scores, labels, weights) = NegativeLogLikelihoodLoss(LogSoftmax(scores), labels, weights).
+/// Its second output is the LogSoftmax.
 void upgrade_cross_entropy(UpgradeContext& ctx) {
   Node log_softmax;
   log_softmax.op = &op("LogSoftmax");
@@ -112,7 +112,7 @@ constinit const OpDef op_NegativeLogLikelihoodLoss{.name = "NegativeLogLikelihoo
                                                    .infer = infer_nll_loss,
                                                    .lower = lower_nll_loss,
                                                    .reference = reference_nll_loss};
-/// Only ever met in a model.
+/// Exists only in imported models.
 constinit const OpDef op_SoftmaxCrossEntropyLoss{.name = "SoftmaxCrossEntropyLoss",
                                                  .since = 12,
                                                  .min_inputs = 2,

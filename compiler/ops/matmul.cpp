@@ -26,7 +26,7 @@ void infer_matmul(InferContext& ctx) { ctx.set_output(0, ctx.dtype(0), matmul_sh
 
 Expr lower_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Shape &a = ctx.input_shape(0), &b = ctx.input_shape(1);
-  const size_t matrix = (a.size() > 1 ? 1 : 0) + (b.size() > 1 ? 1 : 0);  // result dimensions that are not batch
+  const size_t matrix = (a.size() > 1 ? 1 : 0) + (b.size() > 1 ? 1 : 0);  // non-batch dimensions of the result
   const std::span<const Expr> batch(at.data(), at.size() - matrix);
   const Axis k = ctx.fresh_axis(a.back());
   std::vector<Expr> a_index, b_index;
@@ -108,7 +108,7 @@ void infer_gemm(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), result);
 }
 
-/// factor * x; integers are scaled through f64, as a factor need not be whole.
+/// factor * x. Integers are scaled in f64, since the factor may have a fraction.
 Expr scaled(double factor, const Expr& x) {
   if (factor == 1) return x;
   if (is_float(x->dtype)) return number(x->dtype, factor) * x;

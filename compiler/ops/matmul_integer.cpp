@@ -1,5 +1,5 @@
 // MatMulInteger: (a - a_zero_point) by (b - b_zero_point) of 8-bit integers, summed in i32. A zero point is one number,
-// or one per row of a, or one per column of b. Operands of one dimension are as MatMul's.
+// one per row of a, or one per column of b. 1-D operands are treated as in MatMul.
 #include "compiler/ops/matmul_shapes.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"

@@ -1,4 +1,4 @@
-// The shapes of a product of matrices, for all operators that multiply as numpy.matmul does.
+// The shapes of a matrix product, for all operators that multiply as numpy.matmul does.
 #pragma once
 
 #include "compiler/ops/op_support.h"
@@ -10,8 +10,8 @@ struct MatMulShapes {
   Shape result;
 };
 
-/// Of inputs 0 and 1. A 1-D left operand is a row, a 1-D right operand a column; that dimension is dropped from the
-/// result. Fails where an operand has no dimension, inner extents differ or batches do not broadcast.
+/// The shapes for inputs 0 and 1. A 1-D left operand is a row, a 1-D right operand a column; that dimension is dropped
+/// from the result. Fails if an operand has no dimension, inner extents differ, or batches do not broadcast.
 MatMulShapes matmul_shapes(InferContext& ctx);
 
 }  // namespace gcg

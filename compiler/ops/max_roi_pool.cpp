@@ -1,5 +1,5 @@
-// MaxRoiPool: regions of x[N, C, H, W] cut out, and the largest element of every cell. A region is a row
-// (batch, x1, y1, x2, y2), corners rounded to elements, both of them in it.
+// MaxRoiPool: cuts regions out of x[N, C, H, W] and takes the largest element of every cell. A region is a row (batch,
+// x1, y1, x2, y2). Its corners are rounded to elements, and both corners belong to it.
 #include <cmath>
 
 #include "compiler/ops/movement.h"
@@ -34,7 +34,7 @@ struct Cell {
 Cell cell_at(LowerContext& ctx, const Expr& roi, const Expr& cell, int side) {
   const double scale = ctx.node().float_attribute("spatial_scale", 1);
   const double cells = static_cast<double>(pooled_shape(ctx.node())[static_cast<size_t>(side)]);
-  const auto corner = [&](int64_t column) {  // rounded half away from zero
+  const auto corner = [&](int64_t column) {  // halves are rounded away from zero
     const Expr at = arithmetic_input(ctx, kRois, {roi, index(column)});
     const Expr scaled = at * number(at->dtype, scale);
     return unary(UnaryOp::sign, scaled) * unary(UnaryOp::floor, unary(UnaryOp::abs, scaled) + number(at->dtype, 0.5));
@@ -49,7 +49,7 @@ Cell cell_at(LowerContext& ctx, const Expr& roi, const Expr& cell, int side) {
   return {clamped(unary(UnaryOp::floor, i * step)), clamped(unary(UnaryOp::ceil, (i + one) * step))};
 }
 
-/// The most elements that a cell of any region covers, along one side.
+/// The largest number of elements along one side that a cell of any region covers.
 Expr largest_cell(LowerContext& ctx, int symbol) {
   const Axis roi = ctx.fresh_axis(ctx.input_shape(kRois)[0]),
              cell = ctx.fresh_axis(pooled_shape(ctx.node())[static_cast<size_t>(symbol)]);

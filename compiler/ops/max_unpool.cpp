@@ -1,5 +1,5 @@
-// MaxUnpool: the elements of x go where `indices`, row-major positions in the result, say; the rest is zero. It undoes
-// the MaxPool that gave both. expand_max_unpool makes a ScatterElements of it.
+// MaxUnpool: moves the elements of x to `indices`, row-major positions in the result; the rest is zero. It undoes the
+// MaxPool that gave both. expand_max_unpool rewrites it as a ScatterElements.
 #include "compiler/ops/max_unpool.h"
 
 #include "compiler/ops/movement.h"

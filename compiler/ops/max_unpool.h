@@ -1,4 +1,4 @@
-// What a MaxUnpool node says.
+// The parameters of a MaxUnpool node.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ struct UnpoolForm {
 
   /// Fails, naming the node, on attributes that do not fit an input of this rank.
   UnpoolForm(const Node& node, size_t rank);
-  /// A dimension of n elements becomes n * stride + added.
+  /// A dimension of n elements becomes one of n * stride + added.
   int64_t added(size_t d) const { return kernel[d] - strides[d] - pads[d] - pads[d + kernel.size()]; }
 };
 

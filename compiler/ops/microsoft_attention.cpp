@@ -1,4 +1,4 @@
-// com.microsoft: Attention, QAttention, MultiHeadAttention as the Attention of ONNX.
+// com.microsoft: Attention, QAttention and MultiHeadAttention, rewritten as ONNX's Attention.
 #include "compiler/ops/microsoft.h"
 
 namespace gcg {
@@ -22,7 +22,7 @@ int64_t head_count(const Expansion& x) {
   return heads;
 }
 
-/// Which keys count, as it broadcasts against [B, heads, queries, keys].
+/// The keys that count, in a shape that broadcasts to [B, heads, queries, keys].
 ValueId counted_keys(Expansion& x, const MicrosoftAttention& a) {
   const ValueId padding = x.cast(a.padding, DType::i64), zero = x.constant(Tensor::scalar_i64(0));
   if (a.padding_rank == 2) return x.node("Greater", {x.node("Unsqueeze", {padding, x.ints({1, 2})}), zero});
@@ -37,7 +37,7 @@ ValueId counted_keys(Expansion& x, const MicrosoftAttention& a) {
                         x.node("GreaterOrEqual", {place, column(x.element(halves, 0, 1))})});
 }
 
-/// What is added to the scores; invalid: nothing.
+/// The bias of the scores; invalid: none.
 ValueId score_bias(Expansion& x, const MicrosoftAttention& a, DType dtype) {
   if (!a.padding.valid()) return a.bias;
   const ValueId masked = x.scalar(dtype, x.node().float_attribute("mask_filter_value", -10000));
@@ -57,7 +57,7 @@ MicrosoftAttended microsoft_attention(Expansion& x, const MicrosoftAttention& a)
 
 namespace {
 
-/// Type, extents and rank of the padding at input i: [B], [2B], [B, keys] or [B, queries, keys].
+/// Reads type, extents and rank of the padding at input i: [B], [2B], [B, keys] or [B, queries, keys].
 void take_padding(Expansion& x, size_t i, const Dim& batch, MicrosoftAttention& a) {
   if (!x.has_input(i)) return;
   a.padding = x.input(i);
@@ -71,14 +71,14 @@ void take_padding(Expansion& x, size_t i, const Dim& batch, MicrosoftAttention& 
     x.fail(concat("a mask of ", length.str(), " numbers for ", batch.str(), " samples is not supported"));
 }
 
-/// [2, B, heads, keys, size] and its halves.
+/// Splits [2, B, heads, keys, size] into its halves.
 void take_past(Expansion& x, size_t i, MicrosoftAttention& a) {
   if (!x.has_input(i)) return;
   a.past_key = x.element(x.input(i), 0, 0);
   a.past_value = x.element(x.input(i), 0, 1);
 }
 
-/// Queries, keys and values side by side in the last axis of `qkv`.
+/// Splits queries, keys and values, which are concatenated along the last axis of `qkv`.
 void split_heads(Expansion& x, ValueId qkv, const std::vector<int64_t>& hidden, MicrosoftAttention& a) {
   ValueId* const parts[] = {&a.q, &a.k, &a.v};
   int64_t from = 0;
@@ -86,7 +86,7 @@ void split_heads(Expansion& x, ValueId qkv, const std::vector<int64_t>& hidden, 
     *parts[i] = heads_first(x, x.slice(qkv, 2, from, from + hidden[i]), head_count(x));
 }
 
-/// Attention of x * weights + bias, all three projections in one product.
+/// Attention of x * weights + bias, with all three projections in one product.
 Results attend_projected(Expansion& x, ValueId qkv, int64_t width, size_t mask, size_t past, size_t bias) {
   std::vector<int64_t> hidden = x.node().ints_attribute("qkv_hidden_sizes");
   if (hidden.empty()) hidden = {width / 3, width / 3, width / 3};
@@ -140,14 +140,14 @@ enum : size_t {
   kIndirection
 };
 
-/// The biases of the three projections, one after the other in input 3, are added while the values are 3-D.
+/// Adds the biases of the three projections, which are concatenated in input 3, while the values are 3-D.
 ValueId with_bias(Expansion& x, ValueId v, int64_t from, int64_t to) {
   return x.has_input(kProjectionBias) ? x.add(v, x.slice(x.input(kProjectionBias), 0, from, to)) : v;
 }
 
 void take_heads(Expansion& x, MicrosoftAttention& a) {
   const int64_t heads = head_count(x);
-  const auto part = [&](size_t i, int64_t which) {  // of [B, sequence, heads, parts, size]
+  const auto part = [&](size_t i, int64_t which) {  // from [B, sequence, heads, parts, size]
     return x.transpose(x.element(x.input(i), 3, which), {0, 2, 1, 3});
   };
   const bool packed = x.rank(kQuery) == 5 || (x.has_input(kKey) && x.rank(kKey) == 5);

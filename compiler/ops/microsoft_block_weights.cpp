@@ -1,4 +1,4 @@
-// com.microsoft: weights of 2, 4 or 8 bits with a scale per block, packed into bytes: MatMulNBits and
+// com.microsoft: weights of 2, 4 or 8 bits, packed into bytes, with a scale per block: MatMulNBits and
 // GatherBlockQuantized.
 #include "compiler/ops/microsoft.h"
 #include "compiler/ops/op_support.h"
@@ -15,7 +15,7 @@ DType unsigned_of(const Expansion& x, int64_t bits) {
   x.fail(concat("weights of ", bits, " bits are not supported; 2, 4 and 8 are"));
 }
 
-/// The first `count` elements of every row of `packed`, lowest bits first in each byte.
+/// The first `count` elements of every row of `packed`; each byte has the first element in its lowest bits.
 Tensor unpacked(const Expansion& x, const Tensor& packed, const char* what, int64_t rows, int64_t count, int64_t bits) {
   Tensor out(unsigned_of(x, bits), {rows, count});
   if (packed.dtype() != DType::u8 || rows < 1 || packed.elements() % rows != 0 ||
@@ -43,7 +43,7 @@ void infer_matmul_nbits(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(kA), shape);
 }
 
-/// Of each element of a row the block that its scale belongs to.
+/// For each element of a row: the block that its scale belongs to.
 std::vector<int64_t> block_of_column(Expansion& x, int64_t k, int64_t block) {
   std::vector<int64_t> blocks;
   if (x.has_input(kGroups)) blocks = x.constant(kGroups, "g_idx").to_ints();
@@ -74,7 +74,7 @@ Results expand_matmul_nbits(Expansion& x) {
     zeros = x.constant(std::move(middle));
   }
   int64_t per_scale = block;
-  if (x.has_input(kGroups) || float_zeros) {  // a scale and a zero point for each element
+  if (x.has_input(kGroups) || float_zeros) {  // one scale and one zero point for each element
     const ValueId columns = x.ints(block_of_column(x, k, block));
     scales = x.node("Gather", {scales, columns}, {{"axis", int64_t{1}}});
     zeros = x.node("Gather", {zeros, columns}, {{"axis", int64_t{1}}});
@@ -88,7 +88,7 @@ Results expand_matmul_nbits(Expansion& x) {
   return {x.has_input(kBias) ? x.add(y, x.input(kBias)) : y};
 }
 
-// ---- GatherBlockQuantized: rows of a table, dequantised
+// ---- GatherBlockQuantized: dequantised rows of a table
 
 Results expand_gather_block_quantized(Expansion& x) {
   enum : size_t { kData, kIndices, kScale, kZero };

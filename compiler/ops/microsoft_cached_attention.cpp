@@ -1,5 +1,4 @@
-// com.microsoft: RotaryEmbedding and GroupQueryAttention, which decoders with a cache of keys and values are written
-// with.
+// com.microsoft: RotaryEmbedding and GroupQueryAttention, used by decoders with a cache of keys and values.
 #include <limits>
 
 #include "compiler/ops/microsoft.h"
@@ -9,14 +8,15 @@ namespace {
 
 using Results = std::vector<ValueId>;
 
-/// x [B, heads, sequence, size] turned by the angles of `places` [B, sequence].
+/// Rotates x [B, heads, sequence, size] by the angles at `places` [B, sequence].
 ValueId rotated(Expansion& x, ValueId of, ValueId places, ValueId cosines, ValueId sines, bool interleaved,
                 int64_t partial) {
   return x.node("RotaryEmbedding", {of, cosines, sines, places},
                 {{"interleaved", int64_t{interleaved ? 1 : 0}}, {"rotary_embedding_dim", partial}});
 }
 
-/// As many of the leading elements of a head as the cache has angles for turn; 0: all `head` of them.
+/// The number of leading elements of a head that are rotated: those that the cache has angles for. 0: all `head` of
+/// them.
 int64_t turning(Expansion& x, size_t cosines, const Dim& head) {
   const int64_t turned = 2 * x.extent(cosines, 1);
   return head.is(turned) ? 0 : turned;
@@ -32,7 +32,7 @@ Results expand_rotary_embedding(Expansion& x) {
   if (packed && heads == 0) heads = x.extent(kX, 2) / (2 * x.extent(kCosines, 1));
   const ValueId split = packed ? heads_first(x, x.input(kX), heads) : x.input(kX);
   ValueId places = x.cast(x.input(kPlaces), DType::i64);
-  if (x.rank(kPlaces) == 1 || x.shape(kPlaces).empty()) {  // the first one's: B rows of it and those that follow
+  if (x.rank(kPlaces) == 1 || x.shape(kPlaces).empty()) {  // only the first position is given: all B rows count from it
     const ValueId rows =
         x.node("ConstantOfShape", {x.node("Shape", {x.input(kX)}, {{"start", int64_t{0}}, {"end", int64_t{1}}})},
                {{"value", TensorRef(std::make_shared<Tensor>(Tensor::vector_i64({0})))}});
@@ -44,7 +44,7 @@ Results expand_rotary_embedding(Expansion& x) {
   return {packed ? heads_last(x, y) : y};
 }
 
-// ---- GroupQueryAttention: the cache grows by the new keys and values where it has no room for them
+// ---- GroupQueryAttention: the cache grows if it has no room for the new keys and values
 
 enum : size_t {
   kQuery,
@@ -100,7 +100,7 @@ class GroupQueryAttention {
     v_ = heads_first(x_, x_.slice(x_.input(kQuery), 2, v, std::numeric_limits<int64_t>::max()), groups_);
   }
 
-  /// The places of the new queries and keys, [B, queries].
+  /// The positions of the new queries and keys, [B, queries].
   ValueId places() { return x_.add(x_.unsqueeze(past_, 1), positions(x_, queries_)); }
 
   void rotate() {
@@ -110,8 +110,8 @@ class GroupQueryAttention {
       *v = rotated(x_, *v, at, x_.input(kCosines), x_.input(kSines), interleaved, turning(x_, kCosines, head_));
   }
 
-  /// The past with the new rows where each sample's past ends. It is as long as all that counts, or as the past where
-  /// that has more room: a cache that stays where it is.
+  /// Writes the new rows where each sample's past ends. The result is as long as all valid rows, or as the past if that
+  /// has more room; then the cache keeps its size.
   ValueId grown(size_t past, ValueId added) {
     if (!x_.has_input(past)) return added;
     const ValueId room = x_.reshape(x_.extent_of(x_.input(past), 2), {1});
@@ -122,7 +122,8 @@ class GroupQueryAttention {
     return x_.node("TensorScatter", {all, added, past_}, {{"axis", int64_t{2}}});
   }
 
-  /// Keys up to each query's place, in its window: bool, or with a bias what is added to the scores.
+  /// The keys up to each query's position, within its window. The result is bool, or with a bias the addend of the
+  /// scores.
   ValueId allowed(ValueId key) {
     const ValueId here = x_.node("Unsqueeze", {places(), x_.ints({1, 3})}), there = positions(x_, x_.extent_of(key, 2));
     ValueId may = x_.node("LessOrEqual", {there, here});

@@ -1,5 +1,5 @@
-// com.microsoft: layer normalisation with what stands before it in transformers. SimplifiedLayerNormalization is in
-// ai.onnx, where onnxruntime's optimiser puts it.
+// com.microsoft: layer normalisation fused with the operators before it in transformers. SimplifiedLayerNormalization
+// is in ai.onnx, because onnxruntime's optimiser puts it there.
 #include "compiler/ops/microsoft.h"
 
 namespace gcg {

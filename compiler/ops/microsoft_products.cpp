@@ -1,4 +1,4 @@
-// com.microsoft: GELUs and products with something fused to them; convolutions of channels-last images.
+// com.microsoft: GELUs, products with fused operators, and convolutions of channels-last images.
 #include <algorithm>
 
 #include "compiler/ops/microsoft.h"
@@ -20,9 +20,9 @@ Results expand_quick_gelu(Expansion& x) {
   return {x.node("Swish", {x.input(0)}, {{"alpha", x.node().float_attribute("alpha", 1.702)}})};
 }
 
-// ---- what follows a product
+// ---- activations after a product
 
-/// The activation of FusedConv and FusedGemm; `parameter(i, otherwise)` gives its i-th.
+/// The activation of FusedConv and FusedGemm; `parameter(i, otherwise)` gives its i-th parameter.
 template <class Parameter>
 ValueId activated(Expansion& x, ValueId y, Parameter parameter) {
   const std::string kind = x.node().string_attribute("activation", "");
@@ -45,9 +45,9 @@ ValueId activated(Expansion& x, ValueId y, Parameter parameter) {
   x.fail(concat("activation '", kind, "' is not supported"));
 }
 
-// ---- FusedMatMul: alpha * A * B, each transposed as asked
+// ---- FusedMatMul: alpha * A * B, each transposed on request
 
-/// The factor with its matrices transposed, or its batches moved after the rows, where the attributes ask for it.
+/// The factor. The attributes may transpose its matrices, or move its batches after the rows.
 ValueId factor(Expansion& x, size_t i, const char* rows, const char* batches) {
   const auto rank = x.rank(i);
   if (rank < 2) return x.input(i);
@@ -73,7 +73,7 @@ Results expand_fused_gemm(Expansion& x) {
   return {activated(x, y, [&](size_t i, double otherwise) { return x.node().float_attribute(names[i], otherwise); })};
 }
 
-// ---- FusedConv: activation(conv(X, W) + B + Z); the Nhwc ones keep channels last
+// ---- FusedConv: activation(conv(X, W) + B + Z); the Nhwc operators are channels-last
 
 std::vector<int64_t> channels_order(int64_t rank, bool last) {
   Ints order = {0};

@@ -1,4 +1,4 @@
-// com.microsoft: operators on quantised tensors, as dequantise, compute, quantise; and products with quantised factors.
+// com.microsoft: operators on quantised tensors (dequantise, compute, quantise), and products with quantised factors.
 #include "compiler/ops/microsoft.h"
 #include "compiler/ops/quantize.h"
 
@@ -13,9 +13,9 @@ Results with_zero(Expansion& x, ValueId of, size_t scale) {
   if (x.has_input(scale + 1)) operands.push_back(x.input(scale + 1));
   return operands;
 }
-/// Input i, whose scale and zero point follow it, in floats.
+/// Input i as floats; its scale and zero point are the next inputs.
 ValueId dequantized(Expansion& x, size_t i) { return x.node("DequantizeLinear", with_zero(x, x.input(i), i + 1)); }
-/// y in integers, with scale and zero point at inputs `scale` and after it; without a zero point it is `like`.
+/// y as integers; `scale` and the next input are scale and zero point. Without a zero point the type is `like`.
 ValueId quantized(Expansion& x, ValueId y, size_t scale, DType like) {
   return x.node("QuantizeLinear", with_zero(x, y, scale),
                 {{"output_dtype", static_cast<int64_t>(dtype_to_onnx(like))}});
@@ -33,7 +33,7 @@ Results expand_mul(Expansion& x) { return expand_arithmetic<2>(x, "Mul"); }
 Results expand_sigmoid(Expansion& x) { return expand_arithmetic<1>(x, "Sigmoid"); }
 Results expand_leaky_relu(Expansion& x) { return expand_arithmetic<1>(x, "LeakyRelu", x.attributes({"alpha"})); }
 
-/// Before opset 13 of ai.onnx softmax flattens its operand to a matrix: attribute `opset` says whose meaning it has.
+/// Before opset 13 of ai.onnx, softmax flattens its operand to a matrix. Attribute `opset` selects the definition.
 Results expand_softmax(Expansion& x) {
   const int64_t rank = x.rank(0), axis = x.node().int_attribute("axis", -1);
   if (x.node().int_attribute("opset", 13) >= 13) return expand_arithmetic<1>(x, "Softmax", {{"axis", axis}});
@@ -55,7 +55,7 @@ Results expand_concat(Expansion& x) {
   return {quantized(x, x.concat(parts, x.node().int_attribute("axis", 1)), 0, x.dtype(2))};
 }
 
-// ---- pools, which may have their channels last
+// ---- pools; some are channels-last
 
 Results pooled(Expansion& x, const char* name, const Attributes& attributes) {
   const bool last = x.node().int_attribute("channels_last", 0) != 0;

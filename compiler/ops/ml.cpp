@@ -36,7 +36,7 @@ ValueId probit(Expansion& x, ValueId p) {
   return x.multiply(x.multiply(x.node("Sign", {y}), size), number(std::numbers::sqrt2));
 }
 
-/// The softmax of the scores that are not (nearly) zero; those stay zero.
+/// The softmax of the scores that are not (nearly) zero; the others stay zero.
 ValueId softmax_zero(Expansion& x, ValueId scores) {
   const ValueId none = x.scalar(DType::f32, 0);
   const ValueId counts = x.node("Greater", {x.node("Abs", {scores}), x.scalar(DType::f32, 1e-7)});

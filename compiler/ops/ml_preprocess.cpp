@@ -1,4 +1,4 @@
-// ai.onnx.ml: what prepares features and names results.
+// ai.onnx.ml: operators that prepare features and name results.
 #include <cmath>
 
 #include "compiler/ops/ml.h"
@@ -52,7 +52,7 @@ Results expand_imputer(Expansion& x) {
   return {x.node("Where", {missing, floats(x, x.dtype(0), values), x.input(0)})};
 }
 
-/// x / size, or x where the size is 0.
+/// x / size, or x if the size is 0.
 ValueId divided(Expansion& x, ValueId v, ValueId size) {
   const ValueId zero = x.scalar(DType::f32, 0);
   return x.node("Where", {x.node("Equal", {size, zero}), v, x.node("Div", {v, size})});
@@ -83,12 +83,12 @@ Results expand_scaler(Expansion& x) {
   return {x.cast(v, DType::f32)};
 }
 
-/// The matrix; its columns' names are the model's (see ml.h).
+/// Passes the matrix on; the names of its columns belong to the model (see ml.h).
 Results expand_zip_map(Expansion& x) { return {x.node("Identity", {x.input(0)})}; }
 
 // ---- LabelEncoder: the value that belongs to each key
 
-/// A list of keys or values: a tensor, floats, integers, or strings as their numbers. None: an empty tensor.
+/// A list of keys or values: a tensor, floats, integers, or strings as indices. Without one, an empty tensor.
 Tensor listed(const Expansion& x, const std::string& what) {
   if (const TensorRef t = x.node().tensor_attribute(what + "_tensor")) return *t;
   if (const auto v = x.node().floats_attribute(what + "_floats"); !v.empty())
@@ -99,7 +99,7 @@ Tensor listed(const Expansion& x, const std::string& what) {
   return Tensor::vector_i64(numbers);
 }
 
-/// What other keys get. A string: one after the last value, where the importer puts it.
+/// The value for all other keys. A string has the index after the last value; the importer puts it there.
 ValueId default_value(Expansion& x, DType dtype, int64_t values) {
   if (const TensorRef t = x.node().tensor_attribute("default_tensor")) return x.scalar(dtype, t->at_double(0));
   if (x.node().has_attribute("values_strings")) return x.scalar(dtype, static_cast<double>(values));

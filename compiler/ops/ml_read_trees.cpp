@@ -1,4 +1,4 @@
-// The attributes of tree ensembles -> TreeEnsembleForm.
+// Reads the attributes of tree ensembles into a TreeEnsembleForm.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -14,14 +14,14 @@ using Ints = std::vector<int64_t>;
 
 enum class Mode : uint8_t { leq, lt, gte, gt, eq, neq, member, leaf };
 
-/// What lies just below `value` in the type that features are compared in.
+/// The number just below `value`, in the type that features are compared in.
 double before(double value, bool single) {
   constexpr double kLow = -std::numeric_limits<double>::infinity();
   return single ? static_cast<double>(std::nextafter(static_cast<float>(value), static_cast<float>(kLow)))
                 : std::nextafter(value, kLow);
 }
 
-/// Makes the node at `id`, of whatever comparison, one of `<=`; more nodes are added where one does not do.
+/// Rewrites the node at `id`, with any comparison, as a node with `<=`. Adds nodes if one is not enough.
 class Comparison {
  public:
   Comparison(TreeEnsembleForm& form, bool single) : form_(form), single_(single) {}
@@ -33,7 +33,7 @@ class Comparison {
     if (mode == Mode::neq) return equal(id, split, no, yes, false);  // NaN is not equal to anything
     equal(id, split, yes, no, nan_yes);
   }
-  /// One of the members.
+  /// Tests whether x is one of the members.
   void set_member(int64_t id, const std::vector<double>& members, int64_t yes, int64_t no, bool nan_yes) {
     for (size_t i = 0; i + 1 < members.size(); ++i) {
       const int64_t next = add(form_.nodes[static_cast<size_t>(id)].feature);
@@ -53,7 +53,7 @@ class Comparison {
     TreeNode& node = form_.nodes[static_cast<size_t>(id)];
     node.split = split, node.left = left, node.right = right, node.nan_left = nan_left;
   }
-  /// At most the value, and then above what lies before it.
+  /// Tests x <= value, then x > the number just below it.
   void equal(int64_t id, double value, int64_t yes, int64_t no, bool nan_yes) {
     const int64_t second = add(form_.nodes[static_cast<size_t>(id)].feature);
     put(id, value, second, no, nan_yes);
@@ -81,8 +81,7 @@ const T& at(Expansion& x, const std::vector<T>& list, size_t i, const char* name
 
 bool compares_singles(Expansion& x) { return feature_type(x, 0) == DType::f32; }
 
-/// Going down ends, and only at nodes that there are. Branches may come together again, which makes a copy of what is
-/// below.
+/// Checks that every path ends, and only leads to existing nodes. If branches join again, the nodes below are copied.
 void check_trees(Expansion& x, const TreeEnsembleForm& form) {
   constexpr int64_t kMostNodes = 1 << 22;
   int64_t visits = 0;
@@ -149,7 +148,7 @@ TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64
       x.fail(concat("a leaf votes for target ", vote_targets[i], " of ", targets));
     const int64_t leaf = find(at(x, vote_trees, i, "treeids of votes"), at(x, vote_nodes, i, "nodeids of votes"));
     auto& leaf_votes = form.nodes[static_cast<size_t>(leaf)].votes;
-    // skl2onnx writes one weight per class where it asks for leaves' numbers; onnxruntime takes the first.
+    // skl2onnx writes one weight per class when it asks for leaf indices; onnxruntime takes the first.
     if (targets == 1 && !leaf_votes.empty()) continue;
     leaf_votes.emplace_back(vote_targets[i], at(x, weights, i, "weights of votes"));
   }
@@ -199,7 +198,7 @@ TreeEnsembleForm read_ensemble(Expansion& x) {
     std::vector<double> set;
     for (; members && member < members->elements() && !std::isnan(members->at_double(member)); ++member)
       set.push_back(members->at_double(member));
-    ++member;  // past the NaN between two sets
+    ++member;  // skip the NaN between two sets
     comparison.set_member(id, set, child(yes, yes_leaf), child(no, no_leaf), nan_yes);
   }
   check_trees(x, form);

@@ -7,7 +7,7 @@ namespace {
 
 using Results = std::vector<ValueId>;
 
-/// kernel(x, v) [N, V] for each of V rows of `vectors`, which are the attribute of that name.
+/// kernel(x, v) [N, V] for each of the V rows of `vectors`, the attribute of that name.
 ValueId kernel_values(Expansion& x, int64_t vectors, const std::vector<double>& elements) {
   const auto features = static_cast<int64_t>(elements.size()) / vectors;
   const ValueId rows = x.cast(rows_of(x, 0), DType::f32), v = matrix(x, DType::f32, vectors, features, elements);
@@ -46,7 +46,7 @@ Results expand_svm_regressor(Expansion& x) {
 
 // ---- SVMClassifier: one decision for each pair of classes i < j, positive for i
 
-/// Coefficients [pairs, vectors] of the decisions, from those by (other class, vector) that libsvm keeps.
+/// Coefficients [pairs, vectors] of the decisions, from libsvm's layout by (other class, vector).
 std::vector<double> pair_coefficients(Expansion& x, const std::vector<int64_t>& per_class, int64_t vectors) {
   const std::vector<double> given = x.node().floats_attribute("coefficients");
   const auto classes = static_cast<int64_t>(per_class.size());
@@ -68,7 +68,7 @@ std::vector<double> pair_coefficients(Expansion& x, const std::vector<int64_t>& 
   return out;
 }
 
-/// How many of its pairs each class wins, [N, classes].
+/// The number of pairs that each class wins, [N, classes].
 ValueId votes(Expansion& x, ValueId decisions, int64_t classes) {
   const int64_t pairs = classes * (classes - 1) / 2;
   std::vector<double> for_first(static_cast<size_t>(pairs * classes)), for_second(for_first);
@@ -84,7 +84,7 @@ ValueId votes(Expansion& x, ValueId decisions, int64_t classes) {
                x.node("MatMul", {second, matrix(x, DType::f32, pairs, classes, for_second)}));
 }
 
-/// Probabilities of the classes from Platt's of the first of each two: 1 / (1 + exp(a s + b)).
+/// Probabilities of the classes, from Platt's probabilities of the first class of each pair: 1 / (1 + exp(a s + b)).
 ValueId probabilities(Expansion& x, ValueId decisions, int64_t classes) {
   const int64_t pairs = classes * (classes - 1) / 2;
   const auto negative = [&](const char* name) {

@@ -8,10 +8,10 @@ namespace {
 
 using Results = std::vector<ValueId>;
 
-/// The nodes of all trees, tree by tree and there level by level, so that the children of each are side by side.
+/// The nodes of all trees, tree by tree and level by level, so that the children of a node are adjacent.
 struct TreeTables {
   std::vector<int64_t>
-      order;  // numbers of TreeEnsembleForm::nodes; a leaf that several branches lead to has several places
+      order;  // indices in TreeEnsembleForm::nodes; a leaf that several branches reach has several positions
   std::vector<int32_t> words, left, roots;
   std::vector<double> splits;
   bool nan_left = false;
@@ -54,7 +54,7 @@ ValueId leaves(Expansion& x, const TreeTables& tables) {
                    {{"nan_left", int64_t{tables.nan_left ? 1 : 0}}})[0];
 }
 
-/// The one target that all leaves of a tree vote for, by tree; empty when one votes for others, too.
+/// The one target that all leaves of a tree vote for, by tree; empty if the leaves of a tree vote for several.
 std::vector<int64_t> target_of_trees(const TreeEnsembleForm& form) {
   std::vector<int64_t> targets;
   for (const int64_t root : form.roots) {
@@ -73,15 +73,15 @@ std::vector<int64_t> target_of_trees(const TreeEnsembleForm& form) {
   return targets;
 }
 
-/// Of votes [N, T, ..] over the trees, in f64: classes that as many trees vote for have the same score then, whichever
-/// trees they are, and the first of them is chosen. A vote alone is what it is.
+/// Sums votes [N, T, ..] over the trees in f64. Classes with equally many votes then get equal scores, whichever trees
+/// voted for them, and the first one is chosen. A single tree needs no sum.
 ValueId sum_of_trees(Expansion& x, DType dtype, size_t trees, ValueId votes,
                      std::map<std::string, Attribute> attributes) {
   if (trees == 1) return x.node("ReduceSum", {votes, x.ints({1})}, std::move(attributes));
   return x.cast(x.node("ReduceSum", {x.cast(votes, DType::f64), x.ints({1})}, std::move(attributes)), dtype);
 }
 
-/// Sums over trees that vote for one target each: their votes [N, T] by a matrix of ones.
+/// Sums over trees that vote for one target each: multiplies their votes [N, T] by a matrix of ones.
 ValueId sum_by_target(Expansion& x, DType dtype, ValueId votes, const std::vector<int64_t>& targets, int64_t count) {
   if (count == 1) return sum_of_trees(x, dtype, targets.size(), votes, {});
   std::vector<double> ones(targets.size() * static_cast<size_t>(count));
@@ -147,7 +147,7 @@ Results expand_ensemble(Expansion& x) {
   return {x.cast(transformed(x, x.cast(y, DType::f32), transforms[transform]), feature_type(x, 0))};
 }
 
-/// All leaves vote for one class of two. Where every vote is positive, its sum is the probability of the second class.
+/// All leaves vote for one of two classes. If every vote is positive, the sum is the probability of the second class.
 Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleForm form) {
   bool positive = true;
   for (TreeNode& node : form.nodes)
@@ -163,8 +163,7 @@ Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleForm fo
   const ValueId second = x.node("Greater", {s, x.scalar(DType::f32, positive ? 0.5 : 0)});
   const ValueId label = labels.of(x.cast(x.node("Squeeze", {second, x.ints({1})}), DType::i64));
   if (post_transform(x) == "PROBIT") return {label, transformed(x, s, "PROBIT")};
-  const std::string kind =
-      post_transform(x) == "LOGISTIC" ? "LOGISTIC" : "NONE";  // a softmax is none of a single score
+  const std::string kind = post_transform(x) == "LOGISTIC" ? "LOGISTIC" : "NONE";  // no softmax of a single score
   if (positive) {
     const ValueId p = transformed(x, s, kind);
     return {label, two_scores(x, x.subtract(x.scalar(DType::f32, 1), p), p)};

@@ -1,4 +1,4 @@
-// What operators that only move elements have in common.
+// Helpers for operators that only move elements.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace gcg {
 
-/// The elements of an integer value of rank 0 or 1, constant or symbolic; nullopt when they depend on data.
+/// The elements of an integer value of rank 0 or 1, constant or symbolic; nullopt if they depend on data.
 std::optional<std::vector<Dim>> known_dims(const Value& value);
-/// Attribute of a Slice of one dimension by steps of 1: its result is no longer than this.
+/// Attribute of a one-dimensional Slice with step 1: the maximum length of its result.
 inline constexpr const char* kMostSliced = "gart.most";
 
-/// Axes as a list of numbers: from the integer input `i` where present, else 0, 1, ... `count` - 1. Fails when not
+/// Axes as a list of numbers, from integer input `i` or, if it is absent, 0, 1, ... `count` - 1. Fails if they are not
 /// constant.
 std::vector<int64_t> axes_or_leading(const InferContext& ctx, int i, size_t count, int64_t rank);
 
@@ -22,7 +22,7 @@ std::vector<int64_t> axes_or_leading(const InferContext& ctx, int i, size_t coun
 
 /// Row-major position of `at` in `shape`.
 int64_t position(const std::vector<int64_t>& at, const std::vector<int64_t>& shape);
-/// to[i] = from[j], of equal dtypes.
+/// to[i] = from[j]; both have the same dtype.
 void copy_element(Tensor& to, int64_t i, const Tensor& from, int64_t j);
 /// A tensor of `shape` whose element at index `at` is x[source(at)].
 template <class Source>

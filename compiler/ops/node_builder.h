@@ -1,4 +1,4 @@
-// Writing several nodes into a graph, as expressions.
+// Adds several nodes to a graph, written like expressions.
 #pragma once
 
 #include <limits>
@@ -11,7 +11,7 @@
 
 namespace gcg {
 
-/// Adds nodes that stand for the ONNX node `name`. Their types are left to inference.
+/// Adds nodes on behalf of the ONNX node `name`. Inference sets their types later.
 class NodeBuilder {
  public:
   NodeBuilder(Graph& graph, std::string name) : graph_(graph), name_(std::move(name)) {}
@@ -25,7 +25,7 @@ class NodeBuilder {
   ValueId node(const OpDef& op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {}) {
     return outputs(op, std::move(inputs), 1, std::move(attributes))[0];
   }
-  /// All outputs of a node that has `count`.
+  /// All outputs of a node with `count` of them.
   std::vector<ValueId> outputs(const OpDef& of, std::vector<ValueId> inputs, int count,
                                std::map<std::string, Attribute> attributes = {}) {
     return graph_.node(graph_.add_node(of, name_, std::move(inputs), count, std::move(attributes))).outputs;
@@ -60,8 +60,8 @@ class NodeBuilder {
   ValueId multiply(ValueId a, ValueId b) { return node("Mul", {a, b}); }
   ValueId subtract(ValueId a, ValueId b) { return node("Sub", {a, b}); }
 
-  /// Makes `by` stand for `old`. It is typed like it at once: what reads it may be rewritten before types are inferred.
-  /// An output of the graph stays its own: it gets a copy where `by` is an input or another output.
+  /// Replaces `old` by `by`. `by` gets the type of `old` at once, because its readers may be rewritten before types are
+  /// inferred. A graph output keeps a value of its own: if `by` is an input or another output, it gets a copy.
   void replace(ValueId old, ValueId by) {
     if (graph_.is_output(old) && (!graph_.value(by).producer.valid() || graph_.is_output(by)))
       by = node("Identity", {by});

@@ -1,6 +1,6 @@
-// NonMaxSuppression: of boxes that overlap much only the one with the best score stays, per batch and class. A row
-// (batch, class, box) for each, in descending order of scores within a class; of equal scores the first counts as
-// better. expand_non_max_suppression writes it with gart.Suppress.
+// NonMaxSuppression: among boxes that overlap much, keeps only the one with the best score, per batch and class. Each
+// kept box gives a row (batch, class, box). Rows of a class are in descending order of scores; among equal scores the
+// first is better. expand_non_max_suppression rewrites it with gart.Suppress.
 #include "compiler/ops/non_max_suppression.h"
 
 #include <algorithm>

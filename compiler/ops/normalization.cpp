@@ -1,4 +1,5 @@
-// LayerNormalization, RMSNormalization, LpNormalization, MeanVarianceNormalization: statistics over rows of one input.
+// LayerNormalization, RMSNormalization, LpNormalization and MeanVarianceNormalization. Their statistics are over rows
+// of one input.
 #include <cmath>
 
 #include "compiler/ops/op_support.h"
@@ -11,7 +12,7 @@ namespace {
 
 int64_t first_axis(const Node& node, int64_t rank) { return wrap_axis(node.int_attribute("axis", -1), rank); }
 
-/// Element type of Mean and InvStdDev.
+/// The element type of the outputs Mean and InvStdDev.
 DType statistics_dtype(const Node& node) {
   return dtype_from_onnx(static_cast<int32_t>(node.int_attribute("stash_type", 1))).value_or(DType::f32);
 }
@@ -38,7 +39,7 @@ Expr row_mean(LowerContext& ctx, const std::vector<bool>& axes, const std::vecto
   return mean_over(row.axes, arithmetic_input(ctx, 0, row.index));
 }
 
-/// Mean of (x - center)^2 over the row; the two passes keep it exact where the mean is large. A null center is zero.
+/// Mean of (x - center)^2 over the row. The separate pass keeps it exact if the mean is large. A null center is zero.
 Expr row_variance(LowerContext& ctx, const std::vector<bool>& axes, const Expr& center, const std::vector<Expr>& at) {
   const Sweep row = sweep(ctx, ctx.input_shape(0), axes, at);
   Expr x = arithmetic_input(ctx, 0, row.index);
@@ -50,7 +51,7 @@ Expr inverse_deviation(const Node& node, const Expr& variance) {
   return unary(UnaryOp::rsqrt, variance + number(variance->dtype, node.float_attribute("epsilon", 1e-5)));
 }
 
-/// In the type that x is computed in, whatever its own.
+/// The weight in the type that x is computed in, whatever its own type.
 Expr broadcast_weight(LowerContext& ctx, int i, const std::vector<Expr>& at) {
   return cast(arithmetic_dtype(ctx.input_value(0).dtype),
               arithmetic_input(ctx, i, broadcast_index(ctx.input_shape(i), at)));
@@ -159,7 +160,7 @@ std::vector<Tensor> reference_lp_norm(ReferenceContext& ctx) {
 
 // ---- MeanVarianceNormalization: (x - mean) / (deviation + 1e-9) over `axes`
 
-constexpr double kDeviationFloor = 1e-9;  // of the ONNX definition
+constexpr double kDeviationFloor = 1e-9;  // from the ONNX definition
 
 std::vector<bool> mvn_axes(const Node& node, int64_t rank) {
   std::vector<bool> axes(static_cast<size_t>(rank), false);

@@ -13,7 +13,7 @@
 namespace gcg {
 namespace {
 
-/// What op_attributes.inc says of one attribute: `NAME`, or `NAME:flag` for a number that must be 0 or 1.
+/// One attribute in op_attributes.inc: `NAME`, or `NAME:flag` for a number that must be 0 or 1.
 struct Declared {
   std::string_view name;
   bool is_flag;
@@ -47,55 +47,55 @@ const Declared* declared(const OpDef& op, std::string_view name) {
   return found == row->second.end() ? nullptr : &*found;
 }
 
-/// An attribute that nothing reads since it changes no result, whatever it is or where it is `only` this.
+/// An attribute that no code reads, because it changes no result: with any value, or with the value `only`.
 struct Harmless {
-  std::string_view domain, op, name;  // any operator of the domain where `op` is empty
-  std::string_view only = {};         // as text; any value where empty
+  std::string_view domain, op, name;  // if `op` is empty: any operator of the domain
+  std::string_view only = {};         // as text; empty: any value
 };
 
 constexpr std::string_view kMicrosoft = "com.microsoft", kMl = "ai.onnx.ml";
 
 constexpr Harmless kHarmless[] = {
-    // Which inputs a runtime of opset 1 to 5 might overwrite.
+    // Names the inputs that a runtime of opset 1 to 5 may overwrite.
     {"", "", "consumed_inputs"},
-    // Rounding to f8e8m0, a type that is not supported.
+    // Rounding to f8e8m0; that type is not supported.
     {"", "Cast", "round_mode"},
     {"", "CastLike", "round_mode"},
-    // Is Y an output? The node's outputs say so themselves.
+    // States whether Y is an output; the node's outputs show that already.
     {"", "GRU", "output_sequence"},
     {"", "LSTM", "output_sequence"},
     {"", "RNN", "output_sequence"},
-    // Statistics and steps are computed in f32, or f64 for f64, whatever type is asked for.
+    // Statistics and steps are always computed in f32, or in f64 for f64 inputs.
     {"", "GroupNormalization", "stash_type"},
     {"", "Range", "stash_type"},
-    // Are the results in order? They always are.
+    // States whether the results are sorted; they always are.
     {"", "TopK", "sorted"},
-    // How an implementation cuts the sequence: the result is the same.
+    // Says how an implementation splits the sequence; the result is the same.
     {"", "LinearAttention", "chunk_size"},
     // The type of an Optional without an element; its readers infer it.
     {"", "Optional", "type"},
-    // A tool counted them when the trees were trained.
+    // Statistics from training the trees.
     {kMl, "TreeEnsemble", "nodes_hitrates"},
     {kMl, "TreeEnsembleClassifier", "nodes_hitrates"},
     {kMl, "TreeEnsembleClassifier", "nodes_hitrates_as_tensor"},
     {kMl, "TreeEnsembleRegressor", "nodes_hitrates"},
     {kMl, "TreeEnsembleRegressor", "nodes_hitrates_as_tensor"},
-    // How the model was trained: by one class against the rest, or by all; scores are the same.
+    // The training method, one class against the rest or all classes at once; the scores are the same.
     {kMl, "LinearClassifier", "multi_class"},
-    // Is a number that is no category an error? Here it makes zeros, whichever.
+    // States whether an unknown category is an error. Here it always gives zeros.
     {kMl, "OneHotEncoder", "zeros"},
-    // The tables of angles say as much; Attention does not turn.
+    // The tables of angles give this number too, and Attention does not rotate.
     {kMicrosoft, "Attention", "rotary_embedding_dim"},
     {kMicrosoft, "RotaryEmbedding", "rotary_embedding_dim"},
-    // Selu takes it, an activation that FusedGemm does not have here.
+    // A parameter of Selu; FusedGemm does not support that activation here.
     {kMicrosoft, "FusedGemm", "activation_gamma"},
-    // The type of an output that nothing but the mask's absence makes.
+    // The type of an output that only exists if the mask is absent.
     {kMicrosoft, "EmbedLayerNormalization", "mask_index_type"},
-    // They belong to inputs, weights of a norm, which are refused where they are given.
+    // Belongs to the weights of a norm; inputs with such weights are refused.
     {kMicrosoft, "GroupQueryAttention", "k_norm_epsilon"},
     {kMicrosoft, "GroupQueryAttention", "q_norm_epsilon"},
     {kMicrosoft, "GroupQueryAttention", "qk_norm_epsilon"},
-    // The values that say what is computed.
+    // Attributes with the only value that is computed.
     {kMicrosoft, "Attention", "past_present_share_buffer", "0"},
     {kMicrosoft, "GroupQueryAttention", "causal", "1"},
     {kMicrosoft, "GroupQueryAttention", "k_quant_type", "NONE"},
@@ -108,7 +108,7 @@ constexpr Harmless kHarmless[] = {
     {kMicrosoft, "RotaryEmbedding", "scale", "1"},
 };
 
-/// As `Harmless::only` has it.
+/// The text form for `Harmless::only`.
 std::string text_of(const Attribute& value) {
   if (const auto* i = std::get_if<int64_t>(&value)) return concat(*i);
   if (const auto* f = std::get_if<double>(&value)) return concat(*f);

@@ -1,4 +1,4 @@
-// The attributes that the readers of a node ask for: op_attributes.inc lists them.
+// The attributes that code reads from each node; op_attributes.inc lists them.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace gcg {
 
-/// Why a node of a model must not have this attribute: nothing that computes the node asks for it, or its value says
-/// what nothing here computes, or it is a flag that is neither 0 nor 1. Empty where it may. `value` is null for
-/// attributes that are graphs, types or tensors of a kind that is not supported.
+/// The reason why a node of a model must not have this attribute; empty if it may. The reasons: no code reads the
+/// attribute, its value asks for something unsupported, or it is a flag other than 0 and 1. `value` is null for
+/// attributes that are graphs, types or unsupported tensors.
 std::string why_not_attribute(const OpDef& op, const std::string& name, const Attribute* value);
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// Small helpers that several op families share: index arithmetic for `lower`, plain loops for `reference`.
+// Helpers that several operator families share: index arithmetic for `lower`, plain loops for `reference`.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,11 @@ namespace gcg {
 
 /// Fails with "Conv 'conv1': message".
 [[noreturn]] void fail_node(const Node& node, const std::string& message);
-/// The elements of an integer value where they are known numbers: constant data or constant contents.
+/// The elements of an integer value, if they are known numbers: constant data or constant contents.
 std::optional<std::vector<int64_t>> known_ints(const Value& value);
 /// Normalises an axis that inference has already checked.
 inline int64_t wrap_axis(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
-/// rank flags, true where the dimension is at or after `first`.
+/// One flag per dimension, true from dimension `first` on.
 std::vector<bool> trailing_axes(int64_t rank, int64_t first);
 
 // ---- lowering
@@ -33,7 +33,7 @@ Expr arithmetic_input(LowerContext& ctx, int i, const std::vector<Expr>& index);
 Expr as_output(const LowerContext& ctx, int output, const Expr& value);
 /// The index into a tensor of `shape` that numpy broadcasting (aligned right) gives for an output index.
 std::vector<Expr> broadcast_index(const Shape& shape, std::span<const Expr> output_index);
-/// `a && b` where a null side stands for true.
+/// `a && b`; a null operand stands for true.
 Expr both(const Expr& a, const Expr& b);
 
 /// `index` with fresh reduction axes in the swept dimensions.
@@ -42,11 +42,11 @@ struct Sweep {
   std::vector<Expr> index;
 };
 Sweep sweep(LowerContext& ctx, const Shape& shape, const std::vector<bool>& swept, const std::vector<Expr>& index);
-/// reduce(), or the body itself when there is nothing to reduce over.
+/// reduce(), or the body itself if there are no axes.
 Expr reduce_over(ReduceOp op, const std::vector<Axis>& axes, const Expr& body);
 /// The number of points of the axes, as a value of `dtype`.
 Expr points(DType dtype, const std::vector<Axis>& axes);
-/// Sum of body over the axes divided by their number of points.
+/// The sum of body over the axes, divided by their number of points.
 Expr mean_over(const std::vector<Axis>& axes, const Expr& body);
 
 // ---- reference
@@ -54,13 +54,13 @@ Expr mean_over(const std::vector<Axis>& axes, const Expr& body);
 /// Row-major strides in elements.
 std::vector<int64_t> row_major_strides(const std::vector<int64_t>& shape);
 int64_t element_count(const std::vector<int64_t>& shape);
-/// Element offsets of a tensor, split into the part of the kept and that of the swept dimensions: every element is
-/// kept[i] + swept[j] for exactly one (i, j), both in row-major order of their dimensions.
+/// Element offsets of a tensor, split by kept and swept dimensions. Every element is at kept[i] + swept[j] for exactly
+/// one (i, j); both lists are in row-major order of their dimensions.
 struct SplitOffsets {
   std::vector<int64_t> kept, swept;
 };
 SplitOffsets split_offsets(const std::vector<int64_t>& shape, const std::vector<bool>& swept);
-/// For each element of `output` (row-major), the offset of the element of `input` that broadcasts to it (aligned
+/// For each element of `output` (row-major): the offset of the element of `input` that broadcasts to it (aligned
 /// right).
 std::vector<int64_t> broadcast_offsets(const std::vector<int64_t>& input, const std::vector<int64_t>& output);
 
@@ -78,7 +78,7 @@ void for_each_index(const std::vector<int64_t>& shape, See see) {
   }
 }
 
-/// Element access in the type a reference computes in: double for floats, 64-bit integers otherwise.
+/// Element access in the computation type of references: double for floats, 64-bit integers otherwise.
 template <class T>
 T get(const Tensor& tensor, int64_t i) {
   if constexpr (std::is_same_v<T, double>)
@@ -93,14 +93,14 @@ void put(Tensor& tensor, int64_t i, T value) {
   else
     tensor.set_int(i, static_cast<int64_t>(value));
 }
-/// Calls `body.operator()<T>()` with the type a reference computes a tensor of `dtype` in.
+/// Calls `body.operator()<T>()` with the computation type of references for a tensor of `dtype`.
 template <class Body>
 auto with_number_type(DType dtype, Body body) {
   if (is_float(dtype)) return body.template operator()<double>();
   if (is_unsigned_int(dtype)) return body.template operator()<uint64_t>();
   return body.template operator()<int64_t>();
 }
-/// a + b and a * b; integers wrap.
+/// a + b and a * b; integers wrap around.
 template <class T>
 T wrapping_add(T a, T b) {
   if constexpr (std::is_same_v<T, int64_t>)

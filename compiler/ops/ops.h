@@ -1,5 +1,5 @@
-// Every OpDef by name: `op_Add`, `op_gart_PackedMatMul`. The family files include this for the declarations that give
-// their definitions external linkage.
+// Declares every OpDef: `op_Add`, `op_gart_PackedMatMul`. The family files include it, so that their definitions have
+// external linkage.
 #pragma once
 
 #include "compiler/ops/op_def.h"

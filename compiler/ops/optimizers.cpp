@@ -1,6 +1,6 @@
-// One step of an optimizer: Adagrad, Adam and Momentum, of the preview domain for training. Inputs are the learning
-// rate, the number of steps before, and then the same list of tensors several times: values, gradients, and one or two
-// of state. expand_optimizers writes them as arithmetic.
+// One step of an optimizer: Adagrad, Adam and Momentum, of the preview domain for training. The inputs are the learning
+// rate, the number of previous steps, and then several lists of tensors: values, gradients, and one or two lists of
+// state. expand_optimizers rewrites them as arithmetic.
 #include <cmath>
 
 #include "compiler/ops/ops.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kTraining = "ai.onnx.preview.training";
 
-/// `kLists` lists of inputs; all but the gradients come out again.
+/// The inputs are `kLists` lists; all but the gradients are also outputs.
 template <int kLists>
 void infer_optimizer(InferContext& ctx) {
   const int count = (ctx.input_count() - 2) / kLists;
@@ -33,7 +33,7 @@ void infer_optimizer(InferContext& ctx) {
     }
 }
 
-/// What one element becomes: its value, then its state. `in`: value, gradient, state.
+/// The new value of one element, then its new state. `in`: value, gradient, state.
 using Update = std::vector<double> (*)(const Node& node, double rate, double steps, const std::vector<double>& in);
 
 template <int kLists, Update kUpdate>

@@ -1,4 +1,4 @@
-// gart.PackMatMul, gart.PackedMatMul, gart.PackConv: constants in the order in which kernels stream them.
+// gart.PackMatMul, gart.PackedMatMul, gart.PackConv: constants in the order in which kernels read them.
 #include "compiler/kernel/packing.h"
 
 #include <algorithm>
@@ -12,8 +12,9 @@ namespace gcg {
 
 namespace {
 
-// ---- PackMatMul: b[K, N] -> [ceil(N/columns), K, columns], the last panel padded with zeros; 8-bit integers in quads:
-//      [ceil(N/columns), ceil(K/4), columns, 4], the last quads padded with zeros, too
+// ---- PackMatMul: b[K, N] -> [ceil(N/columns), K, columns]; zeros pad the last panel. 8-bit integers are in VNNI
+// groups:
+//      [ceil(N/columns), ceil(K/4), columns, 4]; zeros pad the last groups, too
 
 int64_t columns_of(const Node& node) { return node.int_attribute("columns", kPanelColumns); }
 bool in_quads(DType dtype) { return size_of(dtype) == 1; }
@@ -55,8 +56,8 @@ std::vector<Tensor> reference_pack_matmul(ReferenceContext& ctx) {
   return {packed};
 }
 
-// ---- PackedMatMul: a[..., K] by a packed matrix -> [..., n]; u8 by i8 gives i32; by words of integers, their scales
-//      and perhaps offsets (BlockPacking) f32
+// ---- PackedMatMul: a[..., K] by a packed matrix -> [..., n]. u8 by i8 gives i32. Words of integers, with scales and
+//      optional offsets (BlockPacking), give f32
 
 BlockPacking block_packing(const Node& node) {
   return {node.int_attribute("k", 0), node.int_attribute("bits", 0), node.int_attribute("block", 0),
@@ -194,7 +195,7 @@ std::vector<Tensor> reference_pack_conv(ReferenceContext& ctx) {
   const std::vector<int64_t> kernel(w.shape().begin() + 2, w.shape().end());
   const int64_t taps = element_count(kernel);
   Tensor packed(w.dtype(), to_extents(packing.shape(to_shape(kernel))));
-  // A panel's columns in the inner loops: the lines of its rows that one input channel fills stay near.
+  // The inner loops go over a panel's columns: the cache lines that one input channel fills stay in the cache.
   const int64_t size = size_of(w.dtype()), step = packing.place(0, 0, 1, taps) * size;
   uint8_t* to = packed.mutable_data();
   for (int64_t panel = 0; panel < packing.outputs; panel += packing.columns())

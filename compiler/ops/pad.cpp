@@ -47,7 +47,7 @@ struct PadPair {
   Expr before, after;
 };
 
-/// The pads of every dimension, zero where the axes leave one out.
+/// The pads of every dimension; zero for dimensions that the axes leave out.
 std::vector<PadPair> pads_of(LowerContext& ctx, size_t rank) {
   const auto known = known_dims(ctx.input_value(1));
   const auto axes = ctx.has_input(3) ? known_ints(ctx.input_value(3)) : std::nullopt;
@@ -79,7 +79,7 @@ Expr padded_extent(LowerContext& ctx, int symbol) {
 
 bool is_at_most_zero(const Expr& e) { return e->kind == ExprKind::constant && e->integer <= 0; }
 
-/// The element where the index less the pads lies inside, else the constant.
+/// The input element if the index, less the pads, is inside; else the constant.
 Expr lower_constant_pad(LowerContext& ctx, const std::vector<Expr>& at, const std::vector<PadPair>& pads) {
   const DType dtype = ctx.output_value(0).dtype;
   Index from = at;
@@ -95,7 +95,7 @@ Expr lower_constant_pad(LowerContext& ctx, const std::vector<Expr>& at, const st
   return select(inside, guarded(ctx.input(0, from)), value);
 }
 
-/// The position in [0, size) that `i` stands for.
+/// The position in [0, size) that `i` maps to.
 Expr folded_position(const std::string& mode, const Expr& i, const Expr& size) {
   const Expr last = size - index(1);
   if (mode == "edge") return binary(BinaryOp::max, binary(BinaryOp::min, i, last), index(0));
@@ -116,7 +116,7 @@ Expr lower_pad(LowerContext& ctx, int, const std::vector<Expr>& at) {
       from[d] = at[d] - pads[d].before;
       continue;
     }
-    // Negative pads crop first; the rest is mirrored, stretched or repeated.
+    // Negative pads crop first; the remaining elements are mirrored, stretched or repeated.
     const Expr cropped = positive(index(0) - pads[d].before), cropped_after = positive(index(0) - pads[d].after);
     const Expr size = extent(ctx.input_shape(0)[d]) - cropped - cropped_after;
     from[d] = folded_position(mode, at[d] - positive(pads[d].before), size) + cropped;
@@ -124,7 +124,7 @@ Expr lower_pad(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return ctx.input(0, from);
 }
 
-/// The reference walks: from `i` back into [0, size) by one mirror, step or turn at a time.
+/// The reference walks from `i` back into [0, size), by one mirror, step or turn at a time.
 int64_t walk_inside(const std::string& mode, int64_t i, int64_t size) {
   while (i < 0 || i >= size) {
     if (mode == "edge" || size == 1)

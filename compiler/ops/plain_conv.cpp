@@ -1,4 +1,4 @@
-// gart.PlainConv: ONNX Conv with its weights laid out so that the channels a tap reads are neighbours.
+// gart.PlainConv: ONNX Conv with a weight layout in which the channels that a tap reads are adjacent.
 //   x  [N, CI, spatial...]
 //   w  [CO, kernel..., CI / group], or [1, kernel..., CO] with attribute depthwise=1: one input channel per group
 //   b  [CO], optional
@@ -48,7 +48,7 @@ Expr lower_plain_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return as_output(ctx, 0, y);
 }
 
-/// Sum over taps and channels for output channel `co` of image `n` at position `at`.
+/// The sum over taps and channels for output channel `co` of image `n` at position `at`.
 double convolve(const Tensor& x, const Tensor& w, const PlainWindow& window, int64_t n, int64_t co,
                 int64_t group_outputs, bool depthwise, const std::vector<int64_t>& at) {
   const int64_t outputs = w.shape().back(), depth = depthwise ? 1 : outputs, taps = element_count(window.kernel),

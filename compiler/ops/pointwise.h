@@ -1,5 +1,5 @@
-// What pointwise operators have in common. Each family's file gives the function twice, as an expression and as plain
-// arithmetic, and gets the rest from here.
+// Helpers for pointwise operators. Each family's file defines a function twice, as an expression and as plain
+// arithmetic. This header derives the rest.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace gcg {
 
-/// Output 0 is typed like input 0.
+/// Output 0 has the type and shape of input 0.
 inline void infer_like_input(InferContext& ctx) { ctx.set_output(0, ctx.dtype(0), ctx.shape(0)); }
-/// Fails unless input `i` has one of these types: for what an operator's declaration, DeclaredTypes, cannot say.
+/// Fails unless input `i` has one of these types; for conditions that DeclaredTypes cannot express.
 void require_dtype(const InferContext& ctx, int i, Types types);
 
-/// The contents of input `i` through `f`, on output 0; none when `f` gives none for some element.
+/// Applies `f` to the contents of input `i` and sets them on output 0. Sets none if `f` fails for some element.
 template <class F>
 void map_contents(InferContext& ctx, int i, F f) {
   const auto from = ctx.contents(i);
@@ -29,7 +29,7 @@ void map_contents(InferContext& ctx, int i, F f) {
   ctx.set_contents(0, std::move(to));
 }
 
-/// kBuild(node, x) in arithmetic dtype, stored in the output's dtype.
+/// kBuild(node, x) in the arithmetic dtype, stored in the output's dtype.
 template <auto kBuild>
 Expr lower_unary(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   return as_output(ctx, output, kBuild(ctx.node(), arithmetic_input(ctx, 0, at)));
@@ -39,7 +39,7 @@ Expr build_unary(const Node&, const Expr& x) {
   return unary(kOp, x);
 }
 
-/// kFunction(node, x) of each element in double.
+/// kFunction(node, x) of each element, in double.
 template <auto kFunction>
 std::vector<Tensor> reference_float(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
@@ -49,7 +49,7 @@ std::vector<Tensor> reference_float(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-/// kFunction(node, x) of each element in double, int64_t or uint64_t, by dtype.
+/// kFunction(node, x) of each element, in double, int64_t or uint64_t, depending on the dtype.
 template <auto kFunction>
 std::vector<Tensor> reference_number(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
@@ -60,10 +60,10 @@ std::vector<Tensor> reference_number(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-/// A scalar input as a literal where it is constant, else its element; in `dtype`.
+/// A scalar input in `dtype`: a literal if it is constant, else its element.
 Expr scalar_input(LowerContext& ctx, int i, DType dtype);
 
-/// The operator that is one UnaryOp on floats.
+/// An operator on floats that is a single UnaryOp.
 template <UnaryOp kOp, auto kFunction>
 constexpr OpDef float_unary(const char* name, int since, Traits traits = {}) {
   return {.name = name,

@@ -1,6 +1,6 @@
-// MaxPool, AveragePool and LpPool over any number of spatial dimensions, and the forms of the former two on
-// channel-blocked activations [N, ceil(C/16), H, W, 16], gart.BlockedMaxPool and gart.BlockedAveragePool: there every
-// lane is a channel of its own after the spatial dimensions, and lanes past C hold anything.
+// MaxPool, AveragePool and LpPool over any number of spatial dimensions. gart.BlockedMaxPool and
+// gart.BlockedAveragePool do the same on channel-blocked activations [N, ceil(C/16), H, W, 16]: each lane is a channel,
+// after the spatial dimensions. Lanes past C are undefined.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -47,7 +47,8 @@ std::vector<Expr> tap_index(const std::vector<Expr>& at, const Taps& taps) {
 
 // ---- MaxPool
 
-/// Taps of the window at `at` that count: inside the input, or inside input and padding with count_include_pad.
+/// The taps of the window at `at` that count: those inside the input, or with count_include_pad also those in the
+/// padding.
 Expr counted_taps(const Window& window, std::span<const Expr> at, bool include_padding) {
   Expr count = index(1);
   const bool may_miss = !always_holds_an_element(window);
@@ -57,7 +58,7 @@ Expr counted_taps(const Window& window, std::span<const Expr> at, bool include_p
                kernel = extent(w.kernel);
     const bool pads_begin = !include_padding && !w.pad_begin.is(0);
     const bool pads_end = w.overhangs || (!include_padding && !w.pad_end.is(0));
-    Expr first = index(0), after = kernel;  // the counted taps are [first, after)
+    Expr first = index(0), after = kernel;  // the taps [first, after) count
     const auto taps_before = [&](const Expr& position) {
       return binary(BinaryOp::floor_div, position - start + index(w.dilation - 1), step);
     };
@@ -70,7 +71,7 @@ Expr counted_taps(const Window& window, std::span<const Expr> at, bool include_p
   return count;
 }
 
-/// The value of a window that holds no element: onnxruntime's, the lowest number there is.
+/// The value of a window without elements: the lowest number, as in onnxruntime.
 Expr lowest(DType dtype) {
   if (dtype == DType::f32) return constant_float(dtype, std::numeric_limits<float>::lowest());
   return dtype == DType::f64 ? constant_float(dtype, std::numeric_limits<double>::lowest())
@@ -81,15 +82,16 @@ Expr window_max(LowerContext& ctx, const Window& window, const std::vector<Expr>
   const std::span<const Expr> position = std::span(at).subspan(2, window.size());
   const Taps taps = taps_of(ctx, window, position);
   Expr x = arithmetic_input(ctx, 0, tap_index(at, taps));
-  // A clamped tap lies in its own window then: it repeats an element, and a maximum does not mind.
+  // If every window holds an element, a clamped tap stays in its own window. It repeats an element, so the maximum is
+  // right.
   if (!taps.inside || always_holds_an_element(window)) return reduce(ReduceOp::max, taps.axes, x);
   x = select(taps.inside, x, reduce_identity(ReduceOp::max, x->dtype));
   const Expr count = counted_taps(window, position, false);
   return select(binary(BinaryOp::greater, count, index(0)), reduce(ReduceOp::max, taps.axes, x), lowest(x->dtype));
 }
 
-/// Row-major position in the whole input, or with storage_order=1 the position where the spatial dimensions are stored
-/// first dimension fastest.
+/// The row-major position in the whole input. With storage_order=1, it is the position if the first spatial dimension
+/// varied fastest.
 Expr indices_value(const Shape& x, const std::vector<Expr>& plane, const Expr& spatial, bool first_fastest) {
   Dim area = 1;
   for (size_t d = 2; d < x.size(); ++d) area = area * x[d];
@@ -105,8 +107,8 @@ Expr indices_value(const Shape& x, const std::vector<Expr>& plane, const Expr& s
   return (plane[0] * extent(x[1]) + plane[1]) * extent(area) + within;
 }
 
-/// The first tap, in row-major order, that holds the maximum; -1 where all of the window lies in the padding, as in
-/// ONNX's reference.
+/// The first tap, in row-major order, that holds the maximum. -1 if the whole window lies in the padding, as in ONNX's
+/// reference.
 Expr lower_max_indices(LowerContext& ctx, const Window& window, const std::vector<Expr>& at) {
   const Expr largest = window_max(ctx, window, at);
   const Taps taps = taps_of(ctx, window, std::span(at).subspan(2, window.size()));
@@ -137,7 +139,7 @@ Expr lower_average_pool(LowerContext& ctx, int, const std::vector<Expr>& at) {
   if (taps.inside) x = select(taps.inside, x, number(x->dtype, 0));
   const bool include_padding = ctx.node().int_attribute("count_include_pad", 0) != 0;
   Expr count = counted_taps(window, std::span(at).subspan(2, window.size()), include_padding);
-  if (!always_holds_an_element(window)) count = binary(BinaryOp::max, count, index(1));  // of none: 0
+  if (!always_holds_an_element(window)) count = binary(BinaryOp::max, count, index(1));  // a window without elements: 0
   return as_output(ctx, 0, binary(BinaryOp::div, reduce(ReduceOp::sum, taps.axes, x), cast(x->dtype, count)));
 }
 
@@ -158,7 +160,7 @@ Expr lower_lp_pool(LowerContext& ctx, int, const std::vector<Expr>& at) {
 
 // ---- references
 
-/// The input as planes of `area` points, each of `lanes` elements that are pooled apart.
+/// The input as planes of `area` points. Each point has `lanes` elements, which are pooled separately.
 struct Planes {
   const Tensor& x;
   PlainWindow window;
@@ -180,7 +182,7 @@ struct Planes {
   }
 };
 
-/// Calls `see(output element, output index, place of spatial offset 0 in x)` for every output element in order.
+/// Calls `see(output element, output index, index in x of spatial offset 0)` for every output element in order.
 template <class See>
 void for_each_output(const Planes& planes, See see) {
   int64_t o = 0;
@@ -204,7 +206,7 @@ void for_each_tap(const PlainWindow& window, const std::vector<int64_t>& at, See
   });
 }
 
-/// Of a window that holds no element.
+/// The result for a window that holds no element.
 template <class T>
 T least_of(DType dtype) {
   if (dtype == DType::f32) return static_cast<T>(std::numeric_limits<float>::lowest());
@@ -213,7 +215,7 @@ T least_of(DType dtype) {
   return is_signed_int(dtype) ? static_cast<T>(-(int64_t{1} << (size_of(dtype) * 8 - 1))) : T{0};
 }
 
-/// Where a window's maximum stands: the first NaN, else the first of the largest elements.
+/// The position of a window's maximum: the first NaN, else the first of the largest elements.
 template <class T>
 std::vector<Tensor> max_pool(const Planes& planes, bool first_fastest) {
   Tensor y(planes.x.dtype(), planes.output_shape()), places(DType::i64, planes.output_shape());
@@ -243,7 +245,7 @@ std::vector<Tensor> reference_max_pool(ReferenceContext& ctx) {
   return outputs;
 }
 
-/// Taps in the padded input; only a window that ceil_mode added reaches beyond it.
+/// The number of taps in the padded input. Only a window that ceil_mode added reaches beyond it.
 int64_t taps_in_padded(const PlainWindow& window, const std::vector<int64_t>& at) {
   int64_t count = 0;
   for_each_index(window.kernel, [&](const std::vector<int64_t>& k) {

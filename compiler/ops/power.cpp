@@ -1,4 +1,4 @@
-// Pow, Mod and BitShift: binary operators whose meaning depends on attributes or on the two element types.
+// Pow, Mod and BitShift: binary operators that depend on attributes or on both element types.
 #include <cmath>
 
 #include "compiler/ops/broadcast.h"
@@ -17,7 +17,7 @@ DType power_dtype(DType base, DType exponent) {
   return arithmetic_dtype(base) == DType::f32 && small_exponent ? DType::f32 : DType::f64;
 }
 
-/// A small whole exponent that is known, as repeated multiplication.
+/// Repeated multiplication, for a small constant whole exponent.
 Expr constant_power(const LowerContext& ctx, const Expr& x) {
   const TensorRef& c = ctx.input_value(1).constant;
   if (!c || c->elements() != 1) return nullptr;
@@ -28,7 +28,7 @@ Expr constant_power(const LowerContext& ctx, const Expr& x) {
   return nullptr;
 }
 
-/// Are all exponents whole numbers that f32 holds?
+/// True if all exponents are whole numbers that f32 represents exactly.
 bool is_small_whole(const LowerContext& ctx) {
   constexpr int64_t kLargest = 1 << 24;
   const Value& exponent = ctx.input_value(1);
@@ -39,7 +39,8 @@ bool is_small_whole(const LowerContext& ctx) {
   return c != nullptr;
 }
 
-/// The power of the rounded exponent, which is even beyond 2^24: the exponent itself says what sign it has.
+/// The power by the rounded exponent. Rounding makes exponents beyond 2^24 even, so the original exponent gives the
+/// sign.
 Expr signed_power(const Expr& x, const Expr& exponent) {
   const Expr rounded = cast(x->dtype, exponent), power = binary(BinaryOp::pow, x, rounded);
   const Expr odd = binary(BinaryOp::not_equal, binary(BinaryOp::bit_and, exponent, number(exponent->dtype, 1)),
@@ -60,7 +61,7 @@ Expr lower_pow(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   return as_output(ctx, output, binary(BinaryOp::pow, cast(dtype, base), cast(dtype, exponent)));
 }
 
-/// Exact powers of integers, wrapping; 0 for a negative exponent of anything but 1 and -1.
+/// Exact integer powers that wrap around. A negative exponent gives 0, except for bases 1 and -1.
 int64_t integer_power(int64_t base, int64_t exponent) {
   if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 == 0 ? 1 : -1) : 0;
   int64_t result = 1;
@@ -84,7 +85,7 @@ std::vector<Tensor> reference_pow(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-// ---- Mod: the sign of the divisor, or with fmod=1 that of the dividend
+// ---- Mod: takes the sign of the divisor, or with fmod=1 that of the dividend
 
 void infer_mod(InferContext& ctx) {
   const bool fmod = ctx.node().int_attribute("fmod", 0) != 0;
@@ -102,7 +103,7 @@ Expr lower_mod(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const Expr a = cast(dtype, ctx.broadcast_input(0, at)), b = cast(dtype, ctx.broadcast_input(1, at));
   if (ctx.node().int_attribute("fmod", 0) == 0) return as_output(ctx, output, binary(BinaryOp::mod, a, b));
   if (is_float(dtype)) return as_output(ctx, output, binary(BinaryOp::fmod, a, b));
-  const Expr remainder = a - binary(BinaryOp::div, a, b) * b;  // by zero: 0, as without fmod
+  const Expr remainder = a - binary(BinaryOp::div, a, b) * b;  // a zero divisor gives 0, as without fmod
   return select(binary(BinaryOp::equal, b, number(dtype, 0)), number(dtype, 0), remainder);
 }
 

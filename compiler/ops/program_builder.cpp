@@ -74,7 +74,7 @@ void ProgramBuilder::copy(int output, int from, const Range& elements) {
   if (!wants(output)) return;
   each(elements, [&](const Expr& i) { store(output, {i}, input(from, {i})); });
   const Expr& value = block_->back().value;
-  // What is no load (a literal) is not in the place of the output either.
+  // A constant is no load, so the output's storage cannot already hold it.
   if (value->kind != ExprKind::load) return;
   block_->back().unless_same = value->operand;
   replaces(from);
@@ -147,7 +147,7 @@ void ProgramBuilder::call(const std::string& function, const std::string& attrib
   add(s.kind) = std::move(s);
 }
 
-/// The operand where an input's elements lie in row-major order, or an array that they are brought to.
+/// The operand with an input's elements in row-major order: the input itself, or an array that they are copied to.
 int ProgramBuilder::input_in_memory(int i) {
   const Dim count = product(input_shape(i));
   const Axis axis = ctx_.fresh_axis(count);

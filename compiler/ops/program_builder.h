@@ -1,6 +1,6 @@
-// Writes the kernel of an operator as statements (compiler/kernel/program.h): for work that is no function from an
-// index of the result to its value, or that such functions would do over and over. An operator that is given a function
-// `OpDef::program` needs nothing else; it may have `lower` beside it, which GPUs then use.
+// Builds an operator's kernel from statements (compiler/kernel/program.h). It is for work that cannot be written as a
+// function from a result's index to its value, or that such functions would repeat many times. An operator that defines
+// `OpDef::program` needs nothing else. If it also has `lower`, GPUs use `lower`.
 //
 // Example: running sums of the rows of x[m, n].
 //
@@ -14,11 +14,10 @@
 //     });
 //   }
 //
-// An expression is computed where a statement uses it, each time anew; what is to be computed once becomes a variable
-// (`let`). Work on many elements at once, in vectors, is said with `each` (stores) and `fold` (reductions) instead of a
-// `loop`: their points must not depend on each other. `array` is scratch memory of the task. Results whose number
-// depends on data: give their extent by OpDef::data_extent from a result of another program (compiler/ops/selection.cpp
-// shows how).
+// An expression is computed anew in each statement that uses it. A value that should be computed once becomes a
+// variable (`let`). Vectorised work on many elements uses `each` (stores) and `fold` (reductions) instead of `loop`;
+// their points must be independent. `array` is scratch memory of the task. If the number of results depends on data,
+// `OpDef::data_extent` gives their extent from a result of another program (see compiler/ops/selection.cpp).
 #pragma once
 
 #include <functional>
@@ -29,7 +28,7 @@
 
 namespace gcg {
 
-/// i64 variables `begin` to `end` - 1, all below `most`, the largest `end` that there can be.
+/// i64 values `begin` to `end` - 1. `most` is an upper bound of `end`.
 struct Range {
   Expr begin, end;
   Dim most;
@@ -43,7 +42,7 @@ class ProgramBuilder {
   using Body = std::function<void()>;
   using IndexedBody = std::function<void(const Expr&)>;
 
-  /// `wanted`: per output of the node, whether something reads it.
+  /// `wanted`: for each output of the node, whether something reads it.
   ProgramBuilder(LowerContext& node, std::vector<bool> wanted) : ctx_(node), wanted_(std::move(wanted)) {}
 
   // ---- the node
@@ -54,20 +53,21 @@ class ProgramBuilder {
   DType input_dtype(int i) const { return storage_dtype(ctx_.input_value(i).dtype); }
   DType output_dtype(int i) const { return storage_dtype(ctx_.output_value(i).dtype); }
   bool has_input(int i) const { return ctx_.has_input(i); }
-  /// Does something read the output? Stores to one that nothing reads are left out.
+  /// True if something reads the output. Stores to other outputs are dropped.
   bool wants(int output) const { return wanted_.at(static_cast<size_t>(output)); }
-  /// Element of an input: an index per dimension, or its row-major number.
+  /// An element of an input; `at` is an index per dimension, or its row-major number.
   Expr input(int i, const std::vector<Expr>& at);
-  /// Element of an output as it has been stored.
+  /// An element of an output that has been stored.
   Expr output(int i, const std::vector<Expr>& at) const;
 
   // ---- tasks
-  /// A coordinate of the task; all such before anything else. Tasks must not read what other tasks store.
+  /// A coordinate of the task. All coordinates come before other statements. Tasks must not read data that other tasks
+  /// store.
   Expr parallel(const Dim& extent);
 
   // ---- variables
   Expr variable(const Expr& initial);
-  /// A variable that keeps its value, or the expression where that is a constant.
+  /// A variable that keeps its value; a constant is returned as it is.
   Expr let(const Expr& value);
   void set(const Expr& variable, const Expr& value);
 
@@ -82,60 +82,60 @@ class ProgramBuilder {
 
   // ---- results: an index per dimension, or the row-major number
   void store(int output, const std::vector<Expr>& at, const Expr& value);
-  /// output[i] = input[i] for these row-major numbers; nothing to do where the output has taken over the input's
-  /// storage. The whole program then must not read the input in any other way.
+  /// output[i] = input[i] for these row-major numbers. It does nothing if the output has taken over the input's
+  /// storage. The program must not read the input in any other way.
   void copy(int output, int input, const Range& elements);
-  /// The program reads each element of the input before it stores the element of output 0 in its place, and not after
-  /// it.
+  /// States that the program reads each element of the input before it stores the element of output 0 at the same
+  /// position, and does not read it afterwards.
   void replaces(int input) { replaced_ = input; }
 
   // ---- control
   void loop(const Range& range, const IndexedBody& body);
   void loop_while(const Expr& condition, const Body& body);
   void branch(const Expr& condition, const Body& then, const Body& otherwise = {});
-  /// The run fails with "index out of range" where it does not hold.
+  /// If the condition is false, the run fails with "index out of range".
   void require(const Expr& condition);
 
-  // ---- launches (compiler/ops/launches.h). A program has either launches on its outermost level, or none. Arrays and
-  // results are what they have in common.
+  // ---- launches (compiler/ops/launches.h). A program's outermost level has either launches only, or none. Launches
+  // share
+  // data through arrays and results.
   using TaskBody = std::function<void(const std::vector<Expr>& task)>;
 
-  /// A thread for each task.
+  /// Runs one thread for each task.
   void launch(const Shape& tasks, const TaskBody& body) { add_launch(Statement::Kind::launch, tasks, body); }
-  /// The threads of a block share each task: they share the points of `each`, `fold`, `scan` and `order`, and do all
-  /// else together.
+  /// Runs one block of threads for each task. The threads split the points of `each`, `fold`, `scan` and `order`, and
+  /// execute everything else together.
   void shared_launch(const Shape& tasks, const TaskBody& body) {
     add_launch(Statement::Kind::shared_launch, tasks, body);
   }
-  /// In a launch of threads: array[i] = `op` of it and an integer, whatever others do with it meanwhile.
+  /// In a launch of threads: an atomic array[i] = `op`(array[i], value), for integers.
   void merge(const Array& array, const Expr& i, ReduceOp op, const Expr& value);
-  /// In a shared launch: running sums and the like. `body` stores, for each point of the range, with the value there
-  /// and what `op` has made of `initial` and the values before it. The result: with all values.
+  /// In a shared launch: a scan, such as running sums. `body` stores the result for each point of the range. It gets
+  /// the value there, and `op` of `initial` and all earlier values. Returns `op` of all values.
   using ScanBody = std::function<void(const Expr& i, const Expr& here, const Expr& before)>;
   Expr scan(ReduceOp op, const Range& range, const Expr& initial, const std::function<Expr(const Expr&)>& value,
             const ScanBody& body);
-  /// In a shared launch: array[at], array[at + 1], ... (i32) = the first `count` points of the range in the order of
-  /// their keys (u32, u64), as distances from its begin. `spare` is a second such array.
+  /// In a shared launch: sorts the first `count` points of the range by their keys (u32, u64). Their distances from the
+  /// range's begin go to array[at], array[at + 1], ... (i32). `spare` is a second array of the same kind.
   void order(const Array& array, const Array& spare, const Expr& at, const Range& range, const Expr& count,
              const std::function<Expr(const Expr&)>& key);
 
-  /// A function of the application's computes the outputs from so many inputs. What is omitted or not read is no memory
-  /// to it.
+  /// Calls a function of the application that computes the outputs from the inputs. Omitted or unread inputs and
+  /// outputs have no memory for it.
   void call(const std::string& function, const std::string& attributes, size_t inputs, size_t outputs,
             const Dim& workspace_bytes);
 
   // ---- many points at once
-  /// The stores of `body`, for all points of the range in any order. It consists of nothing else.
+  /// Executes the stores of `body`, and nothing else, for all points of the range in any order.
   void each(const Range& range, const IndexedBody& body);
   /// A variable with the reduction of value(i) over the range.
   Expr fold(ReduceOp op, const Range& range, const std::function<Expr(const Expr&)>& value);
 
-  /// Operands: inputs by the numbers that the context gives them, outputs and arrays by numbers from kOutputs and
-  /// kArrays on.
+  /// The operands are numbered: inputs as in the context, outputs from kOutputs on, arrays from kArrays on.
   struct Program {
     ProgramKernel kernel;
     std::vector<Operand> arrays;
-    int replaced = -1;  // input
+    int replaced = -1;  // an input
   };
   static constexpr int kOutputs = 1 << 20, kArrays = 1 << 21;
   Program take();
@@ -152,7 +152,7 @@ class ProgramBuilder {
   Program out_;
   Statements top_;
   Statements* block_ = &top_;
-  const Range* each_ = nullptr;  // of the `each` that is being written
+  const Range* each_ = nullptr;  // the `each` that is being written
   Axis each_axis_;
   int replaced_ = -1;
 };

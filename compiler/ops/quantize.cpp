@@ -1,5 +1,5 @@
-// QuantizeLinear and DequantizeLinear; and what is written with them and with plain operators when a model is read:
-// DynamicQuantizeLinear, QLinearMatMul, QLinearConv.
+// QuantizeLinear and DequantizeLinear. Also DynamicQuantizeLinear, QLinearMatMul and QLinearConv, which are rewritten
+// with those and with plain operators at import.
 #include "compiler/ops/quantize.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 enum : int { kX, kScale, kZero };
 
-// ---- which scale belongs to an element: one for all, one per index along an axis, or one per block along it
+// ---- which scale an element has: one for all, one per index along an axis, or one per block along it
 
 int64_t axis_of(const Node& node, int64_t rank) { return wrap_axis(node.int_attribute("axis", 1), rank); }
 
@@ -101,7 +101,7 @@ Range range_of(DType integer) {
   return {is_signed ? -std::ldexp(1, bits - 1) : 0, std::ldexp(1, is_signed ? bits - 1 : bits) - 1};
 }
 
-/// The type that the quotient is rounded to before anything else: that of x where the scale has it too.
+/// The type that the quotient is rounded to first: x's type if the scale has the same type.
 DType quotient_type(const Node& node, DType x, DType scale) {
   if (const int64_t code = node.int_attribute("precision", 0))
     return dtype_from_onnx(static_cast<int32_t>(code)).value_or(DType::f32);
@@ -191,7 +191,7 @@ std::vector<Tensor> reference_dequantize(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-// ---- written with plain operators
+// ---- rewritten with plain operators
 
 ValueId to_type(NodeBuilder& b, ValueId x, DType type) {
   return b.node("Cast", {x}, {{"to", static_cast<int64_t>(dtype_to_onnx(type))}});
@@ -214,7 +214,7 @@ void requantize(UpgradeContext& ctx, NodeBuilder& b, ValueId sum, ValueId a_scal
   become(ctx, "CastLike", {b.add(y, f32(y_zero)), y_zero});
 }
 
-/// A scale or zero point per row of a matrix may come as a vector; it is then a column.
+/// A scale or zero point per row of a matrix may be a vector; it is reshaped to a column.
 void upgrade_qlinear_matmul(UpgradeContext& ctx) {
   NodeBuilder b(ctx.graph, ctx.node.name);
   const std::vector<ValueId> in = ctx.node.inputs;
@@ -232,7 +232,7 @@ void upgrade_qlinear_conv(UpgradeContext& ctx) {
   requantize(ctx, b, sum, in[1], aligned(ctx.graph, ctx.node.name, sum, in[4], 1), in[6], in[7]);
 }
 
-/// An operator that is only ever met in a model.
+/// An operator that exists only in imported models.
 constexpr OpDef written(const char* name, int since, int min_inputs, int max_inputs, DeclaredTypes types,
                         DeclaredTypes results, void (*upgrade)(UpgradeContext&)) {
   return {.name = name,

@@ -1,7 +1,7 @@
-// RandomUniform(Like), RandomNormal(Like), Bernoulli and Multinomial, all made of gart.RandomBits.
+// RandomUniform(Like), RandomNormal(Like), Bernoulli and Multinomial, all built on gart.RandomBits.
 //
-// Every run draws the same numbers: those of the node's `seed`, or without one those of its name. Two nodes of the same
-// seed draw the same.
+// Every run draws the same numbers. They follow from the node's `seed` or, without one, from its name. Two nodes with
+// the same seed draw the same numbers.
 #include "compiler/ops/random.h"
 
 #include <cmath>
@@ -86,7 +86,7 @@ int64_t hash_of(const std::string& text) {
   return static_cast<int64_t>(hash);
 }
 
-/// Numbers for the elements of `like`.
+/// Random numbers for the elements of `like`.
 class Generator {
  public:
   Generator(Expansion& x, ValueId like) : x_(x), like_(like) {
@@ -100,14 +100,14 @@ class Generator {
     }
   }
 
-  /// In [0, 1), every multiple of 2^-24 (f64: 2^-53) alike; `draw` 0 and 1 are independent.
+  /// In [0, 1): each multiple of 2^-24 (f64: 2^-53) is equally likely. `draw` 0 and 1 are independent.
   ValueId uniform(DType dtype, int64_t draw) {
     if (dtype == DType::f64)
       return x_.add(x_.multiply(x_.cast(bits(2 * draw), dtype), x_.scalar(dtype, 0x1p-32)),
                     x_.multiply(x_.cast(shifted(bits(2 * draw + 1), 11), dtype), x_.scalar(dtype, 0x1p-53)));
     return x_.multiply(x_.cast(x_.cast(shifted(bits(draw), 8), DType::i32), dtype), x_.scalar(dtype, 0x1p-24));
   }
-  /// Box and Muller's: sqrt(-2 log u) cos(2 pi v), where u is in (0, 1].
+  /// Box-Muller: sqrt(-2 log u) cos(2 pi v), where u is in (0, 1].
   ValueId normal(DType dtype) {
     const ValueId u = x_.subtract(x_.scalar(dtype, 1), uniform(dtype, 0)), v = uniform(dtype, 1);
     const ValueId radius = x_.node("Sqrt", {x_.multiply(x_.node("Log", {u}), x_.scalar(dtype, -2))});
@@ -144,7 +144,7 @@ DType asked_float(const Expansion& x, DType otherwise) {
   return dtype;
 }
 
-/// from + by * numbers, in the type asked for.
+/// from + by * numbers, in the requested type.
 ValueId scaled(Expansion& x, ValueId numbers, DType dtype, double from, double by) {
   const DType computed = wide(dtype);
   if (by != 1) numbers = x.multiply(numbers, x.scalar(computed, by));
@@ -159,7 +159,7 @@ ValueId normal(Expansion& x, ValueId like, DType dtype) {
   return scaled(x, Generator(x, like).normal(wide(dtype)), dtype, x.node().float_attribute("mean", 0),
                 x.node().float_attribute("scale", 1));
 }
-/// A tensor of the extents in attribute `shape`.
+/// A tensor with the extents in attribute `shape`.
 ValueId of_shape(Expansion& x) {
   if (!x.node().has_attribute("shape")) x.fail("attribute shape is missing");
   return x.node("ConstantOfShape", {x.ints(x.node().ints_attribute("shape"))});
@@ -176,7 +176,7 @@ Results expand_bernoulli(Expansion& x) {
   return {x.cast(x.node("Less", {u, x.cast(x.input(0), computed)}), asked_dtype(x, x.dtype(0)))};
 }
 
-/// The first class whose cumulated probability is above a uniform number.
+/// The first class whose cumulative probability exceeds a uniform number.
 Results expand_multinomial(Expansion& x) {
   const DType computed = wide(x.dtype(0)), result = asked_dtype(x, DType::i32);
   if (x.rank(0) != 2) x.fail(concat("the input has ", x.rank(0), " dimensions, not 2"));

@@ -1,6 +1,5 @@
-// Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC11):
-// each element's bits are a function of a key and the element's number, so any device computes any of them in any
-// order.
+// Philox4x32-10, the counter-based generator of Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC11).
+// Each element's bits are a function of a key and the element's number, so any device can compute them in any order.
 #pragma once
 
 #include <array>
@@ -8,7 +7,7 @@
 
 namespace gcg {
 
-/// The four words of block `counter` under `key`, lowest words first.
+/// The four words of block `counter` under `key`, lowest word first.
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
 
 }  // namespace gcg

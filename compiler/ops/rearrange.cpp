@@ -23,7 +23,7 @@ void infer_tile(InferContext& ctx) {
   ctx.set_contents(0, std::move(contents));
 }
 
-/// A number of elements that no tensor has, where the product would exceed 64 bits.
+/// If the product would exceed 64 bits, a number of elements that no tensor has.
 Expr tiled_extent(LowerContext& ctx, int symbol) {
   const Expr own = extent(ctx.input_shape(0)[static_cast<size_t>(symbol)]),
              times = integer_input(ctx, 1, {index(symbol)});
@@ -72,7 +72,7 @@ void infer_reverse_sequence(InferContext& ctx) {
 Expr lower_reverse_sequence(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const auto [batch, time] = sequence_axes(ctx.node());
   const Expr length = cast(DType::i64, ctx.input(1, {at[batch]})), t = at[time];
-  // A length outside [0, extent] makes an index outside, which kernels report.
+  // A length outside [0, extent] gives an index out of range, which kernels report.
   const Expr forth = select(binary(BinaryOp::less, length, index(0)), length, t);
   Index from = at;
   from[time] = select(binary(BinaryOp::less, t, length), length - index(1) - t, forth);

@@ -1,5 +1,5 @@
-// LSTM, GRU, RNN, and the LSTM of bytes of com.microsoft. They have no lowering: expand_recurrent makes loops of plain
-// operators of them.
+// LSTM, GRU, RNN, and the quantised LSTM of com.microsoft. They have no lowering: expand_recurrent rewrites them as
+// loops of plain operators.
 #include "compiler/ops/recurrent.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void require_shape(InferContext& c, int input, const Shape& expected, const std:
     c.require_equal(c.shape(input)[d], expected[d], concat("dimension ", d, " of ", what));
 }
 
-/// W or R, whose shape in floats is `expected`.
+/// W or R; its shape in floats is `expected`.
 void require_factor(InferContext& c, int input, Shape expected, const char* what) {
   const bool quantized = recurrent_form(c.node()).quantized;
   if (quantized) std::swap(expected[1], expected[2]);
@@ -65,7 +65,7 @@ void infer_recurrent(InferContext& c) {
 
 // ---- Reference ------------------------------------------------------------------------------------------------------
 
-/// What bytes stand for that `values` are quantised to, as DynamicQuantizeLinear does.
+/// Quantises `values` to bytes as DynamicQuantizeLinear does, and returns the values that the bytes represent.
 std::vector<double> as_quantized(std::vector<double> values) {
   double low = 0, high = 0;
   for (double v : values) low = std::min(low, v), high = std::max(high, v);
@@ -89,7 +89,7 @@ class Factor {
         of_(values_.shape()[form.quantized ? 1 : 2]) {}
 
   int64_t of() const { return of_; }
-  /// What `column` of the gates of a direction multiplies element k by.
+  /// The weight of element k in `column` of a direction's gates.
   double at(int64_t direction, int64_t column, int64_t k) const {
     if (scale_ == nullptr) return values_.at_double((direction * columns_ + column) * of_ + k);
     const auto own = [&](const Tensor& t) {
@@ -112,7 +112,7 @@ class Cell {
 
   std::vector<double> h, cell;
 
-  /// `before` is h as its products take it.
+  /// `before` is the previous h; a quantised LSTM rounds it to bytes first.
   void step(const std::vector<double>& x, const std::vector<double>& before) {
     if (form_.gates == 4) lstm(x, before);
     if (form_.gates == 3) gru(x);
@@ -181,7 +181,7 @@ class Cell {
   int64_t hidden_;
 };
 
-/// Places of X, Y and the states in either layout.
+/// Positions in X, Y and the states, for either layout.
 struct Places {
   bool batch_first;
   int64_t steps, batch, directions, width, hidden;
@@ -208,7 +208,7 @@ std::vector<double> part(const std::vector<double>& of, int64_t from, int64_t co
   return {of.begin() + from, of.begin() + from + count};
 }
 
-/// h of all.
+/// h of all cells, concatenated.
 std::vector<double> states(const std::vector<Cell>& cells) {
   std::vector<double> h;
   for (const Cell& cell : cells) h.insert(h.end(), cell.h.begin(), cell.h.end());
@@ -286,7 +286,7 @@ const OpDef op_LSTM{
     .infer = infer_recurrent,
     .reference = reference_recurrent};
 
-/// Its LSTM multiplies by weights of bytes, whose columns lie one after the other.
+/// This LSTM has 8-bit weights whose columns are stored one after the other.
 const OpDef op_microsoft_DynamicQuantizeLSTM{
     .name = "DynamicQuantizeLSTM",
     .domain = "com.microsoft",

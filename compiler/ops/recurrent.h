@@ -1,4 +1,4 @@
-// What LSTM, GRU and RNN nodes have in common.
+// The common parameters of LSTM, GRU and RNN nodes.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace gcg {
 
-/// One activation function of a recurrent node. `alpha` and `beta` mean what they do in the operator of that name.
+/// One activation function of a recurrent node. `alpha` and `beta` are as in the operator of that name.
 struct Activation {
   std::string name;  // "sigmoid", "tanh", ... in lower case
   double alpha = 0, beta = 0;
@@ -17,21 +17,21 @@ struct Activation {
   double operator()(double x) const;
 };
 
-/// The attributes of a recurrent node, defaults filled in.
+/// The attributes of a recurrent node, with defaults filled in.
 ///
-/// Inputs: X, W, R, B, sequence_lens, initial_h, and for LSTM initial_c, P. Gates stand in W, R and B in the order
-/// LSTM: i o f c, GRU: z r h, RNN: one; P in the order i o f. W and R are [directions, gates * H, of]; of a quantised
-/// LSTM they are [directions, of, gates * H], and after P come scale and zero point of W and of R, each one for a
-/// direction or for a column.
+/// Inputs: X, W, R, B, sequence_lens, initial_h, and for LSTM initial_c, P. Order of gates in W, R and B: LSTM i o f c,
+/// GRU z r h, RNN has one; in P: i o f. W and R are [directions, gates * H, of], or in a quantised LSTM
+/// [directions, of, gates * H]. A quantised LSTM has more inputs after P: scale and zero point of W and of R. Each is
+/// one number for each direction or for each column.
 struct RecurrentForm {
   int gates = 1;
   std::vector<bool> backward;                        // per direction
   std::vector<std::vector<Activation>> activations;  // per direction: LSTM f g h, GRU f g, RNN f
-  std::optional<double> clip;                        // of what the gates' activations are applied to
+  std::optional<double> clip;                        // limit of the arguments of the gates' activations
   bool batch_first = false;                          // layout 1: X and initial states begin with the batch
   bool linear_before_reset = false;                  // GRU
   bool input_forget = false;                         // LSTM: the forget gate is 1 - input gate
-  bool quantized = false;                            // W and R are bytes, what they are multiplied by becomes so
+  bool quantized = false;                            // W and R are 8-bit, and their operands are quantised
 
   int directions() const { return static_cast<int>(backward.size()); }
 };
@@ -41,7 +41,7 @@ enum : int { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitialC, kP, kWScale, k
 }  // namespace recurrent
 
 bool is_recurrent(const Node& node);
-/// Throws CompileError for a direction or activation that does not exist.
+/// Throws CompileError for an unknown direction or activation.
 RecurrentForm recurrent_form(const Node& node);
 
 }  // namespace gcg

@@ -9,7 +9,7 @@
 namespace gcg {
 namespace {
 
-/// An activation and which of alpha and beta it takes, with their defaults.
+/// An activation, the parameters of alpha and beta that it takes, and their defaults.
 struct Known {
   const char* name;
   std::optional<double> alpha, beta;
@@ -53,7 +53,7 @@ std::vector<bool> backward_directions(const Node& node) {
   fail_node(node, concat("direction '", direction, "' is none of forward, reverse, bidirectional"));
 }
 
-/// The written names for each direction. alpha and beta values go, in order, to the activations that take one.
+/// The activation names for each direction. Values of alpha and beta go, in order, to the activations that take one.
 std::vector<std::vector<Activation>> activations_of(const Node& node, const RecurrentForm& form) {
   std::vector<std::string> names = node.strings_attribute("activations");
   const std::vector<std::string> defaults = default_activations(form.gates);

@@ -12,7 +12,7 @@ namespace {
 
 enum class Form : uint8_t { sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square };
 
-/// Which dimensions are reduced. Absent or empty axes mean all of them, or none with noop_with_empty_axes.
+/// The dimensions that are reduced. Absent or empty axes mean all of them, or none with noop_with_empty_axes.
 std::vector<bool> reduced_axes(const Node& node, int64_t rank, const std::vector<int64_t>& axes) {
   const bool all = axes.empty() && node.int_attribute("noop_with_empty_axes", 0) == 0;
   std::vector<bool> reduced(static_cast<size_t>(rank), all);
@@ -46,9 +46,9 @@ void infer_contents(InferContext& ctx, const std::vector<bool>& reduced) {
   ctx.set_contents(0, {result});
 }
 
-/// With axes that are only known at run time, each dimension d of the input gets a symbol r_d, 1 if it is reduced and 0
-/// if not: it keeps the extent r_d + (1 - r_d) * n_d, and the reduction runs over r_d * n_d + (1 - r_d). Without
-/// keepdims, the extents left are symbols of their own.
+/// If the axes are only known at run time, each dimension d of the input gets a symbol r_d: 1 if it is reduced, else 0.
+/// The result keeps the extent r_d + (1 - r_d) * n_d, and the reduction runs over r_d * n_d + (1 - r_d). Without
+/// keepdims, the remaining extents have their own symbols.
 void infer_open_reduce(InferContext& ctx) {
   const Shape& x = ctx.shape(0);
   if (ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant()) ctx.fail("the number of axes must be known at compile time");
@@ -97,14 +97,14 @@ void infer_reduce(InferContext& ctx) {
   infer_contents<form>(ctx, reduced);
 }
 
-/// The type the form is computed in: forms with a root or a logarithm take integers through f64.
+/// The computation type. Forms with a root or a logarithm compute integers in f64.
 template <Form form>
 DType compute_dtype(DType dtype) {
   const bool transcendental = form == Form::l2 || form == Form::log_sum || form == Form::log_sum_exp;
   return transcendental && !is_float(dtype) ? DType::f64 : arithmetic_dtype(dtype);
 }
 
-/// The elements of the input that an element of the output is made of, with fresh axes.
+/// The input elements that are reduced to one output element, with fresh axes.
 Sweep known_sweep(LowerContext& ctx, const std::vector<int64_t>& axes, const std::vector<Expr>& output_index) {
   const auto rank = static_cast<int64_t>(ctx.input_shape(0).size());
   const std::vector<bool> reduced = reduced_axes(ctx.node(), rank, axes);
@@ -117,12 +117,12 @@ Sweep known_sweep(LowerContext& ctx, const std::vector<int64_t>& axes, const std
   return sweep(ctx, ctx.input_shape(0), reduced, at);
 }
 
-/// The same with axes known at run time, see infer_open_reduce. One of position and reduction axis is always 0.
+/// The same with axes known at run time (see infer_open_reduce). The position or the reduction axis is always 0.
 Sweep open_sweep(LowerContext& ctx, const std::vector<Expr>& output_index) {
   const Shape& x = ctx.input_shape(0);
   const std::vector<std::string> symbols = ctx.node().strings_attribute(kSymbolsAttribute);
   Sweep result;
-  Dim before = 0;  // dimensions reduced so far
+  Dim before = 0;  // number of reduced dimensions so far
   for (size_t d = 0; d < x.size(); ++d) {
     const Dim r = Dim::symbol(symbols.at(d));
     result.axes.push_back(ctx.fresh_axis(r * x[d] + Dim(1) - r));
@@ -144,7 +144,7 @@ Sweep reduced_elements(LowerContext& ctx, const std::vector<Expr>& output_index)
   return axes ? known_sweep(ctx, *axes, output_index) : open_sweep(ctx, output_index);
 }
 
-/// log(sum(exp(x - m))) + m with m the maximum, or 0 where the maximum is infinite.
+/// log(sum(exp(x - m))) + m. m is the maximum, or 0 if the maximum is infinite.
 Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<Expr>& output_index) {
   const Sweep first = reduced_elements(ctx, output_index), second = reduced_elements(ctx, output_index);
   const Expr largest = reduce_over(ReduceOp::max, first.axes, cast(dtype, ctx.input(0, first.index)));
@@ -153,7 +153,7 @@ Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<Expr>& output
   return unary(UnaryOp::log, reduce_over(ReduceOp::sum, second.axes, body)) + shift;
 }
 
-/// How many points there are; of none the mean is 0, as onnxruntime has it. ONNX leaves that open.
+/// The number of points. The mean of none is 0, as in onnxruntime; ONNX does not define it.
 Expr divisor_of_mean(DType dtype, const std::vector<Axis>& axes) {
   Axis all{-1, 1};
   for (const Axis& a : axes) all.extent = all.extent * a.extent;

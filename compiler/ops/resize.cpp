@@ -1,6 +1,6 @@
-// Resize: nearest, linear and cubic interpolation along any dimensions; Upsample is an older name of it. Positions are
-// fractions and computed exactly. Where a crop or scales that depend on data make that impossible, and where another
-// element is the nearest in f32, they are computed in f32, as onnxruntime does.
+// Resize: nearest, linear and cubic interpolation along any dimensions; Upsample is its older name. Positions are
+// computed exactly, as fractions. There are two exceptions, computed in f32 as in onnxruntime: crops or scales that
+// depend on data, and f32 positions whose nearest element differs.
 #include <cmath>
 #include <numeric>
 
@@ -18,7 +18,7 @@ enum : int { kX, kRoi, kScales, kSizes };
 
 // ---- inference
 
-/// The value, or null where it is omitted or empty.
+/// The value, or null if it is omitted or empty.
 const Value* given(const Value& value) { return value.shape && product(*value.shape).is(0) ? nullptr : &value; }
 
 void infer_resize(InferContext& ctx) {
@@ -38,7 +38,8 @@ void infer_resize(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(kX), std::move(shape));
 }
 
-/// The ratio of all dimensions where open sizes decide: that of the dimension that changes the least or the most.
+/// The common ratio of all dimensions if the sizes depend on data: that of the dimension that changes the least or the
+/// most.
 struct OpenRatio {
   Expr up, down;
 };
@@ -64,7 +65,7 @@ Expr resized_extent(LowerContext& ctx, int symbol) {
   for (const ResizedDim& d : form.dims) {
     if (d.out || symbol-- > 0) continue;
     const Index at = {index(static_cast<int64_t>(d.position))};
-    if (!form.open_policy.empty()) {  // half up
+    if (!form.open_policy.empty()) {  // rounds half up
       const OpenRatio ratio = open_ratio(ctx, form);
       const Expr twice = extent(d.in) * ratio.up * index(2) + ratio.down;
       return binary(BinaryOp::max, binary(BinaryOp::floor_div, twice, ratio.down * index(2)), index(0));
@@ -76,7 +77,7 @@ Expr resized_extent(LowerContext& ctx, int symbol) {
   for (const ResizedDim& d : form.dims) {
     if (!form.has_open_window(d) || symbol-- > 0) continue;
     const Expr scale = cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d.position))}));
-    const Expr least = binary(BinaryOp::max, scale, constant_float(DType::f32, 0x1p-20));  // keeps the window moderate
+    const Expr least = binary(BinaryOp::max, scale, constant_float(DType::f32, 0x1p-20));  // limits the window's size
     const Expr reach = binary(BinaryOp::div, constant_float(DType::f32, form.mode == "linear" ? 1 : 2),
                               binary(BinaryOp::min, least, constant_float(DType::f32, 1)));
     return cast(DType::i64, unary(UnaryOp::ceil, reach)) * index(2);
@@ -87,13 +88,13 @@ Expr resized_extent(LowerContext& ctx, int symbol) {
 
 // ---- lowering
 
-/// An input position and what it contributes; a null weight is 1.
+/// An input position and its weight; a null weight is 1.
 struct Tap {
   Expr position, weight;
 };
 using Taps = std::vector<Tap>;
 
-/// Where an output element lies in the input, along one dimension.
+/// The input position of an output element, along one dimension.
 class Source {
  public:
   Source(LowerContext& ctx, const ResizeForm& form, const ResizedDim& d, const Expr& i) : form_(form), d_(d) {
@@ -106,13 +107,13 @@ class Source {
     }
   }
 
-  /// Does every element stay where it is?
+  /// True if every element stays at its position.
   bool stays() const {
     if (!line_) return false;
     const SourceLine line = form_.mode == "nearest" ? nearest_line(form_, d_, *line_) : *line_;
     return line.slope == line.divisor && line.start.is(0);
   }
-  /// The same as the sizes of a run decide; false where the position depends on data.
+  /// The same at run time, for the extents of the run; false if the position depends on data.
   Expr stays_in_run() const {
     if (!line_) return boolean(false);
     const SourceLine line = form_.mode == "nearest" ? nearest_line(form_, d_, *line_) : *line_;
@@ -131,7 +132,7 @@ class Source {
     return form_.mode == "linear" ? linear(first(), t) : cubic(first(), t);
   }
 
-  /// With antialias: tap `k`, over an axis; the weights are to be divided by their sum.
+  /// With antialias: tap `k`, over an axis. The weights must be divided by their sum.
   struct Stretched {
     Axis axis;
     Tap tap;
@@ -147,7 +148,7 @@ class Source {
   static Expr f32(double value) { return constant_float(DType::f32, value); }
   static Expr f32(const Dim& value) { return cast(DType::f32, extent(value)); }
 
-  /// [start, end] of roi, in parts of the last element's position.
+  /// The position within [start, end] of roi, which are fractions of the last element's position.
   Expr cropped_position(LowerContext& ctx, const Expr& i) const {
     const auto corner = [&](size_t k) {
       const TensorRef constant = ctx.input_value(kRoi).constant;
@@ -171,7 +172,7 @@ class Source {
     return binary(BinaryOp::div, cast(DType::f32, ratio.up), cast(DType::f32, ratio.down));
   }
 
-  /// Computed in f32.
+  /// The position, computed in f32.
   Expr scaled_position(LowerContext& ctx, const Expr& i) {
     const Expr scale = scale_ = read_scale(ctx);
     const Expr x = cast(DType::f32, i), in = f32(d_.in), half = f32(0.5);
@@ -194,21 +195,21 @@ class Source {
     return binary(BinaryOp::floor_div, numerator(line), extent(line.divisor));
   }
 
-  /// How far past its floor the position lies, in [0, 1).
+  /// The distance from the position's floor, in [0, 1).
   Expr fraction(DType dtype) const {
     if (!line_) return cast(dtype, x_ - unary(UnaryOp::floor, x_));
     const Expr rest = binary(BinaryOp::mod, numerator(*line_), extent(line_->divisor));
     return binary(BinaryOp::div, cast(dtype, rest), cast(dtype, extent(line_->divisor)));
   }
 
-  /// The element before the position, or at it.
+  /// The last element at or before the position.
   Expr first() const { return line_ ? floor_of(same_floors(*line_)) : cast(DType::i64, unary(UnaryOp::floor, x_)); }
 
   Dim window_of_ratio() const {
     const Dim& up = d_.ratio->up;
     return ceil_div(max(up, d_.ratio->down) * (form_.mode == "linear" ? 1 : 2), up) * 2;
   }
-  /// The windows' symbols come last, in the order of their dimensions.
+  /// The windows' symbols are the last ones, in the order of their dimensions.
   Dim open_window(const LowerContext& ctx) const {
     size_t from_end = 0;
     for (const ResizedDim& d : form_.dims) from_end += form_.has_open_window(d) && d.position >= d_.position ? 1 : 0;
@@ -270,7 +271,7 @@ class Source {
     return taps;
   }
 
-  /// Only the taps inside count; their weights are made to add up to 1 again.
+  /// Only the taps inside the input count; their weights are rescaled to a sum of 1.
   void drop_outside(Taps& taps) const {
     Expr sum;
     for (Tap& tap : taps) {
@@ -284,11 +285,11 @@ class Source {
   const ResizedDim& d_;
   std::optional<SourceLine> line_;
   Expr i_;      // with a line
-  Expr x_;      // without one, or where floats decide what is nearest: the position, f32
+  Expr x_;      // the position in f32: without a line, or if f32 decides which element is nearest
   Expr scale_;  // of x_
 };
 
-/// The weighted sum over all taps of all dimensions from `k` on.
+/// The weighted sum over all taps of the dimensions from `k` on.
 Expr sum_of_taps(LowerContext& ctx, const std::vector<std::pair<size_t, Taps>>& taps, size_t k, Index& at,
                  DType dtype) {
   if (k == taps.size()) return cast(dtype, ctx.input(kX, at));
@@ -302,7 +303,8 @@ Expr sum_of_taps(LowerContext& ctx, const std::vector<std::pair<size_t, Taps>>& 
   return sum;
 }
 
-/// A little further from 0, more than f32 errs by: bytes are cut off there, and a whole number must stay itself.
+/// Moves the sum away from 0 by more than the f32 error. Casts to bytes truncate, and a whole number must keep its
+/// value.
 Expr nudged(const Expr& sum) {
   const Expr little = number(sum->dtype, 0x1p-12);
   return select(binary(BinaryOp::less, sum, number(sum->dtype, 0)), sum - little, sum + little);
@@ -336,7 +338,7 @@ Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   if (weights) sum = binary(BinaryOp::div, sum, weights);
   if (form.mode != "nearest" && size_of(stored) == 1) sum = nudged(sum);
   Expr y = as_output(ctx, output, sum);
-  // Models that bring their inputs to one size are often given that size.
+  // Models that resize their inputs to one size often get inputs of that size.
   if (!form.antialias) y = select(stays, guarded(ctx.input(kX, at)), y);
   return inside->kind == ExprKind::constant ? y : select(inside, y, number(stored, form.extrapolation));
 }
@@ -357,7 +359,7 @@ constinit const OpDef op_Resize{
     .data_extent = resized_extent,
     .reference = reference_resize};
 
-/// Only ever met in a model; the upgrade makes a Resize of it.
+/// Exists only in imported models; the upgrade rewrites it as a Resize.
 constinit const OpDef op_Upsample{.name = "Upsample",
                                   .since = 7,
                                   .min_inputs = 1,

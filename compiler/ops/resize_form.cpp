@@ -34,7 +34,7 @@ void read_attributes(const Node& node, ResizeForm& form) {
   form.antialias = node.int_attribute("antialias", 0) != 0 && form.mode != "nearest";
 }
 
-/// The listed dimensions, all of them without `axes`.
+/// The listed dimensions; without `axes`, all of them.
 std::vector<ResizedDim> listed_dims(const Node& node, const Shape& x, const Shape* y, const Value& list) {
   std::vector<int64_t> axes = node.ints_attribute("axes");
   const auto rank = static_cast<int64_t>(x.size());
@@ -59,9 +59,9 @@ std::vector<ResizedDim> listed_dims(const Node& node, const Shape& x, const Shap
   return dims;
 }
 
-constexpr float kLeastScale = 0x1p-20F;  // keeps the fractions far from 64 bits
+constexpr float kLeastScale = 0x1p-20F;  // keeps the fractions far below 64 bits
 
-/// up / down with what divides both taken out.
+/// up / down, reduced by their common factors.
 Ratio reduced(const Dim& up, const Dim& down) {
   if (up.is(0)) return {};  // there is no element whose position could matter
   if (up.is_constant() && down.is_constant() && down.constant() > 0) {
@@ -73,10 +73,10 @@ Ratio reduced(const Dim& up, const Dim& down) {
   return {up, down};
 }
 
-constexpr int64_t kMostChecked = 8192;  // extents and positions that are tried where they are open
+constexpr int64_t kMostChecked = 8192;  // limit of the tested extents and positions, if they are symbolic
 
-/// The extent that a scale gives: the product in f32, rounded down. nullopt for an open extent where the fraction,
-/// which the scale was rounded from, gives another one for some extents.
+/// The extent from a scale: the product in f32, rounded down. The scale was rounded from a fraction. nullopt if the
+/// extent is symbolic and the fraction gives another extent for some values.
 std::optional<Dim> scaled_extent(const Dim& in, float scale, const Ratio& ratio) {
   const auto product = [&](int64_t n) { return static_cast<int64_t>(std::floor(static_cast<float>(n) * scale)); };
   if (in.is_constant()) return Dim(product(in.constant()));
@@ -142,7 +142,7 @@ void size_dims(const Node& node, const Value& sizes, std::vector<ResizedDim>& di
 }  // namespace
 
 Ratio simplest_ratio(float scale) {
-  // The convergents of its continued fraction, up to the first that rounds to it.
+  // Tries the convergents of its continued fraction, up to the first that rounds to it.
   int64_t up_before = 0, down_before = 1, up = 1, down = 0;
   for (double rest = scale; static_cast<float>(static_cast<double>(up) / static_cast<double>(down)) != scale;) {
     const double whole = std::floor(rest);
@@ -159,14 +159,14 @@ SourceLine source_line(const ResizeForm& form, const ResizedDim& d) {
   const std::string& how = form.coordinates;
   if (how == "asymmetric") return {down, 0, up};
   if (how == "tf_half_pixel_for_nn") return {down * 2, down, up * 2};
-  // The last element of the output meets the last of the input; an output of one element is the first.
+  // The last element of the output maps to the last one of the input; a single output element maps to the first.
   if (how == "align_corners" && d.by_size) return {d.in - 1, 0, max(*d.out - 1, 1)};
-  // With a scale, the length of the output before it is rounded down counts.
+  // With a scale, the output's length before it is rounded down counts.
   if (how == "align_corners") return {(d.in - 1) * down, 0, max(d.in * up - down, 1)};
-  // The centre of the output, before its length is rounded, meets the centre of the input.
+  // The centre of the output, before its length is rounded, maps to the centre of the input.
   if (how == "half_pixel_symmetric") return {down * 2, (d.in - 1) * up + (Dim(1) - *d.out) * down, up * 2};
   const Dim start = down - up;
-  // A single element is the first.
+  // A single element maps to the first.
   if (how == "pytorch_half_pixel") return {down * 2, start * min(*d.out - 1, 1), up * 2};
   return {down * 2, start, up * 2};
 }
@@ -186,7 +186,7 @@ SourceLine same_floors(const SourceLine& line) {
 
 namespace {
 
-/// Where output position i lies, in f32.
+/// The input position of output position i, computed in f32.
 float position_in_floats(const std::string& how, float scale, float in, float out, float i) {
   if (how == "asymmetric") return i / scale;
   if (how == "tf_half_pixel_for_nn") return (i + 0.5F) / scale;
@@ -205,9 +205,9 @@ int64_t nearest_in_floats(const std::string& how, float scale, float x) {
 }  // namespace
 
 bool takes_exact_nearest(const ResizeForm& form, const ResizedDim& d) {
-  if (form.coordinates == "align_corners") return true;  // the product of whole numbers comes before the quotient
+  if (form.coordinates == "align_corners") return true;  // the whole numbers are multiplied before the division
   if (!d.ratio->up.is_constant() || !d.ratio->down.is_constant()) return false;
-  ResizedDim some = d;  // of many elements, where their number is open
+  ResizedDim some = d;  // a symbolic extent stands for many elements
   if (!d.out->is_constant() && form.coordinates != "half_pixel_symmetric") some.out = kMostChecked;
   const SourceLine line = nearest_line(form, some, source_line(form, some));
   if (!line.slope.is_constant() || !line.start.is_constant() || !line.divisor.is_constant()) return false;

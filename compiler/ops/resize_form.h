@@ -1,4 +1,5 @@
-// What a Resize node says: which dimensions change, by which ratio, and where an output position lies in the input.
+// The parameters of a Resize node: the dimensions that change, their ratios, and the input position of an output
+// element.
 #pragma once
 
 #include <optional>
@@ -14,53 +15,52 @@ struct Ratio {
   Dim up = 1, down = 1;
 };
 
-/// One dimension that `scales` or `sizes` speaks of.
+/// One dimension that `scales` or `sizes` lists.
 struct ResizedDim {
   size_t dim = 0;       // of the input
-  size_t position = 0;  // in scales and sizes; in roi the start, and `count` further on the end
+  size_t position = 0;  // index in scales and sizes; roi has its start here and its end `count` further on
   Dim in;
-  std::optional<Dim> out;      // nullopt: not known before the lowering, when the output's shape is given
-  bool by_size = false;        // the ratio is that of the extents themselves
+  std::optional<Dim> out;      // nullopt: unknown before the lowering, when the output's shape is known
+  bool by_size = false;        // the ratio is the ratio of the extents
   std::optional<Ratio> ratio;  // nullopt: scales or sizes depend on data
-  std::optional<float> scale;  // as the model gives it
+  std::optional<float> scale;  // as written in the model
 };
 
 struct ResizeForm {
   std::string mode, coordinates, nearest;
   bool exclude_outside = false;
-  bool antialias = false;  // where a dimension shrinks, the weights are stretched over as many more elements
+  bool antialias = false;  // if a dimension shrinks, the weights are stretched over proportionally more elements
   double cubic_a = -0.75, extrapolation = 0;
-  /// "not_larger" or "not_smaller" where the sizes that one ratio of all dimensions has to keep to depend on data; else
-  /// empty.
+  /// "not_larger" or "not_smaller" if the sizes depend on data and all dimensions must have one ratio; else empty.
   std::string open_policy;
   std::vector<ResizedDim> dims;
 
   bool crops() const { return coordinates == "tf_crop_and_resize"; }
-  /// With antialias, the number of elements that take part depends on data where the scale does: an extent of its own.
+  /// True if the number of taps has an extent of its own. With antialias, it depends on data if the scale does.
   bool has_open_window(const ResizedDim& d) const { return antialias && !d.ratio && !d.by_size; }
 };
 
-/// Reads the node. `y` is the output's shape, null while it is being inferred. `scales` and `sizes` are null where
-/// omitted or empty; exactly one must be there. Fails, naming the node, on attributes and values that make no Resize.
+/// Reads the node. `y` is the output's shape, or null during inference. `scales` and `sizes` are null if omitted or
+/// empty; exactly one must be given. Fails, naming the node, on invalid attributes and values.
 ResizeForm resize_form(const Node& node, const Shape& x, const Shape* y, const Value* scales, const Value* sizes);
 
-/// A simple fraction that rounds to the f32 `scale`: 0.6f is 3/5. What exporters round is a fraction, and with it
-/// positions come out exact; the extents of results are those of the product in f32. Requires: scale in [2^-20, 2^20].
+/// A simple fraction that rounds to the f32 `scale`: 0.6f is 3/5. Exporters round fractions, so the fraction gives
+/// exact positions. The extents of results still come from the product in f32. Requires: scale in [2^-20, 2^20].
 Ratio simplest_ratio(float scale);
 
-/// Output position i lies at (slope * i + start) / divisor of the input, divisor >= 1.
+/// Output position i maps to input position (slope * i + start) / divisor, divisor >= 1.
 struct SourceLine {
   Dim slope, start, divisor = 1;
 };
 /// Requires: the ratio is known, and the form does not crop.
 SourceLine source_line(const ResizeForm& form, const ResizedDim& d);
 
-/// A line of the same floors with smaller numbers, where some number divides slope and divisor.
+/// A line with the same floors and smaller numbers, if slope and divisor have a common factor.
 SourceLine same_floors(const SourceLine& line);
 
-/// Does `nearest_mode` take the same elements on the exact line as at positions that are computed in f32, as
-/// onnxruntime computes them? What f32 loses decides where a position is an element, or the middle between two.
-/// Requires: the ratio is known, and the form does not crop.
+/// True if `nearest_mode` takes the same elements on the exact line as with onnxruntime's f32 positions. The rounding
+/// of f32 matters if a position is an element, or the midpoint between two. Requires: the ratio is known, and the form
+/// does not crop.
 bool takes_exact_nearest(const ResizeForm& form, const ResizedDim& d);
 
 /// The line whose floor is the element that `nearest_mode` takes on `line`.

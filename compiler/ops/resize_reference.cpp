@@ -1,4 +1,5 @@
-// One dimension after the other, in double: every output element is a weighted sum of input elements of its line.
+// Resizes one dimension after the other, in double. Each output element is a weighted sum of input elements of its
+// line.
 #include "compiler/ops/resize_reference.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ struct Line {
   int64_t in = 0, out = 0;
   double up = 1, down = 1;  // the scale is up / down
   float scale = 1;
-  double length = 0;  // of the output before it was made a whole number
+  double length = 0;  // output length before rounding to a whole number
   double roi_start = 0, roi_end = 1;
 };
 
@@ -49,7 +50,7 @@ double source_position(const Attributes& form, const Line& line, double i) {
   return how == "half_pixel_symmetric" ? in / 2 * (1 - out / line.length) + centre : centre;
 }
 
-/// The position in f32, whose rounding says which element is the nearest.
+/// The position in f32. Its rounding decides which element is the nearest.
 double float_position(const Attributes& form, const Line& line, int64_t i) {
   const auto in = static_cast<float>(line.in), out = static_cast<float>(line.out), at = static_cast<float>(i);
   const std::string& how = form.coordinates;
@@ -80,7 +81,7 @@ struct Weighted {
   double weight;
 };
 
-/// The weights of a line that shrinks: as far apart as the elements of the result, scaled to add up to 1.
+/// The weights of a line that shrinks: their spacing is that of the result's elements, and their sum is 1.
 std::vector<Weighted> stretched_weights(const Attributes& form, const Line& line, double x) {
   const double scale = std::min(line.up / line.down, 1.0), radius = form.mode == "linear" ? 1 / scale : 2 / scale;
   std::vector<Weighted> result;
@@ -121,7 +122,7 @@ std::vector<Weighted> weights(const Attributes& form, const Line& line, double x
   return result;
 }
 
-/// Values in double, or the element numbers of the input where elements are only chosen.
+/// Values in double, or the input's element numbers if elements are only selected.
 struct Values {
   std::vector<int64_t> shape;
   std::vector<double> data;
@@ -145,7 +146,7 @@ Values resized(const Attributes& form, const Line& line, const Values& x) {
   return y;
 }
 
-/// Ratios and output extents from the sizes under keep_aspect_ratio_policy.
+/// Ratios and output extents from the sizes, under keep_aspect_ratio_policy.
 void apply_policy(const std::string& policy, std::vector<Line>& lines) {
   if (policy == "stretch") return;
   Line chosen = lines[0];

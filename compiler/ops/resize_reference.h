@@ -1,4 +1,4 @@
-// The reference of Resize, apart from its lowering.
+// The reference of Resize, which is separate from its lowering.
 #pragma once
 
 #include "compiler/ops/op_def.h"

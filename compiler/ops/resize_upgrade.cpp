@@ -1,4 +1,4 @@
-// Resize of opset 10 and Upsample, as the Resize of today.
+// Upgrades Resize of opset 10, and Upsample, to the current Resize.
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/resize_form.h"
 
@@ -14,7 +14,8 @@ void set_simple_coordinates(Node& node, const char* nearest) {
 
 }  // namespace
 
-/// Opset 10 has no roi and its only coordinates are 'asymmetric'; it takes the element after where it shrinks.
+/// Opset 10 has no roi, and 'asymmetric' is its only coordinate mode. When shrinking, it takes the element after the
+/// position.
 void upgrade_resize(UpgradeContext& ctx) {
   if (ctx.version >= 11) return;
   ctx.node.inputs.insert(ctx.node.inputs.begin() + kRoi, ValueId());

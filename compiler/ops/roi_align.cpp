@@ -1,4 +1,4 @@
-// RoiAlign: regions of x[N, C, H, W] cut out and resized to one size. Every cell of a region is the mean (or the
+// RoiAlign: cuts regions out of x[N, C, H, W] and resizes them to one size. Every cell of a region is the mean (or the
 // largest) of samples on an even grid, each interpolated between four elements. Regions are rows (x1, y1, x2, y2).
 #include <cmath>
 
@@ -38,7 +38,7 @@ struct RoiForm {
   }
 };
 
-/// Opset 10 knew only 'output_half_pixel'.
+/// Opset 10 supported only 'output_half_pixel'.
 void upgrade_roi_align(UpgradeContext& ctx) {
   if (ctx.version < 16) ctx.node.attributes["coordinate_transformation_mode"] = std::string("output_half_pixel");
 }
@@ -74,14 +74,14 @@ Side side_of(LowerContext& ctx, const RoiForm& form, const Expr& roi, int side) 
   return {start, cell, form.samples > 0 ? index(form.samples) : adapted};
 }
 
-/// The most samples that a cell of any region has, along one side.
+/// The largest number of samples along one side that a cell of any region has.
 Expr most_samples(LowerContext& ctx, int symbol) {
   const Axis roi = ctx.fresh_axis(ctx.input_shape(kRois)[0]);
   const Expr samples = side_of(ctx, RoiForm(ctx.node()), axis_ref(roi), symbol).samples;
   return binary(BinaryOp::max, reduce(ReduceOp::max, {roi}, samples), index(0));
 }
 
-/// A sample's position along one side: between two elements, `t` of the way; or outside of x.
+/// A sample's position along one side. It is outside of x, or between two elements, at the fraction `t`.
 struct Sample {
   Expr low, high, t, inside;
 };
@@ -136,7 +136,7 @@ Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at)
 
 // ---- reference
 
-/// What one sample contributes; four products, of which the largest counts in mode 'max'.
+/// The contribution of one sample: four products. In mode 'max' only the largest counts.
 double reference_sample(const Tensor& x, int64_t plane, double row, double column, bool averages) {
   const int64_t height = x.shape()[2], width = x.shape()[3];
   if (row < -1 || row > static_cast<double>(height) || column < -1 || column > static_cast<double>(width)) return 0;

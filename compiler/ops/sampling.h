@@ -1,11 +1,11 @@
-// Reading a tensor between its elements.
+// Reads a tensor between its elements.
 #pragma once
 
 #include "compiler/ops/index.h"
 
 namespace gcg {
 
-/// `y`, or 0 where a dimension of `shape` after the first two is empty: then none of its loads is executed.
+/// `y`, or 0 if a dimension of `shape` after the first two is empty; then none of its loads is executed.
 inline Expr unless_empty(const Shape& shape, const Expr& y) {
   Expr some;
   for (size_t d = 2; d < shape.size(); ++d)

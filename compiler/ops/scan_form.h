@@ -1,4 +1,4 @@
-// The attributes of Scan in full.
+// The attributes of Scan.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace gcg {
 
-/// The attributes of a Scan node in full: one entry per scan input or output, axes not yet normalised.
+/// All attributes of a Scan node, with one entry per scan input or output. Axes are not yet normalised.
 struct ScanForm {
   int states = 0, inputs = 0, outputs = 0;
   std::vector<int64_t> input_axes, output_axes;

@@ -1,6 +1,6 @@
-// ScatterElements and ScatterND: copies of the data with updates at indexed positions. The program copies, then walks
-// through the updates. The lowering, for few updates on GPUs, asks for each output element which of them hit it; for
-// many there are launches (scatter_launches.cpp). Where several updates hit the same element without a reduction, the
+// ScatterElements and ScatterND: copy the data, with updates at indexed positions. The program copies, then applies the
+// updates in order. The lowering is for few updates on GPUs: each output element searches for the updates that hit it.
+// Many updates use launches (scatter_launches.cpp). If several updates hit the same element without a reduction, the
 // last one in row-major order wins.
 #include "compiler/ops/scatter.h"
 
@@ -43,16 +43,16 @@ void check_common(const InferContext& ctx) {
   ctx.fail(concat("reduction is '", reduction, "', it must be 'none', 'add', 'mul', 'max' or 'min'"));
 }
 
-/// The updates seen from one output element.
+/// The updates as seen from one output element.
 struct Updates {
-  std::vector<Axis> axes;  // over the updates that may hit it
-  Index number;            // the update the axes stand at
+  std::vector<Axis> axes;  // over the updates that may hit the element
+  Index number;            // the update that the axes point to
   Shape extents;           // of `number`
-  Expr possible;           // can any update hit this element? The indices are only read where it holds
-  Expr hit;                // does this one?
+  Expr possible;           // false if no update can hit this element; the indices are only read if it is true
+  Expr hit;                // true if this update hits
 };
 
-/// `index_of(number)` is where update `number` for this element stands in input 2.
+/// `index_of(number)` is the position in input 2 of update `number` for this element.
 template <class IndexOf>
 Expr scattered(LowerContext& ctx, const std::vector<Expr>& at, const Updates& u, IndexOf index_of) {
   const Expr hit = select(u.possible, guarded(u.hit), boolean(false));
@@ -69,7 +69,7 @@ Expr scattered(LowerContext& ctx, const std::vector<Expr>& at, const Updates& u,
   return as_output(ctx, 0, binary(c.binary, cast(dtype, ctx.input(0, at)), all));
 }
 
-/// What the output holds at `to` once the update has reached it.
+/// The element at `to` of the output after the update.
 Expr after_update(ProgramBuilder& p, const Expr& to, const Expr& update) {
   const std::string reduction = reduction_of(p.node());
   if (reduction == "none") return update;
@@ -139,8 +139,8 @@ Expr lower_scatter_elements(LowerContext& ctx, int, const std::vector<Expr>& at)
                    index_of);
 }
 
-/// Slices of the data before the axis are tasks where the indices have all of them. After the axis neighbours go
-/// together where the indices have all of those.
+/// Slices of the data before the axis are tasks, if the indices cover all of them. Elements after the axis are copied
+/// together, if the indices cover all of those.
 void program_scatter_elements(ProgramBuilder& p) {
   const Shape &data = p.input_shape(0), &indices = p.input_shape(1);
   const size_t rank = data.size();
@@ -153,7 +153,7 @@ void program_scatter_elements(ProgramBuilder& p) {
   const Dim slice = count_of(data, outer, rank), all = product(data), row = count_of(data, inner, rank);
   const Expr task = p.parallel(count_of(data, 0, outer));
   p.copy(0, 0, Range(task * extent(slice), (task + index(1)) * extent(slice), all));
-  // Loops over the indices' dimensions from `outer` on, those from `inner` on as one.
+  // Loops over the indices' dimensions from `outer` on. Those from `inner` on are one loop.
   const std::function<void(size_t, const Index&)> nest = [&](size_t d, const Index& at) {
     if (d < inner) {
       return p.loop(indices[d], [&](const Expr& i) {

@@ -1,4 +1,4 @@
-// What the forms of ScatterElements and ScatterND have in common.
+// Helpers for all implementations of ScatterElements and ScatterND.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ struct Combination {
   ReduceOp reduce;
   BinaryOp binary;
 };
-/// How a reduction, not "none", puts two elements of this arithmetic type together.
+/// How a reduction other than "none" combines two elements of this arithmetic type.
 Combination combination(const std::string& reduction, DType dtype);
 
-/// i, or i + extent for a negative one; an index that is still outside hits nothing.
+/// i, or i + extent if i is negative. An index that is still out of range hits nothing.
 Expr from_front(const Expr& i, const Dim& size);
-/// How many elements dimensions [begin, end) have together.
+/// The number of elements in dimensions [begin, end).
 Dim count_of(const Shape& shape, size_t begin, size_t end);
 
 }  // namespace gcg

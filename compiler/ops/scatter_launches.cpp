@@ -1,8 +1,8 @@
-// ScatterElements and ScatterND in launches, with work for each update and each element once. The results are those of
-// the updates in row-major order, whatever the order in time.
-//   none            the number of the last update of each slot, then the elements
-//   order is free   integers added, extremes, booleans: keys of the elements, merged with those of the updates
-//   else            updates sorted by their slots; those of one slot are taken in their order
+// ScatterElements and ScatterND as launches that process each update and each element once. The results are those of
+// the updates in row-major order, whatever their order in time.
+//   none            stores the number of the last update of each slot, then the elements
+//   order is free   integer sums, extremes, booleans: merges keys of the elements with keys of the updates
+//   else            sorts updates by their slots; those of one slot are applied in their order
 #include <cmath>
 #include <functional>
 
@@ -18,10 +18,10 @@ namespace {
 
 Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 
-/// Lines of updates, each for slots of its own. A slot has `columns` neighbours, as has an update.
+/// Lines of updates; each line has its own slots. A slot consists of `columns` adjacent elements, as does an update.
 struct ScatterSpace {
-  Dim lines, updates, slots, columns;                                       // updates and slots of a line
-  std::function<Expr(const Expr& line, const Expr& update)> slot_at;        // in its line; not checked
+  Dim lines, updates, slots, columns;                                       // updates and slots per line
+  std::function<Expr(const Expr& line, const Expr& update)> slot_at;        // within its line; not checked
   std::function<Expr(const Expr& line, const Expr& slot)> slot_number;      // among all slots: element / columns
   std::function<Expr(const Expr& line, const Expr& update)> update_number;  // among all updates
   std::function<Expr(const Expr& slot_number, const Expr& update)> update_of_slot;  // likewise, of the slot's line
@@ -108,7 +108,7 @@ class ScatterLaunches {
   Expr element(const Expr& slot_number, const Expr& column) const { return slot_number * extent(s_.columns) + column; }
   Expr data(const Expr& e) { return cast(dtype_, p_.input(0, {e})); }
   Expr update(const Expr& e) { return cast(dtype_, p_.input(2, {e})); }
-  /// The slot of an update; the run fails where there is none.
+  /// The slot of an update; the run fails if the slot does not exist.
   Expr checked_slot(const Expr& line, const Expr& u) {
     const Expr slot = p_.let(s_.slot_at(line, u));
     p_.require(in_range(slot, Dim(0), s_.slots));
@@ -137,7 +137,8 @@ class ScatterLaunches {
 
   // ---- order is free
 
-  /// Sums as they are, or keys among which the extreme is an unsigned integer's; a NaN is the extreme.
+  /// Sums are used directly. For extremes, the key's order as an unsigned integer is the order of the numbers; NaN is
+  /// the extreme.
   Expr key(const Expr& x) const {
     if (dtype_ == DType::boolean) return cast(DType::u32, x);
     if (!is_extreme()) return cast(sum_dtype(), x);
@@ -198,7 +199,7 @@ class ScatterLaunches {
     p_.replaces(0);
   }
 
-  /// The updates of one slot from the task's own on.
+  /// Applies the updates of one slot, from the task's own update on.
   void add_run(const Task& task, const Expr& mine, const std::function<Expr(const Expr&)>& slot,
                const std::function<Expr(const Expr&)>& number_of) {
     const Expr e = p_.let(element(s_.slot_number(task[0], cast(DType::i64, mine)), task[2]));

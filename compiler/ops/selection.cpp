@@ -1,5 +1,5 @@
-// What expand_selection writes NonZero and Compress with: gart.Positions finds the true elements by counting,
-// gart.Unravel makes indices of positions.
+// Internal operators for NonZero and Compress (see expand_selection). gart.Positions finds the true elements by
+// counting; gart.Unravel converts positions to indices.
 #include "compiler/ops/index.h"
 #include "compiler/ops/launches.h"
 #include "compiler/ops/movement.h"
@@ -22,14 +22,14 @@ Expr chosen_extent(LowerContext& ctx, int) {
   return select(binary(BinaryOp::greater, extent(n), index(0)), last, index(0));
 }
 
-/// As many elements come before position j as have a count of at most j.
+/// Position j is the number of elements with a count of at most j.
 Expr lower_positions(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Axis i = ctx.fresh_axis(ctx.input_shape(0)[0]);
   const Expr before = binary(BinaryOp::less_equal, ctx.input(0, {axis_ref(i)}), at[0]);
   return reduce(ReduceOp::sum, {i}, select(before, index(1), index(0)));
 }
 
-/// The element at i is true where the count after it exceeds the number of those found.
+/// The element at i is true if the count there exceeds the number of elements found so far.
 void program_positions(ProgramBuilder& p) {
   const Expr found = p.variable(index(0)), i = p.variable(index(0));
   const Expr more = binary(BinaryOp::logical_and, binary(BinaryOp::less, found, extent(p.output_shape(0)[0])),
@@ -43,7 +43,7 @@ void program_positions(ProgramBuilder& p) {
 
 }  // namespace
 
-/// A thread for each element.
+/// One thread for each element.
 void launches_positions(ProgramBuilder& p) {
   p.launch({p.input_shape(0)[0]}, [&](const std::vector<Expr>& task) {
     const Expr here = p.let(p.input(0, {task[0]})), before = p.variable(index(0));

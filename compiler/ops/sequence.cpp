@@ -1,4 +1,4 @@
-// Sequences and optionals of tensors. take_sequences_apart leaves only the tensors in them, so none of these operators
+// Sequences and optionals of tensors. take_sequences_apart replaces them by their tensors, so none of these operators
 // is ever inferred, interpreted or lowered.
 #include "compiler/ops/ops.h"
 

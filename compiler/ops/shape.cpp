@@ -1,4 +1,4 @@
-// Shape, Size and Expand: extents as data, and data stretched to extents.
+// Shape, Size and Expand: extents as data, and data broadcast to extents.
 #include <algorithm>
 
 #include "compiler/ops/broadcast.h"
@@ -11,7 +11,7 @@ namespace {
 
 // ---- Shape
 
-/// [start, end) of the dimensions asked for, clamped to the rank.
+/// The requested dimensions [start, end), clamped to the rank.
 std::pair<int64_t, int64_t> dimension_range(const Node& node, int64_t rank) {
   const auto clamped = [&](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + rank : v, 0, rank); };
   const int64_t start = clamped(node.int_attribute("start", 0));
@@ -77,7 +77,7 @@ void infer_expand(InferContext& ctx) {
     ctx.set_contents(0, std::vector<Dim>(static_cast<size_t>(size.constant()), from->front()));
 }
 
-/// The symbols are those of the dimensions where the input has the extent 1.
+/// The symbols stand for the dimensions in which the input has the extent 1.
 Expr expanded_extent(LowerContext& ctx, int symbol) {
   const Shape& x = ctx.input_shape(0);
   const int64_t asked = ctx.input_shape(1)[0].constant(), own = static_cast<int64_t>(x.size());
@@ -89,8 +89,8 @@ Expr expanded_extent(LowerContext& ctx, int symbol) {
   GCG_CHECK(false, "Expand has fewer open extents");
 }
 
-/// Index 0 of one element, or an index error where an extent that is asked for at run time is neither 1 nor the input's
-/// own. Null where none can be wrong.
+/// Index 0 of one element. It gives an index error if an extent that is only known at run time is neither 1 nor the
+/// input's own. Null if no extent can be wrong.
 Expr agreement(LowerContext& ctx) {
   const Shape& x = ctx.input_shape(0);
   if (known_dims(ctx.input_value(1))) return nullptr;

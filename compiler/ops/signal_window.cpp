@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-/// a0 - a1 cos(angle) + a2 cos(2 angle), where the angle goes once around.
+/// a0 - a1 cos(angle) + a2 cos(2 angle), where the angle runs through one full turn.
 struct Cosines {
   double a0, a1, a2;
 };
@@ -70,8 +70,8 @@ constexpr OpDef window_op(const char* name) {
           .reference = reference_window<kWindow>};
 }
 
-// ---- MelWeightMatrix: triangles over the bins of a spectrum, evenly spaced in mel. Always made of constants, so that
-// folding computes it.
+// ---- MelWeightMatrix: triangles over the bins of a spectrum, evenly spaced in mel. Its inputs are always constant, so
+// constant folding computes it.
 
 void infer_mel(InferContext& ctx) {
   for (int i = 0; i < 5; ++i)
@@ -84,7 +84,7 @@ void infer_mel(InferContext& ctx) {
   ctx.set_output(0, output_type(ctx.node()), {length / 2 + 1, bands});
 }
 
-/// The edges of the triangles, in bins: band b rises from edge b to b + 1 and falls to b + 2.
+/// The edges of the triangles, in bins: band b rises from edge b to edge b + 1 and falls to edge b + 2.
 std::vector<int64_t> mel_edges(ReferenceContext& ctx) {
   const int64_t bands = ctx.input(0)->at_int(0);
   const auto length = static_cast<double>(ctx.input(1)->at_int(0)), rate = static_cast<double>(ctx.input(2)->at_int(0));

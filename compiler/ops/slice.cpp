@@ -1,4 +1,4 @@
-// Slice: starts, ends, axes and steps, with numpy's clamping.
+// Slice: starts, ends, axes and steps, clamped as in numpy.
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
@@ -21,7 +21,7 @@ void upgrade_slice(UpgradeContext& ctx) {
   ctx.attribute_to_input("axes", 3);
 }
 
-/// `bound` counted from the front and clamped to [low, high]; nullopt when its sign is not known.
+/// `bound`, counted from the front and clamped to [low, high]; nullopt if its sign is unknown.
 std::optional<Dim> resolve_bound(const Dim& bound, const Dim& extent, const Dim& low, const Dim& high) {
   if (bound.is_constant() && bound.constant() >= kUnbounded) return high;
   if (bound.is_constant() && bound.constant() <= -kUnbounded) return low;
@@ -34,7 +34,7 @@ struct SliceRange {
   Dim start, length;
 };
 
-/// The elements start, start + step, ... of a dimension that `start`:`end`:`step` names.
+/// The elements start, start + step, ... of a dimension that `start`:`end`:`step` selects.
 std::optional<SliceRange> resolve_range(const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
   const bool forward = step > 0;
   step = std::clamp(step, -kUnbounded, kUnbounded);
@@ -48,16 +48,16 @@ std::optional<SliceRange> resolve_range(const Dim& start, const Dim& end, int64_
   return SliceRange{*first, ceil_div(distance, forward ? step : -step)};
 }
 
-/// One dimension of the input, and what the node says about it.
+/// One dimension of the input, and the node's parameters for it.
 struct SlicedDim {
   size_t dim;
-  std::optional<size_t> entry;      // its position in starts, ends and steps; none: the axes depend on data
+  std::optional<size_t> entry;      // its index in starts, ends and steps; none: the axes depend on data
   std::optional<int64_t> step;      // none: it depends on data
   std::optional<SliceRange> range;  // none: it depends on data
 };
 
-/// How many dimensions the node names. Where no operand's extent tells it is 1: a vector cut from another one, as
-/// exporters write it. A scalar is a vector of one: tf2onnx writes so, and onnxruntime takes it.
+/// The number of dimensions that the node names. If no operand has a known extent, it is 1: exporters write the vector
+/// as a slice of another one. A scalar is a vector of one element, as tf2onnx writes it and onnxruntime accepts it.
 size_t count_of(std::initializer_list<const Value*> operands) {
   for (const Value* v : operands)
     if (v != nullptr && !v->shape->empty() && v->shape->at(0).is_constant())
@@ -65,7 +65,7 @@ size_t count_of(std::initializer_list<const Value*> operands) {
   return 1;
 }
 
-/// The dimensions that the node names; all of them where the axes depend on data. `axes` and `steps` may be null.
+/// The dimensions that the node names; all of them if the axes depend on data. `axes` and `steps` may be null.
 std::vector<SlicedDim> sliced_dims(const Node& node, const Shape& x, const Value& starts, const Value& ends,
                                    const Value* axes, const Value* steps) {
   std::vector<SlicedDim> dims;
@@ -99,7 +99,7 @@ void slice_contents(InferContext& ctx, const std::vector<SlicedDim>& dims) {
   ctx.set_contents(0, std::move(to));
 }
 
-/// Of a range that depends on data.
+/// The length of a range that depends on data.
 Dim open_length(InferContext& ctx, const SlicedDim& d) {
   const Dim length = ctx.fresh_symbol("sliced");
   const bool one_by_one = d.entry && d.step == 1 && ctx.node().has_attribute(kMostSliced);
@@ -114,7 +114,7 @@ void infer_slice(InferContext& ctx) {
   for (int i : {1, 2, 3, 4})
     if (ctx.has_input(i) && ctx.rank(i) == 1)
       ctx.require_equal(ctx.shape(i)[0], static_cast<int64_t>(count), "starts, ends, axes and steps");
-  if (!ctx.has_input(3) || ctx.int_contents(3)) axes_or_leading(ctx, 3, count, ctx.rank(0));  // in range and distinct
+  if (!ctx.has_input(3) || ctx.int_contents(3)) axes_or_leading(ctx, 3, count, ctx.rank(0));  // checks the axes
   const std::vector<SlicedDim> dims = sliced_dims(ctx.node(), ctx.shape(0), *input(1), *input(2), input(3), input(4));
   Shape shape = ctx.shape(0);
   for (const SlicedDim& d : dims) shape[d.dim] = d.range ? d.range->length : open_length(ctx, d);
@@ -127,7 +127,7 @@ std::vector<SlicedDim> sliced_dims(LowerContext& ctx) {
   return sliced_dims(ctx.node(), ctx.input_shape(0), *input(1), *input(2), input(3), input(4));
 }
 
-/// What is said about a dimension when parts of that are only known at run time.
+/// The range of a dimension, if parts of it are only known at run time.
 struct RuntimeRange {
   Expr start, end, step;
 };
@@ -162,7 +162,7 @@ Expr from_front(const Expr& bound, const Dim& size) {
 }
 Expr is_forward(const RuntimeRange& range) { return binary(BinaryOp::greater, range.step, index(0)); }
 
-/// The first element of a range only known at run time; inside the input wherever there is one.
+/// The first element of a range that is only known at run time; inside the input if the range has an element.
 Expr runtime_start(const RuntimeRange& range, const Dim& size) {
   const Expr last = select(is_forward(range), extent(size), extent(size - 1));
   return clamped(from_front(range.start, size), index(0), last);

@@ -18,7 +18,8 @@ std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, siz
   return values;
 }
 
-/// SAME: as many outputs as strides fit in the input; the odd element of padding goes to the end (UPPER) or the start.
+/// SAME: as many outputs as strides fit in the input. An odd element of padding goes to the end (UPPER) or to the
+/// start.
 void pad_same(WindowDim& w, bool upper) {
   w.output = ceil_div(w.input, w.stride);
   const Dim total = max((w.output - 1) * w.stride + w.reach() - w.input, 0);
@@ -39,8 +40,7 @@ void place_convolution(const Node& node, size_t d, WindowDim& w) {
   if (room.upper_bound().value_or(0) < 0 && !(w.input.is(0) && w.output.is(0))) fail_to_fit(node, d, w);
 }
 
-/// With ceil_mode a last window may hang over the padded end, but must start before it does: inside input and front
-/// padding.
+/// With ceil_mode, the last window may extend past the padded end. It must start inside the input or its front padding.
 void place_pool(const Node& node, size_t d, WindowDim& w) {
   const Dim room = room_of(w);
   const bool ceil_mode = node.int_attribute("ceil_mode", 0) != 0;

@@ -10,52 +10,51 @@ namespace gcg {
 /// One spatial dimension. Tap k of output o reads position o * stride - pad_begin + k * dilation of the input.
 struct WindowDim {
   Dim input, kernel, output;
-  Dim pad_begin, pad_end;  // symbolic with auto_pad SAME over a symbolic input
+  Dim pad_begin, pad_end;  // symbolic for auto_pad SAME over a symbolic input
   int64_t stride = 1, dilation = 1;
-  bool overhangs = false;  // the last window may reach beyond the padded input: ceil_mode, or a window larger than that
+  bool overhangs = false;  // the last window may exceed the padded input: ceil_mode, or an oversized window
 
-  /// Input positions from a window's first to past its last tap.
+  /// The extent of input that a window covers, from its first to its last tap.
   Dim reach() const { return (kernel - 1) * dilation + 1; }
 };
 using Window = std::vector<WindowDim>;
 
 /// Reads strides, dilations, pads and auto_pad of a convolution. `kernel` has one extent per spatial dimension of `x`.
-/// Fails naming the attribute on a wrong length, a stride or dilation below 1, or a window larger than its padded
+/// Fails, naming the attribute, on a wrong length, a stride or dilation below 1, or a window larger than its padded
 /// input.
 Window window_of(const Node& node, const Shape& x, const Shape& kernel);
-/// The same of a pool, with ceil_mode. ONNX rounds the number of a pool's steps towards zero: a window that is larger
-/// than its padded input, by less than a stride, stands there once. By less than two: not at all, where the extents are
-/// known.
+/// The same for a pool, with ceil_mode. ONNX rounds the number of a pool's steps towards zero. Therefore a window that
+/// exceeds its padded input by less than a stride has one position. If it exceeds it by less than two strides, it has
+/// none, provided the extents are known.
 Window pool_window_of(const Node& node, const Shape& x, const Shape& kernel);
 
-/// Records what input extents the window needs at run time: that it fits, and reads an element where there is an
-/// output.
+/// Records the conditions on input extents at run time: the window fits, and an output has an element to read.
 void require_fit(InferContext& ctx, const Window& window);
 
-/// Does every window hold an element of the input? Sufficient, not necessary.
+/// True if every window provably holds an element of the input; false does not prove the opposite.
 bool always_holds_an_element(const Window& window);
 
 /// [N, C, output extents...]
 Shape windowed_shape(const Dim& batch, const Dim& channels, const Window& window);
 
-/// The taps of a window as reduction axes, and where they read the input.
+/// The taps of a window as reduction axes, and the input positions that they read.
 struct Taps {
   std::vector<Axis> axes;
   std::vector<Expr> position;  // per spatial dimension, clamped into the input
-  Expr inside;                 // whether the tap lies in the input; null when it always does
+  Expr inside;                 // true if the tap lies in the input; null if it always does
 };
-/// `at`: the output index of the spatial dimensions.
+/// `at`: the output index, spatial dimensions only.
 Taps taps_of(LowerContext& ctx, const Window& window, std::span<const Expr> at);
 
 /// The same window with every extent known, for references.
 struct PlainWindow {
   std::vector<int64_t> input, kernel, output, pad_begin, pad_end, stride, dilation;
 
-  /// Sets `position` and returns true where tap `k` of output `o` lies in the input.
+  /// Sets `position` and returns true if tap `k` of output `o` lies in the input.
   bool read(const std::vector<int64_t>& o, const std::vector<int64_t>& k, std::vector<int64_t>& position) const;
 };
 PlainWindow plain_window(const Window& window);
-/// Of a convolution.
+/// The window of a convolution.
 PlainWindow plain_window(const Node& node, const std::vector<int64_t>& x, const std::vector<int64_t>& kernel);
 
 }  // namespace gcg

@@ -40,8 +40,8 @@ Expr float_value(const SmallFloat& f, const Expr& stored) {
   return f.negative_zero ? value : select(is(bits, sign_bit), nan, value);
 }
 
-/// The exponent is found by halving: y in [0, 2) and e >= 0 with |x| = y * 2^(e + 1 - bias). Then e * 2^mantissa_bits +
-/// round(y * 2^mantissa_bits) are the bits of the magnitude: a mantissa that rounds up carries into the exponent.
+/// The exponent is found by bisection: y in [0, 2) and e >= 0 with |x| = y * 2^(e + 1 - bias). Then e * 2^mantissa_bits
+/// + round(y * 2^mantissa_bits) are the bits of the magnitude: a mantissa that rounds up carries into the exponent.
 Expr float_element(const SmallFloat& f, const Expr& x, bool saturate) {
   Expr y = unary(UnaryOp::abs, x) * f32(std::ldexp(1, f.bias - 1)), e = i32(0);
   for (int b = f.exponent_bits; b-- > 0;) {
@@ -49,7 +49,7 @@ Expr float_element(const SmallFloat& f, const Expr& x, bool saturate) {
     y = select(large, y * f32(std::ldexp(1, -(1 << b))), y);
     e = select(large, e + i32(int64_t{1} << b), e);
   }
-  // What is still large (an infinity) must not overflow where it is scaled.
+  // Values that are still large (infinities) are limited, so that scaling does not overflow.
   const Expr rounded =
       unary(UnaryOp::round_even, binary(BinaryOp::min, y, f32(1e6)) * f32(std::ldexp(1, f.mantissa_bits)));
   const Expr bits = e * i32(int64_t{1} << f.mantissa_bits) + cast(DType::i32, rounded);
@@ -68,7 +68,7 @@ Expr float_element(const SmallFloat& f, const Expr& x, bool saturate) {
   return cast(DType::u8, select(unary(UnaryOp::is_nan, x), i32(f.nan != 0 ? f.nan : sign_bit), result));
 }
 
-/// The low bits, extended.
+/// The low bits, zero- or sign-extended.
 Expr low_bits(DType dtype, const Expr& whole) {
   const int bits = small_int_bits(dtype);
   if (storage_dtype(dtype) == DType::u8) return binary(BinaryOp::bit_and, whole, i32((int64_t{1} << bits) - 1));

@@ -1,8 +1,7 @@
 // Softmax, LogSoftmax, Hardmax.
 //
-// Before opset 13 the input was flattened to two dimensions at `axis` (default 1), so that all dimensions from `axis`
-// on are normalised together. The upgrade keeps that meaning in the attribute `flatten`, which newer models never
-// carry.
+// Before opset 13 the input was flattened to two dimensions at `axis` (default 1), so all dimensions from `axis` on are
+// normalised together. The upgrade keeps that meaning in the attribute `flatten`, which newer models never have.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -32,7 +31,7 @@ std::vector<bool> normalised_axes(const Node& node, int64_t rank) {
 
 void infer_softmax(InferContext& ctx) {
   const int64_t axis = ctx.node().int_attribute("axis", -1);
-  // Flattening at axis == rank leaves rows of one element; a scalar has no axis to check.
+  // Flattening at axis == rank gives rows of one element; a scalar has no axis to check.
   const bool past_end = ctx.node().int_attribute("flatten", 0) != 0 && axis == ctx.rank(0);
   if (ctx.rank(0) > 0 && !past_end) ctx.axis(axis, ctx.rank(0));
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
@@ -42,7 +41,7 @@ std::vector<bool> axes_of(const LowerContext& ctx) {
   return normalised_axes(ctx.node(), static_cast<int64_t>(ctx.input_shape(0).size()));
 }
 
-/// The largest element of the row that `at` lies in.
+/// The largest element of the row that contains `at`.
 Expr row_max(LowerContext& ctx, const std::vector<bool>& axes, const std::vector<Expr>& at) {
   const Sweep row = sweep(ctx, ctx.input_shape(0), axes, at);
   return reduce_over(ReduceOp::max, row.axes, arithmetic_input(ctx, 0, row.index));
@@ -58,7 +57,7 @@ Expr lower_softmax(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Expr largest = row_max(ctx, axes, at);
   const Expr sum = sum_of_exp(ctx, axes, largest, at);
   const Expr e = unary(UnaryOp::exp, arithmetic_input(ctx, 0, at) - largest);
-  // A division costs as much as ten multiplications; the sum is at least 1.
+  // A division costs as much as ten multiplications. The sum is at least 1, so its reciprocal cannot overflow.
   return as_output(ctx, 0, e * unary(UnaryOp::reciprocal, sum));
 }
 
@@ -78,7 +77,7 @@ Expr position(const Shape& shape, const std::vector<bool>& axes, const std::vect
   return result;
 }
 
-/// 1 at the first place of the row where its maximum stands, else 0.
+/// 1 at the first position of the row's maximum, else 0.
 Expr lower_hardmax(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const std::vector<bool> axes = axes_of(ctx);
   const Expr largest = row_max(ctx, axes, at);

@@ -5,7 +5,7 @@
 
 namespace gcg {
 
-/// Where the node states the extents of its kernel, they are those of the weights.
+/// If the node states its kernel's extents, they must equal those of the weights.
 inline void require_stated_kernel(InferContext& ctx, const Shape& kernel) {
   const std::vector<int64_t> stated = ctx.node().ints_attribute("kernel_shape");
   for (size_t d = 0; d < stated.size() && d < kernel.size(); ++d)

@@ -1,6 +1,7 @@
-// gart.Suppress: what expand_non_max_suppression writes its choice with. Boxes of each class in falling order of
-// scores, as corners and areas [B, C, N]; flags [B, C, N] of those that are good enough; how many may stay and how much
-// they may overlap -> which stay, [B, C, N]: each that overlaps none that stays before it.
+// gart.Suppress, which expand_non_max_suppression uses for the selection. Inputs: the boxes of each class in descending
+// order of scores, as corners and areas [B, C, N]; flags [B, C, N] for boxes with a sufficient score; the maximum
+// number of kept boxes; the maximum overlap. Output: flags [B, C, N] of the kept boxes, each of which overlaps no kept
+// box before it.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -14,8 +15,8 @@ namespace gcg {
 namespace {
 
 enum : int { kTop, kLeft, kBottom, kRight, kArea, kFlags, kMost, kLimit };
-constexpr int kCorners = 5;     // with the area
-constexpr int64_t kBlock = 64;  // boxes that stay, compared with at once
+constexpr int kCorners = 5;     // including the area
+constexpr int64_t kBlock = 64;  // kept boxes that are compared at once
 
 void infer_suppress(InferContext& ctx) { ctx.set_output(0, DType::boolean, ctx.shape(kFlags)); }
 
@@ -26,7 +27,7 @@ Expr greater(const Expr& a, const Expr& b) { return binary(BinaryOp::greater, a,
 /// Top, left, bottom, right and area of a box.
 using Box = std::array<Expr, kCorners>;
 
-/// Do they share more than `limit` of what they cover together? No where a box or what is shared has no area.
+/// True if they share more than `limit` of their union. False if a box or the intersection has no area.
 Expr overlap(const Box& a, const Box& b, const Expr& limit) {
   const Expr zero = number(a[0]->dtype, 0);
   const Expr height = minimum(a[kBottom], b[kBottom]) - maximum(a[kTop], b[kTop]);
@@ -74,7 +75,7 @@ void program_suppress(ProgramBuilder& p) {
 
 }  // namespace
 
-/// A block for each class: whenever a box stays, its threads strike out those after it that overlap it too much.
+/// One block of threads per class. When a box is kept, the threads remove the later boxes that overlap it too much.
 void launches_suppress(ProgramBuilder& p) {
   const Shape& shape = p.input_shape(kFlags);
   const Dim& n = shape[2];

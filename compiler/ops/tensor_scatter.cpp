@@ -1,5 +1,5 @@
-// TensorScatter: writes a piece of every batch's row into a cache, from a position of its own on; 'circular' goes on at
-// the front when it reaches the end.
+// TensorScatter: writes a block of rows into the cache of each batch, from that batch's own position on. 'circular'
+// wraps to the front at the end.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"

@@ -1,5 +1,5 @@
-// TfIdfVectorizer of integers: how often sequences of tokens ("grams", with the same number of tokens left out between
-// neighbours) occur. expand_tf_idf writes it as comparisons and sums.
+// TfIdfVectorizer of integers: counts sequences of tokens ("grams"), with the same number of tokens skipped between
+// neighbours. expand_tf_idf rewrites it as comparisons and sums.
 #include "compiler/ops/tf_idf.h"
 
 #include <algorithm>

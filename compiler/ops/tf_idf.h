@@ -1,4 +1,4 @@
-// What a TfIdfVectorizer node says.
+// The parameters of a TfIdfVectorizer node.
 #pragma once
 
 #include <vector>
@@ -11,17 +11,17 @@ struct TfIdfForm {
   struct Grams {
     int64_t length;
     std::vector<int64_t> tokens;   // [count, length]
-    std::vector<int64_t> columns;  // of the result, per gram
+    std::vector<int64_t> columns;  // per gram: its column in the result
   };
-  std::vector<Grams> grams;  // those that are counted, by length
+  std::vector<Grams> grams;  // the grams to count, by length
   int64_t most_skips, columns;
-  bool counts, weighs;          // otherwise it only says which grams there are; and its own weights multiply
+  bool counts, weighs;          // counts: counts grams, else only flags them; weighs: multiplies by its weights
   std::vector<double> weights;  // per column
 
-  /// Fails, naming the node, on attributes that do not go together.
+  /// Fails, naming the node, on inconsistent attributes.
   explicit TfIdfForm(const Node& node);
 
-  /// How many tokens a gram skips at most: single tokens cannot be apart.
+  /// The largest number of tokens that a gram skips; 0 for single tokens.
   int64_t skips_of(const Grams& g) const { return g.length == 1 ? 0 : most_skips; }
 };
 

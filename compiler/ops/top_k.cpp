@@ -1,7 +1,7 @@
-// TopK, and what expand_top_k writes it with for GPUs. The rank of an element is the number of elements of its line
-// that come before it: larger ones (or smaller ones, with largest=0), and among equal ones those before it. NaN counts
-// as the largest number. Ranks are a permutation, so result r is the element of rank r; no sorting, every line and
-// every element on its own.
+// TopK, and the operators that expand_top_k uses for GPUs. The rank of an element is the number of elements of its line
+// that come before it: larger ones (or smaller ones, with largest=0), and equal ones at lower positions. NaN counts as
+// the largest number. Ranks are a permutation, so result r is the element of rank r. This needs no sorting, and every
+// element is independent.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -91,7 +91,7 @@ void for_each_line(const std::vector<int64_t>& shape, int64_t axis, See see) {
   }
 }
 
-/// Positions in the line, best first.
+/// Positions in the line, best element first.
 std::vector<int64_t> sorted_positions(const Tensor& x, const std::vector<int64_t>& line, bool largest) {
   std::vector<int64_t> order(line.size());
   std::iota(order.begin(), order.end(), 0);
@@ -116,7 +116,7 @@ std::vector<Tensor> reference_ranks(ReferenceContext& ctx) {
   return {std::move(ranks)};
 }
 
-// ---- gart.PlacesOfRanks: ranks, k -> where along the axis ranks 0 to k - 1 stand, i64
+// ---- gart.PlacesOfRanks: ranks, k -> the positions along the axis of ranks 0 to k - 1, i64
 
 void infer_places(InferContext& ctx) { ctx.set_output(0, DType::i64, infer_chosen(ctx)); }
 
@@ -171,8 +171,8 @@ void program_top_k(ProgramBuilder& p) {
   });
 }
 
-/// A block for each line; for a tile of a line first, where lines are few and long: the best of the line are among the
-/// best of its tiles, which stand in the order of their places where keys are equal.
+/// One block per line. For few, long lines, first one block per tile of a line: the best of a line are among the best
+/// of its tiles. Equal keys stay in the order of their positions.
 class TopKLaunches {
  public:
   explicit TopKLaunches(ProgramBuilder& p) : p_(p), shape_(p.input_shape(0)) {
@@ -199,7 +199,7 @@ class TopKLaunches {
       p_.each(Range(index(0), count, k_),
               [&](const Expr& i) { p_.put(places, at + i, p_.at(places, at + i) + cast(DType::i32, begin)); });
     });
-    // The last tile may have fewer than k.
+    // The last tile may have fewer than k elements.
     const Dim last = n_ - (tiles - Dim(1)) * Dim(kTile);
     const ProgramBuilder::Array chosen = p_.array(DType::i32, lines * k_), rest = p_.array(DType::i32, lines * k_);
     choose(chosen, rest, &places, (tiles - Dim(1)) * k_ + min(k_, last), candidates);
@@ -222,7 +222,7 @@ class TopKLaunches {
     return takes_largest(p_.node()) ? unary(UnaryOp::bit_not, k) : k;
   }
 
-  /// The best k of a line, or of `count` candidates for it, which are places.
+  /// The best k of a line, or of `count` candidates, which are positions in it.
   void choose(const ProgramBuilder::Array& places, const ProgramBuilder::Array& spare,
               const ProgramBuilder::Array* candidates, const Dim& count, const Dim& pitch = 0) {
     p_.shared_launch({outer_, inner_}, [&](const std::vector<Expr>& task) {

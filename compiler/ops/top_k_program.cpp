@@ -1,10 +1,12 @@
-// TopK as statements. An element becomes a key, an unsigned integer that is the smaller the better the element is; of
-// equal keys the lower position is the better one. A few of a short line: each by a pass, in vectors, over those that
-// are worse than the one before it. Few of many: a heap of the best so far, the worst of them on top, that blocks of
-// elements are compared with at once. Up to half of the line: the key of the worst is searched by halving the keys'
-// range, where each step counts elements in vectors, and those up to it are sorted. Else all are sorted by the digits
-// of their keys, least significant first. Where nobody asks for positions, keys go without them: an element can be told
-// from its key.
+// TopK as statements. An element becomes a key: an unsigned integer that is smaller for better elements. Among equal
+// keys, the lower position is better. There are four methods:
+// * A few of a short line: one vectorised pass per result, over the elements that are worse than the previous one.
+// * Few of many: a heap of the best so far, with the worst on top. Blocks of elements are compared with the top at
+//   once.
+// * Up to half of the line: bisects the range of keys to find the worst one; each step counts elements in vectors. Then
+//   sorts the elements up to it.
+// * Otherwise: radix-sorts all elements, least significant digit first.
+// If nothing reads the positions, keys are sorted alone, because an element follows from its key.
 #include "compiler/ops/top_k_program.h"
 
 #include "compiler/ops/op_support.h"
@@ -35,23 +37,23 @@ Expr element_of_key(const Expr& key, DType t) {
 
 namespace {
 
-constexpr int64_t kBlock = 64;  // elements that are compared with the heap's worst at once
+constexpr int64_t kBlock = 64;  // number of elements compared at once with the heap's worst
 constexpr int64_t kDigits = 256;
-constexpr int64_t kShortLine = 256;  // a heap sorts it faster than digits do
+constexpr int64_t kShortLine = 256;  // up to here a heap sorts faster than a radix sort
 constexpr int64_t kFewPasses = 8;    // over a short line; faster than its heap
 
 Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 Expr either(const Expr& a, const Expr& b) { return binary(BinaryOp::logical_or, a, b); }
 Expr equal(const Expr& a, const Expr& b) { return binary(BinaryOp::equal, a, b); }
 
-/// What is known of an element of the line.
+/// The data that is kept per element of the line.
 enum class Form : uint8_t {
-  shared,  // a word of 64 bits: its key of 32, then where it stands
-  apart,   // its key of 64 bits, and where it stands
-  alone,   // its key
+  shared,  // a 64-bit word: the 32-bit key, then the position
+  apart,   // a 64-bit key, and the position
+  alone,   // only the key
 };
 
-/// An element of the line; `place` is null where the key is the whole word.
+/// An element of the line; `place` is null if the key is the whole word.
 struct Item {
   Expr key, place;
 };
@@ -71,7 +73,7 @@ class Selection {
               : wide_ ? Form::apart
                       : Form::shared) {}
 
-  /// `store` is given ranks, and places or elements.
+  /// `store` gets ranks, with positions or elements.
   void run(const std::function<void(const Expr& rank, const Expr& found)>& store) {
     const Expr is_short = at_most(n_, kShortLine);
     const Expr few = either(is_short, up_to_one_in(8)), half = up_to_one_in(2);
@@ -97,9 +99,9 @@ class Selection {
   static Expr at_most(const Dim& count, int64_t limit) {
     return binary(BinaryOp::less_equal, extent(count), index(limit));
   }
-  /// Is k at most that part of n?
+  /// True if k is at most n / parts.
   Expr up_to_one_in(int64_t parts) const { return binary(BinaryOp::less_equal, extent(k_ * Dim(parts)), extent(n_)); }
-  /// A branch, of which what is known now leaves one side.
+  /// A branch. If the condition is a constant, only its side is written.
   void choose(const Expr& condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
     if (condition->kind != ExprKind::constant) return p_.branch(condition, then, otherwise);
     condition->integer != 0 ? then() : otherwise();
@@ -139,7 +141,7 @@ class Selection {
     return either(less(a.key, b.key), both(equal(a.key, b.key), less(a.place, b.place)));
   }
 
-  /// Puts an item into the heap of `size` items at `hole` or below it, so that no child is worse than its parent.
+  /// Puts an item into the heap of `size` items, at `hole` or below, so that no child is worse than its parent.
   void sift(const Expr& from, const Expr& size, const Item& item) {
     const Expr hole = p_.variable(from), child = p_.variable(hole + hole + index(1));
     p_.loop_while(less(child, size), [&] {
@@ -158,7 +160,7 @@ class Selection {
     put(items_, hole, item);
   }
 
-  /// The best k of the line, in order, in items_. Requires: k > 0.
+  /// Puts the best k of the line into items_, in order. Requires: k > 0.
   void select_few() {
     const Expr k = extent(k_);
     p_.loop(k_, [&](const Expr& i) { put(items_, i, item_of(key(i), i)); });
@@ -175,7 +177,7 @@ class Selection {
     });
   }
 
-  /// Words are distinct, so the next is the least that is larger than the last.
+  /// Words are distinct, so the next one is the least that exceeds the last one.
   void select_by_passes(const std::function<void(const Expr& rank, const Item& best)>& store) {
     const Items line = items(n_);
     p_.each(n_, [&](const Expr& i) { put(line, i, item_of(key(i), i)); });
@@ -190,8 +192,8 @@ class Selection {
     });
   }
 
-  /// Every element after the first k that is better than the worst of the heap takes its place. One that only equals
-  /// it in its key stands after it, so is worse.
+  /// Each element after the first k that is better than the heap's worst replaces it. An element with the same key is
+  /// worse, because its position is higher.
   void replace_worse() {
     const Expr k = extent(k_), worst = p_.variable(worst_key());
     p_.loop(ceil_div(n_ - k_, Dim(kBlock)), [&](const Expr& block) {
@@ -216,7 +218,7 @@ class Selection {
                                  : cast(DType::u32, binary(BinaryOp::shift_right, top, constant_int(DType::u64, 32)));
   }
 
-  /// A key that at least k elements do not exceed, and less than k are below, or k. Requires: k > 0.
+  /// A key with at least k keys up to it, and at most k keys below it. Requires: k > 0.
   Expr find_worst(const ProgramBuilder::Array& keys) {
     const Expr low = p_.variable(constant_int(key_dtype_, 0)), high = p_.variable(constant_int(key_dtype_, -1));
     const Expr one = constant_int(key_dtype_, 1), k = p_.let(cast(DType::i32, extent(k_)));
@@ -234,10 +236,10 @@ class Selection {
                    [&](const Expr& i) { return select(binary(compare, p_.at(keys, i), limit), one, none); });
   }
 
-  /// The best k by their keys, in what is returned. Requires: at least that many again.
+  /// Returns the best k, sorted by their keys. Requires: at least that many other elements.
   Items sort_best() {
     const ProgramBuilder::Array keys = p_.array(key_dtype_, n_);
-    // What is not among them is overwritten, or stands behind them.
+    // Other elements are overwritten by the next one, or stay in the extra slot behind the best k.
     const Items best = items(k_ + Dim(1)), other = items(k_);
     p_.branch(less(index(0), extent(k_)), [&] {
       p_.each(n_, [&](const Expr& i) { p_.put(keys, i, key(i)); });
@@ -255,15 +257,15 @@ class Selection {
     return sort(best, other, k_);
   }
 
-  /// All elements by their keys, in what is returned.
+  /// Returns all elements, sorted by their keys.
   Items sort_all() {
     const Items all = items(n_), other = items(n_);
     p_.loop(n_, [&](const Expr& i) { put(all, i, item_of(key(i), i)); });
     return sort(all, other, n_);
   }
 
-  /// `count` items in the order of their keys, in what is returned; `other`: memory for as many. Digits in which all
-  /// keys agree are left out.
+  /// Returns `count` items sorted by their keys. `other` is memory for as many items. Digits that are equal in all keys
+  /// are skipped.
   Items sort(const Items& from, const Items& to, const Dim& count) {
     const int digits = wide_ ? 8 : 4, skipped = form_ == Form::shared ? 4 : 0;
     const ProgramBuilder::Array counts = p_.array(DType::i64, Dim(kDigits * digits));
@@ -297,7 +299,7 @@ class Selection {
     const Expr shifted = binary(BinaryOp::shift_right, k, constant_int(k->dtype, int64_t{8} * d));
     return cast(DType::i64, binary(BinaryOp::bit_and, shifted, constant_int(k->dtype, kDigits - 1)));
   }
-  /// One pass: to the places that `counts` says for digit d.
+  /// One pass: moves the items to the positions in `counts` for digit d.
   void distribute(const Items& from, const Items& to, const ProgramBuilder::Array& counts, const Dim& count, int d,
                   int shift) {
     p_.loop(count, [&](const Expr& i) {

@@ -1,5 +1,5 @@
-// BatchNormalization by the batch's own statistics: what exporters write for weights that are standardised (timm's
-// StdConv2d), where it folds to a constant, and for models exported in training mode.
+// BatchNormalization by the batch's own statistics. Exporters write it for standardised weights (timm's StdConv2d),
+// where it folds to a constant, and for models exported in training mode.
 #include <numeric>
 
 #include "compiler/ops/expansion.h"
@@ -9,7 +9,7 @@ namespace {
 
 enum : size_t { kX, kScale, kBias, kMean, kVariance };
 
-/// before * momentum + now * (1 - momentum), of the type of `before`.
+/// before * momentum + now * (1 - momentum), in the type of `before`.
 ValueId moved(Expansion& e, size_t before, ValueId now) {
   const double momentum = e.node().float_attribute("momentum", 0.9);
   const DType dtype = e.dtype(before);

@@ -1,14 +1,14 @@
-// gart.TreeLeaves: the leaf of every row in every tree of an ensemble.
+// gart.TreeLeaves: finds the leaf of every row in every tree of an ensemble.
 //
 //   TreeLeaves(x [N, F], roots i32 [T], words i32 [M], splits [M], left i32 [M]) {nan_left} -> i32 [N, T]
 //
-// All trees are numbered together. A node's word is feature << 2 | nan_left << 1 | 1, a leaf's is 0; a node's children
-// are left[node], where x[feature] <= split (or is NaN, with nan_left), and left[node] + 1. A leaf is its own left
-// child.
+// The nodes of all trees are numbered together. The word of an inner node is feature << 2 | nan_left << 1 | 1; that of
+// a leaf is 0. If x[feature] <= split (or it is NaN, with nan_left), the child is left[node], else left[node] + 1. A
+// leaf is its own left child.
 //
-// A step down waits for three loads one after the other, so several trees go down side by side, without branches, until
-// all have reached a leaf; where there are few trees, several rows in each of them. Tasks are groups of trees, and rows
-// in each of them: a group's nodes stay near while all rows go through it.
+// A step down waits for three dependent loads. Therefore several trees are walked side by side, without branches, until
+// all have reached a leaf. If there are few trees, several rows are walked in each. A task is a group of trees and a
+// range of rows: the group's nodes stay in the cache while all its rows pass.
 #include <cmath>
 
 #include "compiler/ops/expansion.h"
@@ -28,7 +28,7 @@ void infer_tree_leaves(InferContext& ctx) {
 
 Expr bits(const Expr& word, int64_t mask) { return binary(BinaryOp::bit_and, word, constant_int(DType::i32, mask)); }
 
-/// The child of `node`, whose word this is; itself if it is a leaf.
+/// The child of `node` with word `word`; a leaf returns itself.
 Expr step_down(ProgramBuilder& p, const Expr& row, const Expr& node, const Expr& word, bool nan_may_go_left) {
   const Expr feature = cast(DType::i64, binary(BinaryOp::shift_right, word, constant_int(DType::i32, 2)));
   const Expr x = p.let(p.input(kX, {row, feature}));
@@ -48,7 +48,7 @@ void program_tree_leaves(ProgramBuilder& p) {
   const bool nan_may_go_left = p.node().int_attribute("nan_left", 0) != 0;
   const Expr group = p.parallel(Dim((trees + together - 1) / together)),
              part = p.parallel(ceil_div(rows, rows_together));
-  // The last group begins earlier where it would be shorter; after the last row it is the last row again.
+  // The last group begins earlier instead of being shorter. After the last row, the last row is repeated.
   const Expr first = p.let(binary(BinaryOp::min, group * index(together), index(trees - together)));
   const auto row = [&](size_t lane) {
     if (rows_together == 1) return part;

@@ -1,4 +1,4 @@
-// What operators' upgrades from older opsets share: nodes that become others.
+// Helpers for upgrades from older opsets that replace a node by others.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace gcg {
 
-/// The node computes op(inputs) on its first output.
+/// Makes the node compute op(inputs) as its first output.
 inline void become(UpgradeContext& ctx, const char* name, std::vector<ValueId> inputs,
                    std::map<std::string, Attribute> attributes = {}) {
   ctx.node.op = &op(name);
@@ -19,7 +19,7 @@ inline void become(UpgradeContext& ctx, const char* name, std::vector<ValueId> i
   ctx.node.outputs.resize(1);
 }
 
-/// `value` under the id that the node's output `i` has, where somebody asked for it.
+/// Gives `value` the id of the node's output `i`, if that output is used.
 inline void give_output(UpgradeContext& ctx, size_t i, ValueId value) {
   if (i >= ctx.node.outputs.size() || !ctx.node.outputs[i].valid()) return;
   Node node;

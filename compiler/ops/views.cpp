@@ -1,4 +1,4 @@
-// Operators that give the same elements in the same row-major order under another shape.
+// Operators that change the shape, but not the elements or their row-major order.
 #include "compiler/ops/views.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ Expr lower_view(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 
 namespace {
 
-/// Sets the viewed shape; contents are kept as long as they are those of a scalar or vector.
+/// Sets the viewed shape. Contents are kept if the result is a scalar or a vector.
 void set_view(InferContext& ctx, Shape shape) {
   const bool small = shape.size() <= 1;
   ctx.set_output(0, ctx.dtype(0), std::move(shape));
@@ -40,8 +40,8 @@ void set_view(InferContext& ctx, Shape shape) {
 
 // ---- Reshape
 
-/// product(total) / product(part), cancelling equal extents first, so that [b, s, 768] over [b, s, 12] is 64 whatever b
-/// is.
+/// product(total) / product(part). Equal extents are cancelled first, so [b, s, 768] over [b, s, 12] gives 64 for every
+/// b.
 Dim remaining_extent(Shape total, const Shape& part) {
   Dim divisor = 1;
   for (const Dim& d : part) {
@@ -54,7 +54,7 @@ Dim remaining_extent(Shape total, const Shape& part) {
   return divisor.is(1) ? product(total) : floor_div(product(total), divisor);
 }
 
-/// The target with 0 (copied unless `allowzero`) filled in; -1 is left as it is.
+/// The target with each 0 replaced by the copied extent (unless `allowzero`); -1 stays.
 Shape copied_extents(const InferContext& ctx, const std::vector<Dim>& target, bool allowzero) {
   Shape out;
   for (size_t d = 0; d < target.size(); ++d) {
@@ -96,8 +96,8 @@ void infer_reshape(InferContext& ctx) {
     ctx.fail("the number of dimensions of the new shape is not known at compile time");
   Shape out;
   for (const auto& known : ctx.known_contents(1)) {
-    const Dim symbol = ctx.fresh_symbol("reshaped");  // of every extent, so that each keeps its own when more are known
-    out.push_back(known && known->lower_bound().value_or(0) > 0 ? *known : symbol);  // 0 and -1 stand for others
+    const Dim symbol = ctx.fresh_symbol("reshaped");  // for known extents too: each then keeps its symbol
+    out.push_back(known && known->lower_bound().value_or(0) > 0 ? *known : symbol);  // 0 and -1 have special meanings
   }
   ctx.require_equal(product(ctx.shape(0)), product(out), "elements before and after");
   set_view(ctx, std::move(out));
@@ -110,7 +110,7 @@ Expr reshaped_extent(LowerContext& ctx, int symbol) {
   const bool zero_copies = ctx.node().int_attribute("allowzero", 0) == 0;
   const auto asked = [&](int64_t d) { return integer_input(ctx, 1, {index(d)}); };
   const auto size = [&](int64_t d) { return extent(x[static_cast<size_t>(d)]); };
-  // A copied dimension stands on both sides and is left out: it may be empty.
+  // A copied dimension is on both sides and is left out, because it may be empty.
   Expr elements = index(1), others = index(1);
   for (int64_t d = 0; d < std::max(rank, new_rank); ++d) {
     const Expr copied = d < new_rank && zero_copies ? is(asked(d), 0) : boolean(false);
@@ -125,7 +125,7 @@ Expr reshaped_extent(LowerContext& ctx, int symbol) {
 std::vector<Tensor> reference_reshape(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   std::vector<int64_t> shape = ctx.input(1)->to_ints();
-  int64_t rest = 1, known = 1, open = -1;  // elements that are not in copied dimensions
+  int64_t rest = 1, known = 1, open = -1;  // elements outside of copied dimensions
   std::vector<bool> copied(x.shape().size(), false);
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && ctx.node().int_attribute("allowzero", 0) == 0) {
@@ -167,7 +167,7 @@ void upgrade_axes(UpgradeContext& ctx) {
   if (ctx.version < 13) ctx.attribute_to_input("axes", 1);
 }
 
-/// Without axes, every extent of 1 goes; a symbolic extent leaves the rank open, which is refused.
+/// Without axes, every extent of 1 is removed. A symbolic extent would leave the rank open, which is refused.
 std::vector<int64_t> unit_axes(const InferContext& ctx) {
   std::vector<int64_t> axes;
   for (size_t d = 0; d < ctx.shape(0).size(); ++d) {
@@ -181,7 +181,7 @@ std::vector<int64_t> unit_axes(const InferContext& ctx) {
   return axes;
 }
 
-/// Are the axes given, but only at run time? Then their number says the rank; it must be a number.
+/// True if the axes are only known at run time. The rank follows from their number, which must be constant.
 bool has_runtime_axes(const InferContext& ctx) {
   if (!ctx.has_input(1) || ctx.int_contents(1)) return false;
   if (ctx.rank(1) != 1 || !ctx.shape(1)[0].is_constant())
@@ -225,7 +225,7 @@ std::vector<Tensor> reference_squeeze(ReferenceContext& ctx) {
   return {x.reshaped(std::move(shape))};
 }
 
-/// 1 where named, else the next of the input's extents.
+/// 1 for a named dimension, else the next extent of the input.
 Expr unsqueezed_extent(LowerContext& ctx, int symbol) {
   const Shape& x = ctx.input_shape(0);
   const int64_t rank = static_cast<int64_t>(x.size()) + ctx.input_shape(1)[0].constant();

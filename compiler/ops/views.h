@@ -1,4 +1,4 @@
-// Shapes of the views: what inference computes for Reshape and its kin.
+// Shapes of the views, as inference computes them for Reshape and similar operators.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,12 @@
 
 namespace gcg {
 
-/// Axes from an optional integer input: normalised, ascending, distinct. Fails when they are not compile-time
-/// constants.
+/// Axes from an optional integer input: normalised, ascending, distinct. Fails if they are not compile-time constants.
 std::vector<int64_t> axes_input(const InferContext& ctx, int i, int64_t rank);
-/// The contents of input 0 on output 0: for views, whose elements and order do not change.
+/// Copies the contents of input 0 to output 0; for views, which keep elements and order.
 void keep_contents(InferContext& ctx);
 
-/// ctx.input(0, ...) at the element that `at` is in the viewed shape.
+/// The element of input 0 that is at index `at` in the viewed shape.
 Expr lower_view(LowerContext& ctx, int output, const std::vector<Expr>& at);
 
 }  // namespace gcg

@@ -1,10 +1,8 @@
-// gart.WinogradWeights, gart.WinogradConv: 3x3 convolutions of stride 1 by Winograd's form
-// (compiler/kernel/winograd.h), which the attribute `tile` names.
+// gart.WinogradWeights, gart.WinogradConv: 3x3 convolutions of stride 1 by Winograd's algorithm
+// (compiler/kernel/winograd.h). The attribute `tile` names the form.
 //   gart.WinogradWeights  w [CO, CI, 3, 3] -> G w G' as [CO, CI, products, 1], which gart.PackConv packs
-//   gart.WinogradConv     x [N, ceil(CI/16), H, W, 16], those packed weights -> y [N, ceil(CO/16), OH, OW, 16]; no
-//   bias. Lanes past
-//                         CI are never read, those past CO hold anything. Attributes: in_channels, out_channels, pads,
-//                         tile
+//   gart.WinogradConv     x [N, ceil(CI/16), H, W, 16], the packed weights -> y [N, ceil(CO/16), OH, OW, 16]; no bias
+// Lanes past CI are never read; lanes past CO are undefined. Attributes: in_channels, out_channels, pads, tile.
 #include <algorithm>
 
 #include "compiler/kernel/packing.h"
@@ -74,8 +72,8 @@ void infer_conv(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(1), y);
 }
 
-/// Row `tap` of the weights as `first` times one row of G w and `second` times another: the points are 0, two that are
-/// each other's negatives, ..., infinity.
+/// Row `tap` of the weights is `first` times one row of G w plus `second` times another. The points are 0, two that are
+/// negatives of each other, ..., infinity.
 struct TapRows {
   Expr row, other, first, second;
 };
@@ -90,7 +88,7 @@ TapRows rows_of(const WinogradForm& form, const Axis& tap) {
           select(is_middle, number(-middle), number(0))};
 }
 
-/// As a sum over taps of weights taken back from their transforms.
+/// A sum over taps; the weights are recovered from their transforms.
 Expr lower_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const WinogradForm& form = form_of(ctx.node());
   const ConvPacking packing = packing_of(ctx.node());
@@ -114,7 +112,7 @@ Expr lower_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return reduce(ReduceOp::sum, {input, taps.axes[0], taps.axes[1]}, term);
 }
 
-/// A tile of inputs, or of outputs, in double.
+/// A tile of inputs or outputs, in double.
 using Square = std::vector<std::vector<double>>;
 
 /// m x m'
@@ -127,7 +125,7 @@ Square sandwich(const WinogradForm::Matrix& m, const Square& x) {
   return y;
 }
 
-/// The tile's outputs of channel `co`; `read(ci, row, column)` gives its inputs.
+/// The outputs of a tile for channel `co`; `read(ci, row, column)` gives its inputs.
 template <class Read>
 Square outputs_of(const WinogradForm& form, const ConvPacking& packing, const Tensor& u, int64_t co, const Read& read) {
   const auto side = static_cast<size_t>(form.side());

@@ -1,4 +1,5 @@
-// A graph taken apart: parts are graphs of their own, an assembly says how they make the whole.
+// Splits a graph into parts, which are graphs of their own. An Assembly (the fleet plan) says how the parts form the
+// whole.
 #pragma once
 
 #include <string>
@@ -9,25 +10,26 @@
 
 namespace gcg {
 
-/// A sub-graph that is an entry point of the file. Its inputs: values that cross, in the order of PartCall::inputs,
-/// then one boolean vector per symbol of `extents`: its length is the symbol's value, its elements are never read. (So
-/// a part's symbols are those that its inputs carry, as with any model.) Weights are in it: parts that differ in them
-/// are two, whose kernels the code section has once.
+/// A subgraph that is an entry point of the file. Its inputs are the values that cross, in the order of
+/// PartCall::inputs, then one boolean vector per symbol of `extents`. The vector's length is the symbol's value; its
+/// elements are never read. (So a part's inputs carry all its symbols, as with any model.) A part contains its weights:
+/// parts with different weights are different parts, whose kernels the code section holds once.
 struct Part {
   Graph graph;
   std::vector<std::string> extents;
 };
 
-/// A run of a part. Equal parts are there once and called often: their values have the part's own names and symbols.
+/// A run of a part. Equal parts are stored once and called several times. Their values have the part's own names and
+/// symbols.
 struct PartCall {
   int part = 0;
-  int group = 0;                         // of the cut
-  std::vector<ValueId> inputs, outputs;  // of Assembly::graph
-  std::vector<Dim> extents;              // of the whole graph's symbols: what Part::extents are in this call
+  int group = 0;                         // its group in the cut
+  std::vector<ValueId> inputs, outputs;  // values of Assembly::graph
+  std::vector<Dim> extents;              // over the whole graph's symbols: the values of Part::extents in this call
   std::vector<std::string> nodes;        // ONNX names
 };
 
-/// A symbol of the whole graph has its value as soon as the value is there whose extent it is.
+/// The source of a symbol of the whole graph: the symbol is known as soon as `value`, whose extent it is, is there.
 struct SymbolSource {
   std::string symbol;
   ValueId value;  // an input of the graph or an output of a call
@@ -35,21 +37,21 @@ struct SymbolSource {
 };
 
 struct Assembly {
-  /// The whole graph. Outputs of the model that were inputs or constants of it are copies here. What constrains its
-  /// extents is to be checked before the first call, or, where it names extents that depend on data, as soon as they
-  /// are known; facts about extents that never leave a part are the part's.
+  /// The whole graph. Outputs of the model that were inputs or constants of it are copies here. Constraints on its
+  /// extents must be checked before the first call, or, if they name extents that depend on data, as soon as these are
+  /// known. Facts about extents that never leave a part belong to the part.
   Graph graph;
   std::vector<Part> parts;
-  std::vector<PartCall> calls;        // in an order that runs
-  std::vector<SymbolSource> symbols;  // all that occur in types of values between calls and in PartCall::extents
+  std::vector<PartCall> calls;        // in a valid execution order
+  std::vector<SymbolSource> symbols;  // all symbols in PartCall::extents and in types of values between calls
   Cut cut;
 };
 
-/// Groups become parts and calls. Values in `kept` (besides the graph's outputs) are outputs of the calls that make
-/// them, and need whole calls (at_kept_values.h). What a part knows of extents (an input of Reshape, say) it computes
-/// itself; such values do not cross, and a group in which nothing else is done has no call. If, Loop and Scan stay
-/// whole. Requires: types are inferred; kept values that follow from extents are outputs of the graph, so that the cut
-/// counts them as work.
+/// Makes parts and calls of the groups. Values in `kept` (besides the graph's outputs) are outputs of the calls that
+/// make them, and need whole calls (at_kept_values.h). A part itself computes values that follow from extents (an input
+/// of Reshape, say). Such values do not cross, and a group that computes nothing else has no call. If, Loop and Scan
+/// stay whole. Requires: types are inferred; kept values that follow from extents are outputs of the graph, so that the
+/// cut counts them as work.
 Assembly split(const Graph& graph, Cut cut, const std::vector<ValueId>& kept);
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// A value that may be fetched ends a part.
+// Divides groups at kept values: a part ends at each value that may be fetched.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace gcg {
 
-/// What becomes a call of its own.
+/// The nodes of one call.
 struct GroupPiece {
-  int group = 0;  // of the cut
+  int group = 0;  // its group in the cut
   std::vector<NodeId> nodes;
 };
 
-/// Divides groups so that every kept value needs pieces as a whole: nodes of a piece are needed by the same kept
-/// values. Pieces stand in an order that runs.
+/// Divides groups so that every kept value needs whole pieces: the same kept values need all nodes of a piece. Pieces
+/// are in a valid execution order.
 std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept);
 
 }  // namespace gcg

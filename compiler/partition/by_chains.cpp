@@ -1,5 +1,6 @@
-// The fewest paths that cover n nodes are n less the most edges of which no two leave or enter the same node: a
-// matching of nodes as readers with nodes as what is read. Hopcroft and Karp's algorithm, from a good guess.
+// The fewest paths that cover n nodes number n minus the size of a maximum matching. The matching pairs nodes as
+// producers with nodes as readers: no two of its edges leave or enter the same node. Algorithm of Hopcroft and Karp,
+// from a good initial matching.
 #include "compiler/partition/by_chains.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ class Matching {
  public:
   Matching(const Dag& dag, const std::vector<int>& group)
       : next_(at(dag.size()), kNone), previous_(at(dag.size()), kNone), edges_(at(dag.size())) {
-    std::vector<int> way(at(dag.size()), 0);  // nodes on the longest way from here
+    std::vector<int> way(at(dag.size()), 0);  // nodes on the longest path from here
     for (int v = dag.size() - 1; v >= 0; --v)
       for (int w : dag.after[at(v)]) way[at(v)] = std::max(way[at(v)], way[at(w)] + 1);
     for (int v = 0; v < dag.size(); ++v) {
@@ -42,7 +43,7 @@ class Matching {
     previous_[at(w)] = v;
   }
 
-  /// Distances from unmatched readers, over alternating ways. True if one of these ways ends free.
+  /// Distances from unmatched nodes, over alternating paths. True if one of these paths ends in a free node.
   bool measure() {
     distance_.assign(next_.size(), kNone);
     tried_.assign(next_.size(), 0);
@@ -78,7 +79,8 @@ class Matching {
     }
   }
 
-  /// Each node on the way takes the edge it tried last; what it had the one after it on the way took.
+  /// Each node on the path takes the edge that it tried last. The node after it on the path has taken its previous
+  /// partner.
   void turn(const std::vector<int>& way) {
     for (size_t i = way.size(); i-- > 0;) match(way[i], edges_[at(way[i])][tried_[at(way[i])] - 1]);
   }

@@ -1,15 +1,15 @@
-// Readers of one value stay together.
+// Puts the readers of one value into one group.
 #pragma once
 
 #include "compiler/partition/dag.h"
 
 namespace gcg {
 
-/// What makes a value, then what reads it.
+/// The producer of a value, then its readers.
 using SharedValue = std::vector<int>;
 
-/// Takes the nodes of each value with several readers out of their groups into one, so that all read one address; of
-/// nodes of other classes than the maker's it takes none. What that would put into a circle is divided again.
+/// For each value with several readers, moves the producer and the readers into one group, so that all read one
+/// address. Only readers of the producer's class are moved. A group that would be part of a cycle is divided again.
 Groups by_shared_values(const Dag& dag, const Groups& groups, const std::vector<int>& classes,
                         const std::vector<SharedValue>& values);
 

@@ -1,6 +1,7 @@
-// A walk takes all that is ready of one class, then of another, and so on: steps. With two classes there is nothing to
-// choose but the first, so the steps are the levels of the graph: level(v) = the most changes of class on a way to v.
-// With more it is a question of common supersequences, which is hard, and the walk goes where the longest way is left.
+// A walk takes all ready nodes of one class (a step), then all ready nodes of another class, and so on. With two
+// classes, only the first class is a choice, so the steps are the levels of the graph: level(v) = the most changes of
+// class on a path to v. With more classes the problem is that of common supersequences, which is hard. The walk then
+// continues with the class that has the longest remaining path.
 #include "compiler/partition/by_support.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ size_t at(int i) { return static_cast<size_t>(i); }
 
 enum class Choice : uint8_t { longest_way, most_ready };
 
-/// The most changes of class on a way from each node to an end.
+/// The most changes of class on a path from each node to an end.
 std::vector<int> changes_left(const Dag& dag, const std::vector<int>& classes) {
   std::vector<int> left(classes.size(), 0);
   for (int v = dag.size() - 1; v >= 0; --v)
@@ -31,7 +32,7 @@ class Steps {
   Steps(const Dag& dag, const std::vector<int>& classes, const std::vector<int>& left, int class_count, Choice choice)
       : dag_(dag), classes_(classes), left_(left), choice_(choice), ready_(at(class_count)) {}
 
-  /// Begins with the class, or with what the choice says (-1).
+  /// Begins with class `first`, or with the class that the heuristic chooses (-1).
   Groups run(int first) {
     std::vector<int> missing;
     for (const auto& before : dag_.before) missing.push_back(static_cast<int>(before.size()));
@@ -79,7 +80,7 @@ class Steps {
   std::vector<std::priority_queue<std::pair<int, int>>> ready_;  // by class: (changes left, node)
 };
 
-/// Moves what can wait at no cost to the step of its readers: whole components of a step, last ones first.
+/// Moves components of a step that can wait at no cost to the step of their readers, last steps first.
 class Settle {
  public:
   Settle(const Dag& dag, const std::vector<int>& classes, const Groups& steps)
@@ -120,13 +121,13 @@ class Settle {
     return v;
   }
 
-  /// To the latest step that no reader forbids, if a reader is there.
+  /// Moves the component to the latest step that its readers allow, if a reader is there.
   void settle(const std::vector<int>& component) {
     const int own = step_[at(component.front())], kind = classes_[at(component.front())];
     std::optional<int> latest, joins;
     for (int v : component)
       for (int w : dag_.after[at(v)]) {
-        if (step_[at(w)] == own) continue;  // of the component
+        if (step_[at(w)] == own) continue;  // a node of the component
         const bool same = classes_[at(w)] == kind;
         const int bound = step_[at(w)] - !same;
         if (!latest || bound < *latest) latest = bound;
@@ -136,7 +137,7 @@ class Settle {
     for (int v : component) step_[at(v)] = *joins;
   }
 
-  /// Without empty steps, and neighbours of one class as one.
+  /// Removes empty steps and joins neighbouring steps of one class.
   Groups joined(const Groups& steps) const {
     Groups out;
     for (const std::vector<int>& step : steps) {

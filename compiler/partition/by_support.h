@@ -1,14 +1,15 @@
-// Groups of nodes that the same devices run.
+// Groups nodes that the same devices run.
 #pragma once
 
 #include "compiler/partition/dag.h"
 
 namespace gcg {
 
-/// Nodes of one class (a set of devices) form groups, in an order that runs and never more than there are maximal runs
-/// of one class in the order of the nodes. Of two classes, exactly as few as there can be: the longest way through the
-/// graph changes class as often (compare levels, by either class to start with). What can wait for its readers at no
-/// cost goes to them. Of more classes: the best of what a few rules of choice give; `thorough` tries more of them.
+/// Forms groups of nodes of one class (a set of devices), in a valid execution order. There are never more groups than
+/// maximal runs of one class in the order of the nodes. With two classes, the number is minimal: the longest path
+/// through the graph changes class as often (compare levels, starting with either class). A node that can wait for its
+/// readers at no cost joins their group. With more classes, the result is the best of a few heuristics; `thorough`
+/// tries more of them.
 ///
 ///     a(x) -> b(y) -> c(x) -> d(x), e(x) -> d      {a} {b} {c,d,e}
 ///     m(x) -> n(x), q(y) -> n                      {q} {m,n}

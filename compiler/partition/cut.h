@@ -1,4 +1,4 @@
-// A cut divides a graph's nodes into groups: what one device gets.
+// A cut divides a graph's nodes into groups. One device runs a group.
 #pragma once
 
 #include <map>
@@ -14,66 +14,71 @@ namespace gcg {
 
 struct Group {
   std::string name;           // a label, or "g0: first..last" by names of nodes; unique in its cut
-  std::vector<NodeId> nodes;  // in an order of the graph
+  std::vector<NodeId> nodes;  // in topological order
   std::vector<int> support;   // devices of the fleet that can run all of them, ascending; never empty
 };
 
-/// Every live node is in one group; the graph contracted to its groups has no circle, and they stand in an order of it.
+/// Every live node is in one group. The graph contracted to its groups has no cycle, and the groups are in topological
+/// order.
 struct Cut {
   std::vector<Group> groups;
-  std::string rules;  // that made it, as --cut says them: "support,chains"
+  std::string rules;  // the rules that made it, as written for --cut: "support,chains"
 };
 
-/// How a graph is cut, besides labels, which come first and win over all.
+/// Rules by which a graph is cut. Labels come first and override all rules.
 enum class CutRule : uint8_t {
-  support,  // nodes that the same devices run
-  fewest,   // the same, and as few groups as there can be
-  chains,   // the fewest chains of nodes
-  stages,   // pieces with about the same work, some for each device; small neighbours are joined
-  shared,   // readers of one value stay together
+  support,  // groups nodes that the same devices run
+  fewest,   // the same, with as few groups as possible
+  chains,   // divides groups into the fewest chains of nodes
+  stages,   // divides groups into pieces of similar work, several for each device; joins small neighbours
+  shared,   // keeps the readers of one value together
 };
 
 /// "support,chains,shared". Throws CompileError.
 std::vector<CutRule> parse_cut_rules(const std::string& text);
 std::string print_cut_rules(const std::vector<CutRule>& rules);
 
-/// Devices that "--assign PATTERN=name" means: the one of that name, or all of that kind (cpu, cuda). Ascending.
+/// The devices that `name` in "--assign PATTERN=name" denotes: the one of that name, or all of that kind (cpu, cuda).
+/// Ascending.
 std::vector<int> devices_called(const Fleet& fleet, const std::string& name);
 
-/// Nodes whose name or operator matches the pattern (* and ? stand for any characters and one): of "--label
-/// PATTERN=GROUP" the group, of "--assign PATTERN=DEVICE" a device or a kind of devices.
+/// A request for the nodes whose name or operator matches the pattern (* stands for any characters, ? for one). `wish`
+/// is the group of "--label PATTERN=GROUP", or the device or kind of devices of "--assign PATTERN=DEVICE".
 struct NodeWish {
   std::string pattern, wish;
 };
-/// `option` is what messages name. Throws CompileError.
+/// `option` is the option's name in messages. Throws CompileError.
 NodeWish parse_node_wish(const std::string& option, const std::string& text);
 
 struct CutOptions {
-  std::vector<CutRule> rules;                       // empty: what the fleet asks for (default_rules)
-  std::vector<NodeWish> labels, assignments;        // --label, --assign
-  std::optional<DeviceClass> others;                // nodes without an assignment go there, if such devices run them
-  std::vector<std::pair<NodeId, NodeId>> in_order;  // the first before the second: reads a state that that one writes
+  std::vector<CutRule> rules;                 // empty: default_rules for the fleet
+  std::vector<NodeWish> labels, assignments;  // --label, --assign
+  std::optional<DeviceClass> others;          // preferred kind of device for nodes without an assignment
+  std::vector<std::pair<NodeId, NodeId>>
+      in_order;  // the first runs before the second: it reads a state that the second writes
 };
 
-/// What the user says about nodes of the model by name and operator, as they are when it is imported. Nodes are found
-/// again by name: one that passes rewrite keeps the name that it had.
+/// The user's requests for nodes of the model, by the names and operators of the imported model. Nodes are found again
+/// by name, because passes that rewrite a node keep its name.
 class NodeWishes {
  public:
   NodeWishes() = default;
-  /// Of several patterns that match the last one counts. A node with bodies takes all nodes in them along. Throws
-  /// CompileError for a pattern that matches nothing and a device that the fleet lacks.
+  /// If several patterns match, the last one counts. A request for a node with subgraphs applies to all nodes in them.
+  /// Throws CompileError for a pattern that matches nothing and for a device that the fleet lacks.
   NodeWishes(const Graph& model, const Fleet& fleet, const CutOptions& options);
 
-  /// Empty: none.
+  /// The node's label; empty: none.
   const std::string& label(const Node& node) const;
-  /// The devices that the node must go to, ascending; empty: to any. `wish` gets what said so.
+  /// The devices that the node must go to, ascending; empty: any device. `wish` receives the assignment that requires
+  /// this.
   const std::vector<int>& devices(const Node& node, std::string* wish = nullptr) const;
-  /// The assignments whose nodes have all gone from the graph, as model passes leave it, each with one of those. Throws
-  /// CompileError for one whose nodes are all in bodies: If, Loop and Scan are on one device with what they hold.
+  /// The assignments whose nodes are all missing in `graph` (after model passes), each with one of these nodes. Throws
+  /// CompileError for an assignment whose nodes are all in subgraphs: If, Loop and Scan run on one device together with
+  /// their subgraphs.
   std::map<std::string, std::string> without_effect(const Graph& graph) const;
-  /// Does the node stem from one of the model that shares its name with no other?
+  /// Does the node come from a model node whose name is unique?
   bool is_one(const Node& node) const;
-  /// The operator that it had in the model; null: it has none of its own.
+  /// The operator that the node had in the model; null: the model has no such node of its own.
   const OpDef* imported_as(const Node& node) const;
 
  private:
@@ -81,18 +86,18 @@ class NodeWishes {
     std::string label, assignment;
     std::vector<int> devices;
     const OpDef* op = nullptr;
-    int nodes = 0;  // of the model, with this name
+    int nodes = 0;  // number of model nodes with this name
   };
   std::map<std::string, Wish> by_node_;
 };
 
-/// support alone, where there is nothing to place: one device of each kind. Else support,chains,stages: what can run
-/// beside each other comes apart, what is long is divided for a pipeline, and what is small stays together.
+/// Only `support` if there is nothing to place: at most one device of each kind. Otherwise support,chains,stages:
+/// parallel chains are separated, long chains are divided for a pipeline, and small ones stay together.
 std::vector<CutRule> default_rules(const Fleet& fleet);
 
-/// `graph`: as model passes leave it. Nodes that one of the model became stay together, unless that made a circle or no
-/// device ran them all. Throws CompileError for a node that no device of the fleet runs, with what each
-/// device says, and for labels that make a circle.
+/// `graph`: after model passes. All nodes derived from one model node stay in one group, unless this would make a cycle
+/// or no device runs them all. Throws CompileError for a node that no device of the fleet runs, with each device's
+/// reason, and for labels that make a cycle.
 Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions& options = {}, const NodeWishes& wishes = {});
 
 /// A line per group: name, devices, nodes.

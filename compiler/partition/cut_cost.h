@@ -1,4 +1,4 @@
-// What a cut costs, for reports.
+// The cost of a cut, for reports.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 namespace gcg {
 
 struct GroupCost {
-  double bytes_in = 0, bytes_out = 0;  // that cross, from and to other groups, where open extents are typical ones
+  double bytes_in = 0, bytes_out = 0;  // from and to other groups; symbolic extents have typical values
   int calls = 0;
-  /// Values that cross where the reader works element by element or the maker does: one kernel would have done both.
+  /// Values that cross although the reader or the producer works element by element: one kernel could have done both.
   int fusions_lost = 0;
 };
 
-/// By group. A value that several groups read goes out once, and comes into each. What the caller gives and gets
-/// does not count.
+/// Costs by group. A value that several groups read counts as one output, and as an input of each reader. Inputs and
+/// outputs of the model do not count.
 std::vector<GroupCost> cost_of_cut(const Assembly& assembly);
 
 }  // namespace gcg

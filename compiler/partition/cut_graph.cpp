@@ -19,9 +19,9 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-/// Pieces for each device that could take them: enough to balance with, few enough to cost little.
+/// Pieces per suitable device: enough to balance the load, few enough to cost little.
 constexpr double kPiecesPerDevice = 4;
-/// Operations below which handing a piece over is no longer small beside it: some tens of microseconds.
+/// Least operations of a piece. For smaller pieces, the handover (some tens of microseconds) is no longer negligible.
 constexpr double kLeastPiece = 1e6;
 
 class CutMaker {
@@ -48,7 +48,7 @@ class CutMaker {
   }
 
  private:
-  /// What runs the node and is where the user wants it.
+  /// The devices that run the node and that the user allows.
   std::vector<int> support(const Node& node) {
     std::string key = operator_name(*node.op);
     const OpDef* imported_as = wishes_.imported_as(node);
@@ -70,14 +70,14 @@ class CutMaker {
     return both;
   }
 
-  /// Of the kind that nodes without a wish go to, if there are any.
+  /// The devices of the kind `others` if there are any; otherwise all of `devices`.
   std::vector<int> preferred(std::vector<int> devices) const {
     std::vector<int> of_kind = devices;
     if (options_.others) std::erase_if(of_kind, [&](int d) { return fleet_.devices[at(d)].kind != *options_.others; });
     return of_kind.empty() ? devices : of_kind;
   }
 
-  /// Atoms: nodes with one label are one.
+  /// Makes atoms: all nodes with one label form an atom.
   void gather_labels() {
     std::map<std::string, std::vector<int>> labelled;
     Groups atoms;
@@ -103,8 +103,8 @@ class CutMaker {
     dag_ = contracted(work_.dag, atoms_);
   }
 
-  /// What has become of one node of the model is one atom, too, as far as that makes no circle, and if one device runs
-  /// all of it.
+  /// All nodes derived from one model node also form an atom, if one device runs them all and as far as this makes no
+  /// cycle.
   void gather_nodes() {
     std::map<std::string, std::vector<int>> by_name;  // numbers of atoms
     Groups gathered;
@@ -142,7 +142,7 @@ class CutMaker {
                          : concat("'", label, "'");
   }
 
-  /// A class for each set of devices, and one for each label.
+  /// Gives each set of devices a class, and each label.
   void classify() {
     std::map<std::pair<std::string, std::vector<int>>, int> known;
     for (const std::vector<int>& atom : atoms_) {
@@ -182,7 +182,7 @@ class CutMaker {
     return all;
   }
 
-  /// Pieces are of the same share of their class's work.
+  /// Divides into stages. Each piece gets the same share of its class's work.
   Groups stages_of(const Groups& groups) const {
     const std::vector<NodeLoad> loads = this->loads();
     std::vector<double> piece(devices_of_class_.size(), 0);
@@ -234,7 +234,7 @@ class CutMaker {
     return cut;
   }
 
-  /// To its first reader; nothing of it runs there unless somebody asks for it.
+  /// Adds shape arithmetic to the group of its first reader. It runs there only if something needs it.
   void add_shape_arithmetic(Cut& cut, std::map<NodeId, size_t>& where) const {
     if (work_.others.empty()) return;
     if (cut.groups.empty()) cut.groups.push_back({"shapes", {}, {0}});

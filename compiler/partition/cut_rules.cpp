@@ -1,4 +1,4 @@
-// Rules and wishes as the command line says them.
+// Parses and prints the rules and requests of the command line.
 #include <algorithm>
 
 #include "compiler/kernel/device_traits.h"
@@ -19,7 +19,7 @@ constexpr NamedRule kRules[] = {{"support", CutRule::support},
                                 {"chains", CutRule::chains},
                                 {"shared", CutRule::shared}};
 
-/// Calls f for every node of the graph and of the bodies in it, with what f said of the node around it.
+/// Calls f for every node of the graph and of its subgraphs, with f's result for the enclosing node.
 template <class F>
 void each_node(const Graph& graph, bool around, const F& f) {
   for (NodeId id : graph.order()) {
@@ -51,7 +51,7 @@ std::vector<CutRule> parse_cut_rules(const std::string& text) {
     const size_t end = std::min(text.find(',', begin), text.size());
     const std::string name = text.substr(begin, end - begin);
     begin = end + 1;
-    if (name == "labels") continue;  // they count whatever else is said
+    if (name == "labels") continue;  // labels always count
     const auto* known =
         std::find_if(std::begin(kRules), std::end(kRules), [&](const auto& r) { return name == r.name; });
     if (known == std::end(kRules))
@@ -61,7 +61,7 @@ std::vector<CutRule> parse_cut_rules(const std::string& text) {
       fail("--cut '", text, "' names '", name, "' twice");
     rules.push_back(known->rule);
   }
-  if (rules.empty()) rules.push_back(CutRule::support);  // labels alone
+  if (rules.empty()) rules.push_back(CutRule::support);  // only "labels" was given
   return rules;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-/// Takes groups one after another: whole where all that they wait for is done, else as far as they get.
+/// Takes groups one after another: a whole group if all its predecessors are done, otherwise as much of it as is ready.
 class Walk {
  public:
   Walk(const Dag& dag, const Groups& groups)
@@ -61,8 +61,8 @@ class Walk {
   const Dag& dag_;
   const Groups& groups_;
   const std::vector<int> group_;
-  std::vector<int> missing_;  // of each node: what it comes after and is not done
-  std::vector<int> waits_;    // of each group: such edges from other groups
+  std::vector<int> missing_;  // per node: predecessors that are not done
+  std::vector<int> waits_;    // per group: such edges from other groups
   std::vector<std::priority_queue<int, std::vector<int>, std::greater<>>> free_;
   std::set<Key> whole_, begins_;
   Groups taken_;
@@ -113,7 +113,7 @@ std::vector<int> find_circle(const Dag& dag, const Groups& groups) {
     for (int to : after[at(ready[i])])
       if (--missing[at(to)] == 0) ready.push_back(to);
   if (ready.size() == groups.size()) return {};
-  // What is left has something left before it: backwards until one comes again.
+  // Every remaining group has a remaining predecessor: go backwards until a group repeats.
   std::vector<int> path;
   auto g =
       static_cast<int>(std::find_if(missing.begin(), missing.end(), [](int m) { return m > 0; }) - missing.begin());

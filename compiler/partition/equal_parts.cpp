@@ -7,7 +7,7 @@
 namespace gcg {
 namespace {
 
-/// Names by number, in the order of nodes; facts without their reasons, which name nodes.
+/// Replaces names by numbers, in the order of nodes. Removes the reasons of facts, which name nodes.
 void forget_names(Graph& graph) {
   graph.name = "";
   for (int64_t v = 0; v < graph.value_count(); ++v) graph.value(ValueId(v)).name.clear();
@@ -27,7 +27,7 @@ void forget_names(Graph& graph) {
   for (DimConstraint& fact : graph.constraints) fact.reason.clear();
 }
 
-/// In the order in which a walk over the nodes meets them.
+/// Collects constants in the order of the nodes that use them.
 void collect_constants(const Graph& graph, std::vector<TensorRef>& constants) {
   const auto see = [&](ValueId v) {
     if (v.valid() && graph.value(v).is_constant()) constants.push_back(graph.value(v).constant);

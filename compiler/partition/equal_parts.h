@@ -1,4 +1,4 @@
-// Parts that are the same are stored once.
+// Finds equal parts, so that they are stored once.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace gcg {
 
-/// Finds a part again: the same operators, attributes, types, facts and constants, whatever values and nodes are
-/// called.
+/// Parts are equal if their operators, attributes, types, facts and constants are. Names of values and nodes do not
+/// matter.
 class EqualParts {
  public:
-  /// The number in `parts` of one that is equal; if there is none, of this one, which is there then.
+  /// The number of an equal part in `parts`. If there is none, adds this one and returns its number.
   int find_or_add(std::vector<Part>& parts, Part part);
 
  private:

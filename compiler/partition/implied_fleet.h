@@ -1,4 +1,4 @@
-// The fleet of who names none: a GPU and the CPU, as the targets have code for them.
+// The fleet for callers that name none: a GPU and the CPU, if the targets have code for them.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace gcg {
 
-/// "cuda:0" if there is a target of GPUs, and "cpu" if there is one of CPUs.
+/// "cuda:0" if there is a GPU target, and "cpu" if there is a CPU target.
 Fleet fleet_of(const std::vector<Target>& targets);
 
-/// What the model is cut for though no fleet was asked for: assignments want a cut, and, where there is a GPU, nodes
-/// that only CPUs run. All other nodes stay on the GPU (cut.others). nullopt: the model stays whole. Throws
+/// The fleet for which the model is cut although the user requested none. Assignments need a cut; with a GPU target, so
+/// do nodes that only CPUs run. All other nodes stay on the GPU (cut.others). nullopt: the model stays whole. Throws
 /// CompileError for assignments without a GPU or without a CPU among the targets.
 std::optional<Fleet> implied_fleet(const Graph& model, const std::vector<Target>& targets, CutOptions& cut);
 

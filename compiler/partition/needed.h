@@ -1,4 +1,4 @@
-// What has to be done for what is wanted: of a graph's nodes, an assembly's calls, a deferred graph.
+// Finds the items that have to be done for the wanted ones: nodes of a graph, calls of an assembly, a deferred graph.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,11 @@
 
 namespace gcg {
 
-/// Breadth first from what stands in `found` backwards: `found` is a first-in-first-out queue whose front moves, so it
-/// ends up as every item that was met, in order: readers before what they read, but for shorter ways.
-/// each_before(item, see): calls see(other) for what the item reads, nothing for one that ends the walk; claim(other):
-/// is met for the first time. O(V + E) of what is met; nothing recurses.
+/// Walks backwards, breadth first, from the items in `found`. `found` is a queue whose front moves. At the end it
+/// contains every item that was met, in that order: readers come before the items they read, except where a shorter
+/// path leads to the read item. each_before(item, see): calls see(other) for every item that it reads, and never for an
+/// item that ends the walk. claim(other): is it met for the first time? Takes O(V + E) of the items met, without
+/// recursion.
 template <class Item, class Claim, class EachBefore>
 void walk_backwards(std::vector<Item>& found, const Claim& claim, const EachBefore& each_before) {
   const auto see = [&](const Item& item) {
@@ -18,9 +19,9 @@ void walk_backwards(std::vector<Item>& found, const Claim& claim, const EachBefo
   for (size_t front = 0; front < found.size(); ++front) each_before(Item(found[front]), see);
 }
 
-/// Every item that has to be done, once, wanted ones first. Items are numbers. done(i): is there already, with all
-/// after it; each_before(i, see): calls see(j) for all that i reads. `marks`: false for all items, as many as there
-/// are, and so again when this returns.
+/// Every item that has to be done, once, wanted ones first. Items are numbers. done(i): is item i done already?
+/// each_before(i, see): calls see(j) for all items j that i reads. `marks`: one entry per item, all false; they are all
+/// false again on return.
 template <class Done, class EachBefore>
 std::vector<int> needed(const std::vector<int>& wanted, const Done& done, const EachBefore& each_before,
                         std::vector<bool>& marks) {
@@ -37,7 +38,7 @@ std::vector<int> needed(const std::vector<int>& wanted, const Done& done, const 
   return found;
 }
 
-/// The same without marks of the caller's: of `count` items.
+/// The same for `count` items, without marks from the caller.
 template <class Done, class EachBefore>
 std::vector<int> needed(int count, const std::vector<int>& wanted, const Done& done, const EachBefore& each_before) {
   std::vector<bool> marks(static_cast<size_t>(count), false);

@@ -13,7 +13,8 @@ double elements_of(const Value& v) {
   return n;
 }
 
-/// Products summed for one element of the result: what a filter has for one channel, or a row of the first factor.
+/// Products summed for one element of the result: the weights of a filter for one output channel, or a row of the first
+/// factor.
 double depth_of(const Graph& graph, const Node& node) {
   const auto shape = [&](size_t i) -> const Shape* {
     if (i >= node.inputs.size() || !node.inputs[i].valid()) return nullptr;
@@ -29,7 +30,7 @@ double depth_of(const Graph& graph, const Node& node) {
   return a && !a->empty() ? typical(a->back()) : 1;
 }
 
-constexpr double kTypicalTrips = 8;  // of a loop
+constexpr double kTypicalTrips = 8;  // per loop
 
 }  // namespace
 

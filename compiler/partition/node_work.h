@@ -1,14 +1,14 @@
-// About how much work nodes are, before anything is lowered: what cuts weigh groups with.
+// Estimates the work of nodes before lowering, so that cuts can balance groups.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace gcg {
 
-/// Operations of one run of the node, bodies included, where open extents are typical ones.
+/// Operations of one run of the node, including its subgraphs. Symbolic extents have typical values.
 double work_of(const Graph& graph, const Node& node);
 
-/// Of its elements in memory; 0 where the rank is not known.
+/// Bytes of the value's elements in memory; 0 if the rank is not known.
 double bytes_of(const Value& value);
 
 }  // namespace gcg

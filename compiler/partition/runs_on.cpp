@@ -13,7 +13,7 @@
 namespace gcg {
 namespace {
 
-/// What a pattern can be about.
+/// The names of a node that patterns are compared with.
 struct Subject {
   std::vector<std::string> operators, types;
 };
@@ -38,7 +38,7 @@ bool any_fits(const std::vector<std::string>& patterns, const std::string& text)
   return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& p) { return fits_pattern(p, text); });
 }
 
-/// Why the device does not run the node itself; empty: it does.
+/// The reason why the device does not run the node itself; empty: it does.
 std::string refusal(const FleetDevice& device, const Subject& s) {
   for (const std::vector<std::string>* names : {&s.operators, &s.types})
     for (const std::string& name : *names)
@@ -54,7 +54,7 @@ std::string refusal(const FleetDevice& device, const Subject& s) {
   return "";
 }
 
-/// The same with the nodes in its bodies.
+/// The same, including the nodes in its subgraphs.
 std::string refusal(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as) {
   if (!device.infers) return "is for training alone";
   if (!traits_of(device.kind).calls_the_application && only_on_cpus(node)) return "runs no custom operators";

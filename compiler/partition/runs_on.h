@@ -1,4 +1,4 @@
-// Which devices say that they run a node.
+// Finds the devices that declare support for a node.
 #pragma once
 
 #include <string>
@@ -9,28 +9,30 @@
 
 namespace gcg {
 
-/// Is `text` of the pattern, or the same as it? As a shell's: *, ? and [a-c] (fnmatch).
-/// Patterns of devices that fit no operator and no element type: "device 'p': denies 'Sofplus'", and the nearest.
+/// A pattern of a device that fits no operator and no element type ("device 'p': denies 'Sofplus'"), and the nearest
+/// name that exists.
 struct IdlePattern {
   std::string pattern, nearest;
 };
 std::vector<IdlePattern> idle_patterns(const Fleet& fleet);
 
+/// Does `text` match the shell pattern (*, ? and [a-c], as in fnmatch), or is it equal to it?
 bool fits_pattern(const std::string& pattern, const std::string& text);
 
 /// "Conv", "com.x.Op".
 std::string operator_name(const OpDef& op);
 
-/// Is it, or holds a body of it, an operator that only CPUs run: one of the application's?
+/// Is the node, or a node in its subgraphs, one that only CPUs run (an operator of the application)?
 bool only_on_cpus(const Node& node);
 
-/// Does the device say that it runs the node, and all nodes in its bodies? Patterns of operators are compared with
-/// operator_name, those of element types with every type that the node reads or makes. A device that supports no
-/// operators by name supports all, and so for types. `imported_as`: the operator that the node was made from, which
-/// counts as well; null: it is its own. A GPU does not run what is only_on_cpus.
+/// Does the device support the node and all nodes in its subgraphs? Patterns of operators are compared with
+/// operator_name, those of element types with every type that the node reads or makes. A device that lists no supported
+/// operators supports all; the same holds for types. `imported_as`: the operator that the node was made from, which is
+/// also compared; null: none but its own. A GPU does not run nodes that are only_on_cpus.
 bool runs_on(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as = nullptr);
 
-/// The devices of the fleet that run the node, ascending. Throws CompileError with what each device says if none does.
+/// The devices of the fleet that run the node, ascending. If there is none, throws CompileError with each device's
+/// reason.
 std::vector<int> support_of(const Fleet& fleet, const Graph& graph, const Node& node,
                             const OpDef* imported_as = nullptr);
 

@@ -27,8 +27,8 @@ Node clone_node(const Node& node) {
   return copy;
 }
 
-/// Makes outputs that are inputs or constants of the graph copies of them. A constant's name goes to its copy: it is
-/// what the caller knows.
+/// Copies outputs that are inputs or constants of the graph. The copy takes over a constant's name, which the caller
+/// knows.
 void copy_outputs(Graph& graph, Cut& cut) {
   const std::set<ValueId> inputs(graph.inputs.begin(), graph.inputs.end());
   for (ValueId& out : graph.outputs) {
@@ -44,13 +44,13 @@ void copy_outputs(Graph& graph, Cut& cut) {
   }
 }
 
-/// What one call needs and does.
+/// The inputs, nodes and results of one call.
 struct PlannedCall {
   int group = 0;
-  std::vector<NodeId> nodes;  // those that something wants
+  std::vector<NodeId> nodes;  // only needed nodes
   std::vector<ValueId> inputs, outputs;
-  std::vector<ValueId> computed;  // read here, made elsewhere, following from extents
-  Symbols made;                   // symbols that its nodes give values to
+  std::vector<ValueId> computed;  // read here, made elsewhere, and computable from extents
+  Symbols made;                   // symbols whose values its nodes determine
 };
 
 /// The graph of a part.
@@ -112,7 +112,7 @@ class PartWriter {
     part_.graph.add_node(std::move(own));
   }
 
-  /// Those that it can check.
+  /// Adds the facts that the part can check.
   void add_facts() {
     Symbols known = call_.made;
     for (ValueId v : part_.graph.inputs) known.merge(symbols_of(*part_.graph.value(v).shape));
@@ -152,7 +152,7 @@ class Splitter {
   }
 
  private:
-  /// Backwards, since what a later part does not do an earlier one need not prepare.
+  /// Works backwards, because an earlier part makes only values that later parts need.
   void find_work() {
     calls_.clear();
     for (auto piece = pieces_.rbegin(); piece != pieces_.rend(); ++piece) {
@@ -194,7 +194,8 @@ class Splitter {
     return call;
   }
 
-  /// Symbols that types of inputs and what is computed from extents name, but for those of its own nodes.
+  /// Symbols in the types of the call's inputs and in values computed from extents, except symbols that its own nodes
+  /// determine.
   Symbols symbols_needed(const PlannedCall& call) const {
     Symbols needed;
     for (ValueId v : call.inputs) {
@@ -206,8 +207,8 @@ class Splitter {
     return needed;
   }
 
-  /// Lets a value cross for each symbol that a call needs and no value carries before it. False if there is nothing to
-  /// add.
+  /// For each symbol that a call needs and that no earlier value carries, makes a value cross. False if there is
+  /// nothing to add.
   bool add_carriers() {
     result_.symbols.clear();
     Symbols carried, named, missing;
@@ -241,8 +242,8 @@ class Splitter {
     return true;
   }
 
-  /// The first value with each of these extents; of the node that makes it, if it is one of its results: none is there
-  /// sooner.
+  /// For each symbol, the first value that has it as extent. A result of the node that determines the symbol is
+  /// preferred: no value is there sooner.
   std::map<std::string, ValueId> carriers(const Symbols& symbols) const {
     std::map<std::string, ValueId> first;
     Symbols made;
@@ -278,7 +279,7 @@ class Splitter {
     result_.calls.push_back(std::move(call));
   }
 
-  /// A group may have several parts, and be called like the model.
+  /// A group may have several parts, and may have the model's name.
   void make_unique(std::string& name) {
     const std::string group = name;
     for (int i = 2; !names_.insert(name).second; ++i) name = concat(group, ", ", i);
@@ -291,7 +292,7 @@ class Splitter {
   std::vector<GroupPiece> pieces_;
   std::vector<PlannedCall> calls_;
   EqualParts equal_;
-  std::set<std::string> names_ = {graph_.name};  // of entry points
+  std::set<std::string> names_ = {graph_.name};  // names of entry points
 };
 
 }  // namespace

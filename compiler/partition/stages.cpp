@@ -8,7 +8,7 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-constexpr double kRoom = 1.1;  // a little too much is better than a group for next to nothing
+constexpr double kRoom = 1.1;  // a slightly too large piece is better than a tiny group
 
 double work_of(const std::vector<int>& nodes, const std::vector<NodeLoad>& loads) {
   double sum = 0;
@@ -16,7 +16,7 @@ double work_of(const std::vector<int>& nodes, const std::vector<NodeLoad>& loads
   return sum;
 }
 
-/// Bytes that are alive after each node of the group: made in it, read in it later.
+/// Live bytes after each node of the group: values made in the group and read later in it.
 std::vector<double> crossing(const Dag& dag, const std::vector<int>& nodes, const std::vector<int>& group, int own,
                              const std::vector<NodeLoad>& loads) {
   std::vector<double> change(nodes.size() + 1, 0);
@@ -33,7 +33,7 @@ std::vector<double> crossing(const Dag& dag, const std::vector<int>& nodes, cons
   return change;
 }
 
-/// Into `pieces`, each cut within a quarter of a piece's work from where all would be equal.
+/// Divides into `pieces`. Each cut is within a quarter of a piece's work of the place that makes all pieces equal.
 void divide(const std::vector<int>& nodes, int pieces, const std::vector<double>& alive,
             const std::vector<NodeLoad>& loads, double work, Groups& out) {
   const double piece = work / pieces;

@@ -64,7 +64,7 @@ class Finder {
     }
   }
 
-  /// Those with the least ids first, as Graph::order does.
+  /// Among ready nodes, the least id comes first, as in Graph::order.
   void sort(const std::vector<NodeId>& order, const NodePairs& edges, WorkNodes& found) const {
     std::vector<int> missing(is_work_.size(), 0);
     std::vector<std::vector<NodeId>> after(is_work_.size());
@@ -94,7 +94,7 @@ class Finder {
   const Graph& graph_;
   std::set<ValueId> wanted_;
   std::vector<bool> is_work_;
-  std::map<std::string, NodeId> makers_;  // of symbols that depend on data
+  std::map<std::string, NodeId> makers_;  // by symbol that depends on data
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Numbers that follow from extents, computed in a graph whose inputs have those extents.
+// Writes nodes that compute numbers from extents of a graph's inputs.
 #pragma once
 
 #include <map>
@@ -13,16 +13,16 @@ class ExtentWriter {
  public:
   explicit ExtentWriter(Graph& graph) : graph_(graph) {}
 
-  /// `symbol` is this extent of `value`. The first one said counts.
+  /// Declares that `symbol` is this extent of `value`. The first declaration counts.
   void know(const std::string& symbol, ValueId value, int axis) { sources_.try_emplace(symbol, value, axis); }
   bool knows(const std::string& symbol) const { return sources_.count(symbol) != 0; }
 
-  /// A value with the type and the known elements of `like` (Value::contents), which is of another graph. None where
-  /// inference would not see that its elements are those. Requires: the symbols are known.
+  /// Writes a value with the type and the known elements (Value::contents) of `like`, which is in another graph.
+  /// Returns none if type inference would not recognise these elements. Requires: the symbols are known.
   ValueId write(const Value& like);
 
  private:
-  ValueId number(const Dim& d);  // i64[1], once for each
+  ValueId number(const Dim& d);  // i64[1], written once per number
   ValueId sum(const Dim& d);
   ValueId atom(const Dim::Atom& a);
   ValueId quotient(const Dim& a, const Dim& b);
@@ -30,12 +30,12 @@ class ExtentWriter {
   ValueId add(const char* op, std::vector<ValueId> inputs, std::map<std::string, Attribute> attributes = {});
 
   Graph& graph_;
-  std::string base_;  // of names
+  std::string base_;  // prefix of names
   std::map<std::string, std::pair<ValueId, int>> sources_;
   std::map<Dim, ValueId> numbers_;
 };
 
-/// Do the value's elements follow from extents, so that whoever wants it can compute it?
+/// Do the value's elements follow from extents, so that every reader can compute them?
 bool follows_from_extents(const Value& v);
 
 }  // namespace gcg

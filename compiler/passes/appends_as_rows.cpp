@@ -25,7 +25,7 @@ int64_t uses(const Graph& graph, ValueId v) {
   return count;
 }
 
-/// What the loop is given from outside: extents of other symbols may be different in each turn.
+/// Symbols in the extents of values that the loop captures. Other symbols may have a different value in each iteration.
 std::set<std::string> symbols_outside(const Graph& graph, const Node& n) {
   std::set<std::string> names;
   for (size_t i = n.inputs.size() - static_cast<size_t>(n.captures); i < n.inputs.size(); ++i)
@@ -35,13 +35,13 @@ std::set<std::string> symbols_outside(const Graph& graph, const Node& n) {
 }
 
 struct Append {
-  NodeId concat;  // in the body
+  NodeId concat;  // in the subgraph
   int64_t axis = 0;
   Shape part;
 };
 
-/// How carried value `k` is appended to, if it is. One extent of the part is along the axis; the others are those of
-/// the value.
+/// The append to carried value `k`, if it is only appended to. The part has one extent along the axis; its other
+/// extents are those of the value.
 std::optional<Append> append_of(const Graph& graph, const Node& n, size_t k) {
   const Graph& body = *n.bodies[0];
   const ValueId before = body.inputs[2 + k], after = body.outputs[1 + k];
@@ -65,14 +65,14 @@ std::optional<Append> append_of(const Graph& graph, const Node& n, size_t k) {
   return (*part.shape)[axis].is(1) || reshapes ? std::optional(append) : std::nullopt;
 }
 
-/// rows [T, part...] as one part, T of them along the axis.
+/// Joins rows [T, part...] into one part, with the T rows along the axis.
 ValueId side_by_side(NodeBuilder& b, ValueId rows, const Append& append) {
   std::vector<int64_t> permutation(append.part.size() + 1);
   std::iota(permutation.begin(), permutation.end(), 0);
   std::rotate(permutation.begin(), permutation.begin() + 1, permutation.begin() + 1 + append.axis);
   if (append.axis > 0) rows = b.transpose(rows, permutation);
   if (append.part[static_cast<size_t>(append.axis)].is(1)) return b.node("Squeeze", {rows, b.ints({append.axis + 1})});
-  std::vector<int64_t> extents(static_cast<size_t>(append.axis), 0);  // 0: as they are
+  std::vector<int64_t> extents(static_cast<size_t>(append.axis), 0);  // 0: unchanged
   extents.push_back(-1);
   for (size_t d = static_cast<size_t>(append.axis) + 1; d < append.part.size(); ++d)
     extents.push_back(append.part[d].constant());

@@ -1,15 +1,15 @@
-// Values that a loop only appends to.
+// Loop-carried values that a loop only appends to.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace gcg {
 
+/// Turns a carried value into a scan output if the subgraph only appends parts of equal extents to it. Then no
+/// iteration copies the earlier parts.
 /// Requires: every value has a rank; no Scan is left.
-/// Ensures: a value that a Loop carries, that its body does nothing with but append parts of the same extents, is a
-/// scan output of the
-///   parts instead, so that no turn copies what there is; the graph is inferred.
-/// Before: grow-scan-outputs, which knows how rows become many.
+/// Ensures: no Loop carries such a value; the graph is inferred.
+/// Before: grow-scan-outputs, which handles an unknown number of rows.
 /// Example: y = Loop(.., x0) {y' = Concat(y, part[1, 4])}  ->  y = Concat(x0, Squeeze(rows)); rows = Loop(..) {part}
 bool appends_as_rows(Graph& graph);
 

@@ -58,7 +58,7 @@ class Finder {
     return x.is_constant() && x.constant->elements() == 1 && x.constant->at_double(0) == 0;
   }
 
-  /// The input of the softmax that p is, perhaps with rows set to zero; none if it is no such thing.
+  /// The input of the softmax that computes p, possibly with some rows set to zero; none if p is no softmax.
   ValueId softmax_of(ValueId p) {
     const Node* n = producer(p);
     if (n != nullptr && is(*n, "Where")) {
@@ -91,13 +91,13 @@ class Finder {
   bool same_for_all_keys(ValueId v) const { return value(v).shape->empty() || value(v).shape->back().is(1); }
   bool same_shape(ValueId a, ValueId b) const { return *value(a).shape == *value(b).shape; }
 
-  /// Goes back from a value of the scores' size to the one product of matrices it is made of.
+  /// Searches backward from a value of the scores' size for the one matrix product that it comes from.
   bool find_product(ValueId v) {
     leads(v, product(*value(v).shape));
     return found_.product.valid() && !several_;
   }
 
-  /// Is v computed from a product of matrices by nodes that keep the order of elements? Those are the change.
+  /// True if v comes from a matrix product through nodes that keep the order of elements. These nodes are the change.
   bool leads(ValueId v, const Dim& size) {
     if (const auto it = leads_.find(v); it != leads_.end()) return it->second;
     leads_[v] = false;
@@ -121,7 +121,7 @@ class Finder {
     return leads_[v] = found;
   }
 
-  /// Nothing but the pattern reads what its nodes compute.
+  /// True if only the pattern reads the results of its nodes.
   bool is_private(NodeId last) const {
     return std::all_of(found_.nodes.begin(), found_.nodes.end(), [&](NodeId id) {
       const ValueId v = g_.node(id).outputs[0];

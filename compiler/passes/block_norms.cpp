@@ -1,14 +1,12 @@
-// Normalisation over groups of channels, in blocked layout: lanes are channels, so statistics are made per channel
+// Normalisation over groups of channels, in blocked layout. Lanes are channels, so statistics are computed per channel
 // first.
-//
-//   mean_c, variance_c = of the places of channel c         two passes over the activation, lanes side by side
+//   mean_c, variance_c = over the positions of channel c    two passes over the activation, lanes side by side
 //   mean_g             = mean of mean_c                     over the channels of a group: a few numbers
 //   variance_g         = mean of variance_c + (mean_c - mean_g)^2
 //   factor_c           = scale / sqrt(variance_g + epsilon)
 //   y = (x - mean_c) * factor_c + ((mean_c - mean_g) * factor_c + bias)
-//
-// The last line is pointwise and goes on into what follows. No sum is over squares of what is far from zero, so a large
-// mean costs no digits.
+// The last line is pointwise and fuses with later operators. No sum adds squares of numbers far from zero, so a large
+// mean costs no precision.
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/block_rules.h"
 
@@ -43,7 +41,7 @@ class NormBlocking {
     const ValueId factor = add("Mul", {add("Reciprocal", {deviation}), weight(scale_)});
     ValueId shift = weight(bias_);
     if (offset.valid()) shift = add("Add", {add("Mul", {offset, factor}), shift});
-    // Apart from `centred`, or that would be stored.
+    // Not shared with `centred`, which would then be stored.
     const ValueId product = add("Mul", {add("Sub", {x, mean}), per_lane(factor)});
     layout_.replace(y_, add("Add", {product, per_lane(shift)}));
   }
@@ -68,7 +66,7 @@ class NormBlocking {
   }
   ValueId group_mean(ValueId grouped) { return mean_over(grouped, {2}); }
 
-  /// One place of as many spatial dimensions as the activation's image has (BlockedLayout::image).
+  /// One point, with as many spatial dimensions as the activation's image (BlockedLayout::image).
   template <class Extent>
   std::vector<Extent> one_place(Extent batch) const {
     std::vector<Extent> shape = {batch, Extent(channels_)};

@@ -16,7 +16,7 @@ namespace {
 using Attributes = std::map<std::string, Attribute>;
 using Ints = std::vector<int64_t>;
 
-/// What a rule needs of a node; the node itself moves when nodes are added.
+/// A copy of the parts of a node that rules read; the node itself moves when nodes are added.
 struct Source {
   const OpDef* op;
   std::string name;
@@ -68,7 +68,7 @@ Attributes window_attributes(const Window& window) {
   return {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", begin}};
 }
 
-/// The tile of Winograd's form by which the convolution is faster; 0: there is none.
+/// The Winograd tile with which the convolution is faster; 0: none.
 int64_t winograd_tile(const BlockedLayout& layout, const Source& from, const ConvShape& conv) {
   const Value& w = layout.value(from.inputs[1]);
   if (!w.is_constant() || w.dtype != DType::f32 || conv.group != 1 || conv.window.size() != 2) return 0;
@@ -77,7 +77,7 @@ int64_t winograd_tile(const BlockedLayout& layout, const Source& from, const Con
   return best_winograd_tile(conv.inputs, conv.outputs, conv.window[0].output, conv.window[1].output);
 }
 
-/// Of input channels in blocks, without its bias.
+/// The Winograd convolution of blocked input channels, without its bias.
 ValueId add_winograd(BlockedLayout& layout, const Source& from, const ConvShape& conv, int64_t tile) {
   const std::string name = layout.value(from.inputs[1]).name;
   const ValueId u = layout.add("WinogradWeights", "gart", name, {from.inputs[1]}, {{"tile", tile}});
@@ -116,10 +116,10 @@ bool block_conv(BlockedLayout& layout, const Node& node) {
   return true;
 }
 
-// ---- what a region goes on through
+// ---- operators that continue a region
 
-/// Continues where an operand that spans the whole result is blocked already; a blocked gate [N, C, 1, 1] alone does
-/// not make a large plain operand worth converting.
+/// Continues a region if an operand that spans the whole result is already blocked. If only a gate [N, C, 1, 1] is
+/// blocked, converting a large plain operand does not pay.
 bool block_pointwise(BlockedLayout& layout, const Node& node) {
   if (!layout.is_activation(node.outputs[0]) || node.has_attribute("axis")) return false;
   const Shape& shape = *layout.value(node.outputs[0]).shape;
@@ -157,7 +157,7 @@ bool block_pool(BlockedLayout& layout, const Node& node, const char* blocked_op)
 /// The spatial axes of the blocked form of an activation of this rank.
 Ints spatial_axes(int64_t rank) { return rank == 5 ? Ints{2, 3, 4} : Ints{2, 3}; }
 
-/// Reduces the blocked form over `axes` of it, keeping dimensions; the result may be [N, C].
+/// Reduces over `axes` of the blocked form and keeps dimensions. The result may be [N, C].
 void reduce_blocked(BlockedLayout& layout, const Source& from, const char* op, const Ints& axes) {
   const ValueId y =
       layout.add(op, "", from.name, {layout.blocked(from.inputs[0]), layout.add_ints(from.name + ".axes", axes)},
@@ -191,7 +191,7 @@ bool block_global_pool(BlockedLayout& layout, const Node& node, const char* redu
   return true;
 }
 
-/// The entries of a Resize input that speak of `positions`, as an input of its own.
+/// The entries of a Resize input for `positions`, as a separate input.
 ValueId entries_at(BlockedLayout& layout, ValueId list, const Ints& positions) {
   const std::string name = layout.value(list).name;
   if (const TensorRef from = layout.value(list).constant) {
@@ -202,10 +202,10 @@ ValueId entries_at(BlockedLayout& layout, ValueId list, const Ints& positions) {
   return layout.add("Gather", "", name, {list, layout.add_ints(name + ".spatial", positions)}, {{"axis", int64_t{0}}});
 }
 
-/// Does the node go on in blocks, for sure or perhaps?
+/// True if the node stays blocked, or may stay blocked.
 bool stays_blocked(const Graph& graph, const Node& node, ValueId read);
 
-/// Will nothing that reads the value go on in blocks?
+/// True if no reader of the value stays blocked.
 bool leaves_region(const Graph& graph, ValueId v) {
   const auto users = graph.users();
   const std::vector<NodeId>& readers = users[static_cast<size_t>(v.index)];
@@ -216,20 +216,20 @@ bool leaves_region(const Graph& graph, ValueId v) {
 bool stays_blocked(const Graph& graph, const Node& node, ValueId read) {
   if (node.op->kind != OpKind::pointwise)
     return node.op->kind == OpKind::contraction || (node.op->keeps_channels() && node.op != &op_Transpose);
-  // Of this value alone: as what reads it goes on.
+  // A pointwise node that reads only this value is decided by its readers.
   const auto is_other = [&](ValueId in) { return in.valid() && in != read && !graph.value(in).is_constant(); };
   return std::any_of(node.inputs.begin(), node.inputs.end(), is_other) || node.outputs.size() != 1 ||
          !leaves_region(graph, node.outputs[0]);
 }
 
-/// Is the result larger and read in plain order? The values before it are fewer to convert then, and only as many as
-/// there are channels.
+/// True if the result is larger and read in plain order. Converting the node's input is cheaper then: it has fewer
+/// elements, and no padding lanes are computed.
 bool enlarges_at_the_end(const Graph& graph, ValueId x, ValueId y) {
   const Shape &from = *graph.value(x).shape, &to = *graph.value(y).shape;
   return typical(product(to)) > typical(product(from)) && leaves_region(graph, y);
 }
 
-/// Resizing rows and columns leaves the blocks alone. Only where it is known that batch and channels stay.
+/// Resizing rows and columns does not touch the blocks. Only done if batch and channels are known to stay the same.
 bool block_resize(BlockedLayout& layout, const Node& node) {
   const ValueId x = node.inputs[0], y = node.outputs[0];
   if (!layout.is_blocked(x) || !layout.is_activation(y)) return false;
@@ -264,8 +264,8 @@ bool block_resize(BlockedLayout& layout, const Node& node) {
   return true;
 }
 
-/// Whole blocks can be joined where every part but the last fills its blocks; worth it if half of the channels are
-/// blocked.
+/// Whole blocks can be joined if every operand except the last fills its blocks. This pays if half of the channels are
+/// already blocked.
 bool block_concat(BlockedLayout& layout, const Node& node) {
   if (!layout.is_activation(node.outputs[0])) return false;
   const auto rank = static_cast<int64_t>(layout.value(node.outputs[0]).shape->size());
@@ -285,7 +285,7 @@ bool block_concat(BlockedLayout& layout, const Node& node) {
   return true;
 }
 
-/// Padding rows and columns leaves the blocks alone.
+/// Padding rows and columns does not touch the blocks.
 bool block_pad(BlockedLayout& layout, const Node& node) {
   if (!layout.is_blocked(node.inputs[0])) return false;
   const ValueId padded = layout.blocked_pad(node);
@@ -294,7 +294,7 @@ bool block_pad(BlockedLayout& layout, const Node& node) {
   return true;
 }
 
-/// Interleaving spatial positions leaves the blocks alone.
+/// Interleaving spatial positions does not touch the blocks.
 bool block_interleave(BlockedLayout& layout, const Node& node) {
   if (!layout.is_activation(node.outputs[0]) || !layout.is_blocked(node.inputs[0])) return false;
   const bool signal = layout.value(node.outputs[0]).shape->size() == 3;

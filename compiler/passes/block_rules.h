@@ -1,4 +1,4 @@
-// What block_channels does with one node.
+// The rules of block_channels for single nodes.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,11 +6,11 @@
 
 namespace gcg {
 
-/// Gives the node's result a blocked form if the node is a convolution or continues a region; true if it did. The
-/// producers of its inputs have been visited.
+/// Gives the node's result a blocked form if the node is a convolution or continues a region; returns whether it did.
+/// The producers of its inputs must have been visited.
 bool block_node(BlockedLayout& layout, NodeId node);
 
-/// Of GroupNormalization and InstanceNormalization. (block_norms.cpp)
+/// The rule for GroupNormalization and InstanceNormalization (block_norms.cpp).
 bool block_norm(BlockedLayout& layout, NodeId node);
 
 }  // namespace gcg

@@ -11,7 +11,7 @@
 namespace gcg {
 namespace {
 
-/// Extents aligned right to `rank` dimensions, the first ones being 1.
+/// Extents aligned right to `rank` dimensions; the leading ones are 1.
 template <class Extent>
 std::vector<Extent> aligned(const std::vector<Extent>& shape, int64_t rank) {
   std::vector<Extent> result(static_cast<size_t>(rank) - shape.size(), Extent(1));
@@ -30,7 +30,7 @@ bool all_ones(const Shape& shape) {
   return std::all_of(shape.begin(), shape.end(), [](const Dim& d) { return d.is(1); });
 }
 
-/// Does one lane hold every channel's single point, so that blocked and plain order are the same?
+/// True if each channel has a single point, so that blocked and plain order are the same.
 bool same_order(const Shape& image) {
   return all_ones({image.begin() + 2, image.end()}) && mod(image[1], kChannelBlock).is(0);
 }
@@ -122,7 +122,7 @@ ValueId BlockedLayout::unblocked(ValueId form, const std::string& name, const Sh
   return add("Reshape", "", name, {form, add_ints(name + ".shape", to)});
 }
 
-/// The constant's channel dimension is blocked where it has one, else kept at 1 with one lane.
+/// Blocks the constant's channel dimension if it has one; otherwise the dimension stays 1 with one lane.
 ValueId BlockedLayout::blocked_constant(const Value& constant, int64_t rank, int64_t channel_count) {
   const Tensor& from = *constant.constant;
   const std::vector<int64_t> shape = lifted(aligned(from.shape(), rank));
@@ -189,7 +189,7 @@ ValueId BlockedLayout::operand(ValueId id, int64_t rank, int64_t channel_count) 
   const auto found = operands_.find(key);
   if (found != operands_.end()) return found->second;
   if (v.is_constant()) return operands_[key] = blocked_constant(v, rank, channel_count);
-  // Without channels, or of the only one: a lane dimension of extent 1 broadcasts over the lanes.
+  // The operand has no channels, or only one: a lane dimension of extent 1 broadcasts over the lanes.
   const std::vector<int64_t> axes = rank == 3 && own_rank == 3 ? std::vector<int64_t>{2, 4} : std::vector{own_rank};
   return operands_[key] = add("Unsqueeze", "", v.name, {id, add_ints(v.name + ".axes", axes)});
 }

@@ -1,4 +1,4 @@
-// Values and their channel-blocked forms while block_channels rewrites a graph.
+// Values and their blocked forms, while block_channels rewrites a graph.
 #pragma once
 
 #include <map>
@@ -11,11 +11,11 @@
 
 namespace gcg {
 
-/// The blocked form of an activation [N, C, (D,) H, W], or [N, C, L] taken as [N, C, 1, L], is
-/// [N, ceil(C/16), (D,) H, W, 16].
+/// The blocked form of an activation [N, C, (D,) H, W] is [N, ceil(C/16), (D,) H, W, 16]. An activation [N, C, L]
+/// counts as [N, C, 1, L].
 class BlockedLayout {
  public:
-  /// `transforms_weights`: may convolutions by Winograd's form read weights that were transformed ahead of time?
+  /// `transforms_weights`: Winograd convolutions may read weights that were transformed ahead of time.
   BlockedLayout(Graph& graph, Graph& outermost, bool transforms_weights)
       : graph_(graph), outermost_(outermost), transforms_weights_(transforms_weights) {}
 
@@ -23,46 +23,45 @@ class BlockedLayout {
   bool transforms_weights() const { return transforms_weights_; }
   const Value& value(ValueId id) const { return graph_.value(id); }
 
-  /// A value of rank 3 to 5 whose channel count is known, of a type that regions hold: f32, bytes and their sums,
-  /// booleans.
+  /// True for a value of rank 3 to 5 with a known channel count and a type that regions support: f32, bytes and their
+  /// sums, booleans.
   bool is_activation(ValueId id) const;
   /// Requires is_activation.
   int64_t channels(ValueId id) const { return (*value(id).shape)[1].constant(); }
-  /// Was the value computed in blocked form?
+  /// True if the value was computed in blocked form.
   bool is_blocked(ValueId id) const { return computed_.count(id) != 0; }
-  /// Is there a blocked form, computed or converted?
+  /// True if there is a blocked form, computed or converted.
   bool has_form(ValueId id) const { return forms_.count(id) != 0; }
 
-  /// The blocked form; a value that has none yet is converted, once.
+  /// The blocked form. A value without one is converted, once.
   ValueId blocked(ValueId id);
-  /// The blocked form of what a Pad of rows and columns alone gives; invalid: it is another one.
+  /// The blocked form of the result of a Pad of rows and columns only; invalid for any other Pad.
   ValueId blocked_pad(const Node& pad);
-  /// The activation, or the weights of a convolution, with two or three spatial dimensions.
+  /// The activation, or a convolution's weights, with two or three spatial dimensions.
   ValueId image(ValueId id);
-  /// Can the value, which broadcasts (numpy) against an activation of this rank and channel count, be made to broadcast
-  /// against its blocked form?
+  /// The value broadcasts (numpy) against an activation of this rank and channel count. True if it can be made to
+  /// broadcast against the activation's blocked form, too.
   bool fits(ValueId id, int64_t rank, int64_t channel_count) const;
-  /// A number for each channel, and nothing else?
+  /// True if the value has exactly one number per channel.
   bool is_vector(ValueId id, int64_t channel_count) const;
   /// Requires fits. An omitted input stays omitted.
   ValueId operand(ValueId id, int64_t rank, int64_t channel_count);
-  /// A vector of one element per channel such that it broadcasts against the blocked form of an activation of this
-  /// rank.
+  /// A vector of one element per channel, shaped to broadcast against the blocked form of an activation of this rank.
   ValueId channel_vector(ValueId id, int64_t rank);
-  /// What has the blocked form `form` as [N, C, H, W].
+  /// The value whose blocked form is `form`, as [N, C, H, W].
   ValueId unblocked(ValueId form, const std::string& name, const Shape& image);
 
-  /// A node with one output, inferred.
+  /// Adds a node with one output, and infers it.
   ValueId add(const std::string& op, const std::string& domain, const std::string& name, std::vector<ValueId> inputs,
               std::map<std::string, Attribute> attributes = {});
   ValueId add(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,
               std::map<std::string, Attribute> attributes = {});
   ValueId add_ints(const std::string& name, const std::vector<int64_t>& values);
-  /// Declares `form` the blocked form of `plain`, whose producer is thereby replaced.
+  /// Declares `form` the blocked form of `plain`. It replaces the producer of `plain`.
   void replace(ValueId plain, ValueId form);
-  /// Computes [N, C] `plain` from the blocked form of [N, C, 1, 1(, 1)] instead of by its producer.
+  /// Computes `plain`, [N, C], from the blocked form of [N, C, 1, 1(, 1)], instead of by its producer.
   void replace_vector(ValueId plain, ValueId form);
-  /// Converts back what is read outside of the regions, and removes the replaced nodes. True if there were any.
+  /// Converts values that are read outside the regions back, and removes the replaced nodes. True if there were any.
   bool finish();
 
  private:

@@ -7,7 +7,7 @@
 namespace gcg {
 namespace {
 
-/// A value as another one and a known number.
+/// A value, written as another value plus a known number.
 struct Offset {
   ValueId base;
   int64_t offset = 0;

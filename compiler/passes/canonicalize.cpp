@@ -7,8 +7,8 @@
 namespace gcg {
 namespace {
 
-/// Every rule makes the graph smaller or moves it down a short list of forms; more rounds than this are a cycle of
-/// rules.
+/// Every rule makes the graph smaller or moves it down a short list of forms. More rounds than this mean that rules
+/// form a cycle.
 constexpr int kMostRounds = 50;
 
 const std::vector<Rule>& rules_for(const OpDef* op) {

@@ -8,11 +8,10 @@ namespace gcg {
 
 /// Rewrites node by node into fewer and simpler forms, until no rule applies.
 /// Requires: an inferred graph in which every value has a shape.
-/// Ensures: no Identity, Dropout, CastLike, Gemm or GlobalAveragePool is left, no BatchNormalization whose parameters
-/// are
-///   constants, no view, cast, transpose, slice, pad, expand or tile that changes nothing - except where a graph output
-///   would otherwise be an input, a constant or another output. Views whose shape the extents of their inputs determine
-///   are gart.View.
+/// Ensures: these are gone: Identity, Dropout, CastLike, Gemm, GlobalAveragePool; BatchNormalization with constant
+///   parameters; views, casts, transposes, slices, pads, expands and tiles that change nothing. A node stays if a graph
+///   output would otherwise be an input, a constant or another output. Views whose shape follows from the extents of
+///   their inputs are gart.View.
 /// Before: fold-constants, which computes the new constants, and fold-scale-shift.
 /// Examples: Reshape(x[b,2,3], {0,-1}) -> gart.View(x) {shape = ["x0_0","6"]}
 ///           Reshape(Add(MatMul(x[b*s,8], w), c), {b,s,16}) -> Add(MatMul(gart.View(x) {shape = [..., "8"]}, w), c)
@@ -23,14 +22,15 @@ namespace gcg {
 ///             -> GroupNormalization(x, s, t) {num_groups = g, scale_per_group = 1}
 bool canonicalize(Graph& graph);
 
-/// A rule looks at one live node and either does nothing (false) or replaces what the node computes, leaving it dead.
+/// A rule looks at one live node. It does nothing and returns false, or replaces the node's results, so that the node
+/// is dead.
 using Rule = bool (*)(Rewriter&, NodeId);
 struct RuleFor {
   const OpDef* op;
   Rule rule;
 };
 
-// The rules by theme; a node is offered to those for its operator in order.
+// The rules by theme. The rules for a node's operator are tried in order.
 const std::vector<RuleFor>& view_rules();           // canonicalize_views.cpp
 const std::vector<RuleFor>& movement_rules();       // canonicalize_movement.cpp
 const std::vector<RuleFor>& arithmetic_rules();     // canonicalize_arithmetic.cpp

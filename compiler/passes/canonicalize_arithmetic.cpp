@@ -1,7 +1,5 @@
-// Arithmetic with constants.
-//
-// Floats: a rule may turn -0 into +0, not +0 into -0, and may reassociate a chain of constants; else results stay
-// within one unit in the last place.
+// Arithmetic with constants. Floats: a rule may turn -0 into +0, but not +0 into -0. It may reassociate a chain of
+// constants. Otherwise results stay within one unit in the last place.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -27,7 +25,7 @@ bool constant_second(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(kOp, n.name, {n.inputs[1], n.inputs[0]}));
 }
 
-/// Does x + 0 differ from x, for x may be -0? Sums that began with 0 are none.
+/// True if x + 0 may differ from x, because x may be -0. Sums that began with 0 are never -0.
 bool may_lose_sign(const Rewriter& r, const Node& add) {
   const Tensor& zero = *r.constant(add.inputs[1]);
   if (!is_float(zero.dtype())) return false;
@@ -64,8 +62,9 @@ bool subtract_to_add(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(op_Add, n.name, {n.inputs[0], negated}));
 }
 
-/// Is x * (1/c) within one unit in the last place of x / c? Two roundings of half a unit each see to that for f32 and
-/// f64 as long as 1/c is a normal number; the 16-bit types keep too few digits of 1/c unless it is a power of two.
+/// True if x * (1/c) is within one unit in the last place of x / c. For f32 and f64 two roundings of half a unit each
+/// guarantee this as long as 1/c is a normal number. The 16-bit types keep too few digits of 1/c unless it is a power
+/// of two.
 bool reciprocal_is_close(DType dtype, double c) {
   if (!std::isfinite(c) || c == 0) return false;
   int exponent = 0;
@@ -85,7 +84,7 @@ bool divide_to_multiply(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(op_Mul, n.name, {n.inputs[0], inverse}));
 }
 
-/// (x op c) op d = x op (c op d), if that makes no constant larger than both. The inner result must not be needed.
+/// (x op c) op d = x op (c op d), if no new constant is larger than both. The inner result must have no other reader.
 template <const OpDef& kOp>
 bool merge_constants(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
@@ -102,7 +101,7 @@ bool merge_constants(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(kOp, n.name, {inner->inputs[0], both}));
 }
 
-/// Is no element below 0, nor -0, whatever the data?
+/// True if no element can be negative or -0, for any data.
 bool is_never_negative(const Rewriter& r, ValueId v) {
   if (const Tensor* c = r.constant(v)) {
     for (int64_t i = 0; i < c->elements(); ++i)
@@ -120,8 +119,7 @@ bool is_never_negative(const Rewriter& r, ValueId v) {
   return is_never_negative(r, n.inputs[0]) && is_never_negative(r, n.inputs[1]);
 }
 
-/// x^0.5 and x^-0.5. Roots of -infinity and -0 are other numbers than the powers: kernels see to that where they may
-/// be.
+/// x^0.5 and x^-0.5. Roots of -infinity and -0 differ from the powers; kernels handle these if they can occur.
 bool simplify_root(Rewriter& r, const Node& n, double e) {
   const ValueId x = n.inputs[0], y = n.outputs[0];
   if (e == 0.5 && !is_never_negative(r, x)) return false;
@@ -152,8 +150,7 @@ struct Bounds {
   double low = -std::numeric_limits<double>::infinity(), high = std::numeric_limits<double>::infinity();
 };
 
-/// The bounds of a Clip or Relu of floats, if they are constants. Those that a Clip has not are the type's largest
-/// numbers.
+/// The bounds of a Clip or Relu of floats, if they are constants. A missing bound is the type's largest number.
 std::optional<Bounds> bounds_of(const Rewriter& r, const Node& n) {
   Bounds b;
   if (!is_float(r.value(n.inputs[0]).dtype)) return std::nullopt;
@@ -170,7 +167,7 @@ std::optional<Bounds> bounds_of(const Rewriter& r, const Node& n) {
   return b;
 }
 
-/// Clip(Clip(x)), Clip(Relu(x)) and Relu(Clip(x)) are one Clip; a Clip to infinite bounds is nothing.
+/// Clip(Clip(x)), Clip(Relu(x)) and Relu(Clip(x)) become one Clip; a Clip to infinite bounds is removed.
 bool merge_clips(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const auto outer = bounds_of(r, n);
@@ -198,7 +195,7 @@ bool merge_clips(Rewriter& r, NodeId id) {
 
 // ---- Conditions
 
-/// Where with a condition that is the same everywhere is the side it takes.
+/// A Where whose condition is the same everywhere becomes the selected operand.
 bool simplify_where(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const Tensor* condition = r.constant(n.inputs[0]);

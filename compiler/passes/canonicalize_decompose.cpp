@@ -1,4 +1,4 @@
-// Operators that are a few simpler ones.
+// Decomposes operators into a few simpler ones.
 #include <algorithm>
 #include <cmath>
 
@@ -20,7 +20,7 @@ ValueId scaled(Rewriter& r, const std::string& name, ValueId x, double factor) {
   return r.add(op_Mul, name, {x, scalar(r, name, dtype, factor)});
 }
 
-/// y = alpha * op(a) op(b) + beta * c. A factor goes to a constant operand, where it is folded.
+/// y = alpha * op(a) op(b) + beta * c. A factor multiplies a constant operand, where it is folded.
 bool decompose_gemm(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const std::string name = n.name;
@@ -50,7 +50,7 @@ bool decompose_global_average_pool(Rewriter& r, NodeId id) {
   return r.replace(y, r.add(op_ReduceMean, name, {x, list}, {{"keepdims", int64_t{1}}}));
 }
 
-/// y = x * (scale / sqrt(variance + epsilon)) + (bias - mean * that), with the factors per channel computed here.
+/// y = x * (scale / sqrt(variance + epsilon)) + (bias - mean * that); the per-channel factors are computed here.
 bool decompose_batch_normalization(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const Tensor* parameters[4] = {};  // scale, bias, mean, variance: [C]
@@ -75,7 +75,8 @@ bool decompose_batch_normalization(Rewriter& r, NodeId id) {
   return r.replace(y, r.add(op_Add, name, {product, r.add_constant(name + ".shift", std::move(offset))}));
 }
 
-/// A fold over very many inputs becomes folds over groups of them: one kernel cannot have any number of operands.
+/// A fold over very many inputs becomes folds over groups of them, because the number of operands of a kernel is
+/// limited.
 bool split_fold(Rewriter& r, NodeId id) {
   constexpr size_t kMostInputs = 32;
   const Node& n = r.graph.node(id);

@@ -1,4 +1,4 @@
-// Data movement that moves nothing, or that two nodes do where one could.
+// Data movement that moves nothing, or that takes two nodes instead of one.
 #include <algorithm>
 
 #include "compiler/ops/gart_view.h"
@@ -15,7 +15,7 @@ bool keeps_shape(const Rewriter& r, const Node& n) {
 
 bool drop(Rewriter& r, const Node& n) { return r.replace(n.outputs[0], n.inputs[0]); }
 
-/// Expand, Tile: an output of the input's shape has the input's elements.
+/// Expand, Tile: an output with the input's shape has the input's elements.
 bool drop_if_shape_stays(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   return keeps_shape(r, n) && drop(r, n);
@@ -50,7 +50,7 @@ std::vector<int64_t> permutation(const Rewriter& r, const Node& n) {
   return n.ints_attribute("perm", reversed);
 }
 
-/// Do the dimensions whose extent is not 1 keep their order?
+/// True if the dimensions whose extent is not 1 keep their order.
 bool moves_only_units(const Shape& shape, const std::vector<int64_t>& perm) {
   int64_t last = -1;
   for (int64_t d : perm) {
@@ -80,7 +80,7 @@ bool simplify_transpose(Rewriter& r, NodeId id) {
   return r.replace(y, r.add(op_Transpose, n.name, {source}, {{"perm", perm}}));
 }
 
-/// The first and the number of the indices if they count up by one; negative ones count from the end of `extent`.
+/// The first index and the number of indices, if they count up by one. Negative ones count from the end of `extent`.
 std::optional<std::pair<int64_t, int64_t>> index_run(const Tensor& indices, int64_t extent) {
   const int64_t count = indices.elements();
   if (count == 0 || indices.rank() > 1) return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<std::pair<int64_t, int64_t>> index_run(const Tensor& indices, int6
   return std::pair(at(0), count);
 }
 
-/// Gather of a constant run of indices is a slice, which later stages read in place. Vectors (shapes) are left alone.
+/// A Gather of consecutive constant indices becomes a slice, which later stages read in place. Vectors (shapes) stay.
 bool gather_to_slice(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const ValueId x = n.inputs[0], y = n.outputs[0];

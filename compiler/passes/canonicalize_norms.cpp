@@ -1,4 +1,4 @@
-// Normalisations written by way of others.
+// Normalisations that exporters wrote by means of others.
 #include "compiler/ops/gart_view.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/canonicalize.h"
@@ -6,8 +6,8 @@
 namespace gcg {
 namespace {
 
-/// InstanceNormalization(View(x[N,C,...], [N,G,...])), which is how exporters write a normalisation over groups of
-/// channels, normalises x itself; its weights are those of groups.
+/// Exporters write a normalisation over groups of channels as InstanceNormalization(View(x[N,C,...], [N,G,...])). This
+/// normalises x itself, with one weight per group.
 bool instances_to_groups(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const std::string name = n.name;

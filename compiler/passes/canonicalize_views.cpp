@@ -1,4 +1,4 @@
-// Identity-like nodes, and the many ways to say "the same elements under another shape".
+// Nodes that change nothing, and the many ways to give the same elements another shape.
 #include <optional>
 
 #include "compiler/ops/gart_view.h"
@@ -26,7 +26,7 @@ bool drop_cast(Rewriter& r, NodeId id) {
   return same_type(r, n.inputs[0], n.outputs[0]) && drop(r, id);
 }
 
-/// CastLike(x, y) reads y for its type only.
+/// CastLike(x, y) only reads the type of y.
 bool cast_like_to_cast(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   auto attributes = n.attributes;
@@ -61,12 +61,12 @@ bool merge_views(Rewriter& r, NodeId id) {
   return view.valid() && r.replace(y, view);
 }
 
-/// Do two shapes differ in how rows are counted only?
+/// True if the two shapes differ only in how they divide rows into dimensions.
 bool same_rows(const Shape& a, const Shape& b) {
   return a.size() >= 2 && b.size() >= 2 && a.back() == b.back() && a.back().is_constant() && a.back().constant() > 0;
 }
 
-/// MatMul(x, w), perhaps with a vector added to it, of which nothing else reads a part.
+/// MatMul(x, w), possibly with a vector added. Nothing else reads its intermediate values.
 struct RowProduct {
   std::string name, add_name;
   ValueId x, w, addend;  // addend: may be invalid
@@ -91,8 +91,8 @@ std::optional<RowProduct> row_product(const Rewriter& r, ValueId v) {
   return found;
 }
 
-/// View(MatMul(x, w) + b) -> MatMul(View(x), w) + b where rows stay rows: what follows the view may then be computed
-/// where the product is.
+/// View(MatMul(x, w) + b) -> MatMul(View(x), w) + b if rows stay rows. Operators after the view can then fuse with the
+/// product.
 bool view_rows_of_factor(Rewriter& r, NodeId id) {
   const std::string name = r.graph.node(id).name;
   const ValueId v = r.graph.node(id).inputs[0], y = r.graph.node(id).outputs[0];

@@ -14,7 +14,7 @@ struct Joined {
   friend auto operator<=>(const Joined&, const Joined&) = default;
 };
 
-/// Joined tensors; not shapes, which are lists of numbers.
+/// True for Concats of tensors, but not of shapes, which are lists of numbers.
 bool applies(const Rewriter& r, const Node& n) {
   return n.op == &op_Concat && n.inputs.size() >= 2 && r.has_shape(n.outputs[0]) && r.shape(n.outputs[0]).size() >= 2;
 }
@@ -25,7 +25,8 @@ Joined joined_by(const Rewriter& r, const Node& n) {
   return {axis < 0 ? axis + rank : axis, n.inputs};
 }
 
-/// The longest known beginning of `whole`, of two parts at least but not all; invalid: none. `parts`: how many it has.
+/// The longest known prefix of `whole`, with at least two parts but not all of them; invalid: none. `parts`: its number
+/// of parts.
 ValueId known_beginning(const std::map<Joined, ValueId>& known, const Joined& whole, size_t& parts) {
   Joined beginning = whole;
   for (parts = whole.parts.size() - 1; parts >= 2; --parts) {
@@ -36,7 +37,7 @@ ValueId known_beginning(const std::map<Joined, ValueId>& known, const Joined& wh
 }
 
 bool chain(Rewriter& r) {
-  std::map<Joined, ValueId> known;  // by what the model joins
+  std::map<Joined, ValueId> known;  // by the parts in the original model
   bool changed = false;
   for (NodeId id : r.graph.order()) {
     if (r.graph.node(id).erased || !applies(r, r.graph.node(id))) continue;

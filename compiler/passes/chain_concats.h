@@ -5,11 +5,11 @@
 
 namespace gcg {
 
-/// A Concat that begins with all that an earlier one joins begins with its result instead, as in dense blocks, whose
-/// every layer joins the results of all before it: one part is copied where each was, and the new one can be stored in
-/// place.
+/// If a Concat begins with all operands of an earlier Concat, it reads that one's result instead. In dense blocks each
+/// layer joins the results of all layers before it. One part is copied instead of each, and the new part can be stored
+/// in place.
 ///
-/// Requires: types inferred; after channels are blocked, which looks at the parts.
+/// Requires: types are inferred; channels are blocked, since block_channels looks at the parts.
 /// Example: Concat(a, b), Concat(a, b, c) -> ab = Concat(a, b), Concat(ab, c)
 bool chain_concats(Graph& graph);
 

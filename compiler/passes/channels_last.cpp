@@ -39,14 +39,14 @@ class Marker {
     keep(g_.outputs);
     for (NodeId id : order_) {
       const Node& n = g_.node(id);
-      if (launches_of(*n.op) != nullptr) keep(n.outputs);  // which they store as they are
+      if (launches_of(*n.op) != nullptr) keep(n.outputs);  // such operators store results in plain order
       if (n.op->kind != OpKind::view && n.bodies.empty()) continue;
       keep(n.inputs);
       keep(n.outputs);
     }
   }
 
-  /// Notes what a convolution reads, and what that is made of.
+  /// Notes the inputs of a convolution, and the values they are made of.
   void want(const Node& n) {
     if (is_channels_last_conv(n)) {
       if (reads_channels(g_, n)) wanted_[at(n.inputs[0])] = true;

@@ -5,16 +5,16 @@
 
 namespace gcg {
 
-/// Marks activations around convolutions to be stored with their channels innermost (Value::channels_last): the
-/// channels that a tap reads are neighbours then, and are copied 16 bytes at a time, as the weights are. Nothing else
-/// changes: a kernel reads and writes every value by its own index, in whatever order it lies.
+/// Marks activations around convolutions to be stored with their channels innermost (Value::channels_last). The
+/// channels that a tap reads are then contiguous and are copied 16 bytes at a time, as the weights are. Nothing else
+/// changes: a kernel indexes each value logically, independent of its storage order.
 ///
-/// Marked are what a gart.PlainConv reads and writes whose groups have a multiple of 16 bytes of channels, and what
-/// another one writes for it; then results of pointwise operators, pools, concatenations and other movement within
-/// images that read a marked value. Not marked are
-///   * inputs and outputs of graphs and bodies, and what control flow reads or gives: others rely on their order;
-///   * what a view reads or gives: it shares the storage of what it views;
-///   * what has one position per channel, or one channel: there is nothing to choose.
+/// The inputs and output of a gart.PlainConv are marked if the channels of each group fill a multiple of 16 bytes. The
+/// output of a gart.PlainConv is also marked if such a one reads it. The pass also marks results of pointwise
+/// operators, pools, concatenations and other movement within images that read a marked value. Not marked are
+///   * inputs and outputs of graphs and subgraphs, operands and results of control flow: others rely on the order;
+///   * operands and results of views: a view shares the storage of its operand;
+///   * values with one position per channel, or one channel: both orders are the same.
 ///
 /// Requires: gart.PlainConv nodes are made, Value::stored is decided.
 /// Example: PlainConv(PlainConv(x[1,3,8,8], w[16,3,3,3]), v[8,3,3,16]) ->

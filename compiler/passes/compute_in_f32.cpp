@@ -21,7 +21,7 @@ void each_node(const Graph& graph, const std::function<void(const Graph&, const 
   }
 }
 
-/// What is a kernel of its own, or is expanded into such.
+/// True for operators that are, or are expanded into, kernels of their own.
 bool is_contraction(const Node& node) {
   return node.op->kind == OpKind::contraction || (node.op->kind == OpKind::opaque && node.bodies.empty());
 }
@@ -47,7 +47,7 @@ Tensor widened(const Tensor& narrow) {
 
 int64_t onnx_number(DType dtype) { return dtype_to_onnx(dtype); }
 
-/// Types that a node names, and tensors that it carries.
+/// Widens the types that a node names, and the tensors that it holds.
 void widen_attributes(Node& node) {
   for (const char* key : {"to", "dtype", "output_dtype"}) {
     const auto it = node.attributes.find(key);
@@ -82,7 +82,7 @@ void widen_nodes(Graph& graph) {
   }
 }
 
-/// A body's outputs are its node's: wide, as everything inside; the constants among them, too.
+/// The outputs of a subgraph are those of its node: f32, like everything inside, including constants.
 void widen_body_outputs(Graph& graph) {
   for (NodeId id : graph.order())
     for (const auto& body : graph.node(id).bodies) {
@@ -108,11 +108,11 @@ void widen_inputs(Graph& graph) {
     const ValueId wide = cast(graph, v, DType::f32);
     graph.replace_uses(v, wide);
     graph.node(graph.value(wide).producer).inputs = {v};
-    graph.outputs = outputs;  // an input that is handed out stays what it is
+    graph.outputs = outputs;  // an input that is also an output stays unchanged
   }
 }
 
-/// The names of outputs stay with what is handed out.
+/// The rounded values get the names of the outputs.
 void round_outputs(Graph& graph) {
   std::map<ValueId, ValueId> rounded;
   for (ValueId& v : graph.outputs) {
@@ -148,7 +148,7 @@ bool compute_in_f32(Graph& graph) {
   widen_body_outputs(graph);
   round_outputs(graph);  // before inference makes their values f32
   widen_inputs(graph);
-  for (NodeId id : graph.order())  // whatever inference finds, not what it found before
+  for (NodeId id : graph.order())  // inference runs again from scratch
     for (ValueId v : graph.node(id).outputs)
       if (v.valid() && is_half(graph.value(v).dtype) && !graph.is_output(v)) graph.value(v).dtype = DType::undefined;
   infer_graph(graph);

@@ -4,19 +4,20 @@
 
 namespace gcg {
 
-/// The 16-bit type that the model's contractions (products, convolutions, recurrent layers, attention) compute in, the
-/// first one found; undefined: none does.
+/// The 16-bit type of the model's first contraction (product, convolution, recurrent layer, attention) that computes in
+/// one; undefined if there is none.
 DType half_contractions(const Graph& graph);
 
-/// A model that was exported in f16 or bf16 computes in f32: its inputs are widened, its outputs rounded, constants
-/// converted, and everything between is f32, as the kernels of contractions are. What CPUs multiply fastest is f32;
-/// GPUs round storage and factors to 16 bits again (narrow_storage), CPUs constant factors (narrow_weights), with sums
-/// in f32. Less is rounded than the model says: values between nodes keep their digits, and what would overflow 65504
-/// does not.
+/// Makes a model that was exported in f16 or bf16 compute in f32, as the contraction kernels do. Inputs are widened,
+/// outputs are rounded, constants are converted. CPUs multiply f32 fastest. GPUs later round storage and multiplicands
+/// to 16 bits again (narrow_storage), CPUs only constant multiplicands (narrow_weights); both sum in f32. The result is
+/// more exact than the model specifies: values between nodes keep their digits, and values above 65504 do not overflow.
 ///
-/// Requires: types are inferred.  Ensures: if a contraction had factors of 16 bits, no value between inputs and outputs
-/// has. Before: everything that asks for f32. Example: y = MatMul(x, w), all f16   ->   y = Cast(MatMul(Cast(x),
-/// f32(w))) Unchanged: models without such contractions, models that look at the bits (BitCast) of 16-bit values.
+/// Requires: types are inferred.
+/// Ensures: if a contraction had 16-bit factors, no value between inputs and outputs has 16 bits.
+/// Before: all passes that look for f32.
+/// Example: y = MatMul(x, w), all f16   ->   y = Cast(MatMul(Cast(x), f32(w)))
+/// Unchanged: models without such contractions, and models that read the bits (BitCast) of 16-bit values.
 bool compute_in_f32(Graph& graph);
 
 }  // namespace gcg

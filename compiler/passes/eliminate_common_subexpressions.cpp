@@ -13,7 +13,8 @@
 namespace gcg {
 namespace {
 
-/// Of a larger constant the key holds samples: weights that differ mostly differ there, and are not read further.
+/// The key of a larger constant holds only samples: different weights nearly always differ in these, so the rest is not
+/// read.
 constexpr int64_t kWholeBytes = int64_t{64} * 1024;
 constexpr int64_t kSamples = 64, kSampleBytes = 8;
 
@@ -53,7 +54,7 @@ bool merge_constants(Rewriter& r) {
   return changed;
 }
 
-/// Can the outputs of `node` be taken from `other`?
+/// True if outputs of `other` can replace those of `node`.
 bool covers(const Node& other, const Node& node) {
   for (size_t i = 0; i < node.outputs.size(); ++i)
     if (node.outputs[i].valid() && (i >= other.outputs.size() || !other.outputs[i].valid())) return false;
@@ -70,12 +71,12 @@ bool merge_nodes(Rewriter& r) {
     if (fresh || !covers(r.graph.node(it->second), node)) continue;
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (node.outputs[i].valid()) changed |= r.replace(node.outputs[i], r.graph.node(it->second).outputs[i]);
-    r.erase_if_dead(id);  // an output that must keep its name keeps the node
+    r.erase_if_dead(id);  // a node stays if its output must keep its name
   }
   return changed;
 }
 
-/// Values with the same known elements: lengths that the model asks of several tensors.
+/// Merges values with the same known elements: lengths that the model computes from several tensors.
 bool merge_contents(Rewriter& r) {
   std::map<std::tuple<DType, Shape, std::vector<Dim>>, ValueId> first;
   bool changed = false;

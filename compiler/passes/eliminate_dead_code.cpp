@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// Which values are read: by a live node or as a graph output.
+/// The values that a live node or a graph output reads.
 std::vector<bool> read_values(const Graph& graph, std::vector<bool>& live_nodes) {
   std::vector<bool> read(static_cast<size_t>(graph.value_count()), false);
   live_nodes.assign(static_cast<size_t>(graph.node_count()), false);
@@ -26,7 +26,7 @@ std::vector<bool> read_values(const Graph& graph, std::vector<bool>& live_nodes)
   return read;
 }
 
-/// Number of the node's first outputs that the next iteration reads and that must therefore stay.
+/// Number of leading outputs that the next iteration reads and that must therefore stay.
 size_t carried_outputs(const Node& node) {
   if (node.op == &op_If) return 0;
   const size_t own = node.inputs.size() - static_cast<size_t>(node.captures);
@@ -41,14 +41,14 @@ void erase_from_list_attribute(Node& node, const std::string& key, size_t index)
   if (index < list.size()) list.erase(list.begin() + static_cast<std::ptrdiff_t>(index));
 }
 
-/// Removes output `i` of a control-flow node from it and from its bodies.
+/// Removes output `i` of a control-flow node from the node and from its subgraphs.
 void erase_output(Graph& graph, Node& node, size_t i) {
   const size_t first_scan = carried_outputs(node);
   if (node.op == &op_Scan) {
     erase_from_list_attribute(node, "scan_output_axes", i - first_scan);
     erase_from_list_attribute(node, "scan_output_directions", i - first_scan);
   }
-  const size_t in_body = node.op == &op_Loop ? i + 1 : i;  // a Loop's body gives its condition first
+  const size_t in_body = node.op == &op_Loop ? i + 1 : i;  // the first output of a Loop's subgraph is its condition
   for (auto& body : node.bodies) body->outputs.erase(body->outputs.begin() + static_cast<std::ptrdiff_t>(in_body));
   if (node.outputs[i].valid()) graph.value(node.outputs[i]).producer = NodeId();
   node.outputs.erase(node.outputs.begin() + static_cast<std::ptrdiff_t>(i));
@@ -75,7 +75,7 @@ bool trim_outputs(Graph& graph, Node& node, const std::vector<bool>& read) {
     node.outputs[i] = ValueId();
     changed = true;
   }
-  if (node.op == &op_Split) return changed;  // how many outputs there are says into how many pieces
+  if (node.op == &op_Split) return changed;  // the number of outputs is the number of pieces
   const auto least = static_cast<size_t>(std::max(node.op->min_outputs, 0));
   while (node.outputs.size() > least && !node.outputs.back().valid()) node.outputs.pop_back();
   return changed;
@@ -120,7 +120,7 @@ bool sweep(Graph& graph) {
 
 bool eliminate_dead_code(Graph& graph) {
   bool changed = false;
-  while (sweep(graph)) changed = true;  // a capture that goes may have been the last reader outside
+  while (sweep(graph)) changed = true;  // a removed capture may have been the last reader outside
   return changed;
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// The operands of the node that is being written as others.
+/// The operands of the node that is expanded.
 struct Source {
   Source(Graph& g, NodeId node) : graph(g), id(node) {}
 
@@ -45,7 +45,7 @@ void expand_rotary_embedding(Graph& graph, NodeId id) {
   if (packed) x = reshape(b, x, {0, 0, heads, -1});
   const ValueId turning = partial ? b.slice(x, 3, 0, partial) : x;
   const ValueId pairs = reshape(b, turning, interleaved ? Ints{0, 0, 0, -1, 2} : Ints{0, 0, 0, 2, -1});
-  // [B, S, half] so that it broadcasts against [B, H, S, ...] or [B, S, H, ...] with the axis of two.
+  // [B, S, half], shaped to broadcast against [B, H, S, ...] or [B, S, H, ...] with the axis of two.
   const auto spread = [&](ValueId cache) {
     if (from.input(3).valid()) cache = b.node("Gather", {cache, from.input(3)}, {{"axis", int64_t{0}}});
     return b.node("Unsqueeze", {cache, b.ints({packed ? 2 : 1, pair_axis})});
@@ -114,9 +114,9 @@ class AttentionWriter {
     return form_.query_heads == form_.key_heads ? x : reshape(b_, x, {0, heads.constant(), -1, 0});
   }
 
-  /// The storage types could overflow in the product: there each factor takes the square root of the scale.
+  /// The product of 16-bit types could overflow. Each factor is therefore multiplied by the square root of the scale.
   bool halves_scale() const { return dtype_ != DType::f32 && dtype_ != DType::f64; }
-  /// x times a power of the scale, which by default is one over the root of the head size.
+  /// x times a power of the scale. The default scale is one over the square root of the head size.
   ValueId scaled(ValueId x, double power) {
     if (!form_.scale && !form_.head.is_constant()) {
       const ValueId size = b_.node("Cast", {count(q_, 3)}, {{"to", int64_t{dtype_to_onnx(dtype_)}}});
@@ -140,7 +140,7 @@ class AttentionWriter {
   /// 0, 1, ..., one for each position along `axis` of x.
   ValueId positions(ValueId x, int64_t axis) { return b_.node("Range", {number(0), count(x, axis), number(1)}); }
 
-  /// The mask as it broadcasts against [B, H, S, T]; keys after its end are masked.
+  /// The mask, shaped to broadcast against [B, H, S, T]. Keys past its end are masked.
   ValueId mask() {
     const ValueId mask = from_.input(kAttentionMask);
     if (!mask.valid()) return mask;
@@ -154,7 +154,7 @@ class AttentionWriter {
     return b_.node("Pad", {mask, b_.ints(pads), b_.constant(std::move(fill))});
   }
 
-  /// Keys around the position of each query: causal masks and windows, [S, T] or [B, 1, S, T].
+  /// Keys near the position of each query: causal masks and windows, [S, T] or [B, 1, S, T].
   ValueId near_queries() {
     if (!form_.causal && form_.left_window < 0 && form_.right_window < 0) return ValueId();
     ValueId here = b_.unsqueeze(positions(q_, 2), 1);  // [S, 1]
@@ -173,7 +173,7 @@ class AttentionWriter {
     return allowed;
   }
 
-  /// How many keys of each sample count, [B, 1, 1, 1]; none when all do.
+  /// The number of valid keys of each sample, [B, 1, 1, 1]; none if all keys are valid.
   ValueId valid_keys() {
     const ValueId valid = from_.input(kAttentionValidKeys);
     if (!valid.valid()) return valid;
@@ -206,8 +206,8 @@ class AttentionWriter {
     return converts ? as(p, dtype_) : p;
   }
 
-  /// A query that no key is left for gets zeros instead of the softmax of nothing. Causal masks alone leave every query
-  /// the first key.
+  /// A query without any key gets zeros instead of an empty softmax. Causal masks alone leave every query the first
+  /// key.
   ValueId without_masked_rows(ValueId p) {
     const bool certain = !from_.input(kAttentionMask).valid() && !from_.input(kAttentionValidKeys).valid() &&
                          form_.left_window < 0 && form_.right_window < 0;

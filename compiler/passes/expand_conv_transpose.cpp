@@ -14,15 +14,16 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 constexpr int64_t kMostPhases = 16;
-/// At most so many outputs of at least so many inputs are sums of products of single taps.
+/// With at most this many outputs and at least this many inputs, the result is computed as sums of products of single
+/// taps.
 constexpr int64_t kFewOutputs = 4, kManyInputs = 16;
 
-/// What one phase does along one dimension. Taps first, first + step, ... of the transposed kernel, backwards, are
-/// those of an ordinary convolution.
+/// One sub-pixel phase along one dimension. Its taps are first, first + step, ... of the transposed kernel; in reverse
+/// order they are the taps of an ordinary convolution.
 struct PhaseAxis {
   int64_t first = 0, step = 1, count = 0;
   int64_t dilation = 1;
-  int64_t pad_begin = 0, pad_end = 0;  // negative: so many inputs are not met
+  int64_t pad_begin = 0, pad_end = 0;  // negative: this many inputs are not used
   Dim output;
 };
 
@@ -38,7 +39,7 @@ std::optional<PhaseAxis> phase_axis(const TransposedWindow& s, int64_t phase) {
   }
   axis.dilation = axis.step * s.dilation / s.stride;
   if (axis.count < 2) axis.dilation = 1;
-  const int64_t distance = (start - axis.first * s.dilation) / s.stride;  // output i meets input i + distance first
+  const int64_t distance = (start - axis.first * s.dilation) / s.stride;  // output i uses input i + distance first
   const Dim end = axis.output + distance - s.input;
   if (!end.is_constant()) return {};
   axis.pad_begin = (axis.count - 1) * axis.dilation - distance;
@@ -62,7 +63,7 @@ class Expansion {
     }
   }
 
-  /// Does each element of the input make a patch of the output by itself?
+  /// True if the output patches of different input elements do not overlap.
   bool makes_patches() const {
     return group_ == 1 && std::all_of(windows_.begin(), windows_.end(), [](const TransposedWindow& s) {
              return s.kernel.is(s.stride) && s.dilation == 1 && s.pad_begin.is(0) &&
@@ -70,7 +71,7 @@ class Expansion {
            });
   }
 
-  /// One product, whose results are put in their places.
+  /// Makes one product and moves its results to their places.
   ValueId patches() {
     const int64_t outputs = r_.shape(w_)[1].constant();
     const auto rank = static_cast<int64_t>(windows_.size());
@@ -115,7 +116,7 @@ class Expansion {
  private:
   bool has_bias() const { return inputs_.size() > 2 && inputs_[2].valid(); }
 
-  /// [N, middle..., spatial extents...], those times `factors` if there are any.
+  /// [N, middle..., spatial extents...]; the spatial extents are multiplied by `factors` if there are any.
   ValueId extents_of_x(const Ints& middle, const Ints& factors) {
     const ValueId batch = r_.add(op_Shape, name_, {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
     ValueId spatial = r_.add(op_Shape, name_, {x_}, {{"start", int64_t{2}}});
@@ -171,7 +172,7 @@ class Expansion {
     return group_ == 1 && r_.shape(w_)[1].constant() <= kFewOutputs && r_.shape(w_)[0].constant() >= kManyInputs;
   }
 
-  /// What each tap of the kernel adds for each element of the input: [N, CO, taps, spatial...], by one product.
+  /// The contribution of each kernel tap for each input element, [N, CO, taps, spatial...], as one product.
   ValueId products_of_taps() {
     const Ints w = to_extents(r_.shape(w_));
     int64_t taps = 1;
@@ -183,7 +184,8 @@ class Expansion {
     return r_.add(op_Reshape, name_, {products, extents_of_x({w[1], taps}, {})});
   }
 
-  /// Output i of a phase adds of every tap that meets it the product `distance` inputs from i, where there is one.
+  /// For output i of a phase: the sum, over the taps that it uses, of the product `distance` inputs from i, if there is
+  /// one.
   ValueId sum_of_taps(const std::vector<PhaseAxis>& axes, const Ints& offsets, ValueId products) {
     if (std::any_of(axes.begin(), axes.end(), [](const PhaseAxis& a) { return a.count == 0; })) return bias_alone(axes);
     int64_t met = 1;
@@ -210,14 +212,14 @@ class Expansion {
     return has_bias() ? r_.add(op_Add, name_, {sum, bias_over(axes.size())}) : sum;
   }
 
-  /// The bias as it broadcasts against [N, CO, spatial...].
+  /// The bias, shaped to broadcast against [N, CO, spatial...].
   ValueId bias_over(size_t dimensions) {
     Ints channels(dimensions + 1, 1);
     channels[0] = r_.shape(w_)[1].constant() * group_;
     return r_.add(op_Reshape, name_, {inputs_[2], ints(channels)});
   }
 
-  /// No tap of the kernel meets these outputs.
+  /// The result for a phase that no kernel tap contributes to: the bias alone.
   ValueId bias_alone(const std::vector<PhaseAxis>& axes) {
     const int64_t outputs = r_.shape(w_)[1].constant() * group_;
     std::vector<ValueId> extents = {r_.add(op_Shape, name_, {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}}),

@@ -1,4 +1,4 @@
-// Convolutions with moved taps as matrix products.
+// Expands deformable convolutions into matrix products.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,10 +6,10 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no DeformConv is left, in bodies neither; the graph is inferred.
-/// Before: constant folding (constant weights are put in the order of the product), fusion.
+/// Ensures: no DeformConv is left, subgraphs included; the graph is inferred.
+/// Before: constant folding (constant weights are put in the product's order), fusion.
 ///
-/// Channels come last, so that one tap reads all channels of a position side by side:
+/// Channels come last, so that all channels that a tap reads at a position are contiguous:
 ///   DeformConv(x, w, offset, b, mask) =
 ///     Transpose(MatMul(gart.DeformColumns(Transpose(x), offset, mask) as [N, positions, taps * C], w as [taps * C, M])
 ///     + b)

@@ -20,8 +20,8 @@ bool contains(const Labels& labels, int label) {
 
 bool has_repeats(const Labels& labels) { return std::set<int>(labels.begin(), labels.end()).size() != labels.size(); }
 
-/// The labels of a product: those of the left operand and the result alone (`rows`), of the right one and the result
-/// (`columns`), of all three (`batch`) and of the operands alone (`depth`), in the order of the result or of the left
+/// The labels of a product. `rows`: in the left operand and the result only. `columns`: in the right operand and the
+/// result only. `batch`: in all three. `depth`: in the operands only. They have the order of the result or of the left
 /// operand.
 struct Roles {
   Labels batch, rows, columns, depth;
@@ -31,7 +31,7 @@ class EinsumWriter {
  public:
   EinsumWriter(Graph& graph, NodeId id) : graph_(graph), id_(id), b_(graph, graph.node(id).name) {}
 
-  /// false: it is no product, and stays.
+  /// Returns false if the Einsum is no product and stays.
   bool run() {
     const Node& n = graph_.node(id_);
     if (n.inputs.size() != 2 || !is_float(graph_.value(n.inputs[0]).dtype)) return false;
@@ -41,7 +41,7 @@ class EinsumWriter {
     left_ = {n.inputs[0], equation.operands[0]};
     right_ = {n.inputs[1], equation.operands[1]};
     result_ = equation.output;
-    // The last dimension of the result should be one of the product's own.
+    // The last dimension of the result should be a column of the product.
     if (!result_.empty() && !contains(right_.labels, result_.back())) std::swap(left_, right_);
     if (!find_roles()) return false;
     write();
@@ -68,14 +68,14 @@ class EinsumWriter {
     for (const Operand* operand : {&left_, &right_})
       for (int label : operand->labels) {
         if (contains(result_, label) || contains(roles_.depth, label)) continue;
-        if (!contains(left_.labels, label) || !contains(right_.labels, label)) return false;  // a sum of one operand
+        if (!contains(left_.labels, label) || !contains(right_.labels, label)) return false;  // sums one operand only
         if (!(extent(left_, label) == extent(right_, label))) return false;                   // it may broadcast
         roles_.depth.push_back(label);
       }
     return !roles_.depth.empty();
   }
 
-  /// The operand as [batch..., other labels of rows, those of columns, `last`, depth], ones where it lacks a label.
+  /// The operand as [batch..., other labels of rows, those of columns, `last`, depth]; a missing label has extent 1.
   ValueId arranged(const Operand& operand, const Labels& outer, std::optional<int> last) {
     Labels present;
     for (int label : outer)
@@ -85,7 +85,7 @@ class EinsumWriter {
     present.insert(present.end(), roles_.depth.begin(), roles_.depth.end());
     ValueId x = transposed(operand.value, operand.labels, present);
     if (roles_.depth.size() > 1) {
-      std::vector<int64_t> shape(static_cast<size_t>(kept), 0);  // as it is
+      std::vector<int64_t> shape(static_cast<size_t>(kept), 0);  // 0: unchanged
       shape.push_back(-1);
       x = b_.node("Reshape", {x, b_.ints(shape)});
     }

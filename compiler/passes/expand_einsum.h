@@ -1,4 +1,4 @@
-// Einsums that are matrix products.
+// Turns Einsums into matrix products where possible.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,12 +6,12 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: an Einsum of two operands of floats that sums over labels of both, and over no others, is a MatMul between
-///   transpositions; the graph is inferred. Others stay: they are no products, or sums of one operand.
-/// Before: canonicalize, which removes what the transpositions have to spare.
-/// Example: "bqhd,bkhd->bhqk": MatMul(Transpose(q), Transpose(k)) with the batch (b, h). Of several labels of one
-/// operand alone
-///   the last one is the product's row or column, the others are batches in which the other operand has extent 1.
+/// Ensures: an Einsum of two float operands that sums only over labels of both is a MatMul between transpositions; the
+///   graph is inferred. Other Einsums stay: they are no products, or sum over labels of one operand.
+/// Before: canonicalize, which removes redundant transpositions.
+/// Example: "bqhd,bkhd->bhqk": MatMul(Transpose(q), Transpose(k)) with the batch (b, h). If several labels occur in
+///   only one operand, the last one is the product's row or column. The others are batch dimensions where the other
+///   operand has extent 1.
 bool expand_einsum(Graph& graph);
 
 }  // namespace gcg

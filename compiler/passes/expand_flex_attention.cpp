@@ -40,11 +40,11 @@ class FlexAttentionWriter {
   ValueId cast(ValueId x, DType from, DType to) {
     return from == to ? x : b_.node("Cast", {x}, {{"to", int64_t{dtype_to_onnx(to)}}});
   }
-  /// [B, heads, rows, size]: heads that share one of the others become its rows, or rows become heads again.
+  /// [B, heads, rows, size]: query heads that share a key head become rows, or rows become heads again.
   ValueId grouped(ValueId x, int64_t heads) {
     return heads_ == shared_ ? x : b_.node("Reshape", {x, b_.ints({0, heads, -1, 0})});
   }
-  /// Each factor takes the square root of the scale: the product of storage types could overflow.
+  /// Multiplies each factor by the square root of the scale, because the product of 16-bit types could overflow.
   ValueId scaled(ValueId x) {
     if (form_.scale != 0) return b_.multiply(x, b_.scalar(dtype_, std::sqrt(form_.scale)));
     const Dim& size = type(0).shape->back();
@@ -54,7 +54,7 @@ class FlexAttentionWriter {
     return b_.multiply(x, b_.node("Pow", {n, b_.scalar(dtype_, -0.25)}));
   }
 
-  /// The nodes of body `number` with x as their input.
+  /// The nodes of subgraph `number`, with x as their input.
   ValueId changed(int number, ValueId x) {
     if (number < 0) return x;
     const Node& node = graph_.node(id_);

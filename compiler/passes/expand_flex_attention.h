@@ -1,4 +1,4 @@
-// Attention with changes of its own to scores and probabilities.
+// Expands FlexAttention: attention with custom changes of scores and probabilities.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,11 +6,10 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no FlexAttention is left, in bodies neither; the graph is inferred.
-/// Before: fusion, which makes one kernel of scores that nothing changes in a way of its own.
-/// Example: FlexAttention(q, k, v) = MatMul(prob_mod(Softmax(score_mod(scale * MatMul(q, Transpose(k))))), v), query
-/// heads that
-///   share a head of keys side by side as rows of one product
+/// Ensures: no FlexAttention is left, subgraphs included; the graph is inferred.
+/// Before: fusion, which makes a single kernel if the scores have no custom change.
+/// Example: FlexAttention(q, k, v) = MatMul(prob_mod(Softmax(score_mod(scale * MatMul(q, Transpose(k))))), v). Query
+///   heads that share a key head are rows of one product.
 bool expand_flex_attention(Graph& graph);
 
 }  // namespace gcg

@@ -31,15 +31,15 @@ Tensor matrix(const Spectrum& s, DType dtype) {
   return m;
 }
 
-/// A length as outer * inner: x[inner * i + j] is row i, column j of a matrix. Transforms of its columns, turned by an
-/// angle each, and transforms of the rows of that are the transform of the whole: element k + outer * l is in row k,
-/// column l.
+/// A length as outer * inner: x[inner * i + j] is row i, column j of a matrix. The columns are transformed, the results
+/// are rotated by an angle each, then the rows are transformed. This gives the whole transform: element k + outer * l
+/// is in row k, column l.
 struct Factors {
   int64_t outer = 1, inner = 1;
-  int64_t columns = 1;  // of the result, fewer than `inner` where only the first half of the elements counts
+  int64_t columns = 1;  // of the result; fewer than `inner` if only the first half of the elements is needed
 };
 
-/// Where two short products are less work than one long one.
+/// The factors with which two short products are less work than one long product.
 std::optional<Factors> factors_of(const Spectrum& s) {
   if (!s.length.is_constant() || !(s.in_rows == s.length) || s.out_parts != 2) return std::nullopt;
   const int64_t length = s.length.constant();
@@ -58,7 +58,7 @@ class FourierWriter {
  public:
   FourierWriter(Graph& graph, NodeId id) : graph_(graph), id_(id), b_(graph, graph.node(id).name) {}
 
-  /// False where the node has to stay.
+  /// Returns false if the node must stay.
   bool run() { return graph_.node(id_).op == &op_DFT ? dft() : stft(); }
 
  private:

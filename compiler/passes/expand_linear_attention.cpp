@@ -13,7 +13,7 @@ namespace {
 
 using Form = LinearAttentionForm;
 
-/// What every step reads, [B, T, heads, size], and the state, [B, heads, keys, values].
+/// The inputs of every step, [B, T, heads, size], and the state, [B, heads, keys, values].
 struct Operands {
   ValueId query, key, value, decay, beta, state;
 };

@@ -1,4 +1,4 @@
-// Attention with a state of fixed size, step by step.
+// Expands LinearAttention, which has a state of fixed size, into steps.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,10 +6,10 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no LinearAttention is left, in bodies neither; the graph is inferred.
-/// Before: inline-body's users, fusion.
+/// Ensures: no LinearAttention is left, subgraphs included; the graph is inferred.
+/// Before: users of inline-body, fusion.
 ///
-/// A Loop carries the state and collects the outputs; one step alone (decoding) needs none. Sums are f32 at least.
+/// A Loop carries the state and collects the outputs. A single step (decoding) needs no Loop. Sums are at least f32.
 bool expand_linear_attention(Graph& graph);
 
 }  // namespace gcg

@@ -48,7 +48,7 @@ class SuppressionWriter {
     const ValueId cast = b_.node("Cast", {input(i)}, {{"to", int64_t{dtype_to_onnx(dtype)}}});
     return b_.node("Reshape", {cast, b_.ints({})});
   }
-  /// [1]: how many boxes there are.
+  /// [1]: the number of boxes.
   ValueId count() { return b_.slice(b_.node("Shape", {input(kNmsScores)}), 0, 2, 3); }
 
   Boxes sorted_boxes() {
@@ -74,7 +74,7 @@ class SuppressionWriter {
     return boxes;
   }
 
-  /// Which boxes stay of those that are `good` enough, [B, C, N].
+  /// The boxes that stay among those that are `good` enough, [B, C, N].
   ValueId suppress(const Boxes& boxes, ValueId good) {
     const ValueId most = input(kNmsMost).valid() ? scalar(kNmsMost, DType::i64) : b_.constant(Tensor::scalar_i64(0));
     const ValueId limit = input(kNmsOverlap).valid() ? scalar(kNmsOverlap, boxes_dtype_) : b_.scalar(boxes_dtype_, 0);

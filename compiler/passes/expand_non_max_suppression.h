@@ -1,4 +1,4 @@
-// Greedy selection of boxes.
+// Expands NonMaxSuppression, the greedy selection of boxes.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,11 +6,11 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no NonMaxSuppression is left, in bodies neither; the graph is inferred.
+/// Ensures: no NonMaxSuppression is left, subgraphs included; the graph is inferred.
 /// Before: expand-selection and expand-top-k, whose operators it uses.
 ///
-/// Boxes are sorted by score, gart.Suppress says which stay, and their flags, NonZero's rows, are in the order that the
-/// operator wants.
+/// Boxes are sorted by score. gart.Suppress computes a flag for each box that stays. NonZero's rows of these flags have
+/// the order that the operator requires.
 bool expand_non_max_suppression(Graph& graph);
 
 }  // namespace gcg

@@ -31,7 +31,7 @@ bool expand_all(Rewriter& r) {
 
 bool expand_operators(Graph& graph) {
   bool changed = false;
-  for (; edit_all(graph, expand_all); changed = true) infer_graph(graph);  // again: an expansion may hold others
+  for (; edit_all(graph, expand_all); changed = true) infer_graph(graph);  // again: expansions may be nested
   return changed;
 }
 

@@ -1,4 +1,4 @@
-// Operators that are others put together, as those others.
+// Expands composite operators into the operators they consist of.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,8 +6,8 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no operator of expanded_ops.inc is left, in bodies neither; the graph is inferred.
-/// Before: the passes that write single operators (expand-attention, ...), for expansions are made of these, too.
+/// Ensures: no operator of expanded_ops.inc is left, subgraphs included; the graph is inferred.
+/// Before: the passes that expand single operators (expand-attention, ...), because expansions contain these, too.
 ///
 ///   com.microsoft.BiasGelu(x, b) -> Gelu(Add(x, b))
 bool expand_operators(Graph& graph);

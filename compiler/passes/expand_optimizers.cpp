@@ -13,7 +13,7 @@ class OptimizerWriter {
  public:
   OptimizerWriter(Graph& graph, NodeId id) : graph_(graph), id_(id), b_(graph, graph.node(id).name) {}
 
-  /// `update` makes the new value and state of one tensor from its value, gradient and state.
+  /// `update` computes the new value and state of one tensor from its value, gradient and state.
   template <size_t kLists>
   void run(std::vector<ValueId> (OptimizerWriter::*update)(const std::array<ValueId, kLists>&)) {
     const std::vector<ValueId> inputs = graph_.node(id_).inputs, outputs = graph_.node(id_).outputs;

@@ -1,4 +1,4 @@
-// Steps of optimizers as arithmetic.
+// Expands optimizer steps into arithmetic.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,8 +6,8 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no Adagrad, Adam or Momentum is left, in bodies neither; the graph is inferred.
-/// Before: fusion, which makes one kernel of what happens to a tensor.
+/// Ensures: no Adagrad, Adam or Momentum is left, subgraphs included; the graph is inferred.
+/// Before: fusion, which makes one kernel of all updates of a tensor.
 bool expand_optimizers(Graph& graph);
 
 }  // namespace gcg

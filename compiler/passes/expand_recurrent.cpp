@@ -10,7 +10,7 @@ namespace {
 
 using namespace recurrent;
 
-/// One recurrent node being written as others.
+/// The expansion of one recurrent node.
 class Expansion {
  public:
   Expansion(Graph& graph, NodeId id)
@@ -59,8 +59,8 @@ class Expansion {
     graph_.replace_uses(graph_.node(id_).outputs[i], by);
   }
 
-  /// sequence_lens as i64, none outside [0, steps]: element i of 0, 1, ..., steps is i, and an index outside an error
-  /// of the run.
+  /// sequence_lens as i64, checked to lie in [0, steps]: a Gather from 0, 1, ..., steps returns the index itself, and
+  /// fails the run for an index outside.
   ValueId checked_lengths() {
     if (!input(kSequenceLens).valid()) return {};
     const ValueId lengths = b_.node("Cast", {input(kSequenceLens)}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
@@ -86,7 +86,7 @@ class Expansion {
     return steps_.is(1) ? one_step(d, projected, in) : loop(d, projected, in);
   }
 
-  /// W or R of a direction; of a quantised node with the scale and zero point from input `scale` on.
+  /// W or R of a direction. For a quantised node, with the scale and zero point from input `scale` on.
   RecurrentFactor factor(int weights, int scale, int64_t direction) {
     const auto element = [&](int i) { return b_.element(input(i), 0, direction); };
     if (!form_.quantized) return {b_.transpose(element(weights), {1, 0}), ValueId(), ValueId()};
@@ -102,13 +102,13 @@ class Expansion {
     return b_.concat({z_and_r, b_.slice(of_w, 0, 2 * hidden_, size)}, 0);
   }
 
-  /// [B, H]: the given state of the direction, or zeros. A state whose extents go by other names than those of X and R
-  /// is given theirs: a Loop's variables keep their shape.
+  /// [B, H]: the given state of the direction, or zeros. If the state's extents have other symbols than those of X and
+  /// R, it gets theirs, because a Loop's variables keep their shape.
   ValueId initial_state(int i, int64_t direction) {
     const auto shape = [&] { return b_.concat({b_.slice(b_.node("Shape", {x_}), 0, 1, 2), b_.ints({hidden_})}, 0); };
     if (!input(i).valid()) return b_.node("Expand", {b_.scalar(dtype_, 0), shape()});
     const Shape& x = *graph_.value(input(kX)).shape;
-    const auto& given = graph_.value(input(i)).shape;  // none: that of a layer expanded just now
+    const auto& given = graph_.value(input(i)).shape;  // no shape: the state of a layer that was expanded just now
     const size_t batch = form_.batch_first ? 0 : 1;
     const ValueId state = b_.element(input(i), form_.batch_first ? 1 : 0, direction);
     const bool fits = given && (*given)[batch] == x[batch] && (*given)[2].is(hidden_);
@@ -127,7 +127,7 @@ class Expansion {
     CellState state;
   };
 
-  /// Keeps the state and gives zeros where step `t` is after the end of the sequence.
+  /// Keeps the state and outputs zeros if step `t` is past the end of the sequence.
   Masked mask(NodeBuilder& b, const CellState& before, const CellState& next, ValueId lengths, ValueId t) {
     if (!lengths.valid()) return {next.h, next};
     const ValueId inside = b.unsqueeze(b.node("Less", {t, lengths}), 1);

@@ -7,8 +7,8 @@
 namespace gcg {
 namespace {
 
-/// One Scan node being written as a Loop. Its body's inputs (states, slices, captures) become iteration, condition,
-/// states, captures, and the sequences that the slices are taken from.
+/// The rewrite of one Scan node as a Loop. The inputs of its subgraph (states, slices, captures) become iteration,
+/// condition, states, captures, and the sequences that the slices come from.
 class Expansion {
  public:
   Expansion(Graph& graph, NodeId id)
@@ -62,7 +62,7 @@ class Expansion {
     return axis < 0 ? axis + static_cast<int64_t>(graph_.value(v).shape->size()) : axis;
   }
 
-  /// `slice`, an input of the body so far, is computed from the whole sequence.
+  /// Computes `slice`, so far an input of the subgraph, from the whole sequence.
   void take_slice(Node& loop, ValueId slice, ValueId sequence, size_t i, ValueId iteration, ValueId steps) {
     const ValueId whole = capture(loop, sequence, "sequence");
     ValueId at = iteration;
@@ -91,7 +91,7 @@ class Expansion {
     graph_.erase_node(id_);
   }
 
-  /// What the Loop stacks along axis 0, in the order and along the axis that the Scan asks for.
+  /// The Loop's output, stacked along axis 0, in the order and along the axis that the Scan specifies.
   ValueId arranged(ValueId stacked, ValueId wanted, size_t k) {
     if (form_.output_backward[k] != 0) stacked = outside_.reversed(stacked, 0);
     const int64_t to = axis(wanted, form_.output_axes[k]);

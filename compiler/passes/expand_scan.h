@@ -5,13 +5,13 @@
 
 namespace gcg {
 
-/// Writes Scan as Loop.
+/// Turns Scan into Loop.
 /// Requires: every value has a rank.
-/// Ensures: no Scan is left, in bodies neither; the graph is inferred.
-/// Before: fusion and scheduling, which know Loop alone.
+/// Ensures: no Scan is left, subgraphs included; the graph is inferred.
+/// Before: fusion and scheduling, which only handle Loop.
 /// Example: s, y = Scan(s0, x) {body(s, x_t)}
 ///       -> s, y = Loop(Shape(x)[0], , s0 | x) {body(s, Gather(x, t))}
-/// An axis other than the first moves there by Transpose, a backward output is turned round by Slice.
+/// A Transpose moves an axis other than the first to the front. A Slice reverses a backward output.
 bool expand_scan(Graph& graph);
 
 }  // namespace gcg

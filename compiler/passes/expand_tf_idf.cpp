@@ -40,7 +40,7 @@ class TfIdfWriter {
   ValueId cast(ValueId x, DType to) { return b_.node("Cast", {x}, {{"to", int64_t{dtype_to_onnx(to)}}}); }
   ValueId number(int64_t n) { return b_.constant(Tensor::scalar_i64(n)); }
 
-  /// How often each gram occurs with its tokens `step` apart, [.., grams].
+  /// The number of occurrences of each gram with its tokens `step` apart, [.., grams].
   ValueId count(const TfIdfForm::Grams& g, int64_t step) {
     const ValueId length = b_.element(b_.node("Shape", {x_}), 0, -1), reach = number((g.length - 1) * step);
     const ValueId starts = b_.node("Range", {number(0), b_.subtract(length, reach), number(1)});

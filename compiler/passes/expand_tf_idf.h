@@ -1,4 +1,4 @@
-// Counts of token sequences as comparisons and sums.
+// Expands TfIdfVectorizer, which counts token sequences, into comparisons and sums.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,11 +6,12 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no TfIdfVectorizer is left, in bodies neither; the graph is inferred.
+/// Ensures: no TfIdfVectorizer is left, subgraphs included; the graph is inferred.
 /// Before: constant folding, fusion.
 ///
-/// Per length of the grams and number of tokens skipped, windows [.., places, 1, length] are compared with the grams
-/// [grams, length]; sums over places are the counts, which a product with a constant matrix brings to their columns.
+/// For each gram length and each number of skipped tokens, windows [.., places, 1, length] are compared with the grams
+/// [grams, length]. Sums over the places are the counts. A product with a constant matrix moves the counts to their
+/// columns.
 bool expand_tf_idf(Graph& graph);
 
 }  // namespace gcg

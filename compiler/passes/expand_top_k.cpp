@@ -23,7 +23,7 @@ void expand(Rewriter& r, NodeId id) {
   r.graph.erase_node(id);
 }
 
-/// Lines so short that each element counts those before it sooner than a block sorts the line.
+/// True for lines so short that counting the smaller elements is faster than sorting the line in a block.
 bool has_short_lines(const Graph& graph, const Node& n) {
   constexpr int64_t kShort = 256;
   const Shape& x = *graph.value(n.inputs[0]).shape;

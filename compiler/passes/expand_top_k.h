@@ -1,4 +1,4 @@
-// TopK of short lines as counting of ranks, for GPUs.
+// Expands TopK along a short axis into rank counting, for GPUs.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,11 +6,11 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no TopK along a short axis is left, in bodies neither; the graph is inferred.
+/// Ensures: no TopK along a short axis is left, subgraphs included; the graph is inferred.
 /// Before: fusion.
 ///
-/// For n elements along the axis it takes n*n comparisons, all independent, and k*n to find the places. So many short
-/// lines keep a GPU busy; longer ones are OpDef::launches'.
+/// For n elements along the axis it takes n*n independent comparisons, and k*n more to find the places. Many short
+/// lines keep a GPU busy. Longer axes are left to the operator's own launches (OpDef::launches).
 ///   TopK(x, k) -> places = gart.PlacesOfRanks(gart.Ranks(x), k);  values = GatherElements(x, places)
 bool expand_top_k(Graph& graph);
 

@@ -1,4 +1,4 @@
-// A body that stands for a branch of an If that cannot be computed.
+// The subgraph that replaces an If branch that cannot be computed.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,8 +6,9 @@
 
 namespace gcg {
 
-/// A body with the inputs of `ill_typed` that ends a run with `error`'s message; its outputs are typed like those of
-/// `other`, the If's other body. Throws NodeError(error) when those have unknown ranks. `name`: the If node's.
+/// A subgraph with the inputs of `ill_typed` that ends a run with the message of `error`. Its outputs have the types of
+/// the outputs of `other`, the If's other subgraph. Throws NodeError(error) if those have unknown ranks. `name`: the If
+/// node's.
 Graph failing_body(const Graph& ill_typed, const Graph& other, const std::string& name, const UnsupportedNode& error);
 
 }  // namespace gcg

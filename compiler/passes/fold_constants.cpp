@@ -11,9 +11,9 @@
 namespace gcg {
 namespace {
 
-/// A result may have this many bytes whatever it is made of, ...
+/// A result may always have this many bytes, ...
 constexpr int64_t kAlwaysBytes = int64_t{16} * 1024;
-/// ... and this many times those of its inputs.
+/// ... and otherwise this many times the bytes of its inputs.
 constexpr int64_t kMostGrowth = 2;
 
 class ConstantContext final : public ReferenceContext {
@@ -39,11 +39,11 @@ class ConstantContext final : public ReferenceContext {
   const Node& node_;
 };
 
-/// Packing of weights: constant ones are folded whatever their size.
+/// True for packing of weights: constant ones are folded regardless of their size.
 bool packs(const Node& node) { return node.op == &op("PackMatMul", "gart") || node.op == &op("PackConv", "gart"); }
 bool transforms_weights(const Node& node) { return node.op == &op("WinogradWeights", "gart"); }
 
-/// Values of which rows are read that a run chooses.
+/// Tables from which a run selects rows.
 std::set<ValueId> chosen_from(const Graph& graph) {
   std::set<ValueId> tables;
   for (NodeId id : graph.order())
@@ -51,8 +51,9 @@ std::set<ValueId> chosen_from(const Graph& graph) {
   return tables;
 }
 
-/// Bytes of an input; of numbers of few bits as many as in the result's type: a run would convert such weights, and
-/// pack them. Of a table a run converts what it reads, and of a mask, what it masks.
+/// Bytes that count for an input. Weights of 8 bits or fewer count in the result's type, because a run would have to
+/// convert and pack them. Tables and masks count as stored: a run converts only the rows of a table that it reads, and
+/// only the elements that a mask selects.
 int64_t bytes_as(const Tensor& input, const Value& result, bool is_table) {
   const bool converts = size_of(input.dtype()) == 1 && input.dtype() != DType::boolean && !is_table;
   return converts ? input.elements() * size_of(result.dtype) : input.bytes();
@@ -81,7 +82,7 @@ bool foldable(const Graph& graph, const Node& node, const std::set<ValueId>& tab
   return constant && worth_storing(graph, node, tables);
 }
 
-/// Ops that put the elements of their one input in another order, padding at most.
+/// True for operators that only reorder the elements of their single input, or also pad it.
 bool rearranges(const Node& node) { return node.op == &op("Transpose") || packs(node); }
 
 bool fold_node(Rewriter& r, NodeId id, const std::set<ValueId>& tables) {
@@ -137,7 +138,7 @@ bool fold(Rewriter& r, bool keep_quantized) {
 
 bool fold_constants(Graph& graph, bool keep_quantized) {
   const bool changed = edit_all(graph, [&](Rewriter& r) { return fold(r, keep_quantized); });
-  if (changed) infer_graph(graph);  // what reads a constant that was data before may have a known shape now
+  if (changed) infer_graph(graph);  // readers of a new constant may have a known shape now
   return changed;
 }
 

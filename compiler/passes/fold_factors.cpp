@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// What a value is to be multiplied with: one number, or one per element of its last dimension.
+/// The factors that multiply a value: one number, or one per element of its last dimension.
 struct Factors {
   double number = 1;
   std::vector<double> last;  // empty: `number` everywhere
@@ -32,12 +32,12 @@ Tensor scaled(const Tensor& t, const Factors& f) {
   return out;
 }
 
-/// Walks from a value to the weights it comes from; every value on the way must have one reader.
+/// Walks from a value to the weights it comes from. Every value on the way must have a single reader.
 class Walk {
  public:
   Walk(const Rewriter& r, Factors factors) : r_(r), factors_(std::move(factors)) {}
 
-  /// The constants to multiply, or nothing if the factor cannot get to any.
+  /// The constants to multiply; empty if the factor can reach none.
   std::vector<Scaling> from(ValueId v) {
     std::vector<Scaling> found;
     while (v.valid() && r_.uses(v) == 1 && r_.value(v).producer.valid()) {
@@ -76,7 +76,7 @@ class Walk {
     return n.op == &op_Split && through_split(n, v);
   }
 
-  /// Of the last dimension that Split(x) divides, only the part that became `v` is multiplied.
+  /// Split(x) divides the last dimension: only the part that became `v` is multiplied.
   bool through_split(const Node& n, ValueId v) {
     const Shape& x = r_.shape(n.inputs[0]);
     const auto rank = static_cast<int64_t>(x.size());
@@ -128,14 +128,14 @@ bool fold_factor(Rewriter& r, NodeId id) {
   return true;
 }
 
-/// Is this Mul(x, c) by one number?
+/// True for Mul(x, c) by one number.
 bool is_scaling(const Rewriter& r, const Node& n) {
   if (n.op != &op_Mul) return false;
   const Tensor* c = r.constant(n.inputs[1]);
   return c && c->elements() == 1 && !r.constant(n.inputs[0]) && r.shape(n.inputs[0]) == r.shape(n.outputs[0]);
 }
 
-/// The Mul by one number whose result, moved only, is the operand `v`, every value on the way having one reader.
+/// The Mul by one number whose result, only moved, is the operand `v`. Every value on the way has a single reader.
 NodeId scaling_after(const Rewriter& r, ValueId v) {
   while (r.uses(v) == 1 && r.value(v).producer.valid()) {
     const Node& n = r.graph.node(r.value(v).producer);
@@ -146,8 +146,8 @@ NodeId scaling_after(const Rewriter& r, ValueId v) {
   return {};
 }
 
-/// MatMul(c * a, b) = c * MatMul(a, b), where c is free of charge and `a` can be read in place. Not for the 16-bit
-/// types: products of attention's queries and keys overflow them unless they are scaled first.
+/// MatMul(c * a, b) = c * MatMul(a, b): multiplying by c afterwards is free, and `a` can be read in place. Not for
+/// 16-bit types, where products of attention's queries and keys overflow unless they are scaled first.
 bool sink_factor(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const DType dtype = r.value(n.outputs[0]).dtype;

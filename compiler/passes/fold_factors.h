@@ -5,13 +5,12 @@
 
 namespace gcg {
 
-/// Moves multiplication by one number up to the weights the product comes from, through views, transposes, splits and
-/// constant offsets; failing that, down after the matrix product it goes into. The scaling of attention's queries and
-/// keys disappears in this way, and they can be read where they are.
+/// Moves a multiplication by one number up to the weights of the product it comes from, through views, transposes,
+/// splits and constant offsets. If that fails, moves it down past the matrix product that reads it. This removes the
+/// scaling of queries and keys in attention, so that they can be read where they are stored.
 /// Requires: canonicalize (constants come second).
-/// Ensures: no Mul by one number reads, through such nodes and as their only reader, a MatMul with a constant matrix or
-/// a
-///   Conv with constant weights; no operand of an f32 MatMul is, through movement, such a Mul.
+/// Ensures: no Mul by one number is, through such nodes, the only reader of a MatMul with a constant matrix or of a
+///   Conv with constant weights. No operand of an f32 MatMul is, through movement, such a Mul.
 /// Before: packing, fusion.
 /// Example: Mul(Transpose(View(Add(MatMul(x, w), b))), {0.5}) -> Transpose(View(Add(MatMul(x, w * 0.5), b * 0.5)))
 ///          MatMul(Transpose(Mul(x, {0.5})), z) -> Mul(MatMul(Transpose(x), z), {0.5})

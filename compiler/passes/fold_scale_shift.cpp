@@ -6,8 +6,8 @@
 namespace gcg {
 namespace {
 
-/// The elements of a constant that depends on one dimension of a tensor of this rank only: `channels` numbers. nullopt
-/// if it depends on others, or broadcasting it would make the tensor larger.
+/// The elements of a constant that depends on only one dimension of a tensor of this rank: `channels` numbers. Nullopt
+/// if it depends on others, or if broadcasting it would make the tensor larger.
 std::optional<std::vector<double>> per_channel(const Tensor* c, size_t rank, size_t dimension, int64_t channels) {
   if (!c || c->shape().size() > rank) return std::nullopt;
   const size_t skipped = rank - c->shape().size();
@@ -18,7 +18,7 @@ std::optional<std::vector<double>> per_channel(const Tensor* c, size_t rank, siz
   return out;
 }
 
-/// Weights whose element i belongs to channel (i / inner) % factors.size(), each times its channel's factor.
+/// Multiplies each weight by its channel's factor. Element i belongs to channel (i / inner) % factors.size().
 Tensor scaled(const Tensor& weights, const std::vector<double>& factors, int64_t inner) {
   Tensor out(weights.dtype(), weights.shape());
   const auto channels = static_cast<int64_t>(factors.size());
@@ -27,7 +27,7 @@ Tensor scaled(const Tensor& weights, const std::vector<double>& factors, int64_t
   return out;
 }
 
-/// Weights that only this node reads: others would need the old ones as well.
+/// Weights that only this node reads: other readers would need the old weights.
 const Tensor* own_constant(const Rewriter& r, ValueId v) {
   return r.constant(v) && r.uses(v) == 1 ? r.constant(v) : nullptr;
 }
@@ -78,7 +78,7 @@ bool fold_into_matmul(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(op_MatMul, product->name, {product->inputs[0], w}));
 }
 
-/// The dimension that a normalisation has one factor and one offset per element of; nullopt where there is none.
+/// The dimension along which a normalisation has a factor and an offset per element; nullopt if there is none.
 std::optional<size_t> weighted_dimension(const Rewriter& r, const Node& norm) {
   const size_t rank = r.shape(norm.inputs[0]).size();
   if (norm.op == &op_GroupNormalization || norm.op == &op_InstanceNormalization) return size_t{1};
@@ -86,7 +86,7 @@ std::optional<size_t> weighted_dimension(const Rewriter& r, const Node& norm) {
   return rows ? std::optional(rank - 1) : std::nullopt;
 }
 
-/// Moves a factor or an offset per channel after a normalisation into its weights, which are then per channel, too.
+/// Moves a per-channel factor or offset after a normalisation into its weights, which become per-channel, too.
 bool fold_into_norm(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const ValueId x = n.inputs[0];

@@ -1,4 +1,4 @@
-// Symbols whose meaning a rewrite has changed.
+// Removes symbols that a rewrite has made obsolete.
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 namespace gcg {
 
-/// Removes the facts about extents that have no meaning any more, in bodies too; their symbols may come to name
-/// something else.
+/// Removes the constraints on extents that use these symbols, subgraphs included. Later nodes may reuse the symbols
+/// with another meaning.
 inline void forget_symbols(Graph& graph, const std::set<std::string>& symbols) {
   const auto names_one = [&](const Dim& d) {
     const std::set<std::string> named = d.symbols();

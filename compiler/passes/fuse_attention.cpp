@@ -12,7 +12,7 @@
 namespace gcg {
 namespace {
 
-/// What becomes the body's own: numbers, and shapes that views take, which no kernel reads.
+/// True for constants that move into the subgraph: single numbers, and shapes of views, which no kernel reads.
 bool is_sunk(const Node& node, const Value& input) {
   return input.is_constant() && (input.constant->elements() == 1 || node.op->kind == OpKind::view);
 }
@@ -85,10 +85,10 @@ void erase_nodes(Graph& graph, const std::set<NodeId>& nodes, const std::vector<
 /// Elements of all but the last two dimensions.
 Dim entries(const Shape& shape) { return product(Shape(shape.begin(), shape.end() - 2)); }
 
-/// Does one kernel take no longer than a product, a Softmax and a product? A few queries wait for keys and values,
-/// which come faster one after the other than in turns, head by head. Measured on a CPU, 12 heads of 64, 500 keys: 1 to
-/// 4 queries are 2 to 5 % slower, 8 are as fast, 32 are 3 % faster. Heads that share keys are rows of one product,
-/// which reads the keys once: only many queries make up for that.
+/// True if one kernel takes no longer than a product, a Softmax and a product. With few queries, reading keys and
+/// values limits the speed, and reading them one after the other is faster than alternating head by head. Measured on a
+/// CPU, 12 heads of 64, 500 keys: 1 to 4 queries are 2 to 5 % slower, 8 are as fast, 32 are 3 % faster. Heads that
+/// share keys are rows of one product, which reads the keys once; only many queries make up for that.
 bool is_worth_a_kernel(const Graph& graph, const AttentionPattern& pattern, const DeviceTraits& device) {
   if (device.fewest_queries == 0) return true;
   const Node& scores = graph.node(pattern.product);

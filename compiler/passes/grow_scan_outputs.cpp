@@ -22,7 +22,7 @@ bool is_own_symbol(const Node& n, const Dim& d) {
   return name && std::find(own.begin(), own.end(), *name) != own.end();
 }
 
-/// Has output `o` as many rows as nobody knows, all of the same, known extents?
+/// True if output `o` has an unknown number of rows, all of the same, known extents.
 bool grows(const Graph& graph, const Node& n, size_t o) {
   if (!n.outputs[o].valid()) return false;
   const Shape& shape = *graph.value(n.outputs[o]).shape;
@@ -30,7 +30,7 @@ bool grows(const Graph& graph, const Node& n, size_t o) {
          std::none_of(shape.begin() + 1, shape.end(), [&](const Dim& d) { return is_own_symbol(n, d); });
 }
 
-/// Zeros without rows.
+/// A tensor with zero rows.
 ValueId nothing(Graph& graph, const std::string& name, DType dtype, const Shape& row) {
   NodeBuilder b(graph, name);
   std::vector<ValueId> extents = {b.ints({0})};
@@ -47,7 +47,7 @@ ValueId nothing(Graph& graph, const std::string& name, DType dtype, const Shape&
                 {{"value", std::make_shared<const Tensor>(Tensor(dtype, {1}))}});
 }
 
-/// A number as an extent that inference gives a name.
+/// Turns a number into an extent that inference names.
 ValueId as_extent(NodeBuilder& b, ValueId count) {
   const ValueId range = b.node("Range", {b.constant(Tensor::scalar_i64(0)), count, b.constant(Tensor::scalar_i64(1))});
   return b.element(b.node("Shape", {range}), 0, 0);
@@ -55,7 +55,7 @@ ValueId as_extent(NodeBuilder& b, ValueId count) {
 
 ValueId scalar(NodeBuilder& b, ValueId v) { return b.node("Reshape", {v, b.ints({})}); }
 
-/// A loop that runs all of its turns: how many they are becomes an extent.
+/// For a loop that always runs all its iterations: makes the trip count an extent.
 void know_turns(Graph& graph, NodeId id) {
   NodeBuilder b(graph, graph.node(id).name);
   const ValueId most = graph.node(id).inputs[0], condition = graph.node(id).inputs[1];
@@ -67,7 +67,7 @@ void know_turns(Graph& graph, NodeId id) {
   graph.node(id).inputs[1] = ValueId();
 }
 
-/// Scan outputs that nobody reads, and their rows.
+/// Removes unread scan outputs and their rows.
 void drop_unread(Node& n, size_t carried) {
   for (size_t o = n.outputs.size(); o-- > carried;) {
     if (n.outputs[o].valid()) continue;
@@ -77,7 +77,7 @@ void drop_unread(Node& n, size_t carried) {
   n.bodies[0]->outputs.resize(1 + n.outputs.size());
 }
 
-/// A loop that ends by its condition, in chunks.
+/// Runs a loop that a condition ends in chunks.
 class Chunks {
  public:
   Chunks(Graph& graph, NodeId id) : graph_(graph), id_(id), name_(graph.node(id).name) {
@@ -117,7 +117,7 @@ class Chunks {
   }
 
  private:
-  static constexpr int64_t kFirst = 64;  // turns of the first chunk; then as many as there were so far
+  static constexpr int64_t kFirst = 64;  // iterations of the first chunk; each further chunk doubles the total
 
   static ValueId both(NodeBuilder& b, ValueId a, ValueId c) { return a.valid() ? b.node("And", {a, c}) : c; }
 
@@ -127,7 +127,7 @@ class Chunks {
     return graph.add_value(std::move(v));
   }
 
-  /// The body of the loop over chunks, which has so many inputs: turn, condition, count, what the loop carries, rows so
+  /// The subgraph of the loop over chunks. It has `inputs` inputs: iteration, condition, count, carried values, rows so
   /// far, captures.
   std::unique_ptr<Graph> chunk(std::unique_ptr<Graph> body, size_t inputs) {
     auto graph = std::make_unique<Graph>();
@@ -163,11 +163,11 @@ class Chunks {
     return graph;
   }
 
-  /// The body as it was, which also carries how many turns there have been and whether it goes on. Its last capture is
-  /// their limit.
+  /// Makes the original subgraph also carry the number of iterations so far and whether the loop continues. Its last
+  /// capture is the limit.
   void count_turns(Graph& body) {
     NodeBuilder b(body, name_);
-    const ValueId number = body.inputs[0];  // of the turn, from the first chunk on
+    const ValueId number = body.inputs[0];  // iteration number, counted from the first chunk on
     body.inputs[0] = add(body, "turn");
     body.inputs.insert(body.inputs.begin() + 2, {number, add(body, "went_on")});
     const ValueId next = b.add(number, b.constant(Tensor::scalar_i64(1)));
@@ -194,7 +194,7 @@ bool ends_early(const Node& n) {
   return !goes_on || !n.inputs[0].valid();
 }
 
-/// `replaced`: the symbols of loops that are others now; the same names may stand for something else in them.
+/// `replaced`: the symbols of replaced loops. The same names may have another meaning in the new loops.
 bool grow_all(Graph& graph, std::set<std::string>& replaced) {
   bool changed = false;
   for (NodeId id : graph.order()) {

@@ -1,20 +1,20 @@
-// Scan outputs of loops that nobody knows the end of.
+// Scan outputs of loops whose number of iterations is unknown.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace gcg {
 
+/// If only the trip count depends on data, it becomes an extent of a value. If a condition ends the loop, the loop runs
+/// in chunks of more and more iterations, and the results of the chunks are concatenated. The total copying is linear
+/// in the number of rows.
 /// Requires: every value has a rank; no Scan is left.
-/// Ensures: no Loop, in bodies neither, has a scan output whose number of rows depends on data and whose rows have the
-/// same
-///   extents everywhere; the graph is inferred. Where only the count of turns depends on data, it becomes an extent of
-///   a value. Where a loop ends by its condition, it runs in chunks of ever more turns, and what the chunks leave is
-///   put together: all copying together is linear in the number of rows.
-/// Before: bind_extents, which makes growing values work.
+/// Ensures: no Loop, subgraphs included, has a scan output with a data-dependent number of rows, if all rows have the
+///   same extents; the graph is inferred.
+/// Before: bind_extents, which handles growing values.
 /// Example: y = Loop(, go; s) with the scan output row
 ///       -> y = Loop(, go; n = 0, s, zeros [0, ..]) that carries Concat(y so far, rows[:m - n]) of
-///          m, s, rows = Loop(Max(n, 64), ; n, s) with as many rows as it may run turns
+///          m, s, rows = Loop(Max(n, 64), ; n, s) with as many rows as it may run iterations
 bool grow_scan_outputs(Graph& graph);
 
 }  // namespace gcg

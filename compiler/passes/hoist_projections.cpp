@@ -14,8 +14,8 @@ namespace {
 
 /// An element of a captured value, times a matrix.
 struct Projection {
-  NodeId product, bias;  // in the body; bias: the Add of one, if there is
-  ValueId index;         // in the body
+  NodeId product, bias;  // in the subgraph; bias: the Add of a bias, if any
+  ValueId index;         // in the subgraph
   int64_t axis = 0;
   ValueId whole, matrix;  // before the loop
   std::optional<Tensor> offset;
@@ -28,7 +28,7 @@ bool holds(const Graph& graph, ValueId v) {
           graph.value(v).constant->at_int(0) != 0);
 }
 
-/// How many turns a loop makes that no condition ends.
+/// The number of iterations of a loop that no condition ends.
 std::optional<Dim> turns(const Graph& graph, const Node& loop) {
   const Graph& body = *loop.bodies[0];
   const bool goes_on = body.outputs[0] == body.inputs[1] || holds(body, body.outputs[0]);
@@ -38,7 +38,7 @@ std::optional<Dim> turns(const Graph& graph, const Node& loop) {
   return count && count->size() == 1 ? std::optional(count->front()) : std::nullopt;
 }
 
-/// What the loop captures as the body's value `v`; constants are copied.
+/// The value outside the loop that the subgraph sees as its captured value `v`; constants are copied.
 ValueId before_loop(Graph& graph, const Node& loop, ValueId v) {
   const Graph& body = *loop.bodies[0];
   if (body.value(v).is_constant()) return graph.add_constant(body.value(v).name, *body.value(v).constant);
@@ -52,7 +52,7 @@ bool is_invariant(const Node& loop, ValueId v) {
          std::find(body.inputs.end() - loop.captures, body.inputs.end(), v) != body.inputs.end();
 }
 
-/// The one reader of a value that adds a constant vector to it.
+/// The only reader of a value, if it adds a constant vector to it.
 NodeId bias_of(const Graph& body, const std::vector<std::vector<NodeId>>& users, ValueId v) {
   const auto& readers = users[static_cast<size_t>(v.index)];
   if (readers.size() != 1 || body.is_output(v)) return {};

@@ -1,17 +1,16 @@
-// What every turn of a loop multiplies of its own input, for all turns at once.
+// Hoists a product of each iteration's own input out of the loop, for all iterations at once.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace gcg {
 
-/// Requires: every value has a rank.
-/// Ensures: no Loop whose turns go through all of a captured value, in bodies neither, multiplies the turn's element of
-/// it by a
-///   matrix that all turns share: the product, and the bias added to it, are computed for all turns before the
-///   loop. So a recurrent layer that was written as a loop is what expand-recurrent makes of one. The graph is
-///   inferred.
-/// Before: pack-weights, fusion. After canonicalize, which writes Gemm as MatMul and Add.
+/// A recurrent layer that was written as a loop then has the form that expand-recurrent makes.
+/// Requires: every value has a rank; canonicalize has written Gemm as MatMul and Add.
+/// Ensures: suppose that the iterations of a Loop, subgraphs included, go through all elements of a captured value.
+///   Then no iteration multiplies its element by a matrix that all iterations share. The product, and a bias added to
+///   it, are computed for all iterations before the loop. The graph is inferred.
+/// Before: pack-weights, fusion.
 /// Example: Loop(Shape(x)[0] ..) { MatMul(x[i], w) }  ->  p = MatMul(x, w); Loop(..) { p[i] }
 bool hoist_projections(Graph& graph);
 

@@ -23,7 +23,7 @@ bool is_input(const Graph& graph, ValueId id) {
   return std::find(graph.inputs.begin(), graph.inputs.end(), id) != graph.inputs.end();
 }
 
-/// Makes every use of `from` read `to`; an output of the graph that cannot be `to` itself becomes a copy of it.
+/// Makes every use of `from` read `to`. A graph output that cannot be `to` itself becomes a copy of it.
 void redirect(Graph& graph, ValueId from, ValueId to) {
   const bool output = graph.is_output(from);
   if (!output || !(is_input(graph, to) || graph.value(to).is_constant() || graph.is_output(to)))

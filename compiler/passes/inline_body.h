@@ -1,4 +1,4 @@
-// Bodies of control-flow nodes as parts of the graph around them.
+// Inlines subgraphs of control-flow nodes into the graph around them.
 #pragma once
 
 #include <map>
@@ -7,15 +7,15 @@
 
 namespace gcg {
 
-/// Copies nodes of `from`, in the given order and with their bodies, to the end of `to`. `values` maps the ids that
-/// they read from outside and receives those of their outputs; constants of `from` are mapped on the way. Symbols that
-/// inference made for the nodes are forgotten, so that the copies get their own.
+/// Appends copies of nodes of `from`, with their subgraphs and in the given order, to `to`. `values` maps the ids that
+/// they read from outside, and receives the ids of their outputs and of constants of `from`. Forgets the symbols that
+/// inference made for the nodes, so that the copies get their own.
 void copy_nodes(const Graph& from, const std::vector<NodeId>& nodes, Graph& to, std::map<ValueId, ValueId>& values);
 
-/// Replaces the If node by the nodes of its body `taken`.
+/// Replaces the If node by the nodes of its subgraph number `taken`.
 void inline_body(Graph& graph, NodeId node, int taken);
 
-/// Forgets the symbols that inference made for the node and the nodes in its bodies.
+/// Forgets the symbols that inference made for the node and for nodes in its subgraphs.
 void forget_symbols(Node& node);
 
 }  // namespace gcg

@@ -22,7 +22,7 @@ bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 struct Dequantized {
   ValueId data, zero;  // zero: may be omitted
   const Tensor* scale = nullptr;
-  int64_t axis = 0;  // of the scales, where there are several
+  int64_t axis = 0;  // the axis of the scales, if there are several
 };
 
 class Contraction {
@@ -51,7 +51,7 @@ class Contraction {
   }
 
  private:
-  /// Nothing beside the contraction itself and its bias.
+  /// True if the node does nothing except the contraction and its bias.
   bool is_simple() const {
     if (r_.value(n_.outputs[0]).dtype != DType::f32) return false;
     if (conv_) return true;
@@ -70,7 +70,7 @@ class Contraction {
     return d;
   }
 
-  /// The right operand as the integer operator takes it: [K, N], or [CO, CI, kernel...].
+  /// The right operand in the integer operator's form: [K, N], or [CO, CI, kernel...].
   std::optional<Dequantized> weights() {
     ValueId v = n_.inputs[1];
     bool transposed = n_.int_attribute("transB", 0) != 0;
@@ -110,7 +110,7 @@ class Contraction {
     return r_.add(op_Unsqueeze, n_.name, {bias, r_.add_constant(n_.name + ".axes", Tensor::vector_i64(axes))});
   }
 
-  /// The bias in units of the sums, if that is how it is stored.
+  /// The bias in units of the sums, if it is stored in these units.
   ValueId bias_of_sums(ValueId bias, const Tensor& scale) {
     const auto b = dequantized(bias);
     if (!b || (b->zero.valid() && !is_all(r_.constant(b->zero), 0))) return ValueId();

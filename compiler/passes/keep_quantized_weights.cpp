@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLeastElements = 64 << 10;  // 256 KB in f32
 
-/// Signed integers of 2, 4 or 8 bits, and how far the numbers stored lie above them.
+/// Signed integers of 2, 4 or 8 bits, and the difference between the stored numbers and these.
 struct Signed {
   DType type = DType::undefined;
   int middle = 0;
@@ -38,7 +38,7 @@ std::optional<Signed> signed_form(DType type) {
 
 int64_t bits_of(DType type) { return small_int_bits(type) > 0 ? small_int_bits(type) : 8; }
 
-/// Elements of a matrix [columns, rows] of weights, or of their blocks, wherever they lie in memory.
+/// The elements of a weight matrix [columns, rows], or of its blocks, with any memory layout.
 struct Lines {
   const Tensor* tensor = nullptr;
   int64_t column_stride = 0, row_stride = 0;
@@ -56,12 +56,12 @@ class Product {
     ValueId y = r_.add(op_gart_QuantizedMatMul, n_.name, inputs, {{"block", block_}});
     if (n_.inputs.size() > 2 && n_.inputs[2].valid()) y = r_.add(op_Add, n_.name, {y, n_.inputs[2]});
     r_.replace(n_.outputs[0], y);
-    for (NodeId id : replaced_) r_.erase_if_dead(id);  // not folded, which would take the memory that f32 does
+    for (NodeId id : replaced_) r_.erase_if_dead(id);  // erased before folding, which would take as much memory as f32
     return true;
   }
 
  private:
-  /// Nothing beside the product and its bias.
+  /// True if the node does nothing except the product and its bias.
   bool is_simple() const {
     return n_.int_attribute("transA", 0) == 0 && n_.float_attribute("alpha", 1) == 1 &&
            n_.float_attribute("beta", 1) == 1;
@@ -94,7 +94,7 @@ class Product {
     return read_scales(*scale, axis, d->int_attribute("block_size", 0));
   }
 
-  /// One scale, one for each column, or one for each block of a column; not one for each row.
+  /// Accepts one scale, one per column, or one per block of a column, but not one per row.
   bool read_scales(const Tensor& scale, int64_t axis, int64_t block) {
     const bool along_k = axis == (transposed_ ? 1 : 0);
     block_ = k_;
@@ -118,7 +118,7 @@ class Product {
 
   ValueId integers() {
     Tensor out(form_.type, {n_columns_, k_});
-    uint8_t* to = out.mutable_data();  // a byte each, whatever the bits
+    uint8_t* to = out.mutable_data();  // one byte per element, for any number of bits
     for (int64_t column = 0; column < n_columns_; ++column)
       for (int64_t row = 0; row < k_; ++row)
         *to++ = static_cast<uint8_t>(weights_.tensor->data()[weights_.place(column, row)] - form_.middle);
@@ -150,7 +150,7 @@ class Product {
 
   Rewriter& r_;
   const Node n_;
-  std::vector<NodeId> replaced_;  // the product and what dequantises its factor
+  std::vector<NodeId> replaced_;  // the product and the nodes that dequantise its factor
   std::string name_;
   bool transposed_ = false;  // [N, K] in memory
   int64_t n_columns_ = 0, k_ = 0, block_ = 0;

@@ -1,4 +1,4 @@
-// Writing a Loop.
+// Helpers that build a Loop.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace gcg {
 
-/// A Loop under construction: its inputs and those of its body, side by side. Captures come last.
+/// A Loop under construction: its inputs, and those of its subgraph in the same order. Captures come last.
 struct LoopWriter {
   Node node;
 

@@ -21,16 +21,16 @@ using Attributes = std::map<std::string, Attribute>;
 
 constexpr int64_t kMostExact = (1 << 24) / (255 * 255);  // 8-bit products that f32 sums exactly
 
-constexpr int64_t kFewestChannels = 3;  // of a convolution by bytes
+constexpr int64_t kFewestChannels = 3;  // of a convolution in bytes
 
-/// A constant right operand without its zero point, within [-255, 255]. Bytes hold most; where one does not, the
-/// operand is 2 * parts[0] + parts[1]: its halves, rounded down, and its lowest bits, which hold all of that range.
+/// A constant right operand minus its zero point, within [-255, 255]. If it does not fit bytes, the operand is 2 *
+/// parts[0] + parts[1]: its halves, rounded down, and its lowest bits. These cover the whole range.
 struct Weights {
   std::vector<Tensor> parts;  // i8
   std::vector<int64_t> sums;  // per output channel
 };
 
-/// `channels`: which output channel an element belongs to.
+/// `channels`: gives the output channel of an element.
 Weights centred(const Tensor& w, const Tensor* zero, int64_t channels,
                 const std::function<int64_t(int64_t)>& channel_of) {
   Weights out;
@@ -113,14 +113,14 @@ class Lowering {
     }
   };
 
-  /// What block_channels makes a kernel of.
+  /// True for convolutions that block_channels turns into kernels.
   bool is_lowered(const Node& n) const {
     return multiplies_integers_ && !has_input(n, 2) && !has_input(n, 3) && r_.value(n.inputs[0]).dtype == DType::u8 &&
            r_.value(n.inputs[1]).dtype == DType::i8 && n.attributes.count("auto_pad") == 0 && conv_pads(n);
   }
 
-  /// The padding of a convolution that a kernel of bytes computes; nullopt for others. Quads and pairs that are mostly
-  /// empty cost what floats do.
+  /// The padding of a convolution that a byte kernel computes; nullopt for others. Groups of four channels (VNNI) and
+  /// pairs that are mostly empty would be as slow as floats.
   std::optional<ConvPads> conv_pads(const Node& n) const {
     const Tensor* w = r_.constant(n.inputs[1]);
     const Shape& x = r_.shape(n.inputs[0]);
@@ -147,11 +147,12 @@ class Lowering {
     return r_.add(op_Pad, n.name, {x, r_.add_constant(n.name + ".pads", Tensor::vector_i64(pads)), zero});
   }
 
-  /// The product with a row and a column for operands of one dimension; what reads the node reads what is left of it.
+  /// The product with a row and a column added for operands of one dimension. Readers of the node get the result
+  /// without them.
   Node of_matrices(NodeId id) {
     Node n = copy_of(r_.graph.node(id));
     std::vector<ValueId> inputs = n.inputs;
-    Ints added;  // dimensions of the product, from its end
+    Ints added;  // added dimensions of the product, counted from its end
     for (const size_t i : {size_t{1}, size_t{0}}) {
       if (r_.shape(n.inputs[i]).size() != 1) continue;
       const int64_t axis = static_cast<int64_t>(i);
@@ -167,7 +168,7 @@ class Lowering {
     return copy_of(r_.graph.node(r_.value(product).producer));
   }
 
-  /// The contraction by all of `w` from those by its parts.
+  /// Combines the contractions by the parts of `w` into the contraction by `w`.
   template <class Contract>
   ValueId sum_of_parts(const Node& n, const Weights& w, Contract by) {
     const auto part = [&](size_t i) { return by(r_.add_constant(r_.value(n.inputs[1]).name, w.parts[i])); };
@@ -202,7 +203,7 @@ class Lowering {
     return r_.add_constant("sums", std::move(t));
   }
 
-  /// The left operand with its rows rounded up to whole quads; the packed matrix has zeros there.
+  /// The left operand with its rows padded to a multiple of four (VNNI groups); the packed matrix has zeros there.
   ValueId in_quads(ValueId a, int64_t k, const std::string& name) {
     if (k % kQuad == 0) return a;
     Ints pads(2 * r_.shape(a).size(), 0);
@@ -210,7 +211,8 @@ class Lowering {
     return r_.add(op_Pad, name, {a, r_.add_constant(name + ".pads", Tensor::vector_i64(pads))});
   }
 
-  /// sum - zero * sums of w. `zero`: of the left operand, a number, or a column of one per row; none if it is 0.
+  /// sum - zero * sums of w. `zero`: the left operand's zero point, a number or a column with one per row; none if it
+  /// is 0.
   ValueId without_zero(const Node& n, ValueId sum, ValueId zero, ValueId sums) {
     if (!zero.valid()) return sum;
     ValueId factor = cast_to(zero, DType::i32, n.name);
@@ -237,7 +239,7 @@ class Lowering {
     return r_.add(op_Sub, n.name, {x, zero});
   }
 
-  /// The same of constants, folded here: they grow by more than fold-constants would store.
+  /// The same for constants. They are folded here, because they grow by more than fold-constants would accept.
   ValueId float_constant(const Node& n, size_t i, bool along_rows, DType type) {
     const Tensor &x = *r_.constant(n.inputs[i]), *zero = constant_input(n, i + 2);
     Tensor out(type, x.shape());
@@ -250,7 +252,7 @@ class Lowering {
     return r_.add_constant(r_.value(n.inputs[i]).name, std::move(out));
   }
 
-  /// Is every reader a Cast to f32? Then sums beyond 2^24 are rounded in any case.
+  /// True if every reader is a Cast to f32. Sums beyond 2^24 are then rounded in any case.
   bool read_as_floats(ValueId v) const {
     if (r_.graph.is_output(v)) return false;
     for (NodeId id : r_.graph.order()) {
@@ -268,7 +270,7 @@ class Lowering {
     return replace(n, r_.value(n.outputs[0]).producer, cast_to(product, DType::i32, n.name));
   }
 
-  /// In doubles where the sums, which something reads as integers, may be more than f32 holds.
+  /// Uses f64 if something reads the sums as integers and they may exceed the exact range of f32.
   bool float_conv(const Node& n, NodeId id) {
     Dim depth = 1;
     for (size_t d = 1; d < r_.shape(n.inputs[1]).size(); ++d) depth = depth * r_.shape(n.inputs[1])[d];

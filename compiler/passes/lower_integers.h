@@ -6,22 +6,21 @@
 
 namespace gcg {
 
-/// Gives products and convolutions of 8-bit integers the forms that kernels compute. On CPUs those by constants become
-/// u8 by i8 without zero points, whose part of the sums is subtracted from them after; a convolution pads with the
-/// zero point. Everything else, also less than a block of channels unless each is a group of its own, is computed in
-/// floats: f32, which holds the sums of 258 products of 8 bits exactly, or where only floats read the sums; f64 for
-/// deeper convolutions.
+/// Lowers products and convolutions of 8-bit integers to the forms that kernels compute.
+/// On CPUs, those by constants become u8 by i8 without zero points. The zero points' part of the sums is subtracted
+/// afterwards, and a convolution pads with the zero point. All others are computed in floats, as are convolutions of
+/// less than a block of channels unless each channel is a group. The type is f32 if it holds the sums exactly (up to
+/// 258 products of 8 bits), or if only floats read the sums. Deeper convolutions use f64.
 ///
-/// A constant right operand less its zero point lies within [-255, 255]: where a byte does not hold it, it becomes two
-/// products, by its halves and by its lowest bits.
+/// A constant right operand minus its zero point lies within [-255, 255]. If it does not fit a byte, the product
+/// becomes two products: by its halves and by its lowest bits.
 ///
 /// Requires: constants are folded. Operands and zero points have 8 bits.
-/// Ensures: no ConvInteger but those that block_channels takes is left, no MatMulInteger by a constant matrix on CPUs,
-/// nor one
-///   that a float product stands for.
+/// Ensures: the only ConvIntegers left are those that block_channels takes. No MatMulInteger is left that a float
+///   product replaces, and on CPUs none by a constant matrix.
 /// Before: block_channels and pack_conv_weights, which make kernels of the convolutions, and fold_constants, which
-/// packs weights. Example: MatMulInteger(a, B, 3) -> Add(gart.PackedMatMul(a, gart.PackMatMul(B)), {-3 * sums of B's
-/// columns})
+///   packs weights.
+/// Example: MatMulInteger(a, B, 3) -> Add(gart.PackedMatMul(a, gart.PackMatMul(B)), {-3 * sums of B's columns})
 bool lower_integers(Graph& graph, const Target& target);
 
 }  // namespace gcg

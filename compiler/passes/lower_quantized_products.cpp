@@ -61,8 +61,7 @@ class Lowering {
     return r_.add(op_MatMul, n_.name, {n_.inputs[0], r_.add_constant(name(), std::move(w))});
   }
 
-  /// Scales or offsets. GPUs read those that f16 holds exactly as such: they are a fourth of all bytes for blocks
-  /// of 32.
+  /// Scales or offsets. GPUs read them as f16 if that is exact: with blocks of 32, scales are a fourth of all bytes.
   ValueId add_numbers(size_t input) {
     Tensor numbers = in_panels(*r_.constant(n_.inputs[input]));
     const std::span<const float> all = numbers.as<float>();
@@ -91,7 +90,7 @@ class Lowering {
     return out;
   }
 
-  /// Of [N, blocks].
+  /// Packs [N, blocks] into panels.
   Tensor in_panels(const Tensor& lines) const {
     const int64_t blocks = packing_.blocks();
     Tensor out(DType::f32, {panels(), blocks, kPanelColumns});
@@ -103,7 +102,7 @@ class Lowering {
     return out;
   }
 
-  static constexpr size_t kScales = 2;  // among the inputs
+  static constexpr size_t kScales = 2;  // index among the inputs
   Rewriter& r_;
   const Target& target_;
   const Node n_;

@@ -1,4 +1,4 @@
-// gart.QuantizedMatMul, as the device multiplies.
+// Lowers gart.QuantizedMatMul to the products that the device supports.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,8 +6,8 @@
 
 namespace gcg {
 
-/// Products by packed words (BlockPacking) where the target multiplies them (compiler/kernel/block_products.h); else by
-/// weights in f32.
+/// Uses products by packed words (BlockPacking) if the target supports them (compiler/kernel/block_products.h),
+/// otherwise products by weights in f32.
 ///
 /// Requires: weights are signed integers of 2, 4 or 8 bits; blocks are whole words, or a column.
 bool lower_quantized_products(Graph& graph, const Target& target);

@@ -11,7 +11,7 @@
 namespace gcg {
 namespace {
 
-/// MatMul(x, weights), and the vector that is added to it, if there is one.
+/// MatMul(x, weights), and the vector that is added to it, if any.
 struct Part {
   NodeId product;
   ValueId x, weights, addend, result;
@@ -23,7 +23,7 @@ class Merger {
  public:
   explicit Merger(Rewriter& r) : r_(r), users_(r.graph.users()) {}
 
-  /// Merges the first parts that can be.
+  /// Merges the first set of products that can be merged.
   bool run() {
     std::vector<Part> parts;
     for (NodeId id : r_.graph.order()) {
@@ -44,7 +44,7 @@ class Merger {
  private:
   const std::vector<NodeId>& users(ValueId v) const { return users_[static_cast<size_t>(v.index)]; }
   const Node& node(NodeId id) const { return r_.graph.node(id); }
-  /// A constant of floats of that rank that nothing else reads.
+  /// True for a float constant of that rank with no other reader.
   bool is_own_constant(ValueId v, int64_t rank) const {
     const Tensor* t = r_.constant(v);
     return t != nullptr && t->dtype() == DType::f32 && t->rank() == rank && users(v).size() == 1;
@@ -76,7 +76,7 @@ class Merger {
     });
   }
 
-  /// The constants of [K, N] or [N] beside each other: [K, sum of N] or [sum of N].
+  /// Joins the constants [K, N] or [N] side by side: [K, sum of N] or [sum of N].
   Tensor beside(const std::vector<Part>& parts, ValueId Part::* which) const {
     std::vector<int64_t> shape = r_.constant(parts[0].*which)->shape();
     shape.back() = 0;

@@ -5,14 +5,16 @@
 
 namespace gcg {
 
-/// One product instead of several with the same left factor and constant weights: queries, keys and values of
-/// attention. One launch fills a GPU better than three, and its rows are read once.
+/// Merges products with the same left factor and constant weights into one: queries, keys and values of attention. A
+/// single launch fills a GPU better than three, and reads the rows only once.
 ///
-/// Merged are products that follow each other with no other contraction in between, all of them with a vector added or
-/// none, whose results only go, through movement, into contractions: those read their part where it lies. What is
-/// followed by pointwise work stays, for that is computed where the product is. Requires: canonicalize. Ensures:
-/// weights that were merged have no other readers. Before: packing, fusion, narrow-storage. Example: MatMul(x, q[8,4])
-/// + a, MatMul(x, k[8,4]) + b -> Split(MatMul(x, [q k]) + [a b], {4, 4})
+/// The merged products follow each other with no other contraction between them. All of them have an added vector, or
+/// none has. Their results are read, through movement, only by contractions, which read their part in place. Products
+/// followed by pointwise work stay separate, because that work fuses with the product.
+/// Requires: canonicalize.
+/// Ensures: merged weights have no other readers.
+/// Before: packing, fusion, narrow-storage.
+/// Example: MatMul(x, q[8,4]) + a, MatMul(x, k[8,4]) + b -> Split(MatMul(x, [q k]) + [a b], {4, 4})
 bool merge_products(Graph& graph);
 
 }  // namespace gcg

@@ -19,7 +19,7 @@ bool repeats_pixels(const Node& n) {
          n.string_attribute("coordinate_transformation_mode", "half_pixel") != "tf_crop_and_resize";
 }
 
-/// Operators that only choose among the elements of their inputs and know bytes.
+/// True for operators that only select elements of their inputs and support bytes.
 bool chooses(const Node& n) {
   if (n.op == &op_Split || repeats_pixels(n)) return true;
   if (n.outputs.size() != 1 || n.op == &op_BitCast) return false;
@@ -29,7 +29,7 @@ bool chooses(const Node& n) {
 }
 
 class Merging {
-  static constexpr int kMostBetween = 16;  // a chain of nodes that choose
+  static constexpr int kMostBetween = 16;  // nodes in a chain of selecting nodes
 
  public:
   explicit Merging(Rewriter& r) : r_(r) {}
@@ -45,7 +45,7 @@ class Merging {
     return drop_axis(id);
   }
 
-  /// One scale and zero point need no axis.
+  /// A single scale and zero point need no axis.
   bool drop_axis(NodeId id) {
     Node& n = r_.graph.node(id);
     if (!n.has_attribute("axis") || !is_uniform(n)) return false;
@@ -65,8 +65,8 @@ class Merging {
   }
   int64_t zero_number(const Node& n) const { return has_zero(n) ? zero_of(n)->at_int(0) : 0; }
 
-  /// Does `v` consist of elements that were dequantised as `q` quantises, or are constant, and does nothing else read
-  /// what is between?
+  /// True if all elements of `v` are constants, or were dequantised with the scale and zero point of `q`, and nothing
+  /// else reads the values in between.
   bool is_undone(ValueId v, const Node& q, int nodes = kMostBetween) const {
     if (quantized(v, q).valid() || (nodes < kMostBetween && is_table(v))) return true;
     const NodeId producer = r_.value(v).producer;
@@ -75,9 +75,9 @@ class Merging {
     const auto data = chosen_from(n);
     return chooses(n) && std::all_of(data.begin(), data.end(), [&](ValueId in) { return is_undone(in, q, nodes - 1); });
   }
-  /// A constant whose elements alone are read: they are quantised when compiling.
+  /// True for a constant of which only elements are selected: it is quantised at compile time.
   bool is_table(ValueId v) const { return r_.constant(v) && r_.value(v).dtype == DType::f32 && r_.uses(v) == 1; }
-  /// The operands whose elements the node chooses.
+  /// The operands that the node selects elements from.
   static std::span<const ValueId> chosen_from(const Node& n) {
     return std::span(n.inputs).first(n.op == &op_Concat ? n.inputs.size() : std::min<size_t>(n.inputs.size(), 1));
   }
@@ -98,15 +98,15 @@ class Merging {
     return r_.graph.node(same).outputs[static_cast<size_t>(r_.value(v).output_index)];
   }
 
-  /// An output of the graph that is an input of it, or another output, is a copy.
+  /// A graph output that is also an input or another output becomes a copy.
   bool take_place(const Node& q, ValueId merged) {
     return r_.replace(q.outputs[0], merged) || r_.replace(q.outputs[0], r_.add(op_Identity, q.name, {merged}));
   }
 
-  /// The quantised elements that `q` gives back, or nothing.
+  /// The quantised elements that `q` restores; none if it restores none.
   ValueId undone(const Node& q) { return is_undone(q.inputs[0], q) ? undo(q.inputs[0], q) : ValueId(); }
 
-  /// What `v` dequantises as `q` quantises.
+  /// The quantised input of the node that makes `v`, if it dequantises with the scale and zero point of `q`; else none.
   ValueId quantized(ValueId v, const Node& q) const {
     const Node* d = r_.producer(v, op_DequantizeLinear);
     if (!d || !is_uniform(*d) || r_.value(d->inputs[0]).dtype != r_.value(q.outputs[0]).dtype) return ValueId();
@@ -115,7 +115,7 @@ class Merging {
     return same ? d->inputs[0] : ValueId();
   }
 
-  /// The parts are quantised where they are computed.
+  /// Quantises the parts of a concatenation where they are computed.
   bool pass_concat(const Node& q) {
     const Node* concat = r_.producer(q.inputs[0], op_Concat);
     if (!concat || r_.uses(q.inputs[0]) != 1) return false;
@@ -151,7 +151,7 @@ class Merging {
     return out;
   }
 
-  /// Is `v` a product with a constant, or a dequantised value, which will be one?
+  /// True if `v` is a product with a constant, or a dequantised value, which will become one.
   bool is_product(ValueId v) const {
     if (r_.uses(v) != 1 || !r_.value(v).producer.valid()) return false;
     const Node& n = r_.graph.node(r_.value(v).producer);
@@ -170,7 +170,8 @@ class Merging {
     return r_.add(op_Add, n.name, {a, b});
   }
 
-  /// v / scale without a division, if `v` is a product with a constant. `clamps`: negative values are all the same.
+  /// v / scale without a division, if `v` is a product with a constant. `clamps`: all negative values give the same
+  /// result.
   ValueId divided(ValueId v, float scale, bool clamps) {
     if (r_.uses(v) != 1 || !r_.value(v).producer.valid()) return ValueId();
     const Node n = copy_of(r_.graph.node(r_.value(v).producer));

@@ -5,16 +5,18 @@
 
 namespace gcg {
 
-/// Makes QuantizeLinear part of what is before it. Where it undoes a DequantizeLinear of the same scale and zero point
-/// after operators that only choose among elements (views, movement, max pools), those work on the quantised elements.
-/// A factor before it, or the scale of what is dequantised there, is divided by its scale, also those of both terms of
-/// a sum; a Relu before it goes where the zero point is the lowest value. Parts are quantised before they are
-/// concatenated.
+/// Merges QuantizeLinear into the operators before it:
+///   * A QuantizeLinear may undo a DequantizeLinear of the same scale and zero point. If the operators between
+///     them only select elements (views, movement, max pools), they run on the quantised elements.
+///   * A factor before it, or the scale of a DequantizeLinear there, is divided by its scale. The same is done to
+///     both terms of a sum.
+///   * A Relu before it is removed if the zero point is the lowest value.
+///   * Operands of a concatenation are quantised before they are joined.
 ///
 /// Requires: DequantizeLinear of constants is folded.
-/// Ensures: no QuantizeLinear with one constant scale other than 1 reads a product with a constant, also after an
-///   addition of a constant or of another such product, or a Relu, that nothing else reads. Per-tensor QuantizeLinear
-///   and DequantizeLinear have no axis.
+/// Ensures: a QuantizeLinear with one constant scale other than 1 is never the only reader of a product with a
+///   constant. This includes products followed by a Relu, or by an addition of a constant or of another such product.
+///   Per-tensor QuantizeLinear and DequantizeLinear have no axis.
 /// Before: eliminate-dead-code.
 /// Examples: QuantizeLinear(MaxPool(DequantizeLinear(x, 0.5, 3)), 0.5, 3) -> MaxPool(x)
 ///           QuantizeLinear(Relu(Mul(x, 6)), 2, 0) -> QuantizeLinear(Mul(x, 3), 1, 0)

@@ -5,13 +5,15 @@
 
 namespace gcg {
 
-/// Products of matrices by vectors as sums along rows: each element of the matrix is read once, so there is nothing for
-/// panels and register tiles to gain, and a sum reads through what a product would want in memory. A mixture of experts
-/// that gathers a matrix of weights for each token then reads the experts, not 512 KB of copies a token.
+/// Turns matrix-vector products into sums along rows. Each matrix element is read only once, so panels and register
+/// tiles gain nothing. A sum can also read through operations whose result a product would need in memory. A mixture of
+/// experts that gathers a weight matrix per token then reads the experts, instead of 512 KB of copies per token.
 ///
-/// Only floats, and factors that are no constants: those are packed. A vector from the left is a sum down columns,
-/// which pays where the matrix is gathered. Requires: canonicalize. Before: fusion. Example: MatMul(a[b,m,k], x[b,k,1])
-/// -> ReduceSum(a * Transpose(x), -1)
+/// The pass only takes floats and factors that are not constant, because constants are packed. A vector on the left
+/// gives a sum down columns, which pays only if the matrix is gathered.
+/// Requires: canonicalize.
+/// Before: fusion.
+/// Example: MatMul(a[b,m,k], x[b,k,1]) -> ReduceSum(a * Transpose(x), -1)
 bool multiply_by_vectors(Graph& graph);
 
 }  // namespace gcg

@@ -8,8 +8,8 @@
 namespace gcg {
 namespace {
 
-constexpr float kModerate = 2048;             // constants beyond that are masks, coordinates, limits
-constexpr int64_t kLeastWeightElements = 64;  // of a constant worth a kernel at load
+constexpr float kModerate = 2048;             // larger constants are masks, coordinates or limits
+constexpr int64_t kLeastWeightElements = 64;  // elements of a constant that justify a kernel at load
 
 bool is_product(const Node& n) { return n.op->kind == OpKind::contraction; }
 
@@ -20,7 +20,7 @@ bool may_read(const Node& n) { return n.op->narrow() != Narrow::no; }
 
 bool is_cast(const Node& n) { return n.op == &op("Cast") || n.op == &op("CastLike"); }
 
-/// Does input `i` carry data?
+/// True if input `i` carries data.
 bool carries(const Node& n, size_t i) { return i < static_cast<size_t>(n.op->traits.data_inputs); }
 
 class Narrower {
@@ -56,7 +56,7 @@ class Narrower {
   const Value& value(ValueId v) const { return g_.value(v); }
   bool is_f32(ValueId v) const { return v.valid() && value(v).dtype == DType::f32; }
 
-  /// Is some element beyond what activations are?
+  /// True if some element is larger than activations are.
   bool has_large(const Tensor& t) const {
     const std::span<const float> all = t.as<float>();
     return std::any_of(all.begin(), all.end(), [](float x) { return !(std::abs(x) <= kModerate); });
@@ -69,7 +69,7 @@ class Narrower {
     return it->second;
   }
 
-  /// Range and origin of a node's results from those of its inputs.
+  /// Derives range and origin of a node's results from those of its inputs.
   void go_forward(const Node& n) {
     bool wide = n.op->traits.magnitude == Magnitude::exact, from = is_product(n);
     for (size_t i = 0; i < n.inputs.size(); ++i) {
@@ -87,7 +87,7 @@ class Narrower {
     }
   }
 
-  /// What becomes of a node's inputs from what becomes of its results.
+  /// Derives the marks of a node's inputs from those of its results.
   void go_back(const Node& n) {
     const auto any = [&](const std::vector<bool>& marks) {
       return std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) { return v.valid() && marks[at(v)]; });
@@ -113,8 +113,8 @@ class Narrower {
            });
   }
 
-  /// A vector that is added to nothing but products, whose sums are narrow: libraries take one of the result's type
-  /// only.
+  /// True for a vector that is added only to products whose sums are stored in 16 bits. Libraries require a bias of the
+  /// result's type.
   bool is_bias(ValueId v) {
     if (value(v).shape->size() != 1 || users_[at(v)].empty()) return false;
     return std::all_of(users_[at(v)].begin(), users_[at(v)].end(), [&](NodeId id) {
@@ -137,7 +137,7 @@ class Narrower {
     }
     if (!value(v).producer.valid() || is_wide(v) || !(from_product_[at(v)] || feeds_product_[at(v)])) return false;
     const Node& n = node(value(v).producer);
-    if (n.op->kind == OpKind::view) return false;  // the storage is that of what it views
+    if (n.op->kind == OpKind::view) return false;  // a view has the storage of its operand
     const bool is_square = n.op == &op("Mul") && n.inputs[0] == n.inputs[1];
     const bool is_stream = is_residual_sum(n) && into_sum_[at(v)] && !into_product_[at(v)];
     return is_link(n) && !is_square && !is_stream;
@@ -146,13 +146,13 @@ class Narrower {
   Graph& g_;
   DType to_;
   std::vector<NodeId> order_;
-  // By value:
+  // Facts by value:
   std::vector<std::vector<NodeId>> users_;
   std::vector<bool> wide_;                          // large or exact
   std::vector<bool> from_product_, feeds_product_;  // along links
-  std::vector<bool> into_product_;                  // a factor, at most moved before
-  std::vector<bool> into_sum_;                      // likewise a term of a residual sum
-  std::vector<bool> free_;                          // nothing needs it as it is
+  std::vector<bool> into_product_;                  // a factor, possibly moved
+  std::vector<bool> into_sum_;                      // a term of a residual sum, possibly moved
+  std::vector<bool> free_;                          // nothing needs it in f32
   std::map<ValueId, bool> wide_constants_;
 };
 

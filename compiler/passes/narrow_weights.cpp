@@ -9,16 +9,16 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kLeastElements = 1024;  // below, what is saved is nothing
-constexpr float kModerate = 2048;         // a table with larger elements holds places or limits
+constexpr int64_t kLeastElements = 1024;  // smaller constants save nothing
+constexpr float kModerate = 2048;         // a table with larger elements holds positions or limits
 
-/// Does the node read its input `i` element by element in whatever type it is stored?
+/// True if the node reads its input `i` element by element, in any stored type.
 bool widens(const Node& n, size_t i) {
   if (n.op == &op_Gather) return i == 0;
   return i == 1 && (n.op == &op_gart_PackedMatMul || n.op == &op_gart_BlockedConv);
 }
 
-/// Does rounding to 16 bits lose no more than half a unit in the last place, on the whole?
+/// True if rounding to 16 bits loses, overall, no more than half a unit in the last place.
 bool rounds_well(const Tensor& t, DType to) {
   const double unit = to == DType::f16 ? 0x1p-11 : 0x1p-8;
   double error = 0, whole = 0;

@@ -1,11 +1,11 @@
-// What a rule goes on reading of a node while it adds others, which may move the node itself.
+// Copies of nodes for rules that add nodes, which may move the original node.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace gcg {
 
-/// The node without its bodies.
+/// The node without its subgraphs.
 inline Node copy_of(const Node& n) {
   Node copy;
   copy.op = n.op;

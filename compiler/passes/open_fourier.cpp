@@ -10,7 +10,8 @@
 namespace gcg {
 namespace {
 
-/// Of a line that is multiplied: its matrix has at most 16 MB, and float holds products of two rows exactly.
+/// The longest line that is multiplied by a matrix. The matrix then has at most 16 MB, and f32 holds the product of two
+/// row numbers exactly.
 constexpr int64_t kMostRows = 1024;
 
 class OpenDftWriter {
@@ -70,7 +71,7 @@ class OpenDftWriter {
                                             0)});
   }
 
-  /// A body's inputs: x and the matrix.
+  /// A subgraph with the inputs x and the matrix.
   Graph new_body(const char* name) const {
     Graph body;
     body.name = name;
@@ -99,7 +100,7 @@ class OpenDftWriter {
       return b.concat(std::move(last), 0);
     };
     const ValueId extent = b.extent_of(body.inputs[0], form_.axis);
-    // What the other branch is for is cut off: so the bound of the matrix is that of its factor.
+    // The slice cuts off lines that take the other branch, so that the bound on the matrix also bounds its factor.
     ValueId lines = b.transpose(b.slice(body.inputs[0], form_.axis, 0, kMostRows), to_end);
     const ValueId row = b.node("Shape", {body.inputs[1]}, {{"end", int64_t{1}}});
     lines = b.node("MatMul", {b.node("Reshape", {lines, with_last({row})}), body.inputs[1]});

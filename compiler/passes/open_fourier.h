@@ -1,4 +1,4 @@
-// Fourier transforms whose length only a run knows.
+// Fourier transforms of unknown length.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,8 +6,9 @@
 
 namespace gcg {
 
-/// Writes the DFT as an If: lines of up to 1024 elements are multiplied by a matrix that the run computes, longer ones
-/// summed term by term by a DFT node. False where the node has to stay: its length is an input, or it makes reals.
+/// Turns the DFT into an If. Lines of up to 1024 elements are multiplied by a matrix that the run computes; a DFT node
+/// sums longer lines term by term. Returns false if the node must stay: its length is an input, or its results are
+/// real.
 /// Requires: x is f32.
 bool write_open_dft(Graph& graph, NodeId id, const DftForm& form);
 

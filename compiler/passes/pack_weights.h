@@ -6,11 +6,11 @@
 
 namespace gcg {
 
-/// Puts constant right operands of matrix products into panels.
+/// Packs constant right operands of matrix products into panels. Marks a product `near` if the CPU's last-level cache
+/// holds all constants from run to run.
 /// Requires: Gemm has become MatMul.
 /// Ensures: no MatMul with a constant f32 right operand [K, N] of at least 4096 elements is left.
 /// Before: fold_constants, which turns the gart.PackMatMul nodes into constants.
-/// Marks the products `near` where the CPU's last cache holds all constants from run to run.
 /// Example: MatMul(a, B[64, 100]) -> gart.PackedMatMul(a, gart.PackMatMul(B)) {n=100, k=64, columns=48}
 bool pack_weights(Graph& graph, const Target& target);
 

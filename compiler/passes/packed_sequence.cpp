@@ -29,18 +29,18 @@ ValueId product_of(NodeBuilder& b, ValueId vector, int64_t from, int64_t to) {
   return b.node("ReduceProd", {b.slice(vector, 0, from, to)}, {{"keepdims", int64_t{0}}});
 }
 
-/// x[from:to] along the first dimension; to the end where `to` is none.
+/// x[from:to] along the first dimension; without `to`, up to the end.
 ValueId rows(NodeBuilder& b, ValueId x, ValueId from, ValueId to) {
   const ValueId end = to.valid() ? b.unsqueeze(to, 0) : b.node("Shape", {x}, {{"end", int64_t{1}}});
   return b.node("Slice", {x, b.unsqueeze(from, 0), end, b.ints({0})});
 }
 
-/// How many numbers each element has.
+/// The number of elements of each tensor in the sequence.
 ValueId sizes(NodeBuilder& b, const SequencePart& p) {
   return b.node("ReduceProd", {p.table, b.ints({1})}, {{"keepdims", int64_t{0}}});
 }
 
-/// Where each of `sizes` begins, one after the other.
+/// The start offset of each item, if items of these `sizes` follow each other.
 ValueId starts(NodeBuilder& b, ValueId sizes) { return b.subtract(running_sum(b, sizes), sizes); }
 
 /// 0, unless shapes differ in a column other than `but`.
@@ -52,11 +52,11 @@ ValueId differences(NodeBuilder& b, const SequencePart& p, ValueId shape, int64_
   return total(b, b.multiply(ones, b.ints(counts)));
 }
 
-/// For [outer, sum of sizes, inner] that is elements [outer, size, inner] side by side: where each number is in the
-/// vector of the elements one after the other.
+/// Maps [outer, sum of sizes, inner], which is elements [outer, size, inner] side by side, to the packed vector, which
+/// has one element after the other. Gives each number's place in that vector.
 ValueId places_after(NodeBuilder& b, ValueId sizes, ValueId outer, ValueId inner) {
   const ValueId ends = running_sum(b, sizes), extent = total(b, sizes), zero = number(b, 0), one = number(b, 1);
-  // The element that a place belongs to is how many end at it or before.
+  // The element of a place is the number of elements that end at or before it.
   const ValueId none = b.node("Expand", {b.ints({0}), b.unsqueeze(b.add(extent, one), 0)});
   const ValueId count = b.node("Expand", {b.ints({1}), b.node("Shape", {sizes})});
   const ValueId ending =
@@ -94,7 +94,7 @@ ValueId shapes(NodeBuilder& b, const SequencePart& p, int64_t rank) {
   return b.concat(columns, 1);
 }
 
-/// Pieces along any axis one after the other.
+/// Joins pieces along any axis one after the other.
 ValueId numbers(NodeBuilder& b, const SequencePart& p, int64_t rank) {
   if (p.kind != SequencePart::Kind::pieces || p.axis == 0) return flat(b, p.value);
   const ValueId shape = b.node("Shape", {p.value});
@@ -109,7 +109,7 @@ ValueId numbers(NodeBuilder& b, const SequencePart& p, int64_t rank) {
 ValueId running_sum(NodeBuilder& b, ValueId vector) { return b.node("CumSum", {vector, number(b, 0)}); }
 
 ValueId zero_or_fail(NodeBuilder& b, ValueId v) {
-  const ValueId outside = b.multiply(v, number(b, 3));  // of [-2, 2), unless it is 0
+  const ValueId outside = b.multiply(v, number(b, 3));  // outside [-2, 2), unless it is 0
   return at(b, b.ints({0, 1}), outside);
 }
 

@@ -30,7 +30,7 @@ void check_names(const PassOptions& options) {
   if (!options.stop_after.empty() && options.stop_after != kStopAfterPlan) check(options.stop_after, "--stop-after");
 }
 
-/// Runs one pass, timing, verifying and printing as asked; true if it changed the graph.
+/// Runs one pass, with timing, verification and printing as requested; true if it changed the graph.
 bool run_pass(Graph& graph, const Pass& pass, const Target* target, const PassOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const bool changed = pass.run(graph, target);

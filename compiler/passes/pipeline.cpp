@@ -1,4 +1,4 @@
-// Which passes run, and why in this order.
+// The passes that run, and the reasons for their order.
 #include "compiler/passes/appends_as_rows.h"
 #include "compiler/passes/block_channels.h"
 #include "compiler/passes/bound_slices.h"
@@ -60,25 +60,25 @@ namespace gcg {
 namespace {
 
 constexpr Pass kFoldConstants = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g); }};
-/// Before clean-up; weights are quantised until integer-contractions and keep-quantized-weights have seen them.
+/// Used before clean-up: weights stay quantised until integer-contractions and keep-quantized-weights have run.
 constexpr Pass kFoldButQuantized = {"fold-constants", [](Graph& g, const Target*) { return fold_constants(g, true); }};
 constexpr Pass kSinkConstants = {"sink-constants", [](Graph& g, const Target*) { return sink_constants(g); }};
 constexpr Pass kMergeProducts = {"merge-products", [](Graph& g, const Target*) { return merge_products(g); }};
-/// Last: what lies inside the node is no longer seen by passes.
+/// Runs last, because passes do not see inside the fused node.
 constexpr Pass kFuseAttention = {"fuse-attention", [](Graph& g, const Target* t) { return fuse_attention(g, *t); }};
 constexpr Pass kDeadCode = {"eliminate-dead-code", [](Graph& g, const Target*) { return eliminate_dead_code(g); }};
 
-/// Each makes work for the others: a folded shape makes a view known, a view that goes makes two nodes equal, ...
+/// Each pass makes work for the others: a folded shape makes a view known, a removed view makes two nodes equal, ...
 const PassGroup& clean_up() {
   static const PassGroup group = {
       {
           kSinkConstants,
           kFoldConstants,
-          // Where a padding depends on the input's extent, --dim makes it known.
+          // Runs here, because --dim makes a padding known that depends on the input's extent.
           {"expand-conv-transpose", [](Graph& g, const Target*) { return expand_conv_transpose(g); }},
           {"canonicalize", [](Graph& g, const Target*) { return canonicalize(g); }},
           {"split-by-phase", [](Graph& g, const Target*) { return split_by_phase(g); }},
-          kFoldConstants,  // what canonicalize computes with constants, before fold-scale-shift looks for them
+          kFoldConstants,  // constants that canonicalize computes, before fold-scale-shift needs them
           {"fold-scale-shift", [](Graph& g, const Target*) { return fold_scale_shift(g); }},
           {"fold-factors", [](Graph& g, const Target*) { return fold_factors(g); }},
           {"hoist-projections", [](Graph& g, const Target*) { return hoist_projections(g); }},
@@ -95,8 +95,8 @@ const PassGroup& clean_up() {
 
 const std::vector<PassGroup>& model_passes() {
   static const std::vector<PassGroup> groups = {
-      // Ranks first: nothing else can look at a value of unknown rank. A rank known may be what a shape computed from
-      // constants was waiting for, and the other way round.
+      // Ranks come first, because no other pass can handle a value of unknown rank. A known rank may allow a shape to
+      // be folded, and the other way round.
       {{kSinkConstants,
         kFoldButQuantized,
         {"bound-slices", [](Graph& g, const Target*) { return bound_slices(g); }},
@@ -132,7 +132,7 @@ const std::vector<PassGroup>& model_passes() {
 }
 
 const std::vector<PassGroup>& shape_passes() {
-  static const std::vector<PassGroup> groups = {clean_up()};  // again: --dim has made numbers of symbols
+  static const std::vector<PassGroup> groups = {clean_up()};  // again, because --dim has replaced symbols by numbers
   return groups;
 }
 
@@ -143,7 +143,7 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
       {{
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
           {"lower-quantized-products", [](Graph& g, const Target* t) { return lower_quantized_products(g, *t); }},
-          kFoldConstants,  // what becomes of zero points, for block-channels
+          kFoldConstants,  // computes corrections for zero points before block-channels
           kMergeProducts,
           {"multiply-by-vectors", [](Graph& g, const Target*) { return multiply_by_vectors(g); }},
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
@@ -179,7 +179,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
           kFoldConstants,  // transposes the weights
           {"transpose-weights", [](Graph& g, const Target* t) { return transpose_weights(g, *t); }},
           kDeadCode,
-          // Nothing after these three makes values that they should have seen.
+          // No later pass makes values that these three should have seen.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
           {"narrow-ends", [](Graph& g, const Target* t) { return narrow_ends(g, *t); }},
           {"channels-last", [](Graph& g, const Target*) { return channels_last(g); }},

@@ -19,7 +19,7 @@ class CellWriter {
   }
 
   CellState gru() {
-    const bool resets_product = form_.linear_before_reset;  // then one product does for all gates
+    const bool resets_product = form_.linear_before_reset;  // then a single product computes all gates
     const ValueId weights = in_.recurrent.values;
     const ValueId of_h = resets_product ? of_state() : b_.node("MatMul", {in_.h, b_.slice(weights, 1, 0, 2 * hidden_)});
     const ValueId both = b_.add(z_and_r(in_.projected), resets_product ? z_and_r(of_h) : of_h);

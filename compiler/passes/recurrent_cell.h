@@ -9,12 +9,12 @@
 
 namespace gcg {
 
-/// What X or a state is multiplied by, [of, G*H]: in floats, or in bytes if it has a scale. Then what it multiplies is
-/// quantised as its range asks for.
+/// The factor of X or of a state, [of, G*H]. It holds floats, or bytes if it has a scale. With a scale, the other
+/// operand is quantised by its range.
 using RecurrentFactor = QuantizedFactor;
 ValueId recurrent_product(NodeBuilder& b, ValueId x, const RecurrentFactor& factor);
 
-/// What a step reads. Shapes: B batch, H hidden, G gates.
+/// The inputs of a step. Shapes: B batch, H hidden, G gates.
 struct CellInputs {
   ValueId projected;          // [B, G*H]: x W^T and all biases that may be added before the step
   ValueId h, c;               // [B, H]; c only for LSTM
@@ -27,7 +27,7 @@ struct CellState {
   ValueId h, c;
 };
 
-/// Writes one step in direction `direction` of the form. `dtype` is that of all values, `hidden` is H.
+/// Writes one step for direction `direction` of the form. `dtype` is the type of all values, `hidden` is H.
 CellState write_cell(NodeBuilder& b, const RecurrentForm& form, size_t direction, DType dtype, int64_t hidden,
                      const CellInputs& in);
 

@@ -12,7 +12,7 @@
 namespace gcg {
 namespace {
 
-/// Moving the rest of a graph into both branches doubles it; a chain of n such Ifs would make 2^n copies.
+/// Moving the rest of a graph into both branches doubles it; a chain of n such Ifs makes 2^n copies.
 constexpr int64_t kMostCopies = 200'000;
 
 bool is_if(const Node& node) { return node.op != nullptr && node.op == &op("If"); }
@@ -38,7 +38,7 @@ class Resolver {
  public:
   explicit Resolver(Graph& outermost) : outermost_(outermost) {}
 
-  /// Resolves `graph`, whose inputs are typed. Throws NodeError where it is ill-typed.
+  /// Resolves `graph`, whose inputs are typed. Throws NodeError if it is ill-typed.
   bool resolve(Graph& graph) {
     bool changed = false;
     for (bool again = true; again; changed |= again)
@@ -47,7 +47,7 @@ class Resolver {
   }
 
  private:
-  /// Inlines the Ifs whose conditions are known; true if there was one.
+  /// Inlines the Ifs with known conditions; true if there was one.
   bool inline_known(Graph& graph) {
     bool changed = false;
     for (NodeId id : graph.order()) {
@@ -61,8 +61,8 @@ class Resolver {
     return changed;
   }
 
-  /// Resolves inside the bodies; true if that changed one. `typed`: only of nodes whose inputs have ranks, which others
-  /// get from those before them.
+  /// Resolves the subgraphs; true if one changed. `typed`: only those of nodes whose inputs have ranks; other nodes get
+  /// ranks from the nodes before them.
   bool resolve_bodies(Graph& graph, bool typed) {
     bool changed = false;
     for (NodeId id : graph.order()) {
@@ -73,7 +73,7 @@ class Resolver {
     return changed;
   }
 
-  /// Moves what depends on the first If of unknown rank into its branches; true if there is one and it has dependants.
+  /// Moves all nodes that depend on the first If of unknown rank into its branches; true if there were any.
   bool move_rest(Graph& graph) {
     for (NodeId id : graph.order()) {
       if (!is_if(graph.node(id)) || !unknown_rank(graph, graph.node(id))) continue;
@@ -163,7 +163,7 @@ class Resolver {
     for (ValueId v : outputs) body.outputs.push_back(values.at(v));
   }
 
-  /// Infers and resolves both branches. One that is ill-typed becomes gart.Fail.
+  /// Infers and resolves both branches. An ill-typed branch becomes gart.Fail.
   void type_branches(Graph& graph, NodeId id) {
     std::optional<UnsupportedNode> errors[2];
     for (size_t i = 0; i < 2; ++i) {
@@ -207,7 +207,7 @@ void collect_unknown(const Graph& graph, std::vector<UnsupportedNode>& rows) {
     const auto known = [&](ValueId v) {
       return !v.valid() || (graph.value(v).shape && graph.value(v).dtype != DType::undefined);
     };
-    if (std::all_of(node.inputs.begin(), node.inputs.end(), known))  // else a consequence of one further up
+    if (std::all_of(node.inputs.begin(), node.inputs.end(), known))  // otherwise it follows from an earlier error
       for (ValueId v : node.outputs)
         if (!known(v)) {
           rows.push_back({node.name, node.op->name, node.op->domain, 0,

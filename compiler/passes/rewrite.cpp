@@ -25,8 +25,7 @@ std::vector<NodeId>& Rewriter::readers(ValueId v) const {
   return readers_[static_cast<size_t>(v.index)];
 }
 
-/// Looks at no more readers than it has to, and at those that no longer are none a last time: a value may have very
-/// many.
+/// Looks at no more readers than necessary, because a value may have very many. Forgets those that no longer read it.
 int64_t Rewriter::uses(ValueId v) const {
   std::vector<NodeId>& nodes = readers(v);
   int64_t count = 0;
@@ -58,8 +57,8 @@ bool Rewriter::can_replace(ValueId from, ValueId to) const {
 
 bool Rewriter::replace(ValueId from, ValueId to) {
   if (from == to || !can_replace(from, to)) return false;
-  // What was made to take the place of a value takes its name too (replace_uses sees to that for outputs), but for an
-  // output, which keeps its own.
+  // A new value takes the name of the value that it replaces (replace_uses does this for outputs). An output keeps its
+  // own name.
   if (to.index > from.index && !graph.is_output(from) && !graph.is_output(to))
     std::swap(graph.value(from).name, graph.value(to).name);
   const std::vector<NodeId> nodes = std::exchange(readers(from), {});

@@ -39,7 +39,7 @@ bool is_safe(const Graph& graph, const Node& n) {
   }
 }
 
-/// Microseconds of the nodes of a body: kernels that are not pointwise, bytes, operations.
+/// Microseconds of a subgraph's nodes: kernels that are not pointwise, bytes, operations.
 double microseconds(const Graph& body) {
   const Machine& gpu = typical_gpu();
   double kernels = 1, bytes = 0, operations = 0;
@@ -65,7 +65,7 @@ bool is_cheap(const Graph& body) {
          microseconds(body) < kConditionalNode;
 }
 
-/// True if a Where of the condition and the results of both bodies gives the node's results.
+/// True if a Where of the condition and the results of both subgraphs gives the node's results.
 bool can_select(const Graph& graph, const Node& n) {
   const Graph &taken = *n.bodies[0], &other = *n.bodies[1];
   const Value& condition = graph.value(n.inputs[0]);
@@ -79,7 +79,7 @@ bool can_select(const Graph& graph, const Node& n) {
   return !n.has_attribute(kSymbolsAttribute) && is_cheap(taken) && is_cheap(other);
 }
 
-/// Copies the nodes of a body before the If; returns the values of its results.
+/// Copies the nodes of a subgraph before the If; returns the values of its results.
 std::vector<ValueId> spliced(Graph& graph, const Graph& body, const std::vector<ValueId>& inputs) {
   std::map<ValueId, ValueId> values;
   const size_t own = inputs.size() - body.inputs.size();

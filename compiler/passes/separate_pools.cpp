@@ -12,8 +12,9 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// Are the windows of spatial dimension `d` to be pooled before those after it? Per output of both that is its side
-/// and two accesses of what lies between, for each element that the dimensions after read of it.
+/// True if the windows of spatial dimension `d` should be pooled before the later dimensions. The cost per output is
+/// then the window's side plus two accesses of the intermediate value, for each element that the later dimensions read
+/// of it.
 bool pays(const Window& window, size_t d) {
   int64_t rest = 1, between = 1;
   for (size_t other = d + 1; other < window.size(); ++other) {
@@ -24,10 +25,10 @@ bool pays(const Window& window, size_t d) {
   return 4 * side * rest > 5 * ((side + 2) * between + rest);
 }
 
-/// The outermost dimension with a window, where it is to be pooled by itself.
+/// The outermost dimension with a window, if it should be pooled separately.
 std::optional<size_t> separable_dimension(const Graph& graph, const Node& n) {
   if (n.op != &op_MaxPool && n.op != &op_AveragePool) return std::nullopt;
-  if (n.outputs.size() > 1 && n.outputs[1].valid()) return std::nullopt;  // places in a window of all dimensions
+  if (n.outputs.size() > 1 && n.outputs[1].valid()) return std::nullopt;  // indices count in all dimensions
   const Window window = pool_window_of(n, *graph.value(n.inputs[0]).shape, to_shape(n.ints_attribute("kernel_shape")));
   size_t d = 0;
   while (d < window.size() && window[d].kernel.is(1)) ++d;
@@ -35,7 +36,7 @@ std::optional<size_t> separable_dimension(const Graph& graph, const Node& n) {
   return d;
 }
 
-/// The node's attributes with the windows of spatial dimension `d`, or of all others, alone.
+/// The node's attributes with only the windows of spatial dimension `d` (`own`), or only those of all other dimensions.
 std::map<std::string, Attribute> part_of(const Node& n, size_t d, bool own) {
   const size_t rank = n.ints_attribute("kernel_shape").size();
   std::map<std::string, Attribute> attributes = n.attributes;

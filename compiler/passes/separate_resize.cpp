@@ -15,7 +15,7 @@ ValueId given(const Graph& graph, const Node& n, size_t i) {
   return n.inputs[i];
 }
 
-/// The dimensions that change; empty where the node stays as it is.
+/// The dimensions that change; empty if the node stays unchanged.
 std::vector<ResizedDim> separable(const Graph& graph, const Node& n) {
   if (n.op != &op_Resize || n.string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch") return {};
   const ValueId scales = given(graph, n, kScales), sizes = given(graph, n, kSizes);

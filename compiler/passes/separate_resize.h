@@ -1,4 +1,4 @@
-// Resizing one dimension after the other.
+// Splits a Resize into one per dimension.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -6,13 +6,11 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: no Resize with antialias, in bodies neither, changes more than one dimension, unless a policy keeps its
-/// aspect ratio;
-///   the graph is inferred.
+/// Ensures: no Resize with antialias, subgraphs included, changes more than one dimension, unless a policy keeps its
+///   aspect ratio; the graph is inferred.
 /// Before: fusion.
 /// Example: Resize(x, sizes [N, C, H, W]) = Resize(Resize(x, sizes [H], axes [2]), sizes [W], axes [3]): a stretched
-/// window of
-///   h * w elements becomes one of h and one of w
+///   window of h * w elements becomes one of h and one of w
 bool separate_resize(Graph& graph);
 
 }  // namespace gcg

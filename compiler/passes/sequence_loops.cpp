@@ -9,8 +9,8 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kMostIterations = 1024;  // of a loop that is unrolled
-constexpr int64_t kMostCopies = 20'000;    // of nodes, then
+constexpr int64_t kMostIterations = 1024;  // of a loop to be unrolled
+constexpr int64_t kMostCopies = 20'000;    // of nodes, when a loop is unrolled
 
 }  // namespace
 
@@ -20,7 +20,7 @@ bool Sequences::sequence_state(const Node& n) const {
   return false;
 }
 
-/// How often a loop runs, if that is a known, moderate number.
+/// The number of iterations of a loop, if it is known and moderate.
 std::optional<int64_t> Sequences::iterations(const Node& n) const {
   const Graph& body = *n.bodies[0];
   const auto holds = [](const Graph& g, ValueId v) { return known_number(g, v).value_or(0) != 0; };
@@ -62,7 +62,7 @@ bool Sequences::unroll(NodeId id) {
 
 namespace {
 
-/// What a turn does with carried sequence `input` of a loop, if that is nothing but append it to it.
+/// The value that an iteration appends to carried sequence `input`; nullopt if it does anything else with the sequence.
 std::optional<ValueId> appended_to(const Graph& body, size_t input) {
   const ValueId in = body.inputs[input], out = body.outputs[input - 1];
   if (!body.value(out).producer.valid() || body.is_output(in)) return std::nullopt;
@@ -74,7 +74,7 @@ std::optional<ValueId> appended_to(const Graph& body, size_t input) {
   return last.inputs[1];
 }
 
-/// Is this the shape in every turn? What the loop is not given may be another in each.
+/// True if the shape is the same in every iteration: all its symbols come from the loop's inputs.
 bool is_of_all_turns(const Graph& graph, const Node& loop, const Shape& shape) {
   std::set<std::string> given;
   for (ValueId v : loop.inputs)
@@ -116,7 +116,7 @@ void Sequences::carry(NodeId id) {
   }
 }
 
-/// The appended elements become a scan output.
+/// Makes the appended elements a scan output.
 void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, SequenceParts sequence) {
   Node& n = graph_.node(id);
   Graph& body = *n.bodies[0];
@@ -136,7 +136,7 @@ void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, Sequen
   changed = true;
 }
 
-/// The sequence goes from turn to turn as the two tensors of a packed part.
+/// Carries the sequence from iteration to iteration as the two tensors of a packed part.
 void Sequences::carry_packed(NodeId id, size_t input, ElementType type) {
   const std::string name = graph_.node(id).name;
   const SequencePart first = pack_later(graph_, name, graph_.node(id).inputs[input], type);

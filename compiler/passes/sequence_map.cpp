@@ -10,7 +10,7 @@ const SequenceParts* Sequences::mapped(const Node& n, size_t i) const {
   return i + static_cast<size_t>(n.captures) < n.inputs.size() ? parts(n.inputs[i]) : nullptr;
 }
 
-/// How many elements the sequences have, if each is known.
+/// The number of elements of the sequences, if it is known for each.
 std::optional<size_t> Sequences::known_length(const Node& n) const {
   const auto length = parts(n.inputs[0])->length();
   if (!length) return std::nullopt;
@@ -43,7 +43,7 @@ void Sequences::map(NodeId id) {
   changed = true;
 }
 
-/// The body with one element of each sequence; gives its results.
+/// Copies the subgraph for one element of each sequence; returns its results.
 std::vector<ValueId> Sequences::map_element(const Node& n, size_t part) {
   const Graph body = n.bodies[0]->clone();
   std::map<ValueId, ValueId> values;
@@ -57,7 +57,7 @@ std::vector<ValueId> Sequences::map_element(const Node& n, size_t part) {
   return results;
 }
 
-/// A Loop whose turns read an element of each sequence and append the results.
+/// Makes a Loop whose iterations read an element of each sequence and append the results.
 void Sequences::map_in_loop(NodeId id) {
   const Node map = {graph_.node(id).op, graph_.node(id).name, graph_.node(id).inputs, graph_.node(id).outputs, {}, {}};
   auto turn = std::make_unique<Graph>(graph_.node(id).bodies[0]->clone());

@@ -5,8 +5,8 @@
 namespace gcg {
 namespace {
 
-/// What the parts of a SequenceConstruct of ours are, part by part: kind and axis, the table being the input after the
-/// value; and whether it stands for an optional.
+/// Attributes of our own SequenceConstruct: the kind and axis of each part (a part's table is the input after its
+/// value), and whether it stands for an optional.
 constexpr const char* kKinds = "gart.kinds";
 constexpr const char* kAxes = "gart.axes";
 constexpr const char* kOptional = "gart.optional";
@@ -32,7 +32,7 @@ SequenceParts listed(const Node& n) {
   return out;
 }
 
-/// Makes the node one that only lists the parts; it goes when nobody reads it.
+/// Turns the node into one that only lists the parts; it is removed if nobody reads it.
 void list(Node& n, const SequenceParts& sequence) {
   n.op = &op_SequenceConstruct;
   n.bodies.clear();
@@ -48,13 +48,13 @@ void list(Node& n, const SequenceParts& sequence) {
   n.attributes = {{kKinds, kinds}, {kAxes, axes}, {kOptional, int64_t{sequence.is_optional}}};
 }
 
-/// Was it made of nodes that are new? Then it is listed, lest they are made again.
+/// True if it was made of new nodes. It is then listed, so that these are not made again.
 bool is_made(const Node& n, const SequenceParts& out) {
   return n.op == &op_SplitToSequence ||
          (n.op != &op_SequenceConstruct && out.parts.size() == 1 && out.parts[0].kind == SequencePart::Kind::packed);
 }
 
-/// Its results have their types before the sequence is known: what a loop carries may depend on them.
+/// The results are typed before the sequence is known, because the types of carried values may depend on them.
 void infer_pack(InferContext& c) {
   const std::vector<int64_t> type = c.node().ints_attribute(kType);
   c.set_output(0, static_cast<DType>(type.at(0)), {c.fresh_symbol("numbers")});
@@ -63,7 +63,7 @@ void infer_pack(InferContext& c) {
 
 std::optional<ElementType> type_of_tensor(const Graph& graph, ValueId v) { return element_type(graph, {{{v}}}); }
 
-/// Has the optional an element? `from` is null where there is none, or where it is a tensor.
+/// Tells whether the optional has an element. `from` is null if it has none, or if it is a tensor.
 ValueId has_element(NodeBuilder& b, bool none, const SequenceParts* from) {
   const bool open = from != nullptr && from->is_optional && !from->length();
   if (open) return b.node("Greater", {length_of(b, *from), b.constant(Tensor::scalar_i64(0))});

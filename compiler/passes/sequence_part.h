@@ -1,4 +1,4 @@
-// How a sequence is stored: as parts.
+// Storage of a sequence as parts.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace gcg {
 struct SequencePart {
   enum class Kind : uint8_t {
     element,
-    stacked,  // elements of equal shape, along its first dimension
-    pieces,   // elements one after the other along `axis`, of the extents in `table` (i64, a vector)
-    packed,  // the vector of all elements' numbers, row-major, element by element, whose shapes are the rows of `table`
+    stacked,  // elements of equal shape, stacked along the first dimension
+    pieces,   // elements concatenated along `axis`; `table` (i64 vector) has their extents
+    packed,   // a vector of all numbers, element by element, row-major; `table` has a shape per row
   };
   ValueId value;
   Kind kind = Kind::element;
@@ -24,18 +24,18 @@ struct SequencePart {
   bool is_element() const { return kind == Kind::element; }
 };
 
-/// What all elements of a sequence have in common.
+/// The properties that all elements of a sequence share.
 struct ElementType {
   DType dtype;
   int64_t rank;
 };
 
-/// A sequence, or an optional: one part, or none.
+/// A sequence, or an optional, which has at most one part.
 struct SequenceParts {
   std::vector<SequencePart> parts;
   bool is_optional = false;
 
-  /// How many elements it has, if that is known.
+  /// The number of elements, if it is known.
   std::optional<int64_t> length() const {
     if (!std::all_of(parts.begin(), parts.end(), [](const SequencePart& p) { return p.is_element(); }))
       return std::nullopt;

@@ -35,7 +35,7 @@ ValueId moved(NodeBuilder& b, ValueId x, int64_t rank, int64_t from, int64_t to)
   return b.transpose(x, order);
 }
 
-/// Dimensions `axis` and the one after it as one.
+/// Merges dimension `axis` with the one after it.
 ValueId merged(NodeBuilder& b, ValueId x, int64_t rank, int64_t axis) {
   const ValueId shape = b.node("Shape", {x});
   std::vector<ValueId> extents;
@@ -68,8 +68,8 @@ SequenceParts split_by_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t c
   return out;
 }
 
-/// Pieces of the sizes in `split`, however many. Where those do not add up to the input's extent, an index that is out
-/// of range ends the run.
+/// Splits into pieces of the sizes in `split`, for any number of pieces. If the sizes do not add up to the input's
+/// extent, an index that is out of range ends the run.
 SequenceParts split_by_any_sizes(NodeBuilder& b, ValueId x, ValueId split, int64_t axis) {
   const ValueId sizes = b.node("Cast", {split}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
   const ValueId sum = b.node("ReduceSum", {sizes}, {{"keepdims", int64_t{0}}});
@@ -78,7 +78,7 @@ SequenceParts split_by_any_sizes(NodeBuilder& b, ValueId x, ValueId split, int64
   return {{{x, SequencePart::Kind::pieces, b.add(sizes, none), axis}}};
 }
 
-/// Pieces of `size` (i64, one element), the last as long as the rest.
+/// Splits into pieces of `size` (i64, one element); the last piece has the rest.
 SequenceParts split_in_any_chunks(NodeBuilder& b, ValueId x, ValueId size, int64_t axis) {
   const ValueId extent = b.extent_of(x, axis);
   const ValueId step =
@@ -87,7 +87,7 @@ SequenceParts split_in_any_chunks(NodeBuilder& b, ValueId x, ValueId size, int64
   return {{{x, SequencePart::Kind::pieces, b.node("Min", {b.subtract(extent, starts), step}), axis}}};
 }
 
-/// Pieces of `size`, the last as long as the rest.
+/// Splits into pieces of `size`; the last piece has the rest.
 SequenceParts split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int64_t axis, int64_t size) {
   if (!extent.is_constant()) return split_in_any_chunks(b, x, b.constant(Tensor::scalar_i64(size)), axis);
   SequenceParts out;
@@ -96,7 +96,7 @@ SequenceParts split_in_chunks(NodeBuilder& b, ValueId x, const Dim& extent, int6
   return out;
 }
 
-/// The element at `position` of pieces of any sizes.
+/// The element at `position` among pieces of any sizes.
 ValueId piece_at(NodeBuilder& b, const SequencePart& p, ValueId position) {
   const ValueId ends = running_sum(b, p.table);
   const auto at = [&](ValueId table) {

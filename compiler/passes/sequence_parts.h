@@ -1,4 +1,4 @@
-// What take_sequences_apart knows of a sequence, and the tensors that operators make of it.
+// The knowledge of take_sequences_apart about a sequence, and the tensors that operators make of it.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace gcg {
 
-/// The values of an integer tensor of one element or, `many`, of a vector, if the compiler knows them.
+/// The value of a one-element integer tensor, if the compiler knows it.
 std::optional<int64_t> known_number(const Graph& graph, ValueId v);
 
-/// Nullopt where the node cannot be taken apart (yet); `why` says what is missing then.
+/// Nullopt if the node cannot be taken apart (yet); then `why` names the obstacle.
 std::optional<SequenceParts> split_parts(Graph& graph, const Node& node, std::string& why);
 std::optional<SequenceParts> inserted(Graph& graph, const Node& node, SequenceParts sequence, std::string& why);
 std::optional<SequenceParts> erased(Graph& graph, const Node& node, SequenceParts sequence, std::string& why);

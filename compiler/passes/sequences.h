@@ -1,4 +1,4 @@
-// How take_sequences_apart works on one graph: the model's, or a body.
+// The implementation of take_sequences_apart for one graph: the model's graph, or a subgraph.
 #pragma once
 
 #include <map>
@@ -12,29 +12,29 @@
 
 namespace gcg {
 
-/// One part's value and table, of all of a sequence's elements. It stands for them until the sequence is known, and is
-/// nowhere but in this pass: it is in no list of operators.
+/// Gives the value and the table of one packed part with all elements of a sequence. It is a placeholder until the
+/// sequence is known. Only this pass uses it, so no list of operators has it.
 extern const OpDef kPackSequence;
 
-/// Does the operator make, or read, a sequence or an optional?
+/// True if the operator makes or reads a sequence or an optional.
 bool makes_sequence(const OpDef* op);
 bool reads_sequence(const OpDef* op);
 
-/// To be called where outputs of the node came, went or moved.
+/// Must be called after outputs of the node were added, removed or moved.
 void number_outputs(Graph& graph, NodeId id);
 
 class Sequences {
  public:
-  /// What becomes of a loop that changes a sequence, in the order in which it is tried.
+  /// The ways to rewrite a loop that changes a sequence, in the order in which they are tried.
   enum class Loops : uint8_t {
-    unroll,         // those of few, known iterations
-    as_typed,       // appended elements become rows, where they have one shape; else a turn hands on packed parts
-    append_anyhow,  // appended elements become rows, though their types are not known yet
+    unroll,         // for a small, known number of iterations
+    as_typed,       // appended elements of one shape become rows; otherwise iterations pass packed parts on
+    append_anyhow,  // appended elements become rows, though their types are still unknown
   };
 
   Sequences(Graph& graph, Loops loops) : graph_(graph), loops_(loops) {}
 
-  /// Takes apart what can be now.
+  /// Takes all nodes apart that are ready.
   void run() {
     for (NodeId id : graph_.order())
       if (!graph_.node(id).erased) visit(id);
@@ -56,17 +56,17 @@ class Sequences {
   void make(NodeId id);
   void read(NodeId id);
   std::optional<ValueId> element_of_optional(const Node& n, const SequenceParts* from);
-  /// Outputs of the graph keep their value; they get a copy of one that is no node's result or an output, too.
+  /// Graph outputs keep their value. If `to` is no node's result, or is an output, they get a copy of it.
   void replace(ValueId from, ValueId to);
-  /// A value for a node that gets one more output.
+  /// Adds a value for an additional output of a node.
   ValueId add_output(const std::string& hint);
-  /// `sequence` has lost its producer: it gets one that lists the parts.
+  /// Gives `sequence`, which has lost its producer, a new producer that lists the parts.
   void define(ValueId sequence, SequenceParts parts, const std::string& name);
   static void define(Graph& graph, ValueId sequence, const SequenceParts& parts, const std::string& name);
-  /// A kPackSequence: its values and shapes are those of the sequence as a packed part.
+  /// Adds a kPackSequence, whose results are the values and shapes of the sequence as a packed part.
   static SequencePart pack_later(Graph& graph, const std::string& name, ValueId sequence, ElementType type);
   void pack(NodeId id);
-  /// The type of the elements as far as the graph tells, which a sequence without elements does not.
+  /// The type of the elements, as far as the graph shows it. A sequence without elements does not show it.
   static std::optional<ElementType> type_of(const Graph& graph, ValueId sequence);
 
   // ---- SequenceMap (sequence_map.cpp)
@@ -74,13 +74,13 @@ class Sequences {
   void map_in_loop(NodeId id);
   std::optional<size_t> known_length(const Node& n) const;
   std::vector<ValueId> map_element(const Node& n, size_t part);
-  /// The sequence that is input `i` of the SequenceMap; null where that is a tensor.
+  /// The sequence that is input `i` of the SequenceMap; null if that input is a tensor.
   const SequenceParts* mapped(const Node& n, size_t i) const;
-  /// `values` receives those of the body's outputs, too.
+  /// `values` also receives the values of the subgraph's outputs.
   void copy_body(const Graph& body, std::map<ValueId, ValueId>& values);
 
   // ---- loops (sequence_loops.cpp)
-  /// Does a sequence go from turn to turn?
+  /// True if the loop carries a sequence from iteration to iteration.
   bool sequence_state(const Node& n) const;
   std::optional<int64_t> iterations(const Node& n) const;
   bool unroll(NodeId id);

@@ -43,7 +43,7 @@ bool sink_all(Graph& graph) {
 
 bool sink_constants(Graph& graph) {
   const bool changed = sink_all(graph);
-  if (changed) infer_graph(graph);  // shapes inside bodies may be known now
+  if (changed) infer_graph(graph);  // shapes inside subgraphs may be known now
   return changed;
 }
 

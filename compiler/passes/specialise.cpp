@@ -12,7 +12,7 @@ namespace {
 
 using Replacements = std::map<std::string, Dim>;
 
-/// The extents that gart.Fail gives its outputs, which it keeps as text.
+/// Replaces symbols in the output extents of gart.Fail, which are stored as text.
 void substitute_text(Node& node, const Replacements& replacements) {
   if (node.op != &op("Fail", "gart")) return;
   std::vector<std::string> extents = node.strings_attribute("extents");
@@ -38,7 +38,7 @@ void substitute(Graph& graph, const Replacements& replacements) {
   }
 }
 
-/// What every body assumes.
+/// The constraints that each subgraph assumes.
 using BodyFacts = std::map<const Graph*, std::vector<DimConstraint>>;
 
 void collect_facts(const Graph& graph, BodyFacts& facts) {
@@ -56,7 +56,8 @@ void add_fact(std::vector<DimConstraint>& facts, const DimConstraint& fact) {
   if (!known) facts.push_back(fact);
 }
 
-/// Inference collects the facts of a body anew: those of nodes that passes have replaced are added again.
+/// Inference collects the constraints of a subgraph again. This adds the constraints of nodes that passes have
+/// replaced.
 void restore_facts(Graph& graph, const BodyFacts& facts) {
   for (NodeId id : graph.order())
     for (auto& body : graph.node(id).bodies) {
@@ -66,7 +67,7 @@ void restore_facts(Graph& graph, const BodyFacts& facts) {
     }
 }
 
-/// Infers graphs in which branches of Ifs may be ill-typed for the extents at hand: such a branch becomes gart.Fail.
+/// Infers graphs in which branches of Ifs may be ill-typed for the given extents: such a branch becomes gart.Fail.
 class BranchInference {
  public:
   explicit BranchInference(Graph& outermost) : outermost_(outermost) {}
@@ -95,7 +96,7 @@ class BranchInference {
     try {
       infer_body(body, types, outermost_);
       return std::nullopt;
-    } catch (const NodeError&) {  // perhaps only in a branch of a branch
+    } catch (const NodeError&) {  // the error may be in a nested branch only
     }
     try {
       run(body);

@@ -9,7 +9,7 @@
 namespace gcg {
 namespace {
 
-/// Does the operand broadcast along all of `axes` of a tensor of this rank?
+/// True if the operand broadcasts along all of `axes` of a tensor of this rank.
 bool same_along(const Shape& operand, const std::vector<size_t>& axes, size_t rank) {
   return std::all_of(axes.begin(), axes.end(), [&](size_t axis) {
     const size_t skipped = rank - operand.size();
@@ -17,7 +17,7 @@ bool same_along(const Shape& operand, const std::vector<size_t>& axes, size_t ra
   });
 }
 
-/// The input that is interleaved where the node's work can be done by phase; -1: none.
+/// The interleaved input, if the node's work can be done per sub-pixel phase; -1: none.
 int interleaved_input(const Rewriter& r, const Node& n) {
   if (n.op->kind != OpKind::pointwise || n.outputs.size() != 1 || !r.has_shape(n.outputs[0])) return -1;
   for (size_t i = 0; i < n.inputs.size(); ++i) {

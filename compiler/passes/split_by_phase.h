@@ -5,12 +5,13 @@
 
 namespace gcg {
 
-/// Pointwise work on interleaved tensors, whose other operands are the same along the interleaved axes, is done before
-/// they are interleaved: there it folds into, or is computed with, what makes each of them.
+/// Moves pointwise work on interleaved tensors before the interleaving, if its other operands are constant along the
+/// interleaved axes. The work can then fold into, or fuse with, the producer of each tensor.
 ///
-/// Requires: types inferred. Before: fold_scale_shift.
+/// Requires: types are inferred.
+/// Before: fold_scale_shift.
 /// Example: Relu(gart.Interleave(a, b) {axes=[2], steps=[2]}) -> gart.Interleave(Relu(a), Relu(b)) {axes=[2],
-/// steps=[2]}
+///   steps=[2]}
 bool split_by_phase(Graph& graph);
 
 }  // namespace gcg

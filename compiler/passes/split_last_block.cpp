@@ -19,7 +19,7 @@ ValueId slice(Rewriter& r, const std::string& name, ValueId x, int64_t from, int
   return r.add(op_Slice, name, {x, ints(r, name, from), ints(r, name, to), ints(r, name, 1)});
 }
 
-/// Channels of a (un)blocking node that has full blocks and one that is not; 0: it has not.
+/// Channels of a node that blocks or unblocks them, if they make full blocks and one that is not full; otherwise 0.
 int64_t channels_to_split(const Rewriter& r, const Node& n) {
   const bool blocks = n.op == &op_gart_BlockChannels;
   if (!blocks && n.op != &op_gart_UnblockChannels) return 0;
@@ -42,7 +42,7 @@ ValueId flat(Rewriter& r, const std::string& name, ValueId x, bool has_lanes) {
   return r.add(op_gart_View, name, {x}, {{"shape", shape}});
 }
 
-/// `y` [N, channels or blocks, flat(, 16)] with the spatial dimensions of x, of which it was made.
+/// `y` [N, channels or blocks, flat(, 16)] with the spatial dimensions of x, from which it was made.
 ValueId with_dimensions_of(Rewriter& r, const std::string& name, ValueId y, ValueId x, bool x_has_lanes) {
   const size_t end = r.shape(x).size() - (x_has_lanes ? 1 : 0);
   if (end == 3) return y;

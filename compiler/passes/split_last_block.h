@@ -5,11 +5,10 @@
 
 namespace gcg {
 
-/// Moves full blocks of channels and a last one that is not full apart, where channels are blocked and where they are
-/// unblocked: the full ones, which are nearly all, move without a test of every channel. Spatial dimensions are one
-/// meanwhile.
+/// Separates full channel blocks from a last block that is not full, in nodes that block and unblock channels. Most
+/// blocks are full and then move without a test of every channel. Spatial dimensions are merged into one meanwhile.
 ///
-/// Requires: types inferred; channels blocked; after chain-concats, which looks at what the model joins.
+/// Requires: types are inferred; channels are blocked; chain-concats, which looks at the model's joins, is done.
 /// Example (24 channels): UnblockChannels(x) -> Concat(UnblockChannels(x[:, :1]), UnblockChannels(x[:, 1:]))
 bool split_last_block(Graph& graph);
 

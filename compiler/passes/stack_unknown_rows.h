@@ -5,10 +5,10 @@
 
 namespace gcg {
 
-/// Requires: every value but such outputs has a rank; no Scan is left.
-/// Ensures: no Loop, in bodies neither, has a scan output whose rows have an extent, or a rank, that nobody knows: what
-///   it stacks is a sequence that the loop carries, taken apart at once; the graph is inferred.
-/// Before: appends-as-rows and grow-scan-outputs, which make rows of what such sequences append.
+/// Requires: every value except such outputs has a rank; no Scan is left.
+/// Ensures: no Loop, subgraphs included, has a scan output whose rows have an unknown extent or rank. The loop carries
+///   a sequence of the rows instead, which is taken apart at once. The graph is inferred.
+/// Before: appends-as-rows and grow-scan-outputs, which make rows of the elements that such sequences append.
 /// Example: rows = Loop(...; x[:n]), n of the data
 ///       -> rows = ConcatFromSequence(Loop(..., SequenceEmpty(); SequenceInsert(so far, x[:n]))) {new_axis = 1}
 bool stack_unknown_rows(Graph& graph);

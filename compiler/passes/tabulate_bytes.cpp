@@ -20,13 +20,13 @@ constexpr size_t kMostNodes = 32;
 
 bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 
-/// Pointwise operators that end in a value, back to the bytes that they begin with.
+/// The pointwise operators that lead to a value, back to the bytes that they start from.
 struct Cone {
   std::set<ValueId> bytes;
   std::set<NodeId> nodes;
 };
 
-/// Adds what computes `v`, which has this shape; false: not all of that is done element by element.
+/// Adds the nodes that compute `v`, which has this shape. Returns false if some of them are not pointwise.
 bool collect(const Rewriter& r, ValueId v, const Shape& shape, Cone& cone) {
   const Value& value = r.value(v);
   if (!value.producer.valid()) return false;
@@ -43,7 +43,7 @@ bool collect(const Rewriter& r, ValueId v, const Shape& shape, Cone& cone) {
          });
 }
 
-/// Replaces a byte of the cone that others of them determine by what computes it; false: there is none.
+/// Replaces a byte of the cone that depends on other bytes of it by the nodes that compute it; false: there is none.
 bool take_in_one(const Rewriter& r, const Shape& shape, Cone& cone) {
   for (const ValueId byte : cone.bytes) {
     Cone inner;
@@ -105,7 +105,7 @@ bool tabulate_bytes(Graph& graph) {
     std::vector<NodeId> order = r.graph.order();
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       if (r.graph.node(*it).erased || r.graph.node(*it).op->kind != OpKind::pointwise) continue;
-      r.erase_if_dead(*it);  // where a chain that went read it
+      r.erase_if_dead(*it);  // may have been read by a removed chain
       if (r.graph.node(*it).erased) continue;
       const auto chain = chain_to(r, r.graph.node(*it).outputs[0]);
       if (!chain) continue;

@@ -5,10 +5,11 @@
 
 namespace gcg {
 
-/// A chain of pointwise operators from one byte to another, such as DequantizeLinear, Sigmoid and QuantizeLinear, has
-/// 256 results: a table of them takes the place of a chain with an elementary function.
+/// Replaces a chain of pointwise operators from one byte to another, such as DequantizeLinear, Sigmoid and
+/// QuantizeLinear, by a table of its 256 results. The chain must have an elementary function.
 ///
-/// Requires: types inferred; constants are folded; channels blocked, which knows the operators themselves.
+/// Requires: types are inferred; constants are folded; channels are blocked, since block_channels looks at the
+///   operators.
 /// Example: QuantizeLinear(Sigmoid(DequantizeLinear(x, s, z)), t, u) -> gart.LookUp(table, x)
 bool tabulate_bytes(Graph& graph);
 

@@ -19,8 +19,8 @@ bool has_sequences(const Graph& graph) {
   return false;
 }
 
-/// Outputs of the model that are sequences become an output per element; where only a run knows how many they are, two:
-/// all their numbers, one element after the other, and their shapes.
+/// Replaces each model output that is a sequence by one output per element. If only a run knows the number of elements,
+/// by two outputs: all numbers, one element after the other, and the shapes.
 void spread_outputs(Graph& graph, const Sequences& sequences, std::vector<UnsupportedNode>& rows) {
   std::vector<ValueId> outputs;
   for (ValueId v : graph.outputs) {
@@ -78,7 +78,7 @@ bool take_sequences_apart(Graph& graph) {
   using Loops = Sequences::Loops;
   if (!has_sequences(graph)) return false;
   try {
-    // A loop whose trip count another turn may tell is unrolled rather than made to append, and so on.
+    // A further round may find a loop's trip count; it is then unrolled rather than made to append, and so on.
     for (Loops loops = Loops::unroll;;) {
       Sequences sequences(graph, loops);
       sequences.run();

@@ -1,27 +1,31 @@
-// Sequences of tensors as the tensors in them.
+// Replaces sequences of tensors by tensors.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace gcg {
 
-/// Requires: types inferred as far as they can be without the types of what comes out of sequences.
-/// Ensures: no value is a sequence or an optional, in bodies neither; the graph is inferred.
-/// Before: resolve-ranks, which fails where a rank is not known.
+/// Requires: types are inferred as far as possible without the types of sequence elements.
+/// Ensures: no value is a sequence or an optional, subgraphs included; the graph is inferred.
+/// Before: resolve-ranks, which fails if a rank is not known.
 ///
-/// A sequence is a list of parts, each a tensor, a tensor whose first dimension counts elements of equal shape, one
-/// that is the elements one after the other with a vector of their lengths, or the vector of all their numbers with a
-/// table of their shapes, which is what anything is that only a run knows:
+/// A sequence is a list of parts (sequence_part.h). Each part is one of these:
+///   * a tensor: one element;
+///   * a tensor whose first dimension counts elements of equal shape;
+///   * the concatenated elements with a vector of their lengths;
+///   * the vector of all numbers with a table of the elements' shapes, for everything that only a run knows.
+/// The rewrites:
 ///   SplitToSequence(x), ConcatFromSequence(s) = Split(x), Concat(parts of s)
-///   SplitToSequence(x, lengths), SequenceAt(s, i) = x, Slice(x, end i - length i, end i), ends the sums of lengths
-///   SequenceErase(s, i), i known, not known   = s without part i; Concat(numbers[:begin i], numbers[end i:]), of
-///   shapes, too a Loop of few, known iterations           = its body, as often a Loop that appends x to a sequence = a
-///   Loop with the scan output x, which is the sequence's last part
-///   ... x of a shape that changes, or that changes it otherwise = a Loop that carries numbers and shapes
+///   SplitToSequence(x, lengths), SequenceAt(s, i) = x, Slice(x, end i - length i, end i); ends: the sums of lengths
+///   SequenceErase(s, i), i known              = s without part i
+///   SequenceErase(s, i), i not known          = Concat(numbers[:begin i], numbers[end i:]), and the same for shapes
+///   a Loop of few, known iterations           = its subgraph, repeated
+///   a Loop that appends x to a sequence       = a Loop with the scan output x, which is the sequence's last part
+///   ... x of a changing shape, or other changes of the sequence = a Loop that carries numbers and shapes
 ///   a SequenceMap of unknown length           = a Loop that appends
-/// What goes into or comes out of a body is passed part by part, packed where branches differ; an output that is a
-/// sequence becomes an output per element, or, where only a run knows how many, NAME.numbers and NAME.shapes. Throws
-/// UnsupportedModel with a row for each node whose sequence is none of this.
+/// Inputs and outputs of subgraphs are passed part by part, and packed if branches differ. A graph output that is a
+/// sequence becomes one output per element, or NAME.numbers and NAME.shapes if only a run knows the number of elements.
+/// Throws UnsupportedModel with a row for each node with any other sequence.
 bool take_sequences_apart(Graph& graph);
 
 }  // namespace gcg

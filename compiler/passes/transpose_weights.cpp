@@ -13,10 +13,10 @@ namespace gcg {
 namespace {
 
 constexpr int64_t kLeastElements = 4096;
-constexpr int64_t kFewRows = 16;    // of a product that tensor cores compute straight from memory
+constexpr int64_t kFewRows = 16;    // of a product that tensor cores compute directly from memory
 constexpr int64_t kReadBytes = 16;  // of one access
 
-/// The last two dimensions change places.
+/// Swaps the last two dimensions.
 std::vector<int64_t> swapped(int64_t rank) {
   std::vector<int64_t> perm(static_cast<size_t>(rank));
   std::iota(perm.begin(), perm.end(), 0);
@@ -24,7 +24,7 @@ std::vector<int64_t> swapped(int64_t rank) {
   return perm;
 }
 
-/// By squares that stay in the cache: reference_transpose would miss it at every element.
+/// Works by squares that fit the cache; reference_transpose would miss it at every element.
 Tensor transposed(const Tensor& w) {
   constexpr int64_t kSide = 32;
   std::vector<int64_t> shape = w.shape();
@@ -89,7 +89,7 @@ class Turner {
     return count.is_constant() && count.constant() <= kFewRows;
   }
 
-  /// The matrix the other way round: what it was made from, or a new constant.
+  /// The transposed matrix: the constant that `w` was transposed from, or a new constant.
   ValueId by_columns(ValueId w, const std::map<std::string, Attribute>& attributes) {
     const TensorRef tensor = r_.value(w).constant;
     const auto& how = tensor->rearrangement();

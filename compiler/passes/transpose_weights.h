@@ -6,15 +6,16 @@
 
 namespace gcg {
 
-/// Stores constant right operands of matrix products by columns: [..., N, K], where tensor cores' warpgroups take tf32
-/// only so, and products of few rows read 16 bytes of a column at once (codegen/cuda/contractions/vector_product.h).
-/// All products that share a matrix read the same constant, and a Transpose between is seen through when kernels are
-/// made.
+/// Stores constant right operands of matrix products by columns: [..., N, K]. Warpgroup tensor-core instructions take
+/// tf32 only in this order, and products of few rows read 16 bytes of a column at once
+/// (codegen/cuda/contractions/vector_product.h). All products that share a matrix read the same constant. Kernel
+/// creation sees through a Transpose in between.
 ///
-/// Turned are matrices of f32 of which no product's depth ends within 16 bytes: on sm_90a all, on other GPUs with
-/// 16-bit products those that products of few rows alone read.
+/// The pass takes f32 matrices whose products all have a depth that fills whole 16-byte units. On sm_90a it takes all
+/// of them; on other GPUs with 16-bit products, only those that products of few rows alone read.
 ///
-/// Requires: Gemm has become MatMul; constants are folded, and will not be again. Before: narrow_storage.
+/// Requires: Gemm has become MatMul; constants are folded, and are not folded again.
+/// Before: narrow_storage.
 /// Example: MatMul(x, w[K, N]) -> MatMul(x, Transpose(w'[N, K]))
 bool transpose_weights(Graph& graph, const Target& target);
 

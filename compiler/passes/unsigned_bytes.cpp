@@ -10,14 +10,14 @@ namespace {
 
 constexpr int64_t kShift = 128;
 
-/// i8 constants as u8, 128 more.
+/// i8 constants as u8, increased by 128.
 Tensor shifted_constant(const Tensor& t) {
   Tensor out(DType::u8, t.shape());
   for (int64_t i = 0; i < t.elements(); ++i) out.set_int(i, t.at_int(i) + kShift);
   return out;
 }
 
-/// Operators that only choose among the elements of their first input, whatever those are.
+/// True for operators that only select elements of their first input.
 bool chooses(const Node& n) {
   const bool moves = n.op->kind == OpKind::view || n.op == &op_Transpose || n.op == &op_Slice || n.op == &op_MaxPool;
   return moves && n.outputs.size() == 1 && n.op != &op_BitCast;
@@ -46,14 +46,14 @@ ValueId UnsignedBytes::counterpart(ValueId v) {
 }
 
 ValueId UnsignedBytes::shifted(ValueId v, const std::string& name) {
-  // 128 more is the other sign: bytes stay bytes on the way.
+  // Adding 128 flips the sign bit, so values stay bytes on the way.
   Tensor sign(DType::u8, {});
   sign.set_int(0, kShift);
   const ValueId bits = r_.add(op_Cast, name, {v}, {{"to", int64_t{dtype_to_onnx(DType::u8)}}});
   return r_.add(op_BitwiseXor, name, {bits, r_.add_constant("sign", std::move(sign))});
 }
 
-/// What dequantises `v` with a constant zero point reads the counterpart instead.
+/// Redirects each node that dequantises `v` with a constant zero point to the counterpart.
 void UnsignedBytes::redirect(ValueId v, ValueId counterpart) {
   for (NodeId id : r_.graph.order()) {
     const Node n = copy_of(r_.graph.node(id));
@@ -68,7 +68,7 @@ void UnsignedBytes::redirect(ValueId v, ValueId counterpart) {
   }
 }
 
-/// QuantizeLinear with a constant zero point gives the counterpart by another one.
+/// QuantizeLinear with a constant zero point gives the counterpart if the zero point changes.
 ValueId UnsignedBytes::requantized(ValueId v) {
   const Node* q = r_.producer(v, op_QuantizeLinear);
   if (!q || q->inputs.size() < 3 || !r_.constant(q->inputs[2])) return ValueId();
@@ -79,7 +79,7 @@ ValueId UnsignedBytes::requantized(ValueId v) {
   return r_.add(op_QuantizeLinear, n.name, {n.inputs[0], n.inputs[1], zero}, attributes);
 }
 
-/// After a choice among elements, the same choice among those of the counterpart.
+/// Selects the same elements of the counterpart.
 ValueId UnsignedBytes::moved(ValueId v) {
   if (!r_.value(v).producer.valid()) return ValueId();
   const Node n = copy_of(r_.graph.node(r_.value(v).producer));

@@ -1,4 +1,4 @@
-// The left operands of 8-bit contractions as u8: internal to lower_integers.
+// Converts left operands of 8-bit contractions to u8. Internal to lower_integers.
 #pragma once
 
 #include <map>
@@ -7,9 +7,9 @@
 
 namespace gcg {
 
-/// Finds or makes, for a value of i8, its counterpart: the same numbers plus 128 in u8. Where the value is quantised by
-/// constants, so is its counterpart, and what dequantises the value reads the counterpart instead. Zero points of i8
-/// move along, so that differences from them, within [-255, 255], stay what they are.
+/// Finds or makes the u8 counterpart of an i8 value: the same numbers plus 128. If constants quantise the value, they
+/// also quantise the counterpart, and nodes that dequantise the value read the counterpart instead. Zero points of i8
+/// move by the same 128, so that differences from them stay within [-255, 255] and do not change.
 class UnsignedBytes {
  public:
   explicit UnsignedBytes(Rewriter& r) : r_(r) {}
@@ -18,7 +18,7 @@ class UnsignedBytes {
     ValueId value;  // u8
     ValueId zero;   // u8; none if it is the constant 0
   };
-  /// Input `i` of a MatMulInteger or ConvInteger, and its zero point, which is input i + 2 of the node.
+  /// Input `i` of a MatMulInteger or ConvInteger, with its zero point, which is input i + 2.
   Operand operand(const Node& n, size_t i);
 
  private:

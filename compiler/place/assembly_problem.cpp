@@ -43,11 +43,11 @@ void check_numbers(const fb::AssemblyT& a) {
     if (a.values[v]->info == nullptr) fail("assembly: value ", v, " has no type");
 }
 
-/// Of links that nobody described.
+/// Default for links that nobody described.
 place::Link common_link(const fb::FleetDeviceT& from, const fb::FleetDeviceT& to) {
   constexpr double kNetworkBytes = 1e3, kNetwork = 50;  // bytes per us, us
   if (from.host != to.host) return {kNetworkBytes, kNetwork};
-  if (from.kind == fb::TargetKind::cpu && to.kind == fb::TargetKind::cpu) return {};  // pools share their memory
+  if (from.kind == fb::TargetKind::cpu && to.kind == fb::TargetKind::cpu) return {};  // CPU pools share their memory
   return {kHostBytes, kHostCopy};
 }
 
@@ -65,7 +65,7 @@ std::vector<place::Link> links_of(const fb::AssemblyT& a) {
   return links;
 }
 
-/// Values of slots with every symbol at the extent that times are for.
+/// Values of slots, with every symbol at the extent for which times hold.
 gart::Slots typical_slots(const fb::AssemblyT& a) {
   gart::Slots slots(a.symbols.size() + a.program.size());
   for (size_t s = 0; s < a.symbols.size(); ++s)
@@ -76,7 +76,7 @@ gart::Slots typical_slots(const fb::AssemblyT& a) {
   return slots;
 }
 
-constexpr int64_t kMostBytes = int64_t{1} << 42;  // that a value is taken for
+constexpr int64_t kMostBytes = int64_t{1} << 42;  // upper limit for the bytes of a value
 
 std::vector<place::Value> values_of(const fb::AssemblyT& a) {
   const gart::Slots slots = typical_slots(a);
@@ -89,7 +89,7 @@ std::vector<place::Value> values_of(const fb::AssemblyT& a) {
     for (uint32_t slot : a.values[v]->info->dims) {
       check(slot, slots.size(), "slot", "value", v);
       const int64_t extent =
-          std::max<int64_t>(slots[slot], 0);  // of a symbol it is a guess, and their product may be any
+          std::max<int64_t>(slots[slot], 0);  // symbols are guesses, so their product may be anything
       values[v].bytes =
           values[v].bytes > kMostBytes / std::max<int64_t>(extent, 1) ? kMostBytes : values[v].bytes * extent;
     }
@@ -100,8 +100,8 @@ std::vector<place::Value> values_of(const fb::AssemblyT& a) {
   return values;
 }
 
-/// A group that gives a part extents which another group's values have comes after that one, though it need not read
-/// them: they are values of no bytes.
+/// A group that needs extents of another group's values comes after that group, even if it does not read the values.
+/// Values without bytes represent these extents.
 void add_extents(const fb::AssemblyT& a, place::Problem& p) {
   std::set<std::pair<int, int>> known;  // producer and reader
   for (const place::Value& v : p.values)
@@ -123,7 +123,7 @@ void add_extents(const fb::AssemblyT& a, place::Problem& p) {
   }
 }
 
-/// Values that cross groups get their producers and readers.
+/// Sets the producers and readers of values that cross groups.
 void connect(const fb::AssemblyT& a, place::Problem& p) {
   for (const auto& call : a.calls)
     for (uint32_t v : call->outputs) p.values[v].producer = static_cast<int>(call->group);
@@ -158,7 +158,7 @@ void add_weights(const fb::AssemblyT& a, const GroupWeights& weights, place::Pro
   }
 }
 
-/// Do producers stand before readers? Calls of several groups may stand between each other.
+/// Do producers come before readers? Calls of several groups may be interleaved.
 bool runs(const place::Problem& problem, const std::vector<int>& order) {
   std::vector<size_t> position(order.size());
   for (size_t i = 0; i < order.size(); ++i) position[static_cast<size_t>(order[i])] = i;

@@ -1,4 +1,4 @@
-// Placing the assembly of a file: what it says as a problem, and a placement as what it says.
+// Places a file's fleet plan: converts the plan to a problem, and a placement back to the plan.
 #pragma once
 
 #include <cstdint>
@@ -13,41 +13,41 @@
 
 namespace gcg {
 
-/// Of a group: which weights, by any number that equal ones share, and their bytes.
+/// A weight of a group. `identity` is any number that equal weights share.
 struct GroupWeight {
   uint64_t identity = 0;
   int64_t bytes = 0;
 };
 using GroupWeights = std::vector<std::vector<GroupWeight>>;  // by group
 
-/// Groups, devices and links by their numbers in the assembly. Open extents count as kTypicalExtent; what the caller
-/// gives and wants lies with the first CPU of this host. Links that the assembly does not have are as devices of the
-/// two kinds commonly have. `weights` empty: each group has its own, of Group.weight_bytes. Throws CompileError for an
-/// assembly whose numbers do not fit each other.
+/// Groups, devices and links have their numbers in the fleet plan. Symbolic extents count as kTypicalExtent. Inputs and
+/// outputs of the model lie with the first CPU of this host. Missing links get defaults for the two kinds of devices.
+/// `weights` empty: each group has its own weights, of Group.weight_bytes. Throws CompileError for a plan whose numbers
+/// are inconsistent.
 place::Problem problem_of(const gart::fb::AssemblyT& assembly, const GroupWeights& weights);
 
-/// The devices of groups and the order of calls, as they stand there.
+/// The devices of groups and the order of calls in the plan.
 place::Placement placement_of(const gart::fb::AssemblyT& assembly, const place::Problem& problem);
 
-/// Puts groups on their devices and calls in their order, and predicts when they run.
+/// Writes the devices of groups, the order of calls and their predicted times.
 void apply(const place::Problem& problem, const place::Placement& placement, gart::fb::AssemblyT& assembly);
 
-/// Operation times by what was measured. Where a group has not run yet it takes what was predicted, times what groups
-/// took longer than predicted on that device, times what this one took longer than the others where it did run.
-/// Likewise what groups take longer whose inputs come from another device, where some ran both ways.
-/// Returns the noise of a run as placed. Throws CompileError for a row whose group or device the assembly does not
-/// have.
+/// Replaces operation times by measured ones. A group that has not run on a device gets the predicted time times two
+/// factors: how much longer than predicted groups took on that device, and how much longer than other groups this one
+/// took where it ran. Extra times for inputs from another device are estimated likewise, if some groups ran with and
+/// without them. Returns the noise of a run as placed. Throws CompileError for a row whose group or device is not in
+/// the plan.
 double correct_times(gart::fb::AssemblyT& assembly, const FleetProfile& profile);
 
-/// Devices and links of `fleet` take the place of the assembly's. A device runs what the one of its name ran, or the
-/// first one of its kind, target and patterns, in a time by their rates. Throws CompileError for a group that nothing
-/// runs any more.
+/// Replaces the plan's devices and links by those of `fleet`. A device runs the groups of the old device of its name,
+/// or of the first old one of its kind, target and patterns. Times are scaled by the rates of the two. Throws
+/// CompileError for a group that no device runs any more.
 void move_to_fleet(gart::fb::AssemblyT& assembly, const Fleet& fleet);
 
-/// A section with the best placement that is found. Throws CompileError saying why there is none.
+/// A section with the best placement found. If there is none, throws CompileError with the reason.
 std::vector<uint8_t> place_assembly(std::span<const uint8_t> section, const GroupWeights& weights);
 
-/// Sections and what they hold. Throws CompileError if the section is no assembly.
+/// Unpacks and packs sections. Throws CompileError if the section is no fleet plan.
 gart::fb::AssemblyT unpack_assembly(std::span<const uint8_t> section);
 std::vector<uint8_t> pack_assembly(const gart::fb::AssemblyT& assembly);
 

@@ -14,8 +14,8 @@ namespace {
 namespace fb = gart::fb;
 
 constexpr double kLeastMicroseconds = 1e-6;
-/// Times as long as predicted, at most, are groups taken to be on a device that was never measured: what takes longer
-/// elsewhere is due to that device (it may be busy), and the one that is not known is worth a try.
+/// Upper limit for the slowdown against the prediction that is assumed for a device that was never measured. A larger
+/// slowdown is due to the measured device (it may be busy), and the unknown one is worth a try.
 constexpr double kAssumedSlower = 4;
 
 double median(std::vector<double> values, double none) {
@@ -33,18 +33,18 @@ size_t number_of(const std::vector<Named>& all, const std::string& name, const c
   fail("the profile has a row of ", what, " '", name, "', the artifact has none of that name");
 }
 
-/// That of the device among `times` of the group; null: it does not run there.
+/// The device's entry in the group's `times`; null: the group does not run there.
 double* time_on(const fb::GroupT& group, std::vector<double>& times, size_t device) {
   times.resize(group.support.size());
   const auto at = std::find(group.support.begin(), group.support.end(), device);
   return at == group.support.end() ? nullptr : &times[static_cast<size_t>(at - group.support.begin())];
 }
 
-/// Of a group on a device, microseconds; below 0: not measured.
+/// Measured times of a group on a device, in microseconds; below 0: not measured.
 struct Measured {
   size_t group, device;
-  double direct = -1;   // with all inputs from there
-  double crossed = -1;  // where another device made one
+  double direct = -1;   // all inputs were made on the same device
+  double crossed = -1;  // another device made an input
 
   bool has_both() const { return direct > 0 && crossed >= 0; }
   double operation(double crossing) const { return direct >= 0 ? direct : crossed / crossing; }
@@ -57,7 +57,7 @@ std::vector<Measured> measured_of(fb::AssemblyT& a, const FleetProfile& profile)
     if (time_on(*a.groups[g], a.groups[g]->predicted, d) == nullptr)
       fail("the profile has group '", m.group, "' on '", m.device, "', which does not support it");
     Measured& of = all.try_emplace({g, d}, Measured{g, d}).first->second;
-    // What is shorter than a clock can tell took no time: a quotient by it says nothing.
+    // Times below the clock's resolution count as 0, because quotients by them are meaningless.
     const double us = checked_microseconds(m.operation_us, concat("the time of group '", m.group, "'"));
     (m.crossed ? of.crossed : of.direct) = us < kLeastMicroseconds ? 0 : us;
   }
@@ -67,7 +67,7 @@ std::vector<Measured> measured_of(fb::AssemblyT& a, const FleetProfile& profile)
   return list;
 }
 
-/// How many times as long groups take where an input comes from another device.
+/// The typical factor by which groups take longer if an input comes from another device.
 double typical_crossing(const std::vector<Measured>& measured) {
   std::vector<double> times;
   for (const Measured& m : measured)
@@ -86,7 +86,7 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
   std::vector<double> known;
   for (const auto& of : by_device)
     if (!of.empty()) known.push_back(median(of, 1));
-  std::vector<double> slower(a.devices.size());  // than predicted; devices that nothing ran on: as the others
+  std::vector<double> slower(a.devices.size());  // than predicted; unmeasured devices: as the others
   for (size_t d = 0; d < slower.size(); ++d)
     slower[d] = median(by_device[d], std::min(median(known, 1), kAssumedSlower));
   for (const Measured& m : measured)
@@ -100,7 +100,8 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
     *time_on(*a.groups[m.group], a.groups[m.group]->predicted, m.device) = m.operation(crossing);
 }
 
-/// Groups that never had an input from another device on one: as where they had one, else as the others.
+/// Where a group never ran with an input from another device, it gets its own factor from other devices, otherwise the
+/// typical factor.
 void correct_crossings(fb::AssemblyT& a, const std::vector<Measured>& measured, double crossing) {
   std::vector<std::vector<double>> by_group(a.groups.size());
   for (const Measured& m : measured)

@@ -1,4 +1,4 @@
-// How long a part takes on a device, before anybody has measured it.
+// Estimates a part's time on a device before it is measured.
 #pragma once
 
 #include "compiler/fleet/fleet.h"
@@ -6,9 +6,10 @@
 
 namespace gcg {
 
-/// Microseconds of a run of the plan, which is for the device's target: its steps one after the other, bodies of loops
-/// kTypicalExtent times, of a branch the longer one; open extents count as kTypicalExtent. A device whose rate was
-/// measured takes as much less as it is faster than the plan's machine, a pool of k cores without one a kth.
+/// Microseconds of a run of the plan, which must be for the device's target. Steps run one after the other. A loop runs
+/// kTypicalExtent times, a branch counts its longer side; symbolic extents count as kTypicalExtent. If the device's
+/// rate was measured, the time is scaled by it, relative to the plan's machine. Otherwise a pool of k cores takes 1/k
+/// of the time.
 double estimate_us(const Plan& plan, const FleetDevice& device);
 
 }  // namespace gcg

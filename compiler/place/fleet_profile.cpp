@@ -19,7 +19,7 @@ std::string text_at(const Json& object, const char* name) {
   return it->get<std::string>();
 }
 
-/// `missing`: what it is where it is left out; negative: it must be there.
+/// `missing`: the value of a field that is left out; negative: the field is required.
 double number_at(const Json& object, const char* name, double missing) {
   const auto it = object.find(name);
   if (it == object.end()) {

@@ -1,12 +1,12 @@
-// The order in which lanes work, as the fleet's runtime has them.
+// The order in which the lanes of the fleet's runtime execute groups.
 #pragma once
 
 #include "compiler/place/problem.h"
 
 namespace gcg::place {
 
-/// The simulator keeps to a placement's order; a lane does not wait for its next group while another one of its is
-/// ready: of those it takes the first of the order. The placement with the order that this gives.
+/// Returns the placement with the order in which lanes execute it. The simulator keeps to a placement's order. A lane
+/// instead takes the first of its ready groups in that order, and does not wait for an earlier one.
 Placement as_lanes_run(const Problem& problem, const Placement& placement);
 
 }  // namespace gcg::place

@@ -10,10 +10,10 @@ namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
 
-/// How many ready groups ETF and min-min look at: those of the largest ranks.
+/// The number of ready groups that ETF and min-min compare: those of the largest ranks.
 size_t most_ready(const Problem& problem) { return std::clamp<size_t>(40'000 / (problem.groups.size() + 1), 4, 32); }
 
-/// What has been placed so far.
+/// The groups placed so far.
 class Schedule {
  public:
   explicit Schedule(const Problem& problem)
@@ -100,7 +100,7 @@ class Schedule {
     copies_[at(value)].push_back({device, there});
   }
 
-  /// When the device has `us` to spare, from `ready` on.
+  /// The earliest time, from `ready` on, at which the device is free for `us` microseconds.
   double first_gap(int device, double ready, double us) const {
     const auto& slots = slots_[at(device)];
     auto next = std::upper_bound(slots.begin(), slots.end(), ready,
@@ -135,14 +135,14 @@ class Schedule {
   const Problem& problem_;
   std::vector<std::vector<Slot>> slots_;
   std::vector<double> link_free_;
-  std::vector<int64_t> used_bytes_, live_bytes_;  // of devices: weights, the largest live set
+  std::vector<int64_t> used_bytes_, live_bytes_;  // per device: weights; the largest live set
   std::set<std::pair<int, int>> resident_;        // device, weight
   std::vector<std::vector<Copy>> copies_;
   std::vector<double> end_, begin_;
   std::vector<int> device_;
 };
 
-/// What is left to do after a group on each device when all others are chosen well: PEFT's table.
+/// PEFT's table: the least time from the end of a group on each device to the end of the run.
 std::vector<double> optimistic_costs(const Problem& problem, const Ranks& ranks) {
   const size_t devices = problem.devices.size();
   std::vector<double> costs(problem.groups.size() * devices);
@@ -163,7 +163,7 @@ std::vector<double> optimistic_costs(const Problem& problem, const Ranks& ranks)
 
 using Key = std::function<double(const Schedule&, int group, int device, const Schedule::Estimate&)>;
 
-/// The device whose key is the least among those with room; then that with most room.
+/// The device with the least key among those with enough memory; if there is none, the one that lacks the least.
 struct Choice {
   int group = -1, device = -1;
   int64_t missing = 0;
@@ -180,7 +180,7 @@ void consider(const Problem& problem, const Schedule& schedule, int group, const
   }
 }
 
-/// In the order of `rank`, as they become ready.
+/// Places ready groups in the order of `rank`.
 Placement by_rank(const Problem& problem, const Ranks& ranks, const std::vector<double>& rank, const Key& key) {
   Schedule schedule(problem);
   const auto first = [&](int a, int b) {
@@ -206,7 +206,7 @@ Placement by_rank(const Problem& problem, const Ranks& ranks, const std::vector<
   return schedule.placement(ranks);
 }
 
-/// Of all that are ready the one with the least key; `most`: of each group's least keys the largest.
+/// Places the ready group with the least key first. `most`: the group whose least key is the largest.
 Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& key, bool most = false) {
   Schedule schedule(problem);
   std::vector<int> ready, open(problem.groups.size());  // ready: largest rank first
@@ -240,10 +240,11 @@ Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& ke
   return schedule.placement(ranks);
 }
 
-/// Chains of groups that no other chain has taken: from the group of the largest rank on, to the reader of the largest.
+/// Disjoint chains of groups. A chain begins at the free group of the largest rank and continues with its free reader
+/// of the largest rank.
 struct Chains {
-  std::vector<int> before;   // in the group's chain; -1: it is the first
-  std::vector<double> left;  // groups x devices: time of the chain from the group on, as far as the device can run it
+  std::vector<int> before;   // the group before it in its chain; -1: it is the first
+  std::vector<double> left;  // groups x devices: time of the chain's rest, of groups that the device can run
 };
 
 Chains chains_of(const Problem& problem, const Ranks& ranks) {
@@ -269,7 +270,8 @@ Chains chains_of(const Problem& problem, const Ranks& ranks) {
   return out;
 }
 
-/// The first group of a chain goes where the chain would end first, the others follow where they can.
+/// The first group of a chain goes to the device where the chain would end first. The others follow if that device runs
+/// them.
 Placement by_chains(const Problem& problem, const Ranks& ranks, const std::vector<double>& rank) {
   const Chains chains = chains_of(problem, ranks);
   return by_rank(problem, ranks, rank, [&](const Schedule& schedule, int g, int d, const Schedule::Estimate& e) {
@@ -279,7 +281,7 @@ Placement by_chains(const Problem& problem, const Ranks& ranks, const std::vecto
   });
 }
 
-/// The device that runs all groups of the longest path soonest takes those; -1: none runs them all.
+/// The groups of the longest path go to the device that runs them all soonest, if a device runs them all.
 Placement by_critical_path(const Problem& problem, const Ranks& ranks) {
   constexpr double kEqual = 1 - 1e-9;
   std::vector<double> through(problem.groups.size()), on_path(problem.devices.size());

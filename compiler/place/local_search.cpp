@@ -58,12 +58,12 @@ class Annealing {
   }
 
  private:
-  static constexpr double kLeastShare = 0.1;  // of an evaluation: what making a change takes
+  static constexpr double kLeastShare = 0.1;  // in evaluations: the cost of making a change
   static constexpr int64_t kLeastRound = 1000, kMostRounds = 16;
-  static constexpr double kMemoryPrice = 0.3;  // at least, of all the memory that there is, in runs of the start
-  static constexpr double kHot = 0.06, kHotter = 0.3, kCold = 0.0004;                 // in runs of the best
+  static constexpr double kMemoryPrice = 0.3;  // least price of the whole memory, in run times of the start
+  static constexpr double kHot = 0.06, kHotter = 0.3, kCold = 0.0004;                 // in run times of the best
   static constexpr std::array<double, 8> kPrices = {100, 10, 3, 30, 300, 3, 10, 30};  // by round
-  static constexpr int kStreak = 20;                                                  // walks that all fit, or none
+  static constexpr int kStreak = 20;  // placements in a row that fit, or do not fit
   static constexpr double kPriceStep = 1.6, kMostPrice = 300;
 
   double energy(const Simulator::Cost& cost) const {
@@ -71,8 +71,8 @@ class Annealing {
     return cost.us * (cost.missing_bytes > 0 ? 1.1 : 1) + byte_price_ * static_cast<double>(cost.missing_bytes);
   }
 
-  /// What memory costs goes up while none is left and down while there is enough, so that the walk stays where
-  /// placements just fit.
+  /// Raises the price of memory while placements do not fit and lowers it while they fit. So the walk stays near
+  /// placements that just fit.
   void adapt_price(bool fits) {
     if (byte_price_ == 0) return;
     streak_ = fits == (streak_ > 0) ? streak_ + (fits ? 1 : -1) : (fits ? 1 : -1);
@@ -105,7 +105,7 @@ class Annealing {
     for (double done = 0; done < static_cast<double>(evaluations); done += kLeastShare + simulator_.share()) {
       if (memory_alone_ && best_.cost.missing_bytes == 0) return;
       const double heat = scale * hot * std::pow(cold_ / hot, done / static_cast<double>(evaluations));
-      const double most = energy(now.cost) - heat * std::log(random_.unit());  // what a worse one may cost
+      const double most = energy(now.cost) - heat * std::log(random_.unit());  // limit for a worse placement
       before_ = now.placement;
       change(now.placement);
       const double longest = best_.cost.missing_bytes > 0 ? kUnsupported : std::max(most, best_.cost.us);
@@ -161,7 +161,7 @@ class Annealing {
     }
   }
 
-  static constexpr double kCritical = 0.4;  // of the changes: of a group that the end of the run waits for
+  static constexpr double kCritical = 0.4;  // share of the changes that concern a critical group
   static constexpr int kSmall = 24;
 
   int any_device(int g) { return devices_[at(g)][at(random_.below(static_cast<int>(devices_[at(g)].size())))]; }
@@ -177,7 +177,7 @@ class Annealing {
     p.device[at(b)] = of_a;
   }
 
-  /// The group and some of those after it.
+  /// Moves the group and some of the groups after it.
   void move_run(Placement& p, int g) {
     const int device = any_device(g);
     for (int left = 2 + random_.below(4); left > 0; --left) {
@@ -194,7 +194,7 @@ class Annealing {
     move(p, g, p.device[at(n < readers ? readers_[at(g)][at(n)] : producers_[at(g)][at(n - readers)])]);
   }
 
-  /// Another turn between its producers and its readers.
+  /// Gives the group another turn, between its producers and its readers.
   void reorder(Placement& p, int g) {
     int first = 0, last = problem_.group_count() - 1;
     for (int producer : producers_[at(g)]) first = std::max(first, position_[at(producer)] + 1);
@@ -214,12 +214,12 @@ class Annealing {
   SearchResult best_;
   Placement before_;
   bool memory_alone_ = false;
-  double group_bytes_ = 0;  // of all the memory that there is, a group's share
+  double group_bytes_ = 0;  // a group's share of the whole memory
   double byte_price_ = 0, least_price_ = 0;
-  int streak_ = 0;                    // evaluations in a row that fit; negative: that did not
-  double hot_ = kHot, cold_ = kCold;  // one group of many changes less
+  int streak_ = 0;                    // evaluations in a row that fit; negative: that did not fit
+  double hot_ = kHot, cold_ = kCold;  // in large problems, a move changes less
   std::vector<std::vector<int>> devices_, readers_, producers_;
-  std::vector<int> critical_;  // see Simulator::critical_path; of what was accepted last
+  std::vector<int> critical_;  // Simulator::critical_path of the last accepted placement
   std::vector<int> position_;  // in the order
 };
 

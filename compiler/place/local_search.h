@@ -1,4 +1,4 @@
-// Placements made better move by move, on the simulator.
+// Improves placements move by move, on the simulator.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace gcg::place {
 
 struct SearchOptions {
-  int64_t evaluations = 0;  // never a time: builds must not differ
+  int64_t evaluations = 0;  // a count and not a time, so that builds are reproducible
   uint64_t seed = 1;
 };
 
@@ -18,12 +18,12 @@ struct SearchResult {
   Simulator::Cost cost;
 };
 
-/// Simulated annealing from `start`: a group, its run of the chain or two groups change devices, a group or a run
-/// changes its turn. What lacks memory is worse than what does not; the best of all that was met is returned, so never
-/// worse than `start`.
+/// Simulated annealing from `start`. A move changes the device of a group, of a run of its chain or of two groups, or
+/// the turn of a group or a run. A placement that lacks memory is worse than any that fits. Returns the best placement
+/// met, which is never worse than `start`.
 SearchResult search(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options);
 
-/// The same where memory is all that counts, from `start` and then from anywhere, until a placement fits.
+/// The same with memory as the only cost, from `start` and then from random placements, until one fits.
 SearchResult search_fit(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options);
 
 }  // namespace gcg::place

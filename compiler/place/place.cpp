@@ -15,7 +15,7 @@ namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
 
-constexpr size_t kSingleDevices = 8;  // that are simulated with all groups: those that would be busy for the least time
+constexpr size_t kSingleDevices = 8;  // devices tried for all groups: those with the least total time
 
 int64_t size_of(const Problem& problem) {
   size_t size = problem.groups.size() + problem.values.size() + problem.devices.size();
@@ -48,7 +48,7 @@ class Portfolio {
     candidates_.push_back({{std::move(placement), cost}, name});
   }
 
-  /// The list schedulers, to whom links are as `problem` has them and what lies ahead is as `ranks` say.
+  /// Runs the list schedulers with `problem`'s links and the given upward ranks.
   void try_rules(const Problem& problem, const Ranks& ranks, const std::string& how) {
     static constexpr std::pair<const char*, ListRule> kRules[] = {
         {"heft", ListRule::heft}, {"peft", ListRule::peft},       {"chains", ListRule::chains},
@@ -59,7 +59,7 @@ class Portfolio {
       const bool compares_ready = rule == ListRule::etf || rule == ListRule::min_min || rule == ListRule::max_min;
       const bool affordable =
           estimates * (compares_ready ? kReadyAtOnce : 1) <= kRuleShare * static_cast<double>(options_.effort);
-      if (affordable || rule == ListRule::heft)  // which always takes part
+      if (affordable || rule == ListRule::heft)  // HEFT always takes part
         try_placement(name + how, list_schedule(problem, ranks, rule));
     }
   }
@@ -71,15 +71,16 @@ class Portfolio {
     }
     try_rules(problem_, ranks_, "");
     if (size_of(problem_) > kScheduledAgain) return;
-    try_rules(problem_, Ranks(problem_, 0), " by work");  // much of it will not be sent at all
+    try_rules(problem_, Ranks(problem_, 0),
+              " by work");  // ranks without transfers, because many values will not cross devices
     if (!problem_.links_queue) return;
-    Problem free = problem_;  // what waits for no link is spread wider, which the search then mends
+    Problem free = problem_;  // without queues at links, groups spread wider; the search then corrects this
     free.links_queue = false;
     try_rules(free, ranks_, " with free links");
   }
 
-  /// Which group of about the same rank comes first is a matter of chance, and makes more of a difference than what a
-  /// search then moves.
+  /// Runs rules with disturbed ranks. The order of groups with similar ranks is arbitrary, but matters more than the
+  /// moves of a later search.
   void try_disturbed() {
     if (size_of(problem_) > kScheduledAgain) return;
     const double estimates =
@@ -93,11 +94,11 @@ class Portfolio {
     }
   }
 
-  /// A search from each of the best few candidates. Few groups share the budget. For some, each search has all of it:
-  /// which rule comes first there is a matter of ties. Many groups need one long walk.
+  /// Searches from each of the best few candidates. With few groups, the searches share the budget. With more groups,
+  /// each search has the whole budget, because ties decide which rule comes first. Many groups need one long walk.
   void improve() {
     sort();
-    const int64_t size = size_of(problem_);  // beyond the processor's caches each element takes longer
+    const int64_t size = size_of(problem_);  // each element takes longer beyond the processor's caches
     const auto choices = static_cast<int64_t>(problem_.groups.size() * problem_.devices.size());
     const int64_t evaluations =
         std::min({options_.effort / size * kCached / (kCached + size) * kCached / (kCached + size), kMostEvaluations,
@@ -119,9 +120,9 @@ class Portfolio {
 
  private:
   static constexpr double kReadyAtOnce = 8, kRuleShare = 0.1;
-  static constexpr int64_t kScheduledAgain = 10'000;  // size of problems that rules see in other ways, too
+  static constexpr int64_t kScheduledAgain = 10'000;  // up to this size, rules also run with changed ranks and links
   static constexpr int kDisturbed = 48;
-  static constexpr double kDisturbedShare = 0.3;  // of the effort, at most
+  static constexpr double kDisturbedShare = 0.3;  // share of the effort, at most
   static constexpr std::array<double, 4> kShares = {0.01, 0.03, 0.1, 0.3};
   static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
   static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
@@ -132,7 +133,7 @@ class Portfolio {
     std::string name;
   };
 
-  /// Where times kept the search from what fits: first anything that does, then better ones from there.
+  /// If the search found nothing that fits because it optimised time: finds any placement that fits, then improves it.
   void make_fit(int64_t evaluations) {
     SearchResult found = search_fit(problem_, ranks_, best(), {evaluations, options_.seed});
     if (found.cost.missing_bytes > 0) return;
@@ -171,8 +172,8 @@ int64_t live_bytes(const Problem& problem, const Group& group) {
   return bytes;
 }
 
-/// Groups by need, the largest first, each where most is free, until one finds no room; if all do (it is their values
-/// that lie there together), the largest.
+/// Places groups by memory need, the largest first, each where most memory is free, and reports the first group that
+/// does not fit. If all fit (so that values of several groups together exceed the memory), reports the largest group.
 Misfit explain(const Problem& problem) {
   std::vector<std::pair<int64_t, int>> by_need;
   for (int g = 0; g < problem.group_count(); ++g) {

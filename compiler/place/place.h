@@ -1,4 +1,4 @@
-// Groups onto devices. Pure functions: the same problem gives the same placement everywhere.
+// Places groups on devices. The functions are pure: the same problem gives the same placement on every machine.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace gcg::place {
 
 struct Options {
   uint64_t seed = 1;
-  /// Of the search: groups and values that the simulator may look at, summed over all evaluations.
+  /// Effort of the search: groups and values that the simulator may visit, summed over all evaluations.
   int64_t effort = 24'000'000;
 };
 
@@ -20,23 +20,23 @@ struct Options {
 struct Misfit {
   struct Row {
     int device = 0;
-    bool supported = true;  // by the device; if not, the bytes say nothing
+    bool supported = true;  // if false, the device does not run the group and the bytes are meaningless
     int64_t needed = 0;     // bytes
-    int64_t free = 0;       // of its memory, what the groups that were placed before it leave
+    int64_t free = 0;       // bytes of its memory that the groups placed earlier leave
   };
   int group = -1;         // the first that found no room
-  std::vector<Row> rows;  // of each device
+  std::vector<Row> rows;  // one per device
 };
 
 struct Placed {
   std::optional<Placement> placement;  // none: see misfit
-  double us = 0;                       // of a run
-  std::string by;                      // what found it: "heft", "all on cuda:0", "search", ..
+  double us = 0;                       // predicted time of a run
+  std::string by;                      // the method that found it: "heft", "all on cuda:0", "search", ..
   Misfit misfit;
 };
 
-/// The best of: all on each single device, every list scheduler, what was there (`hint`), and a search from the best of
-/// those.
+/// The best of: all groups on each single device, every list scheduler, the existing placement (`hint`), and a search
+/// from the best of those.
 Placed place(const Problem& problem, const Options& options = {}, const Placement* hint = nullptr);
 
 /// "group 'g3' fits on no device: 'cpu:0' has 12 bytes free, 40 are needed; 'acc:0' does not support it".

@@ -1,5 +1,5 @@
-// What is to be placed: groups of a model, values between them, and devices with links. It knows neither graphs nor
-// fleets, so that random instances and other people's solvers can drive the placers. Times are microseconds.
+// The placement problem: groups of a model, values between them, and devices with links. It does not depend on graphs
+// or fleets, so that random instances and external solvers can use it. Times are microseconds.
 #pragma once
 
 #include <cstdint>
@@ -10,75 +10,75 @@
 namespace gcg::place {
 
 inline constexpr double kUnsupported = std::numeric_limits<double>::infinity();
-inline constexpr int64_t kEnough = std::numeric_limits<int64_t>::max();  // of memory
+inline constexpr int64_t kEnough = std::numeric_limits<int64_t>::max();  // memory without a limit
 inline constexpr int kCaller = -1;    // a value that no group makes: an input of the model
-inline constexpr int kAnywhere = -1;  // given on every device that reads it, wanted on the one that makes it
+inline constexpr int kAnywhere = -1;  // an input is given where it is read, an output is wanted where it is made
 
 struct Device {
   std::string name;
   int64_t memory_bytes = kEnough;
-  double spins_us = 0;  // that it looks for more before it sleeps
-  double wakes_us = 0;  // what a group takes longer that had to wake it
+  double spins_us = 0;  // time that it waits actively for work before it sleeps
+  double wakes_us = 0;  // extra time of a group that has to wake it
 };
 
-/// From one device to another: transfers one after the other, in the order in which they are ready.
+/// A link from one device to another. It does one transfer at a time, in the order in which transfers become ready.
 struct Link {
   double bytes_per_us = std::numeric_limits<double>::infinity();
-  double us = 0;  // of a transfer without bytes
+  double us = 0;  // latency: a transfer of 0 bytes
 
   double time(int64_t bytes) const { return us + static_cast<double>(bytes) / bytes_per_us; }
-  /// The devices share their memory, so nothing is sent: who reads fetches it into its caches.
+  /// The devices share their memory, so nothing is sent; the reader fetches the value into its caches.
   bool is_shared_memory() const { return us == 0 && bytes_per_us == std::numeric_limits<double>::infinity(); }
 };
 
-/// Sent once to each device that has readers.
+/// A value between groups. It is sent once to each device that has readers.
 struct Value {
   int64_t bytes = 0;
   int producer = kCaller;  // a group
-  int given = kAnywhere;   // of a model's input: the device where it lies
+  int given = kAnywhere;   // model input: the device where it lies
   std::vector<int> readers;
-  bool wanted = false;  // by the caller
+  bool wanted = false;  // the caller wants it
   int wanted_on = kAnywhere;
 };
 
 struct Group {
   std::string name;
   std::vector<double> us;            // on each device; kUnsupported where it cannot run
-  std::vector<int> weights;          // lie on its device as long as the program lives; shared ones lie there once
-  int64_t working_bytes = 0;         // while it runs, besides its inputs and outputs
+  std::vector<int> weights;          // stay on its device all the time; a shared weight lies there once
+  int64_t working_bytes = 0;         // memory while it runs, besides its inputs and outputs
   std::vector<int> inputs, outputs;  // values, each once
-  /// So much longer on each device where another one of the same memory made an input; empty: 0.
+  /// Extra time on each device if another device with the same memory made an input; empty: 0.
   std::vector<double> crossing_us = {};
 
   bool runs_on(int device) const { return us[static_cast<size_t>(device)] != kUnsupported; }
 };
 
-/// The groups make no circle. Everything goes by its number.
+/// The groups form no cycle. Groups, values, devices and weights are identified by number.
 struct Problem {
   std::vector<Device> devices;
   std::vector<Link> links;  // devices x devices: [from * devices + to]
   std::vector<Group> groups;
   std::vector<Value> values;
   std::vector<int64_t> weights;  // bytes
-  bool links_queue = true;       // false: all transfers at once, as in most papers' models
+  bool links_queue = true;       // false: a link does all transfers at once, as in most papers
 
   int device_count() const { return static_cast<int>(devices.size()); }
   int group_count() const { return static_cast<int>(groups.size()); }
   const Link& link(int from, int to) const {
     return links[static_cast<size_t>(from) * devices.size() + static_cast<size_t>(to)];
   }
-  /// Of the group on that device where `device_of` are those of the groups that make its inputs.
+  /// Time of `group` on `device`. `device_of` gives the devices of its producers.
   double operation_us(int group, int device, const std::vector<int>& device_of) const;
 };
 
-/// Which device runs a group, and when its turn is: each device takes its groups in the order of the whole list, which
-/// is one that runs (readers after producers).
+/// The device and the turn of each group. Each device runs its groups in the order of the whole list, in which readers
+/// come after producers.
 struct Placement {
   std::vector<int> device;  // of each group
   std::vector<int> order;   // groups
 };
 
-/// Groups in an order that runs; of those that are ready at once the first named comes first.
+/// Groups in topological order; among ready groups, the lower number comes first.
 std::vector<int> topological_order(const Problem& problem);
 
 }  // namespace gcg::place

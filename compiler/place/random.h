@@ -1,5 +1,4 @@
-// Random numbers that are the same everywhere: the standard library's distributions differ from one library to the
-// next.
+// Random numbers that are the same on every platform. The distributions of standard libraries differ from each other.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +16,7 @@ class Random {
     return z ^ (z >> 31);
   }
   int below(int limit) { return static_cast<int>(next() % static_cast<uint64_t>(limit)); }
-  /// From 0 up to but without 1.
+  /// Uniform in [0, 1).
   double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
  private:

@@ -61,7 +61,7 @@ class Alternatives {
     if (Placed result = place(problem_, options, &now_); result.placement) add(*result.placement, result.by);
   }
 
-  /// What is best first; what fits before what does not.
+  /// Candidates sorted by cost, the best first; those that fit come before those that do not.
   std::vector<Candidate> sorted() {
     std::stable_sort(all_.begin(), all_.end(),
                      [](const Candidate& a, const Candidate& b) { return a.found.cost < b.found.cost; });
@@ -69,7 +69,7 @@ class Alternatives {
   }
 
  private:
-  /// Time of the groups of both devices if one of them ran all.
+  /// Time of the groups of devices `a` and `b` if device `on` ran them all.
   double all_groups_of(int a, int b, int on) const {
     double us = 0;
     for (int g = 0; g < problem_.group_count(); ++g)
@@ -89,7 +89,7 @@ class Alternatives {
   std::vector<Candidate> all_;
 };
 
-constexpr int64_t kMostMoves = 4096;  // groups x devices that single moves are tried for
+constexpr int64_t kMostMoves = 4096;  // limit of groups x devices up to which single moves are tried
 
 std::vector<Candidate> alternatives(const Problem& problem, const Placement& now, const Options& options) {
   Alternatives all(problem, now);
@@ -99,8 +99,8 @@ std::vector<Candidate> alternatives(const Problem& problem, const Placement& now
   return all.sorted();
 }
 
-/// Half of what lies between the quartiles of a run's time is its noise: so the gain has to be more than the noise of
-/// both placements. A group's share of the noise stays behind where the group leaves its device.
+/// The noise of a run is half the interquartile range of its time. The gain has to exceed the noise of both placements.
+/// A group that leaves its device does not take its share of the noise along.
 bool exceeds_noise(const Problem& problem, const Placement& now, const Placement& then, double gain, double noise_us) {
   double all = 0, staying = 0;
   for (int g = 0; g < problem.group_count(); ++g) {

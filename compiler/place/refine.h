@@ -1,4 +1,4 @@
-// Placing anew by what was measured, round by round: run, measure, correct the problem's times, decide.
+// Improves a placement by measurements, in rounds: run, measure, correct the problem's times, decide.
 #pragma once
 
 #include <optional>
@@ -11,27 +11,27 @@
 namespace gcg::place {
 
 struct RefineOptions {
-  double threshold = 0.02;  // that a move has to gain, of the run
-  /// Of a run. A move has to gain more than that, and more than the noise of the groups that stay on top.
+  double threshold = 0.02;  // least gain of a move, as a share of the run
+  /// Noise of a run. A move has to gain more than this plus the noise of the groups that stay.
   double noise_us = 0;
   Options place;
 };
 
 struct Refined {
   Placement placement;
-  double us = 0;      // of a run so placed
-  double was_us = 0;  // of one as it was placed
+  double us = 0;      // predicted time of a run
+  double was_us = 0;  // the same for the current placement
   bool moved = false;
-  std::string by;                // what found it
-  std::optional<Misfit> misfit;  // nothing fits: why
+  std::string by;                // the method that found it
+  std::optional<Misfit> misfit;  // set if nothing fits: the reason
 };
 
-/// `problem`: with measured times. The best of: as it is; one group on another device; all groups of two devices
-/// exchanged where the larger one (that needs less for all of both's groups) idles longer; what place() finds. It stays
-/// where nothing gains enough, unless it does not fit.
+/// `problem`: with measured times. Returns the best of: the current placement; one group on another device; the groups
+/// of two devices exchanged, if the faster of the two (for all groups of both) idles longer; the result of place().
+/// Keeps the current placement if nothing gains enough, unless it does not fit.
 Refined refine(const Problem& problem, const Placement& now, const RefineOptions& options = {});
 
-/// What a round of `bench --replace` was.
+/// One round of `bench --replace`.
 struct Round {
   Placement placement;
   double predicted_us = 0, measured_us = 0, noise_us = 0;
@@ -39,14 +39,14 @@ struct Round {
 
 struct NextRound {
   bool stop = false;
-  Placement placement;      // of the next round; at the end the one that was measured least
-  double predicted_us = 0;  // of it; at the end what was measured
+  Placement placement;      // of the next round; at the end, the one with the least measured time
+  double predicted_us = 0;  // for `placement`; at the end, the measured time
   std::string why;
 };
 
-/// What to do after the last of `rounds` (at least one), with the problem's times corrected by all that was measured:
-/// the best placement that has not been tried yet, if it promises to gain enough on the least that was measured, else
-/// the end.
+/// Decides what follows the last of `rounds` (at least one). The problem's times are corrected by all measurements. The
+/// next round tries the best untried placement, if it promises to gain enough over the least measured time. Otherwise
+/// the rounds end.
 NextRound next_round(const Problem& problem, const std::vector<Round>& rounds, const RefineOptions& options = {},
                      int most_rounds = 8);
 

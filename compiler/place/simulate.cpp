@@ -7,7 +7,8 @@ namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
 
-/// Of each group: from its end to that of the run if all that follow were on the devices that run them soonest.
+/// For each group, the least time from its end to the end of the run: as if all groups after it ran on their fastest
+/// devices.
 std::vector<double> least_left(const Problem& problem) {
   std::vector<double> left(problem.groups.size());
   const std::vector<int> order = topological_order(problem);
@@ -64,7 +65,7 @@ Simulator::Copy& Simulator::copy_of(int value, int device) {
   return copies_[at(c)];
 }
 
-/// Requests for all devices but `from` that read or want the value.
+/// Adds requests for all devices but `from` that read or want the value.
 void Simulator::request(int value, int from, const Placement& placement) {
   const Value& v = problem_.values[at(value)];
   const size_t first = requests_.size();
@@ -81,7 +82,7 @@ void Simulator::request(int value, int from, const Placement& placement) {
   if (v.wanted && v.wanted_on != kAnywhere) want(v.wanted_on, problem_.group_count());
 }
 
-/// Hands the requests to their links. All are ready at `ready`.
+/// Passes the requests to their links. All are ready at `ready`.
 void Simulator::send(double ready) {
   std::sort(requests_.begin(), requests_.end(), [](const Request& a, const Request& b) {
     return a.first_position != b.first_position ? a.first_position < b.first_position : a.value < b.value;
@@ -172,7 +173,7 @@ bool Simulator::run(const Placement& placement, double most) {
   return us_ <= most;
 }
 
-/// Weights of each device: those of its groups, each once.
+/// Sums the weights of each device's groups, each weight once.
 void Simulator::add_weights(const Placement& placement) {
   std::fill(weight_bytes_.begin(), weight_bytes_.end(), 0);
   shared_.clear();
@@ -185,7 +186,7 @@ void Simulator::add_weights(const Placement& placement) {
   for (const auto& [device, weight] : shared_) weight_bytes_[at(device)] += problem_.weights[at(weight)];
 }
 
-/// Would everything fit if nothing were ever given up?
+/// Would everything fit if no memory were ever released?
 bool Simulator::fits_at_once(const Placement& placement) {
   std::vector<int64_t>& bytes = peak_bytes_;
   bytes = weight_bytes_;
@@ -214,7 +215,7 @@ void Simulator::measure_memory(const Placement& placement) {
     lies(placement.device[at(g)], begin_[at(g)], end_[at(g)], problem_.groups[at(g)].working_bytes);
   for (size_t d = 0; d < changes_.size(); ++d) {
     std::sort(changes_[d].begin(), changes_[d].end(), [](const Change& a, const Change& b) {
-      return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;  // what ends makes room first
+      return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;  // releases come before allocations
     });
     int64_t now = 0, peak = 0;
     for (const Change& change : changes_[d]) peak = std::max(peak, now += change.bytes);
@@ -222,7 +223,7 @@ void Simulator::measure_memory(const Placement& placement) {
   }
 }
 
-/// The device that makes it, or where it is given.
+/// The device that makes the value, or where it is given.
 int Simulator::owner(int value, const Placement& placement) const {
   const Value& v = problem_.values[at(value)];
   return v.producer == kCaller ? v.given : placement.device[at(v.producer)];

@@ -1,4 +1,4 @@
-// The exact simulator: what every placer optimises and every prediction is.
+// The exact simulator. Placers optimise its time, and predictions come from it.
 #pragma once
 
 #include <cstdint>
@@ -16,56 +16,55 @@ struct Transfer {
 };
 
 struct Timeline {
-  double us = 0;                    // until every group has run and every wanted value lies where it is wanted
-  std::vector<double> begin, end;   // of groups
-  std::vector<Transfer> transfers;  // in the order in which they were handed to their links
-  std::vector<double> busy_us;      // of devices; the longest one bounds the throughput
-  std::vector<int64_t> weight_bytes, peak_bytes;  // of devices; weights are part of the peak
+  double us = 0;                    // time until every group has run and every wanted value is where it is wanted
+  std::vector<double> begin, end;   // per group
+  std::vector<Transfer> transfers;  // in the order in which links received them
+  std::vector<double> busy_us;      // per device; the longest bounds the throughput
+  std::vector<int64_t> weight_bytes, peak_bytes;  // per device; peaks include weights
 };
 
 /// The rules:
-/// * A device runs one group at a time, in the placement's order, each as soon as the one before it has ended and all
-/// of
-///   its inputs lie there.
-/// * A group takes longer whose device has slept, and one whose inputs lie in another device's caches.
+/// * A device runs one group at a time, in the placement's order. A group begins as soon as the group before it has
+///   ended and all its inputs are on the device.
+/// * A group takes longer if its device has slept, or if its inputs are in another device's caches.
 /// * A value is sent as soon as its producer has ended (a model's input: at 0), once to each other device that reads or
-///   wants it. A link serves one transfer at a time, in the order in which they are ready; of one producer's values the
-///   one whose first reader on the other device comes first, then by number.
-/// * Weights of a device's groups lie there always, each once. A value lies on its producer's device from the begin of
-///   that group, elsewhere from the begin of its transfer (a model's input where it is given: from 0), until all
-///   readers there and all transfers from there have ended, where it is wanted until the end of the run. What ends when
-///   something begins does not lie beside it.
+///   wants it. A link does one transfer at a time, in the order in which transfers become ready. Values of one producer
+///   are sent in the order of their first readers on the other device, then by number.
+/// * The weights of a device's groups are always in its memory, each once. A value takes memory on its producer's
+///   device from the begin of that group, and on other devices from the begin of its transfer (a model's input, where
+///   it is given: from 0). It is released when all readers there and all transfers from there have ended; where it is
+///   wanted, at the end of the run. Memory that is released at some time is free for an allocation at the same time.
 Timeline simulate(const Problem& problem, const Placement& placement);
 
-/// The same for many placements of one problem, without a timeline.
+/// Simulates many placements of one problem, without a timeline.
 class Simulator {
  public:
   explicit Simulator(const Problem& problem);
 
   struct Cost {
-    int64_t missing_bytes = 0;  // that peaks take beyond the devices' memories, summed
+    int64_t missing_bytes = 0;  // sum over devices of the peak's excess over the memory
     double us = 0;
 
     bool operator<(const Cost& other) const {
       return missing_bytes != other.missing_bytes ? missing_bytes < other.missing_bytes : us < other.us;
     }
   };
-  /// Ends as soon as it is sure that the run would take longer than `most` microseconds: it takes forever then.
+  /// Stops early if the run surely takes longer than `most` microseconds; `us` is then infinite.
   Cost cost(const Placement& placement, double most = std::numeric_limits<double>::infinity());
-  /// Of the last evaluation: the groups that it came to, of all.
+  /// The share of groups that the last evaluation simulated.
   double share() const { return share_; }
   Timeline timeline(const Placement& placement);
-  /// Of the placement whose cost was asked for last: groups that the end of the run waits for, each for the next one,
-  /// the last first.
+  /// The critical path of the placement whose cost was computed last. The end of the run waits for the first group of
+  /// `path`, and each group waits for the next one.
   void critical_path(const Placement& placement, std::vector<int>& path);
   int64_t evaluations() const { return evaluations_; }
 
  private:
-  // Where a value lies: on the device of its producer, and on those that it was sent to.
+  // A copy of a value, on the device of its producer or on one that it was sent to.
   struct Copy {
     int value, device;
-    double arrival, begin, end;  // end: of its last use
-    int next;                    // of the same value; -1: none
+    double arrival, begin, end;  // end: end of its last use
+    int next;                    // next copy of the same value; -1: none
   };
   struct Request {
     int first_position, value, from, to;
@@ -89,21 +88,21 @@ class Simulator {
   Copy& add_copy(int value, int device, double begin, double arrival);
 
   const Problem& problem_;
-  bool limited_;  // some device's memory
+  bool limited_;  // some device has a memory limit
   int64_t evaluations_ = 0;
   std::vector<Copy> copies_;
-  std::vector<int> first_copy_;  // of values
+  std::vector<int> first_copy_;  // per value
   std::vector<double> device_free_, link_free_, begin_, end_;
-  std::vector<double> left_;  // of groups: from its end to that of the run, at least
+  std::vector<double> left_;  // per group: least time from its end to the end of the run
   std::vector<int> position_, used_links_;
-  std::vector<int> last_;                         // of devices: the group that ran there last; -1: none
-  std::vector<int> before_;                       // of groups: the one that its device ran before it
-  std::vector<int64_t> own_weight_bytes_;         // of groups: weights that no other has
-  std::vector<std::vector<int>> shared_weights_;  // of groups
+  std::vector<int> last_;                         // per device: the group that ran there last; -1: none
+  std::vector<int> before_;                       // per group: the one that its device ran before it
+  std::vector<int64_t> own_weight_bytes_;         // per group: weights of no other group
+  std::vector<std::vector<int>> shared_weights_;  // per group
   std::vector<std::pair<int, int>> shared_;       // device, weight
   std::vector<Request> requests_;
   std::vector<Transfer> transfers_;
-  std::vector<std::vector<Change>> changes_;  // of devices
+  std::vector<std::vector<Change>> changes_;  // per device
   std::vector<int64_t> weight_bytes_, peak_bytes_;
   bool keep_transfers_ = false;
   double us_ = 0, share_ = 0;

@@ -1,6 +1,7 @@
-// Dynamic storage allocation with known lifetimes. Greedy placement (each block at the lowest offset that its conflicts
-// leave free) depends on the order alone, so the search is over orders: a few good ones, then the blocks that stick out
-// are moved forward until the arena is as small as its lower bound or the budget is spent.
+// Dynamic storage allocation with known lifetimes. Greedy placement puts each block at the lowest offset that its
+// conflicts leave free. Its result depends only on the order of blocks, so the search is over orders. It starts with a
+// few good orders, then moves the blocks at the top of the arena forward. It ends when the arena reaches its lower
+// bound or the budget is spent.
 #include "compiler/plan/arena.h"
 
 #include <algorithm>
@@ -64,7 +65,7 @@ class Packer {
     return order;
   }
 
-  /// Places in this order; returns the arena's size and keeps the layout if it is the best.
+  /// Places the blocks in this order. Returns the arena's size, and keeps the layout if it is the best so far.
   int64_t try_order(const std::vector<int>& order) {
     std::vector<int64_t> offsets(blocks_.size(), -1);
     int64_t top = 0;
@@ -98,7 +99,7 @@ class Packer {
     uint64_t random = 0x9e3779b97f4a7c15u;
     for (int r = 0; r < rounds && best_.bytes > best_.lower_bound; ++r) {
       std::vector<int> next = order;
-      // Of the blocks that end at the top, move one towards the front.
+      // Moves one of the blocks that end at the top of the arena towards the front of the order.
       for (size_t k = 0; k < next.size(); ++k) {
         const auto i = static_cast<size_t>(next[k]);
         if (last_offsets_[i] + sizes_[i] < size) continue;

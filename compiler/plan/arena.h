@@ -1,4 +1,4 @@
-// Placing temporaries in one arena.
+// Placement of temporaries in one arena.
 #pragma once
 
 #include <cstdint>
@@ -7,21 +7,21 @@
 
 namespace gcg {
 
-/// A block that must not share bytes with any block of `conflicts` (symmetric: if b conflicts with a, a conflicts with
-/// b).
+/// A block must not share bytes with any block of `conflicts`. Conflicts are symmetric.
 struct ArenaBlock {
-  int64_t size = 0;            // bytes; 0 takes no room
+  int64_t size = 0;            // bytes; a block of 0 bytes takes no space
   std::vector<int> conflicts;  // indices of other blocks
-  int first = 0, last = 0;     // steps of definition and of last use, in the order of the plan
+  int first = 0, last = 0;     // steps that define it and last use it, in plan order
 };
 
 struct ArenaLayout {
   std::vector<int64_t> offsets;  // per block, multiples of `alignment`
-  int64_t bytes = 0;             // of the whole arena
+  int64_t bytes = 0;             // size of the whole arena
   int64_t lower_bound = 0;       // max over steps of the live (aligned) sizes
 };
 
-/// Best of several greedy orders plus local improvement; reaches the lower bound on nearly all graphs. Deterministic.
+/// The best of several greedy orders, plus local improvement. Reaches the lower bound on nearly all graphs.
+/// Deterministic.
 ArenaLayout plan_arena(const std::vector<ArenaBlock>& blocks, int64_t alignment = 64);
 
 /// Throws InternalError if two conflicting blocks overlap.

@@ -11,7 +11,7 @@
 namespace gcg {
 namespace {
 
-/// The constant that the library reads in another form, before it is rounded; null: it has no such form.
+/// The constant before it is rounded, if the library reads it in another form; otherwise null.
 TensorRef source_of(const Buffer& buffer, const LibraryTensor& t) {
   TensorRef source = buffer.constant;
   if (source && source->rearrangement() && source->rearrangement()->op == &op("Cast"))
@@ -34,8 +34,8 @@ BufferId operand(const Launch& launch, const LibraryTensor& t) {
   return launch.operands[static_cast<size_t>(t.operand)];
 }
 
-/// Libraries read their operands in any order, also after their first writes: only the operand that they may overwrite
-/// as they go, a matrix product's addend, can share memory with the result.
+/// Libraries read their operands in any order, also after their first writes. Only the operand that they may overwrite,
+/// the addend of a matrix product, can share memory with the result.
 std::vector<int> overwritten(const LibraryCall& call) {
   if (call.operation != LibraryOperation::matmul || !call.addend) return {};
   return {static_cast<int>(call.tensors.size()) - 1};

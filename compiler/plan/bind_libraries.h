@@ -1,4 +1,4 @@
-// Which kernels of a plan libraries do.
+// Selects the kernels of a plan that libraries replace.
 #pragma once
 
 #include <map>
@@ -13,33 +13,34 @@
 
 namespace gcg {
 
-/// Jetsons have no memory to spare for libraries: where a kernel can stand in for a call, they get the kernel alone.
+/// True for Jetsons, which have no memory to spare for libraries. If a kernel can replace a call, they get only the
+/// kernel.
 bool is_spared_libraries(const Target& target);
 
-/// What is asked of libraries.
+/// The requested use of libraries.
 struct LibraryOptions {
-  std::shared_ptr<const LibraryBinder> binder;  // null: nothing
-  bool fallbacks = false;  // kernels of our own beside the calls, for machines without the libraries
+  std::shared_ptr<const LibraryBinder> binder;  // null: no libraries
+  bool fallbacks = false;                       // also emit our own kernels, for machines without the libraries
 };
 
-/// What became of the call that a library could do in place of a kernel.
+/// The result for one call that could replace a kernel.
 struct CallOutcome {
-  std::string library;  // "": there is none that could
-  int least_sm = 0;     // GPUs that the library does it on
-  std::string too_old;  // a target that is older than that: the call is left out for all
+  std::string library;  // "": no library can do it
+  int least_sm = 0;     // oldest GPUs on which the library supports it
+  std::string too_old;  // a target older than that; then no target gets the call
   bool bound = false;
 };
 
-/// The calls that do the work of one plan's kernels, before it is for one target.
+/// The library calls that replace kernels of one plan, before the plan is bound to a target.
 class LibraryCalls {
  public:
-  /// `targets`: all that are asked for. Without kernels beside the calls, one that is too old for a call makes all use
-  /// kernels.
+  /// `targets`: all requested targets. Without fallback kernels, one target that is too old for a call makes all
+  /// targets use the kernel.
   LibraryCalls(const Plan& plan, const std::vector<Target>& targets, const LibraryOptions& options);
 
-  /// Puts a Call in the place of each launch that a library does on the plan's target. It may take over only the memory
-  /// that the library allows. Constants that only the replaced launches read are none of the plan's any more. Requires:
-  /// a copy of the plan given first.
+  /// Replaces each launch that a library supports on the plan's target by a Call. The call may reuse only the storage
+  /// that the library allows. Constants that only replaced launches read are removed from the plan.
+  /// Requires: `plan` is a copy of the constructor's plan.
   void bind(Plan& plan, const Target& target);
 
   const IndexedVector<KernelId, CallOutcome>& outcomes() const { return outcomes_; }
@@ -47,13 +48,13 @@ class LibraryCalls {
  private:
   bool has_sources(const Plan& plan, KernelId kernel, const LibraryCall& call) const;
   Call bound(Plan& plan, const Launch& launch, const LibraryCall& call, const Target& target);
-  /// A buffer of the plan for the elements in that type, one per tensor.
+  /// The plan's buffer with the tensor's elements in that type; one buffer per tensor.
   BufferId form_of(Plan& plan, const TensorRef& source, DType type, const std::string& name);
 
   LibraryOptions options_;
   IndexedVector<KernelId, std::optional<LibraryCall>> calls_;
   IndexedVector<KernelId, CallOutcome> outcomes_;
-  std::map<std::pair<const Tensor*, DType>, TensorRef> rounded_;  // the same for all targets
+  std::map<std::pair<const Tensor*, DType>, TensorRef> rounded_;  // shared by all targets
 };
 
 }  // namespace gcg

@@ -5,7 +5,7 @@
 namespace gcg {
 namespace {
 
-/// Every id that a step holds, each as a reference.
+/// Visits every id that a step holds, by reference.
 template <class OfBuffer, class OfLaunch>
 void each_id(Launch& launch, const OfBuffer& buffer, const OfLaunch& see) {
   for (BufferId& b : launch.operands) buffer(b);
@@ -51,7 +51,7 @@ void each_id(Plan& plan, const OfBuffer& buffer, const OfLaunch& launch) {
     for (Step& step : sequence.steps) std::visit([&](auto& work) { each_id(work, buffer, launch); }, step.work);
 }
 
-/// Keeps what `used` says. Returns the new number of each.
+/// Keeps the elements that `used` marks. Returns the new number of each.
 template <class Id, class T>
 IndexedVector<Id, Id> keep(IndexedVector<Id, T>& all, const IndexedVector<Id, bool>& used) {
   IndexedVector<Id, Id> number(all.size());

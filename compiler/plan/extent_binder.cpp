@@ -27,10 +27,10 @@ Value number_type(std::string name) {
   return v;
 }
 
-/// The symbol of what an iteration gives the next one.
+/// The symbol of the extent in the next iteration.
 std::string next_of(const std::string& symbol) { return symbol + "_next"; }
 
-/// Does the value lie where an If has put it?
+/// True if an If has placed the value in memory.
 bool is_of_branches(const Graph& graph, ValueId v) {
   const NodeId producer = graph.value(v).producer;
   if (!producer.valid()) return false;
@@ -103,11 +103,11 @@ void ExtentBinder::bind_branches(NodeId id) {
         if (const auto symbol = outside[d].symbol_name();
             symbol && differ.count(*symbol) != 0 && bound.insert(*symbol).second)
           bind(body, n.name, *symbol, here[d]);
-      // An If cannot write where the size is known only after it: what it gives is copied there.
+      // An If cannot write to a buffer whose size is known only after the If, so its result is copied there.
       if (here != outside && is_of_branches(body, body.outputs[o]))
         body.outputs[o] = renamed(body, n.name, body.outputs[o], outside);
     }
-    // The branch that cannot be computed is typed like the other one.
+    // A branch that cannot be computed gets the types of the other branch.
     const auto& other = inside[1 - b];
     for (ValueId out : n.outputs) {
       if (!out.valid()) continue;
@@ -178,7 +178,7 @@ void ExtentBinder::carry_number(NodeId id, OpenDim& open) {
   n.attributes[kRebindsAttribute] = std::move(rebinds);
 }
 
-/// The Loop's own results have the body's extents; the graph's get theirs after it.
+/// The Loop's own results have the subgraph's extents; the graph's values get their extents after the Loop.
 void ExtentBinder::rename_results(NodeId id, const std::vector<OpenDim>& open) {
   const std::set<std::string> own = own_symbols(graph_.node(id));
   std::set<size_t> renamed;

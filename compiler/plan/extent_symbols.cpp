@@ -10,7 +10,7 @@ namespace {
 
 bool is_bind(const Node& n) { return n.op == &op("Bind", "gart"); }
 
-/// Gathers the symbols of everything a kernel is made of.
+/// Collects the symbols in all parts of a kernel.
 class Symbols {
  public:
   std::set<std::string> names;

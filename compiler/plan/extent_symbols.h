@@ -1,4 +1,4 @@
-// Which symbols kernels and nodes need, and which get their values only while the plan runs.
+// The symbols that kernels and nodes need, and the symbols that are bound only while the plan runs.
 #pragma once
 
 #include <set>
@@ -10,12 +10,12 @@
 
 namespace gcg {
 
-/// The symbols that gart.Bind nodes of the graph and of bodies in it give values to.
+/// The symbols that gart.Bind nodes of the graph and its subgraphs assign.
 std::vector<std::string> late_symbols(const Graph& graph);
 
 /// Symbols that occur in the kernel's extents.
 std::set<std::string> symbols_of(const Kernel& kernel);
-/// Symbols that occur in the types of a node's results and in its bodies.
+/// Symbols in the types of a node's results and in its subgraphs.
 std::set<std::string> symbols_of(const Graph& graph, const Node& node);
 
 }  // namespace gcg

@@ -38,7 +38,7 @@ class Finder {
   std::vector<UnsupportedNode> rows;
 
  private:
-  /// Nodes that the outputs depend on by more than the extents of their results.
+  /// Nodes that outputs depend on through more than the extents of their results.
   static std::set<NodeId> needed_nodes(const Graph& graph) {
     std::set<NodeId> needed;
     std::vector<ValueId> stack(graph.outputs);
@@ -80,7 +80,7 @@ class Finder {
                                 "', which no input has: it depends on data"));
   }
 
-  /// A symbol of `d` that nobody knows; from now on it counts as known, so that only its origin is reported.
+  /// A symbol of `d` that is not known yet. From now on it counts as known, so that only its origin is reported.
   std::optional<std::string> new_symbol(const Dim& d) {
     std::optional<std::string> found;
     for (const std::string& name : d.symbols())
@@ -89,7 +89,7 @@ class Finder {
   }
 
   void reject(const Node& n, std::string why) {
-    if (!rows.empty() && last_ == &n) return;  // one row says enough
+    if (!rows.empty() && last_ == &n) return;  // one row per node
     last_ = &n;
     const bool named = !n.name.empty();
     rows.push_back({named ? n.name : concat("a ", n.op->name), n.op->name, n.op->domain, 0, std::move(why)});

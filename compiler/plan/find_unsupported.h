@@ -1,4 +1,4 @@
-// What of a graph cannot be compiled, found before any work on it.
+// Lists the nodes that cannot be compiled, before any other work.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace gcg {
 
-/// One row per node that has to run and cannot, in the bodies too: it has no kernel, or is the first to give a value an
-/// extent that no input has, because it depends on data.
-/// Requires: types inferred, target passes done.
+/// One row per node that must run but cannot, subgraphs included. Such a node has no kernel, or is the first with a
+/// data-dependent extent that nothing computes.
+/// Requires: types are inferred, target passes are done.
 std::vector<UnsupportedNode> find_unsupported(const Graph& graph);
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// "From here on" as a check: what of the steps of plans is final from a point of the story (compile.cpp) on.
+// Checks that the steps of plans no longer change after a certain stage of compile.cpp.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ namespace gcg {
 class FrozenSteps {
  public:
   enum class Facts : uint8_t {
-    work,   // no step is added, and each does what it does
-    order,  // nor does a stream, a wait or what overlaps change
+    work,   // no step is added or changes its work
+    order,  // in addition, streams, waits and overlaps do not change
   };
 
   FrozenSteps(const std::vector<Plan>& plans, Facts facts);
 
-  /// Throws InternalError naming the plan and the step that is not as it was.
+  /// Throws InternalError naming the plan and the step that has changed.
   void check(const std::vector<Plan>& plans) const;
 
  private:
   Facts facts_;
-  std::vector<std::vector<std::vector<size_t>>> steps_;  // a hash of each, by plan and sequence
+  std::vector<std::vector<std::vector<size_t>>> steps_;  // a hash of each step, by plan and sequence
 };
 
 }  // namespace gcg

@@ -37,7 +37,7 @@ void Lifetimes::meet(BufferId b, const Path& path) {
   common.resize(n);
 }
 
-/// Returns the buffers used in `sequence` (with nested ones).
+/// Returns the buffers that `sequence` and its nested sequences use.
 std::set<BufferId> Lifetimes::walk(SequenceId sequence, const Path& path) {
   std::set<BufferId> used;
   for (const Step& step : plan_.sequences[sequence].steps) {

@@ -1,4 +1,4 @@
-// When each buffer of a plan is in use, in the total order of the steps.
+// The lifetimes of a plan's buffers, in the total order of the steps.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace gcg {
 
-/// Positions of the first and the last use; -1: none.
+/// Positions of the first and last use; -1: none.
 struct LiveRange {
   int first = -1, last = -1;
   void include(int f, int l) {
@@ -20,15 +20,14 @@ struct LiveRange {
   bool overlaps(const LiveRange& o) const { return first <= o.last && o.first <= last; }
 };
 
-/// Positions of all steps, and each buffer's lifetime. A buffer that a loop's body touches and that is also touched
-/// outside of that body, or carried, lives as long as the whole loop. Launches that do one piece of work stand at one
-/// position.
+/// Positions of all steps, and the lifetime of each buffer. A buffer lives as long as a whole loop if it is carried, or
+/// used both inside and outside the loop's subgraph. Launches that do one piece of work have the same position.
 class Lifetimes {
  public:
   explicit Lifetimes(const Plan& plan);
 
   IndexedVector<BufferId, LiveRange> ranges;
-  std::map<const Step*, int> at;  ///< where a step, or a control step's decision, stands
+  std::map<const Step*, int> at;  ///< position of a step, or of a control step's decision
 
  private:
   using Path = std::vector<SequenceId>;  // enclosing loops, outermost first
@@ -38,7 +37,7 @@ class Lifetimes {
   std::set<BufferId> walk(SequenceId sequence, const Path& path);
 
   const Plan& plan_;
-  std::map<BufferId, Path> paths_;  // the loops that enclose every use of a buffer
+  std::map<BufferId, Path> paths_;  // the loops around all uses of a buffer
   int position_ = 0;
 };
 

@@ -17,7 +17,7 @@
 namespace gcg {
 namespace {
 
-/// Each once: an operator that became several is one node of the model.
+/// Joins the distinct names: an operator that was expanded into several is one node of the model.
 std::string join(const std::vector<std::string>& names) {
   std::string out;
   for (size_t i = 0; i < names.size(); ++i)
@@ -35,7 +35,7 @@ UnsupportedNode unsupported(const Graph& graph, NodeId id, std::string why) {
 
 Dim bytes_of(const Value& v) { return product(*v.shape) * Dim(size_of(v.memory_dtype())); }
 
-/// The constant's elements in the type they are stored in.
+/// The constant's elements in their stored type.
 TensorRef stored_constant(const Value& v) {
   return v.stored == DType::undefined ? v.constant : rounded_constant(v.constant, v.stored);
 }
@@ -49,7 +49,7 @@ std::vector<int> results_of(const Kernel& k) {
   return results;
 }
 
-/// Is there any element to compute?
+/// True if there is any element to compute.
 bool has_elements(const Kernel& k) {
   const std::vector<int> results = results_of(k);
   return std::any_of(results.begin(), results.end(),
@@ -111,7 +111,7 @@ SequenceId PlanMaker::sequence(const Graph& graph, const BufferMap& inputs, cons
     if (scope.fusion.materialized[static_cast<size_t>(base.index)]) scope.buffers.try_emplace(base, outputs[i]);
   }
   Sequence steps;
-  // What the outermost graph assumes of its inputs alone is checked before the run.
+  // Constraints on inputs alone are checked before the run, so only the others stay here.
   std::vector<DimConstraint> facts;
   for (const DimConstraint& fact : graph.constraints)
     if (&graph != outermost_ || !known(fact.a) || !known(fact.b)) facts.push_back(fact);

@@ -9,7 +9,7 @@
 namespace gcg {
 namespace {
 
-/// What a step after it finds as the last thing on the stream is a launch, or may be one.
+/// True if the last operation of the step on its stream is, or may be, a launch.
 bool ends_in_launch(const Step& step) {
   const auto* call = step.as<Call>();
   return step.as<Launch>() != nullptr || (call != nullptr && !call->fallback.empty());
@@ -27,7 +27,7 @@ class Overlaps {
   }
 
  private:
-  /// The launch right before this one on its stream; invalid: there is none.
+  /// The launch just before this one on its stream; invalid if there is none.
   StepId neighbour(StepId i) const {
     if (steps_[i].as<Launch>() == nullptr) return StepId();
     for (StepId k(i.index - 1); k.valid(); k = StepId(k.index - 1)) {
@@ -45,13 +45,13 @@ class Overlaps {
     const bool constants = std::all_of(ahead.begin(), ahead.end(), [&](int position) {
       const Buffer::Kind kind = plan_.buffers[step.as<Launch>()->operands[static_cast<size_t>(position)]].kind;
       return kind == Buffer::Kind::constant ||
-             kind == Buffer::Kind::packed;  // what a caller gives may still be on its way
+             kind == Buffer::Kind::packed;  // a caller's data may still be in transfer
     });
     return constants && std::all_of(step.waits.begin(), step.waits.end(),
                                     [&](StepId wait) { return steps_[wait].stream == step.stream; });
   }
 
-  /// Waiting blocks take the places of a large launch whose blocks have not all started.
+  /// Waiting blocks occupy the slots of a large launch whose blocks have not all started.
   bool has_few_blocks(const Step& last) const {
     const Machine& gpu = *plan_.machine;
     return last.as<Launch>() == nullptr || typical(code(last).tasks) <= gpu.nodes.overlapping * gpu.processors;
@@ -59,7 +59,7 @@ class Overlaps {
 
   StepCost cost(StepId i) const { return step_cost(plan_, steps_[i]); }
 
-  /// Microseconds: the start, and what the blocks that fit the device meanwhile read ahead.
+  /// Microseconds saved: the launch, and the bytes that resident blocks read ahead meanwhile.
   double gain(StepId i, StepId last) const {
     const Machine& gpu = *plan_.machine;
     const double blocks = kTypicalResidentBlocks * gpu.processors;
@@ -67,7 +67,7 @@ class Overlaps {
     return gpu.nodes.overlapped + std::min(ahead, cost(last).microseconds);
   }
 
-  /// Microseconds of the device that steps of other streams could use were it not for waiting blocks.
+  /// Microseconds of the device that waiting blocks take from steps on other streams.
   double loss(StepId i, StepId last) const {
     if (plan_.streams < 2) return 0;
     const bool alone = std::ranges::all_of(steps_.ids(), [&](StepId other) {

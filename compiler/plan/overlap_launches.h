@@ -1,15 +1,16 @@
-// Which launches of a GPU's plan may start while the launch before them runs (programmatic dependent launch).
+// Selects the launches of a GPU plan that may start while the previous launch runs (programmatic dependent launch).
 #pragma once
 
 #include "compiler/plan/plan.h"
 
 namespace gcg {
 
-/// Sets Launch::overlaps of the steps that may and should. They may where the step before them on their stream is a
-/// launch, too, everything else they wait for stands before that one on the stream, and what their kernel reads before
-/// it waits are constants, which no step of a run writes. They should where that gains more than their waiting blocks
-/// take from what runs on other streams meanwhile. Requires: code is selected, streams are assigned. Ensures: the order
-/// of the steps is final.
+/// Sets Launch::overlaps for steps where this is both safe and profitable.
+/// Safe: the previous step on the stream is a launch, and all other waits are for earlier steps on that stream. Before
+/// its own wait, the kernel reads only constants, which no step of a run writes.
+/// Profitable: the gain exceeds the time that waiting blocks take from work on other streams.
+/// Requires: code is selected, streams are assigned.
+/// Ensures: the order of the steps is final.
 void overlap_launches(Plan& plan);
 
 }  // namespace gcg

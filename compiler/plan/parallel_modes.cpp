@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kThreads[] = {2, 4, 8, 16};
 constexpr size_t kMostStreams = kAllThreads;
-constexpr size_t kMostSteps = 4096;      // of plans with streams, whose memory takes the square of it to plan
-constexpr double kGainOfThreads = 0.95;  // of the time of one thread; more is not worth several
+constexpr size_t kMostSteps = 4096;      // limit for plans with streams: planning their memory takes its square
+constexpr double kGainOfThreads = 0.95;  // of one thread's time; above this, several threads do not pay
 
 ThreadWork work_of(const Plan& plan, const Step& step) {
   ThreadWork work{core_microseconds(plan, step), 1};
@@ -24,7 +24,7 @@ ThreadWork work_of(const Plan& plan, const Step& step) {
   return work;
 }
 
-/// Steps [begin, end) of the entry sequence, between two that decide.
+/// Steps [begin, end) of the entry sequence, between two barriers.
 struct Stretch {
   size_t begin = 0;
   std::vector<ThreadWork> steps;
@@ -87,7 +87,7 @@ class Modes {
     plan_.modes.push_back(std::move(mode));
   }
 
-  /// Steps that have the same threads in all modes are one stream. Stream 0 is the one of all threads together.
+  /// Steps with the same threads in all modes form a stream. Stream 0 is for steps that all threads share.
   void name_streams() {
     std::map<std::vector<int>, int> streams = {{std::vector<int>(plan_.modes.size(), kTogether), 0}};
     for (ParallelMode& mode : plan_.modes) mode.stream_threads = {kAllThreads};

@@ -1,19 +1,20 @@
-// How threads share the steps of a CPU's plan: all of them a step's tasks (intra), or each a stream of steps (inter).
+// How threads share the steps of a CPU plan: all threads share the tasks of a step (intra), or each thread runs a
+// stream of steps (inter).
 #pragma once
 
 #include "compiler/plan/plan.h"
 
 namespace gcg {
 
-/// Fills Plan::modes, one for each of some numbers of threads, and gives steps of the entry sequence streams where a
-/// mode has them run beside others. A stream's steps are on the same thread in every mode. A mode is the cheapest by a
-/// model of the runtime's threads: costs of steps by the plan's machine, of threads waiting for each other by
-/// machine.h. Where threads gain nothing a run gets one, so that as many runs as there are threads take place beside
-/// each other.
+/// Fills Plan::modes, one mode for each of several thread counts. Assigns streams to the steps of the entry sequence if
+/// a mode runs steps beside each other. The steps of a stream run on the same thread in every mode.
+/// Each mode is the cheapest one in a model of the runtime's threads. The model takes the costs of steps from the
+/// plan's machine, and the costs of synchronisation from machine.h. If more threads gain nothing, a run gets one
+/// thread; as many runs as there are threads can then go on at the same time.
 ///
-/// Streams may need a larger arena, since their temporaries do not share memory. Where that is more than
-/// `memory_limit`, or than kSmallArena and kMostArenaGrowth times what one stream needs, there are none. Requires: code
-/// is selected, memory is not planned yet.
+/// Streams may need a larger arena, because their temporaries do not share memory. There are no streams if the arena
+/// exceeds `memory_limit`, or exceeds both kSmallArena and kMostArenaGrowth times the arena of a single stream.
+/// Requires: code is selected, memory is not planned yet.
 void choose_parallel_modes(Plan& plan, std::optional<int64_t> memory_limit);
 
 inline constexpr double kMostArenaGrowth = 1.5;

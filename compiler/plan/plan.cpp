@@ -10,7 +10,7 @@ struct Cases : F... {
   using F::operator()...;
 };
 
-/// An optional buffer is none of the step's.
+/// Drops omitted optional buffers.
 std::vector<BufferId> valid(std::vector<BufferId> buffers) {
   std::erase_if(buffers, [](BufferId b) { return !b.valid(); });
   return buffers;

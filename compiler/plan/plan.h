@@ -1,13 +1,13 @@
-// What runs: steps on buffers, in an order that is final, with all that has been decided about them. There is one plan
-// per target and shape set (SymbolValues that are fixed).
+// A plan: the steps to run on buffers, in a final order, with all decisions about them. There is one plan per target
+// and shape set (the SymbolValues that are fixed).
 //
-// The passes that make one, in order (compiler/compile.cpp), and what holds from then on:
-//   make_plan         kernels, buffers and steps of a graph
-//   bind_libraries    calls of libraries take the place of launches
-//   select_code       machine code; kernels of several launches get a step each: no step is added any more
-//   assign_streams    what may run at the same time: on GPUs; on CPUs choose_parallel_modes
-//   overlap_launches  what may start early: the order is final
-//   plan_memory       where temporaries lie: an operand is a buffer and its place
+// The passes that make a plan, in order (compiler/compile.cpp), and what holds after each:
+//   make_plan         the kernels, buffers and steps of a graph
+//   bind_libraries    library calls replace launches
+//   select_code       machine code; each launch of a multi-launch kernel gets its own step: no step is added after this
+//   assign_streams    the steps that may run at the same time on GPUs; on CPUs choose_parallel_modes does this
+//   overlap_launches  the launches that may start early: the order is final
+//   plan_memory       the place of each temporary: an operand is a buffer and an offset
 //   verify_plan
 #pragma once
 
@@ -34,42 +34,42 @@ struct Buffer {
   enum class Kind : uint8_t { input, output, constant, temporary, packed } kind = Kind::temporary;
   int index = 0;  // input, output: position in the graph's list
   Dim bytes;
-  TensorRef constant;      // constant: the data; packed: what is made at load
+  TensorRef constant;      // constant: the data; packed: the tensor made at load
   std::string name;        // of the value, for reports
-  int block = -1;          // plan_memory, temporaries: those with the same block share storage (in-place results)
-  uint64_t packed_at = 0;  // packed: where it lies in the region
+  int block = -1;          // temporaries, set by plan_memory: the same block means shared storage (in-place)
+  uint64_t packed_at = 0;  // packed: its offset in the region
 };
 
 /// A kernel runs.
 struct Launch {
-  KernelId kernel;                 // of Plan::kernels
-  std::vector<BufferId> operands;  // the kernel's
+  KernelId kernel;                 // index into Plan::kernels
+  std::vector<BufferId> operands;  // in the order of the kernel's operands
   std::vector<int> writes;         // positions in operands
   std::vector<int> in_place = {};  // operands whose storage the result may take over
-  bool continues = false;          // the work of the launch before it, on the same operands and workspace
-  bool overlaps = false;           // it may start while the launch before it on its stream runs
+  bool continues = false;          // continues the previous launch, on the same operands and workspace
+  bool overlaps = false;           // may start while the previous launch on its stream runs
 };
 
-/// A library does the work.
+/// A library call.
 struct Call {
   LibraryCall call;
-  std::vector<BufferId> operands;                  // its tensors
+  std::vector<BufferId> operands;                  // the tensors of the call
   std::vector<int> in_place = {};                  // operands whose storage the result may take over
-  std::optional<LibraryAlgorithm> algorithm = {};  // measured
-  std::vector<Launch> fallback = {};  // does the same where the library is not to be had; empty: nothing does
+  std::optional<LibraryAlgorithm> algorithm = {};  // the algorithm that measurements chose
+  std::vector<Launch> fallback = {};  // replaces the call where the library is missing; empty: no replacement
 };
 
 struct Copy {
   BufferId to, from;
 };
 
-/// bodies[0] runs if the boolean holds, otherwise bodies[1].
+/// bodies[0] runs if the condition is true, otherwise bodies[1].
 struct Branch {
   BufferId condition;
   std::vector<SequenceId> bodies;
 };
 
-/// See artifact_schema/gart.fbs. Invalid: there is none.
+/// See artifact_schema/gart.fbs. An invalid id means that the loop has no such buffer.
 struct Loop {
   struct Carried {
     BufferId from, to;
@@ -79,16 +79,16 @@ struct Loop {
   SequenceId body;
 };
 
-/// A symbol gets the value of an i64 scalar.
+/// Assigns the value of an i64 scalar to a symbol.
 struct Bind {
   std::string symbol;
   BufferId value;
 };
 
-/// The run ends.
+/// Ends the run with an error.
 struct Fail {
   std::string message;
-  std::vector<Dim> differ = {};  // none: always; two extents: only if they differ
+  std::vector<Dim> differ = {};  // empty: always fails; two extents: fails only if they differ
 };
 
 struct Step {
@@ -106,16 +106,17 @@ struct Step {
     return std::get_if<T>(&work);
   }
 
-  /// Buffers that the step itself, not its bodies, reads and writes. A buffer may be in both, and in one more than
-  /// once.
+  /// Buffers that the step itself, without its subgraphs, reads and writes. A buffer may be in both lists, and in one
+  /// list more than once.
   std::vector<BufferId> reads() const;
   std::vector<BufferId> writes() const;
   std::vector<SequenceId> bodies() const;
   bool continues() const;
-  /// The buffer that the step writes and those whose storage it may take over; invalid: it takes over none.
+  /// The buffer that the step writes, and the buffers whose storage it may reuse. Invalid: it reuses none.
   BufferId result() const;
   std::vector<BufferId> in_place() const;
-  /// It stands after every step before it and before every step after it: it decides what runs.
+  /// True if the step follows every step before it and precedes every step after it, because it decides which steps
+  /// run.
   bool is_barrier() const;
 };
 
@@ -124,14 +125,14 @@ struct Sequence {
 };
 
 struct MemoryPlan {
-  std::vector<ArenaBlock> blocks;  // one per Buffer::block; sizes only when static
+  std::vector<ArenaBlock> blocks;  // one per Buffer::block; sizes only if static
   std::vector<Dim> block_bytes;
-  ArenaLayout layout;  // static plans: all offsets; size and lower bound
+  ArenaLayout layout;  // static plans: all offsets, the size and the lower bound
   bool is_static = false;
-  std::vector<int> placement;  // symbolic plans: blocks of early sizes in the order in which the runtime places them
+  std::vector<int> placement;  // symbolic plans: blocks of input-bound size, in the runtime's placement order
 };
 
-/// How the threads of a run share a CPU's plan, where there are `threads` of them: artifact_schema/gart.fbs, Mode.
+/// How the threads of a run share a CPU plan when there are `threads` of them: artifact_schema/gart.fbs, Mode.
 struct ParallelMode {
   int threads = 1;
   int intra = 1, inter = 1, replicas = 1;
@@ -142,24 +143,24 @@ struct ParallelMode {
 
 struct Plan {
   DeviceClass device = DeviceClass::cpu;
-  int entry_point = 0;                      // 0: the whole model, then its parts
-  int target = -1;                          // its number among those asked for; -1: not yet for one of them
-  const Machine* machine = &typical_gpu();  // of that target; of a plan for a GPU, what cost models go by
-  SymbolValues fixed;                       // the others are open
-  bool is_load_time_packing = false;        // it runs once, when a program is loaded, and writes the packed buffers
-  IndexedVector<KernelId, Kernel> kernels;  // distinct, until some have several launches
-  IndexedVector<KernelId, CompiledKernel> code;  // of kernels; filled by select_code
+  int entry_point = 0;                      // 0: the whole model; 1 and up: its parts
+  int target = -1;                          // index into the requested targets; -1: not bound to a target yet
+  const Machine* machine = &typical_gpu();  // the target's; for a GPU plan without a target, the one cost models use
+  SymbolValues fixed;                       // all other symbols are open
+  bool is_load_time_packing = false;        // weight relayout at load: runs once per program, writes the packed buffers
+  IndexedVector<KernelId, Kernel> kernels;  // distinct, until select_code adds kernels for further launches
+  IndexedVector<KernelId, CompiledKernel> code;  // one per kernel; filled by select_code
   IndexedVector<BufferId, Buffer> buffers;
-  IndexedVector<SequenceId, Sequence> sequences;  // bodies before their users; the last one is the entry
+  IndexedVector<SequenceId, Sequence> sequences;  // subgraphs before their users; the last one is the entry
   int streams = 1;
-  std::vector<ParallelMode> modes;  // of a CPU, in ascending order of threads
+  std::vector<ParallelMode> modes;  // CPU plans only, in ascending order of threads
   MemoryPlan memory;
-  uint64_t packed_bytes = 0;              // of the region of packed buffers
-  std::vector<std::string> late_symbols;  // given their values by bind steps of the entry sequence
+  uint64_t packed_bytes = 0;              // size of the region of packed buffers
+  std::vector<std::string> late_symbols;  // run-bound symbols: bind steps of the entry sequence assign them
 
   Sequence& entry() { return sequences.back(); }
   const Sequence& entry() const { return sequences.back(); }
-  /// May steps of a run write the buffer?
+  /// True if steps of a run may write the buffer.
   bool is_writable(const Buffer& b) const {
     return b.kind == Buffer::Kind::output || b.kind == Buffer::Kind::temporary ||
            (is_load_time_packing && b.kind == Buffer::Kind::packed);

@@ -29,35 +29,36 @@ class PlanMaker {
     BufferMap buffers;  // by storage value
   };
 
-  /// A group ready to be emitted: its kernel with operand buffers, or its control node.
+  /// A group that is ready to be emitted: its kernel with operand buffers, or its control node.
   struct ReadyGroup {
     const FusionGroup* group = nullptr;
     LoweredGroup lowered;
     std::vector<BufferId> operands;
     std::set<BufferId> reads, writes;
     std::set<std::string> needs, gives;  // symbols that are bound during the run
-    int64_t position = 0;                // of its node in the graph's order: ties are broken by it
+    int64_t position = 0;                // position of its node in the graph's order; breaks ties
   };
 
-  /// Where a row of a Loop's scan output goes.
+  /// The destination of one row of a Loop's scan output.
   struct RowStore {
     BufferId target, iteration;
-    Shape shape;              // of the target
-    ValueId iteration_value;  // in the body
+    Shape shape;              // shape of the target
+    ValueId iteration_value;  // the iteration number in the subgraph
   };
 
-  /// A loop in the making, and the buffers of its body's inputs and outputs.
+  /// A Loop under construction, and the buffers of its subgraph's inputs and outputs.
   struct LoopParts {
     const Graph& body;
-    size_t carried;  // how many variables
+    size_t carried;  // the number of carried variables
     Loop loop;
     BufferMap inputs;
     std::vector<BufferId> outputs;
-    bool may_end_early = false;  // a condition decides, not only the trip count
+    bool may_end_early = false;  // a condition can end the loop before the trip count
   };
 
-  /// One graph's steps. `inputs`: buffers of its inputs. `outputs`: buffers that its outputs must be written to.
-  /// `rows`: by output, for a Loop's scan outputs, where the row goes. Returns the sequence's number.
+  /// Makes the steps of one graph and returns the number of their sequence. `inputs`: the buffers of its inputs.
+  /// `outputs`: the buffers that its outputs must be written to. `rows`: by output, the destination of a row of a
+  /// Loop's scan output.
   SequenceId sequence(const Graph& graph, const BufferMap& inputs, const std::vector<BufferId>& outputs,
                       const std::map<size_t, RowStore>& rows);
   BufferId add_buffer(Buffer::Kind kind, const Value& v, int index = 0);
@@ -66,38 +67,38 @@ class PlanMaker {
 
   std::vector<ReadyGroup> ordered(Scope& scope, const std::vector<BufferId>& outputs);
   void describe(Scope& scope, const FusionGroup& group, const std::vector<BufferId>& outputs, ReadyGroup& w);
-  /// Readers after every writer of what they read, and uses of a symbol after it is bound; otherwise in the order of
-  /// the graph.
+  /// Orders readers after all writers of their inputs, and uses of a symbol after the step that binds it. Otherwise
+  /// keeps the graph's order.
   static std::vector<ReadyGroup> topological(std::vector<ReadyGroup> works);
   void emit(Scope& scope, const ReadyGroup& w, Sequence& steps);
   Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands);
 
   // make_control.cpp
   void bind_steps(Scope& scope, const Node& n, Sequence& steps);
-  /// Checks what the graph assumes about extents as soon as they are known.
+  /// Adds checks of the graph's constraints on extents, as soon as the extents are known.
   void check_facts(Sequence& steps);
-  /// Is the extent known here, by the inputs or by what has been bound?
+  /// True if the extent is known here, from inputs or from symbols bound so far.
   bool known(const Dim& d) const;
-  /// Buffers of a body's last inputs: the values the node captures.
+  /// Maps a subgraph's last inputs to the buffers of the values that the node captures.
   void bind_captures(Scope& scope, const Node& n, const Graph& body, BufferMap& map);
   void branch(Scope& scope, const Node& n, Sequence& steps);
   void loop(Scope& scope, const Node& n, Sequence& steps);
-  /// At the end of an iteration, the extents of what the next one gets.
+  /// Updates, at the end of an iteration, the extents of the next iteration's inputs.
   void rebind(const Node& n, const LoopParts& parts);
   void loop_condition(Scope& scope, const Node& n, LoopParts& parts, Sequence& steps);
   void loop_variables(Scope& scope, const Node& n, LoopParts& parts, Sequence& steps);
   std::map<size_t, RowStore> loop_rows(Scope& scope, const Node& n, LoopParts& parts);
-  /// A boolean constant `true` into a buffer.
+  /// Copies the boolean constant `true` into a buffer.
   void fill_true(BufferId to, const std::string& source, Sequence& steps);
   void store_row(Scope& scope, ValueId value, BufferId from, const RowStore& row, Sequence& steps);
 
   DeviceClass device_;
   const Graph* outermost_ = nullptr;
-  std::set<std::string> symbols_;  // of the inputs, and those bound so far
+  std::set<std::string> symbols_;  // symbols of the inputs, and symbols bound so far
   std::set<std::string> late_;
-  std::vector<DimConstraint> late_facts_;  // of the graph at hand, not checked yet
+  std::vector<DimConstraint> late_facts_;  // constraints of the current graph that are not checked yet
   Plan out_;
-  std::map<std::pair<const Tensor*, DType>, BufferId> constants_;  // by their data and the type they are stored in
+  std::map<std::pair<const Tensor*, DType>, BufferId> constants_;  // by data and stored type
   std::map<std::string, KernelId> kernels_;
   std::vector<UnsupportedNode> problems_;
   TensorRef true_;

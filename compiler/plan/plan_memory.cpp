@@ -1,6 +1,6 @@
-// From the steps to an arena: lifetimes in the total order of the steps, results that take over the storage of an
-// operand that dies with them, then placement. On several streams that order is one of many: two buffers share storage
-// only where every use of one has surely finished before any use of the other.
+// Turns steps into an arena: lifetimes in the total order of the steps, results that reuse the storage of an operand
+// whose lifetime ends, then placement. With several streams that order is only one of many. Two buffers then share
+// storage only if every use of one is certain to finish before any use of the other.
 #include "compiler/plan/plan_memory.h"
 
 #include <algorithm>
@@ -15,22 +15,23 @@
 namespace gcg {
 namespace {
 
-/// Buffers by the steps of the entry sequence that use them, themselves or in their bodies. Only the entry sequence has
-/// several streams.
+/// For each buffer, the steps of the entry sequence that use it, themselves or in their subgraphs. Only the entry
+/// sequence has several streams.
 class Users {
  public:
   explicit Users(const Plan& plan) : plan_(plan), order_(plan.entry()), of_(plan.buffers.size()) {
-    StepId first;  // of those that do one piece of work
+    StepId first;  // first of the launches that do one piece of work
     for (StepId i : plan.entry().steps.ids()) {
       if (!plan.entry().steps[i].continues()) first = i;
       note(plan.entry().steps[i], first);
     }
   }
 
-  /// The step of the entry sequence that is this step or has it in a body.
+  /// The step of the entry sequence that is this step, or contains it in a subgraph.
   StepId entry_of(const Step& step) const { return entry_of_.at(&step); }
 
-  /// Every use of `a` has finished when any use of `b` begins; within one step of the entry their ranges decide.
+  /// True if every use of `a` has finished when any use of `b` begins. Within one step of the entry sequence, their
+  /// ranges decide.
   bool before(const std::set<StepId>& a, const std::set<StepId>& b) const {
     for (StepId u : a)
       for (StepId v : b)
@@ -130,7 +131,7 @@ class Planner {
     return users;
   }
 
-  /// The result of a launch moves into the storage of an operand whose last use this is.
+  /// Places the result of a launch in the storage of an operand that is used here for the last time.
   void take_over(const Step& step, std::vector<LiveRange>& ranges) {
     const BufferId written = step.result();
     if (!written.valid() || step.continues()) return;
@@ -153,8 +154,8 @@ class Planner {
     }
   }
 
-  /// On every stream the block's other uses have finished when `step` begins; within one step of the entry sequence
-  /// their ranges decide.
+  /// True if, on every stream, the block's other uses have finished when `step` begins. Within one step of the entry
+  /// sequence, their ranges decide.
   bool last_everywhere(int block, const Step& step) const {
     const StepId self = users_->entry_of(step);
     const std::set<StepId> users = users_of(block);
@@ -221,7 +222,7 @@ class Planner {
 
   Plan& p_;
   Lifetimes life_;
-  std::optional<Users> users_;  // with several streams
+  std::optional<Users> users_;  // only with several streams
 };
 
 }  // namespace

@@ -10,12 +10,12 @@ namespace gcg {
 /// Kernels, buffers with their places, and the steps.
 std::string print_plan(const Plan& plan);
 
-/// A line each: "buffer %2(a) temporary, 128 bytes, block 0 at 64".
+/// One line per buffer: "buffer %2(a) temporary, 128 bytes, block 0 at 64".
 std::string print_buffers(const Plan& plan);
 
-/// Sequences, a line per step; a buffer goes by its number, with its name, and what is written has a > before it:
+/// Sequences, one line per step. A buffer is printed as its number and name, with a > before buffers that are written:
 ///   2: launch k0 %0(x) %1(w) >%2(a); in place 0; waits 0 1; stream 1; overlaps // source
-/// The launches that a call falls back to are indented under it.
+/// The fallback launches of a call are indented under it.
 std::string print_steps(const Plan& plan);
 
 }  // namespace gcg

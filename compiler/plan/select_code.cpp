@@ -21,10 +21,10 @@ bool has_control_flow(const Plan& plan) {
   return false;
 }
 
-/// Kernels of several plans, equal ones once.
+/// The distinct kernels of several plans.
 class DistinctKernels {
  public:
-  /// Numbers of the kernels in `all`.
+  /// Returns the indices of the kernels in `all`.
   std::vector<size_t> add(const IndexedVector<KernelId, Kernel>& kernels) {
     std::vector<size_t> numbers;
     for (const Kernel& k : kernels) {
@@ -40,7 +40,7 @@ class DistinctKernels {
   std::map<std::string, size_t> known_;
 };
 
-/// Gives a plan the code of its kernels.
+/// Stores the code of its kernels in a plan.
 class CodeOfPlan {
  public:
   CodeOfPlan(Plan& plan, const CompiledBlob& blob, const std::vector<size_t>& numbers) : plan_(plan), blob_(blob) {
@@ -54,7 +54,8 @@ class CodeOfPlan {
   }
 
  private:
-  /// What the code names to be launched after kernel `k` gets a kernel of the plan, which does the rest of its work.
+  /// Adds a kernel to the plan for each follow-up launch that the code of kernel `k` names; it does the rest of its
+  /// work.
   void add_followers(KernelId k) {
     for (int next = plan_.code[k].then; next >= 0; next = blob_.kernels[static_cast<size_t>(next)].then) {
       plan_.code.push_back(blob_.kernels[static_cast<size_t>(next)]);
@@ -77,7 +78,7 @@ class CodeOfPlan {
 
   Sequence with_followers(Sequence sequence) const {
     Sequence out;
-    std::vector<StepId> done;  // the new step after which the work of an old one is done
+    std::vector<StepId> done;  // by old step: the new step that finishes its work
     for (Step& step : sequence.steps) {
       for (StepId& w : step.waits) w = done[static_cast<size_t>(w.index)];
       std::vector<Launch> rest;

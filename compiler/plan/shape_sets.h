@@ -1,4 +1,4 @@
-// The sets of extents that a model is planned for.
+// The sets of extents for which a model is planned.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,7 @@
 
 namespace gcg {
 
-/// Every combination of the values asked for by --dim; the empty one (the plan that leaves all symbols open) comes
-/// last.
+/// Every combination of the values that --dim lists. The empty set, whose plan leaves all symbols open, comes last.
 std::vector<SymbolValues> shape_sets(const std::vector<std::pair<std::string, std::vector<int64_t>>>& dims);
 
 /// "batch=1,seq=128".

@@ -1,4 +1,4 @@
-// How long a step takes, roughly: enough to tell what is worth a stream of its own.
+// A rough estimate of a step's time, accurate enough to decide whether it deserves its own stream.
 #pragma once
 
 #include "compiler/plan/plan.h"
@@ -7,13 +7,13 @@ namespace gcg {
 
 struct StepCost {
   double microseconds = 0;
-  double fill = 1;  // share of the device that the step keeps busy; what is left others may use at the same time
+  double fill = 1;  // fraction of the device that the step occupies; other steps may use the rest meanwhile
 };
 
-/// Symbolic extents count as kTypicalExtent. On the plan's machine.
+/// The cost on the plan's machine. Symbolic extents count as kTypicalExtent.
 StepCost step_cost(const Plan& plan, const Step& step);
 
-/// How long one core of the plan's CPU works on the step.
+/// Microseconds of work for one core of the plan's CPU.
 double core_microseconds(const Plan& plan, const Step& step);
 
 }  // namespace gcg

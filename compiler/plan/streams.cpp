@@ -14,10 +14,10 @@ StepId id(size_t position) { return StepId(static_cast<int64_t>(position)); }
 
 struct Chain {
   std::vector<size_t> steps;
-  double microseconds = 0, idle = 0;  // idle: of the device, summed over the time of the steps
+  double microseconds = 0, idle = 0;  // idle: the unused part of the device, summed over the time of the steps
 };
 
-/// Gives streams to the steps between two barriers, cut into chains.
+/// Cuts the steps between two barriers into chains and assigns streams to them.
 class StreamAssigner {
  public:
   StreamAssigner(const Plan& plan, Sequence& sequence, const StepOrder& data, size_t begin, size_t end)
@@ -49,7 +49,7 @@ class StreamAssigner {
       const auto p = static_cast<size_t>(w.index);
       if (p < begin) continue;
       const size_t c = chain_of_[p - begin];
-      if (chains_[c].steps.back() != p) continue;  // somebody else goes on there
+      if (chains_[c].steps.back() != p) continue;  // another chain continues there
       if (best == chains_.size() || chains_[c].microseconds > chains_[best].microseconds) best = c;
     }
     if (best == chains_.size()) chains_.emplace_back();
@@ -62,7 +62,8 @@ class StreamAssigner {
     if (idle_.size() == 1) begin_ = begin;
   }
 
-  /// Time saved by running the chain beside what is independent of it: no more than either leaves of the device.
+  /// Time saved by running the chain beside steps that are independent of it. The parts of the device that each of the
+  /// two leaves unused limit it.
   double gain(const Chain& chain) const {
     double others = 0;
     for (size_t s = begin_; s < begin_ + idle_.size(); ++s) {
@@ -74,9 +75,9 @@ class StreamAssigner {
     return std::min(others, chain.idle);
   }
 
-  /// A stream is taken up again by a chain that stands after all of it anyway.
+  /// Reuses a stream for a chain that must follow everything on it anyway.
   int place(const std::vector<size_t>& own) {
-    std::vector<size_t> last(1, 0);  // by stream, of streams from 1 on
+    std::vector<size_t> last(1, 0);  // by stream, from stream 1 on
     for (size_t c : own) {
       const Chain& chain = chains_[c];
       size_t stream = 1;
@@ -98,7 +99,7 @@ class StreamAssigner {
   size_t begin_ = 0;
 };
 
-/// The sequence with every step on a stream of its own: its order is that of the data alone.
+/// The sequence with every step on its own stream, so that only data dependences order it.
 Sequence untied(const Sequence& sequence) {
   Sequence out = sequence;
   for (StepId i : out.steps.ids()) out.steps[i].stream = i.index;

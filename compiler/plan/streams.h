@@ -7,21 +7,21 @@
 
 namespace gcg {
 
-/// Which steps of a sequence surely have finished when another one starts: those before it on its stream, those it
-/// waits for, and what these stand after in turn. A barrier (Step::is_barrier) stands after everything before it and
-/// before everything after it.
+/// The steps of a sequence that are certain to have finished when another step starts: the earlier steps on its stream,
+/// the steps it waits for, and, transitively, their predecessors. A barrier (Step::is_barrier) follows everything
+/// before it and precedes everything after it.
 class StepOrder {
  public:
   explicit StepOrder(const Sequence& sequence);
   bool before(StepId first, StepId second) const { return after_[second][static_cast<size_t>(first.index)]; }
 
  private:
-  IndexedVector<StepId, std::vector<bool>> after_;  // after_[i][j]: i stands after j
+  IndexedVector<StepId, std::vector<bool>> after_;  // after_[i][j]: i starts after j has finished
 };
 
-/// Gives chains of dependent steps in the entry sequence a stream of their own where the cost model says that running
-/// them beside the others saves more than a fork and a join cost; everything else stays on stream 0. Requires: memory
-/// is not planned yet.
+/// Gives a chain of dependent steps in the entry sequence its own stream if that pays by the cost model: running the
+/// chain beside the others must save more than a fork and a join cost. All other steps stay on stream 0.
+/// Requires: memory is not planned yet.
 void assign_streams(Plan& plan);
 
 }  // namespace gcg

@@ -9,9 +9,9 @@ namespace gcg {
 namespace {
 
 constexpr double kLeastGain = 0.5,
-                 kLeastShare = 0.02;  // microseconds, and of the region's time: below that nothing is moved
+                 kLeastShare = 0.02;  // microseconds, and fraction of the region's time: smaller gains are ignored
 
-/// Threads that walk through steps as runtime/cpu/team_work.cpp does.
+/// Simulates threads that walk through steps like runtime/cpu/team_work.cpp.
 class Team {
  public:
   Team(const std::vector<ThreadWork>& steps, size_t begin, int threads)
@@ -37,7 +37,7 @@ class Team {
     done_.push_back({owner, end, barriers_});
   }
 
-  /// The thread that is done with the step first; of several the first one, or one that it then need not wait for.
+  /// The thread that finishes the step first. Among equals, the first one, or one that the step then need not wait for.
   int best_thread(size_t i) const {
     int best = 0;
     double best_start = 0;
@@ -62,7 +62,7 @@ class Team {
     int barriers;  // before it
   };
 
-  /// In the region, and after the last barrier.
+  /// True for a step in the region and after the last barrier.
   bool is_open(size_t step) const { return step >= begin_ && done_[step - begin_].barriers == barriers_; }
 
   bool needs_barrier(size_t i, int owner) const {
@@ -78,7 +78,7 @@ class Team {
 
   const std::vector<ThreadWork>& steps_;
   const size_t begin_;
-  std::vector<double> free_;  // per thread: when it has done what it was given
+  std::vector<double> free_;  // by thread: the time when it has finished its steps
   std::vector<Done> done_;
   int barriers_ = 0;
 };
@@ -87,32 +87,32 @@ struct Region {
   size_t begin, end;
 };
 
-/// Stretches of steps, each of which begins with one that every step before it leads to, and that
-/// leads to every step after it: nothing can be gained by moving steps from one to another.
+/// Divides the steps into regions. Every earlier step leads to a region's first step, and that step leads to every
+/// later step. Moving steps between regions therefore gains nothing.
 std::vector<Region> regions_of(const std::vector<ThreadWork>& steps) {
   const size_t count = steps.size();
   std::vector<size_t> first_user(count, count);
-  std::vector<bool> goes_on(count, false);  // a user of it is used in turn
+  std::vector<bool> goes_on(count, false);  // one of its users has users itself
   for (size_t i = count; i-- > 0;)
     for (size_t p : steps[i].after) {
       first_user[p] = i;
       goes_on[p] = goes_on[p] || first_user[i] < count;
     }
-  // Single steps that end beside what goes on, to write an output, say, hinder nothing.
+  // Single steps that end beside the main path, for example to write an output, are no obstacle.
   for (size_t i = 0; i < count; ++i)
     if (const auto& after = steps[i].after;
         first_user[i] == count && !after.empty() &&
         std::all_of(after.begin(), after.end(), [&](size_t p) { return goes_on[p]; }))
       first_user[i] = i;
-  std::vector<bool> leads(count);  // to every step after it: none of those waits for steps before it alone
-  size_t oldest = count;           // over those steps: one more than the last step that each waits for
+  std::vector<bool> leads(count);  // to every later step: no later step waits only for steps before it
+  size_t oldest = count;           // over later steps: one more than the last step that each waits for
   for (size_t i = count; i-- > 0;) {
     leads[i] = oldest > i;
     const auto& after = steps[i].after;
     oldest = std::min(oldest, after.empty() ? 0 : *std::max_element(after.begin(), after.end()) + 1);
   }
   std::vector<Region> regions = {{0, count}};
-  size_t latest = 0;  // of the first users of those before it
+  size_t latest = 0;  // the latest first user of any earlier step
   for (size_t i = 0; i < count; ++i) {
     if (i > 0 && leads[i] && latest <= i) {
       regions.back().end = i;
@@ -134,7 +134,7 @@ class Scheduler {
   }
 
  private:
-  /// Steps of more than one task and longer than `heavy` microseconds are for all threads, others for one each.
+  /// Steps with several tasks and more than `heavy` microseconds run on all threads, the others on one thread each.
   double try_to(const Region& region, double heavy, std::vector<int>& threads) const {
     Team team(steps_, region.begin, count_);
     threads.clear();

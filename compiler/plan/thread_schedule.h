@@ -1,4 +1,4 @@
-// A model of the runtime's threads: where each step of a sequence runs, and how long all take.
+// A model of the runtime's threads: on which thread each step of a sequence runs, and the total time.
 #pragma once
 
 #include <cstddef>
@@ -6,25 +6,25 @@
 
 namespace gcg {
 
-/// A step, as threads see it.
+/// A step, as the thread model sees it.
 struct ThreadWork {
-  double microseconds = 0;         // on one thread
-  double tasks = 1;                // that threads can share
-  std::vector<size_t> after = {};  // earlier ones that it waits for
+  double microseconds = 0;         // time on one thread
+  double tasks = 1;                // number of tasks that threads can share
+  std::vector<size_t> after = {};  // earlier steps that it waits for
 };
 
-/// Thread of a step: kTogether for all of them, or a number.
+/// The thread of a step is kTogether (all threads) or a thread number.
 inline constexpr int kTogether = -1;
 
 struct ThreadSchedule {
   std::vector<int> threads;       // per step
-  double microseconds = 0;        // all steps
-  double microseconds_intra = 0;  // all steps, each of them by all threads together
+  double microseconds = 0;        // total time of all steps
+  double microseconds_intra = 0;  // total time if all threads share each step
 };
 
-/// The cheapest schedule found for so many threads, which take the steps in their order. Steps on one thread each are
-/// better than all threads on each step only where the model says so: a step that follows all others, and has many
-/// tasks, is never.
+/// The cheapest schedule found for this number of threads, which take the steps in order. A step runs on a single
+/// thread only if the model predicts a gain. A step that follows all others and has many tasks always runs on all
+/// threads.
 ThreadSchedule schedule_threads(const std::vector<ThreadWork>& steps, int threads);
 
 }  // namespace gcg

@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// Which blocks may share bytes, in the plan's layout or in some that its runtime makes.
+/// The blocks that may share bytes, in the plan's layout or in a layout that the runtime may make.
 class SharedBytes {
  public:
   explicit SharedBytes(const Plan& plan) : buffers_(plan.memory.blocks.size()), blocks_(plan.memory.blocks.size()) {
@@ -26,7 +26,7 @@ class SharedBytes {
       }
   }
 
-  /// Calls see(b) for each other temporary that may have bytes of the buffer's.
+  /// Calls see(b) for each other temporary that may share bytes with the buffer.
   template <class See>
   void each(const Buffer& of, BufferId id, const See& see) const {
     const auto block = static_cast<size_t>(of.block);
@@ -47,7 +47,7 @@ class SharedBytes {
   }
 
   std::vector<std::vector<BufferId>> buffers_;  // by block
-  std::vector<std::vector<size_t>> blocks_;     // by block: the others
+  std::vector<std::vector<size_t>> blocks_;     // by block: the blocks that may share bytes with it
 };
 
 class Contents {
@@ -61,7 +61,7 @@ class Contents {
       } else if (const auto* branch = step.as<Branch>()) {
         run(*branch, step);
       } else {
-        // What goes on with the work of a launch reads what that one read, before either has written.
+        // A launch that continues another one reads the same operands, before either has written.
         if (!step.continues())
           for (BufferId b : step.reads()) read(b, step);
         for (BufferId b : step.writes()) write(b);
@@ -83,7 +83,7 @@ class Contents {
     held_[b] = true;
   }
 
-  /// What one body makes and the other leaves alone has no element there, or the run ends there.
+  /// If only one branch writes a value, then in the other branch either the value is empty or the run ends.
   void run(const Branch& branch, const Step& step) {
     read(branch.condition, step);
     const IndexedVector<BufferId, bool> before = held_;
@@ -127,7 +127,7 @@ class Contents {
   IndexedVector<BufferId, bool> held_;
 };
 
-/// Of the entry sequence; bodies have one stream.
+/// Checks the entry sequence for races; subgraphs have a single stream.
 class Races {
  public:
   Races(const Plan& plan, const SharedBytes& shared)
@@ -169,7 +169,7 @@ class Races {
   const SharedBytes& shared_;
   const StepOrder order_;
   IndexedVector<BufferId, std::vector<StepId>> users_, writers_;
-  IndexedVector<StepId, StepId> first_;  // of the launches that do one piece of work
+  IndexedVector<StepId, StepId> first_;  // first of the launches that do one piece of work
 };
 
 }  // namespace

@@ -1,14 +1,14 @@
-// Does every step find in memory what it reads?
+// Verifies that every step finds its inputs in memory.
 #pragma once
 
 #include "compiler/plan/plan.h"
 
 namespace gcg {
 
-/// Follows the contents of temporaries through the steps, whatever lifetimes the planner saw: a write ends what else
-/// lies there, in loops for the next iteration, too. On several streams, steps that touch the same memory, one of them
-/// writing, are ordered by streams and waits. Throws InternalError naming the step and the buffer. Requires: memory is
-/// planned, all numbers are sound.
+/// Tracks the contents of temporaries through the steps, independently of the planner's lifetimes. A write invalidates
+/// all other contents at that place, also for the next iteration of a loop. If several streams touch the same memory
+/// and one step writes it, streams and waits must order the steps. Throws InternalError naming the step and the buffer.
+/// Requires: memory is planned, all indices are valid.
 void verify_memory(const Plan& plan);
 
 }  // namespace gcg

@@ -1,12 +1,13 @@
-// Is a plan sound?
+// Verifies a plan.
 #pragma once
 
 #include "compiler/plan/plan.h"
 
 namespace gcg {
 
-/// Throws InternalError when an index is off, when a step reads what no earlier step wrote or finds something else in
-/// its memory (verify_memory.h), when steps race, or a launch overlaps what it must not. Requires: memory is planned.
+/// Throws InternalError if an index is out of range, a step reads a buffer that no earlier step wrote, or memory holds
+/// other contents (verify_memory.h). Also if steps race, or a launch overlaps a launch that it must not overlap.
+/// Requires: memory is planned.
 void verify_plan(const Plan& plan);
 
 }  // namespace gcg

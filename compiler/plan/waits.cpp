@@ -6,7 +6,7 @@
 namespace gcg {
 namespace {
 
-/// Adds the buffers that a step, or a step of its bodies, reads and writes.
+/// Adds the buffers that a step, or a step of its subgraphs, reads and writes.
 void touched_buffers(const Plan& plan, const Step& step, std::set<BufferId>& reads, std::set<BufferId>& writes) {
   for (BufferId b : step.reads()) reads.insert(b);
   for (BufferId b : step.writes()) writes.insert(b);

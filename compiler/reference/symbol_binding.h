@@ -1,4 +1,4 @@
-// Values of symbols, learnt from the shapes that tensors turn out to have.
+// Learns the values of symbols from the actual shapes of tensors.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace gcg {
 
-/// Makes `dim` equal `value`: learns the value of the only unknown symbol if `dim` is linear in it, else compares.
-/// False when they differ. A dim with several unknown symbols, or one inside a quotient, is taken to agree.
+/// Makes `dim` equal `value`: learns the only unknown symbol if `dim` is linear in it, else compares. False if they
+/// differ. A dim with several unknown symbols, or with one inside a quotient, is assumed to agree.
 bool bind_extent(const Dim& dim, int64_t value, SymbolValues& symbols);
 
-/// Does every symbol of `dim` have a value?
+/// True if every symbol of `dim` has a value.
 bool is_known(const Dim& dim, const SymbolValues& symbols);
 
 }  // namespace gcg

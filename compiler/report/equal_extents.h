@@ -1,4 +1,4 @@
-// What a compiled model takes for granted about extents that the model itself leaves open.
+// Lists the extents that a compiled model assumes to be equal, although the model leaves them symbolic.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,8 @@
 
 namespace gcg {
 
-/// Nullopt: nothing. Kernels that chose at run time would lose vectors and fusion for a case that is rare.
+/// nullopt: none. The assumption is made because kernels that chose at run time would lose vectorisation and fusion for
+/// a rare case.
 std::optional<EqualExtents> equal_extents(const Graph& graph);
 
 }  // namespace gcg

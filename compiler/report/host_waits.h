@@ -1,4 +1,4 @@
-// Where the run of a GPU's plan waits for the host.
+// Finds the places where the run of a GPU's plan waits for the host.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace gcg {
 
-/// One per extent that depends on data.
+/// One entry per extent that depends on data.
 std::vector<HostWait> host_waits(const Plan& plan);
 
 }  // namespace gcg

@@ -7,7 +7,7 @@
 namespace gcg {
 namespace {
 
-/// What there is for one library, in steps.
+/// Counts the steps of one library.
 struct Tally {
   int64_t bound = 0, unfit = 0, of_its_kind = 0;
   std::map<int, LibraryLeftOut> left_out;  // by least SM

@@ -1,4 +1,4 @@
-// Libraries asked for by name that are left without work, and why.
+// Finds libraries that the user requested by name but that do nothing, and the reason.
 #pragma once
 
 #include <variant>
@@ -11,7 +11,7 @@
 
 namespace gcg {
 
-/// `plan`: before calls were bound; `outcomes`: of its kernels.
+/// `plan`: before calls were bound; `outcomes`: for each of its kernels.
 std::vector<std::variant<IdleLibrary, LibraryLeftOut>> unused_libraries(
     const Plan& plan, const LibraryBinder& binder, const IndexedVector<KernelId, CallOutcome>& outcomes);
 

@@ -5,7 +5,7 @@
 
 namespace gcg {
 
-/// How many bytes of the graph's constants narrow_weights marked to be stored in how many.
+/// The bytes of the graph's constants that narrow_weights marked, before and after narrowing.
 NarrowedWeights narrowed_weights(const Graph& graph);
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// What the tool says about a plan when it has compiled it.
+// The summary of a compiled plan, which the tool prints.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ struct Target;
 struct PlanReport {
   int entry_point = 0;  // 0: the whole model, then its parts
   std::string target;
-  std::map<std::string, int64_t> fixed;  // symbols; empty: any shape
+  std::map<std::string, int64_t> fixed;  // values of symbols; empty: any shape
   bool is_load_time_packing = false;
   int64_t steps = 0, kernels = 0;                  // in the file
-  std::map<std::string, int64_t> calls;            // library -> steps that it does
+  std::map<std::string, int64_t> calls;            // library -> number of its steps
   int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans
 };
 

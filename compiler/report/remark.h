@@ -1,4 +1,5 @@
-// What the compiler has to say about a model that is right but may surprise: data, of which tools/ make sentences.
+// Diagnostics about a valid model whose compilation may surprise the user. They are data; tools/ makes sentences of
+// them.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +14,22 @@ namespace gcg {
 enum class DeviceClass : uint8_t;
 enum class LibraryOperation : uint8_t;
 
-/// An option that is for GPUs, and there is none among the targets.
+/// An option for GPUs although no target is a GPU.
 enum class IdleOption : uint8_t { libraries, tf32 };
 
-/// An assignment "PATTERN=DEVICE" whose nodes model passes have done away with; `node` was one of them.
+/// An assignment "PATTERN=DEVICE" without effect because model passes removed its nodes; `node` was one of them.
 struct IdleAssignment {
   std::string assignment, node;
 };
 
-/// A name that the user or the model wrote and that names nothing here: "device 'p': denies 'Sofplus'".
+/// A name, given by the user or the model, that matches nothing: "device 'p': denies 'Sofplus'".
 struct IdleName {
-  std::string what, of;  // of: what it should have named, "operator or element type"
+  std::string what, of;  // of: the kind of thing that it should name, "operator or element type"
   std::string nearest;   // "; the nearest: 'Softplus'", or empty
 };
 
-/// Extents that broadcasting would let differ where one is 1 at run time, and that are taken to be equal: such a run is
-/// refused.
+/// Extents that the compiled model assumes to be equal. Broadcasting would allow them to differ if one is 1 at run
+/// time; such a run is refused.
 struct EqualExtents {
   struct Pair {
     std::string reason, a, b;  // "Add 'sum': broadcasting", "n", "2*m"
@@ -36,33 +37,34 @@ struct EqualExtents {
   std::vector<Pair> pairs;  // never empty
 };
 
-/// What --precision fp16 or bf16 has made of a CPU's plan, in bytes; `before` is 0 where it has made nothing.
+/// The effect of --precision fp16 or bf16 on a CPU's plan, in bytes; `before` is 0 if there is none.
 struct NarrowedWeights {
   std::string type;  // "f16"
   int64_t before = 0, after = 0;
-  int64_t others = 0;  // of f32 constants that stay
+  int64_t others = 0;  // f32 constants that stay unchanged
 };
 
-/// A loop kernel does `factor` times the work of kernels of their own for these nodes.
+/// A loop kernel does `factor` times the work that separate kernels for these nodes would do.
 struct RepeatedWork {
   std::vector<std::string> nodes;
   double factor = 0;
 };
 
-/// A GPU's run waits for the host, which reads the extent `symbol` of what these nodes give.
+/// A GPU's run waits for the host, which reads the extent `symbol` of these nodes' results.
 struct HostWait {
   std::string nodes, symbol;
 };
 
-/// A library that was asked for does nothing in the plan: of the steps of its operations, `unfit` ones it could do, but
-/// for the form of their weights or memory.
+/// A requested library does nothing in the plan. `steps` counts the steps of its operations. `unfit` of them fail only
+/// because of the form of their weights or memory.
 struct IdleLibrary {
   std::string library;
   std::vector<LibraryOperation> operations;
   int64_t steps = 0, unfit = 0;
 };
 
-/// Steps that the library does on sm_`least_sm` and newer are left to kernels, because of the older target `too_old`.
+/// Steps that run as kernels because of the older target `too_old`, although the library supports them on sm_`least_sm`
+/// and newer.
 struct LibraryLeftOut {
   std::string library;
   int least_sm = 0;
@@ -75,7 +77,7 @@ struct Remark {
     DeviceClass device;
     std::map<std::string, int64_t> fixed;  // symbols; empty: any shape
   };
-  std::optional<Plans> plans;  // that it is about; none: all
+  std::optional<Plans> plans;  // the plans concerned; nullopt: all
   std::variant<IdleOption, IdleAssignment, IdleName, EqualExtents, NarrowedWeights, RepeatedWork, HostWait, IdleLibrary,
                LibraryLeftOut>
       fact;

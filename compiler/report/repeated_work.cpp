@@ -12,7 +12,7 @@
 namespace gcg {
 namespace {
 
-constexpr double kLeast = 1e5;  // operations: some microseconds of a CPU
+constexpr double kLeast = 1e5;  // operations: a few microseconds on a CPU
 
 class WorkComparison {
  public:
@@ -54,7 +54,7 @@ class WorkComparison {
     return sum;
   }
 
-  /// The values that the kernel of `v` computes: it and what it reads that has no storage.
+  /// Collects the values that the kernel of `v` computes: `v`, and the values without storage that it reads.
   void collect(ValueId v) {
     const Node& node = g_.node(g_.value(v).producer);
     if (node.op->kind != OpKind::view && !computed_.insert(v).second) return;

@@ -1,4 +1,4 @@
-// Where a fused kernel does many times what its nodes would do one by one.
+// Finds fused kernels that do many times the work of their nodes one by one.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace gcg {
 
-/// The loop kernels whose work (see loop_work) exceeds that of its nodes, each with a kernel of its own, by
-/// kRepeatedWork: something is computed again for every element. Small kernels are left out.
+/// The loop kernels whose work (see loop_work) is at least kRepeatedWork times that of their nodes in separate kernels:
+/// they compute a value again for every element. Small kernels are left out.
 std::vector<RepeatedWork> repeated_work(const Graph& graph, const Fusion& fusion);
 
-/// Of the graph as it is fused for the device, and of the bodies in it.
+/// The same for the graph as it is fused for the device, and for its subgraphs.
 std::vector<RepeatedWork> repeated_work(const Graph& graph, DeviceClass device);
 
 constexpr double kRepeatedWork = 4;

@@ -1,5 +1,5 @@
-// Errors of the compiler. `fail(...)` is for the user's input and carries one clear sentence; `GCG_CHECK` is for our
-// own invariants and says that it is our bug. Both throw CompileError, which tools/ catches once.
+// Errors of the compiler. `fail(...)` reports a problem of the user's input in one sentence. `GCG_CHECK` checks our own
+// invariants and reports a bug of the compiler. Both throw CompileError, which tools/ catches once.
 #pragma once
 
 #include <sstream>
@@ -8,13 +8,13 @@
 
 namespace gcg {
 
-/// A sentence for the user. `what()` is complete: it names node, index, value and limit where they apply.
+/// A complete sentence for the user: `what()` names node, index, value and limit where they apply.
 class CompileError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Our bug, never the user's: an invariant of the compiler does not hold.
+/// A violated invariant: a bug of the compiler, never an error of the user.
 class InternalError : public CompileError {
  public:
   using CompileError::CompileError;

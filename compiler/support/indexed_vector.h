@@ -1,4 +1,4 @@
-// A vector whose elements are known by strong ids.
+// A vector that is indexed by strong ids.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace gcg {
 
-/// Id(0), Id(1), ... up to the number of elements.
+/// Elements have the ids Id(0), Id(1), ...
 template <class Id, class T>
 class IndexedVector {
  public:

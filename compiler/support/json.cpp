@@ -18,7 +18,7 @@ std::string position(std::string_view text, size_t end) {
                 at - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
 }
 
-/// What is looked at while a text is read. Objects that are open keep the names of their fields.
+/// Checks JSON while it is parsed. Open objects keep the names of their fields, to find duplicates.
 class Watch {
  public:
   explicit Watch(const std::string& source) : source_(source) {}
@@ -39,7 +39,7 @@ class Watch {
   std::vector<std::set<std::string>> fields_;
 };
 
-/// Appends the beginning of its text, until `out` is longer than `most`.
+/// Appends the text of `json` and stops once `out` is longer than `most`.
 void append(const Json& json, size_t most, std::string& out) {
   if (!json.is_structured()) {
     const bool is_long = json.is_string() && json.get_ref<const std::string&>().size() > most;

@@ -6,9 +6,9 @@
 namespace gcg {
 namespace {
 
-/// Where the name ends that begins there.
+/// The end of the name that begins at `begin`.
 size_t end_of_name(const std::string& list, size_t begin, const std::set<std::string>& known, size_t longest) {
-  const size_t last = std::min(list.size(), begin + longest);  // where the longest name would end
+  const size_t last = std::min(list.size(), begin + longest);  // the end of the longest possible name
   size_t end = last == list.size() || list[last] == ',' ? last : list.rfind(',', last);
   for (; end != std::string::npos && end > begin; end = list.rfind(',', end - 1))
     if (known.count(list.substr(begin, end - begin)) != 0) return end;

@@ -1,4 +1,4 @@
-// Names that a user lists with commas between them.
+// Splits comma-separated lists of names.
 #pragma once
 
 #include <set>
@@ -7,9 +7,9 @@
 
 namespace gcg {
 
-/// The names in lists like "a,b". Names may have commas, too: at each place the longest piece of the list counts that
-/// is known, and what begins no known name ends at the next comma. The time is that of the lists' length times the
-/// commas within the longest known name.
+/// The names in lists like "a,b". Names may contain commas. At each position the longest known name is taken; an
+/// unknown name ends at the next comma. Time: the length of the lists times the number of commas in the longest known
+/// name.
 std::vector<std::string> split_names(const std::vector<std::string>& lists, const std::set<std::string>& known);
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// "Did you mean": the known names that are nearest to an unknown one.
+// "Did you mean": the known names nearest to an unknown one.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace gcg {
 
-/// At most `most` of them, the nearest first, by edits (a letter more, less, other) and common beginnings; ties by
-/// name.
+/// At most `most` names, nearest first. The distance counts edits (a letter added, removed or changed) and common
+/// prefixes; ties are sorted by name.
 std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& known, size_t most = 3);
 
-/// "; the nearest: 'a', 'b'", for the end of a message; empty where nothing is known.
+/// "; the nearest: 'a', 'b'", for the end of a message; empty if `known` is empty.
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// What a model asks for and the compiler cannot do: one row per node, all rows in one error.
+// Parts of a model that the compiler does not support: one row per node, all rows in one error.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace gcg {
 
-/// One thing of the model that cannot be compiled.
+/// One node of the model that cannot be compiled.
 struct UnsupportedNode {
   std::string name;     // ONNX node name, or its first output's name where it has none
   std::string op;       // op_type; "graph input" and "initializer" stand for themselves
   std::string domain;   // "" is ai.onnx
-  int64_t version = 0;  // of the opset that the model imports for the domain; 0: none, or not known any more
+  int64_t version = 0;  // the opset version that the model imports for the domain; 0: none, or unknown
   std::string why;
 };
 
-/// Why one node cannot be compiled; what() is "Softmax 'name': why".
+/// The reason why one node cannot be compiled; what() is "Softmax 'name': why".
 class NodeError : public CompileError {
  public:
   explicit NodeError(UnsupportedNode node)
@@ -30,7 +30,7 @@ class NodeError : public CompileError {
   UnsupportedNode node_;
 };
 
-/// Everything of a model that is not supported; what() is the whole table, one line per row.
+/// All unsupported parts of a model; what() is the whole table, one line per row.
 class UnsupportedModel : public CompileError {
  public:
   explicit UnsupportedModel(std::vector<UnsupportedNode> nodes);

@@ -1,4 +1,4 @@
-// What constants were made from by putting elements in another order, padding and rounding.
+// Finds the original constants of those made by reordering, padding and rounding elements.
 #pragma once
 
 #include <map>
@@ -10,13 +10,12 @@ namespace gcg {
 bool same_bytes(const Tensor& a, const Tensor& b);
 size_t hash_of_bytes(const Tensor& tensor);
 
-/// Elements and shape before anybody rearranged them.
+/// The tensor before any rearrangement of its elements or shape.
 TensorRef source_of_all(const TensorRef& tensor);
 
 class ConstantRoots {
  public:
-  /// As source_of_all, and of sources that have the same type and bytes, whatever their shapes, one that stands for
-  /// all.
+  /// Like source_of_all, but returns one representative for all sources with the same type and bytes, in any shape.
   TensorRef of(const TensorRef& tensor);
 
  private:

@@ -13,13 +13,13 @@
 namespace gcg {
 namespace {
 
-/// A kernel at load is not worth it for less; what is smaller is stored in every form.
+/// Smaller constants are stored in every form, because a kernel at load is not worth it.
 constexpr int64_t kLeastBytes = 16 << 10;
 
-/// May load-time packing make what the plan reads?
+/// May weight relayout at load make constants of the plan?
 bool takes_packed(const Plan& plan) { return !traits_of(plan.device).reads_mapped_weights; }
 
-/// Those that kernels of such plans read.
+/// The constants that kernels of such plans (or of the others) read.
 std::vector<TensorRef> constants_of(const std::vector<Plan>& plans, bool packed) {
   std::vector<TensorRef> out;
   for (const Plan& plan : plans)
@@ -35,24 +35,24 @@ bool is_rounded(const Tensor& t) {
 
 int steps_from_root(const Tensor& t) { return t.rearrangement() ? 1 + steps_from_root(*t.rearrangement()->source) : 0; }
 
-/// Every step from the root to `t` is one of these.
+/// Is every step from the root to `t` one of these operators?
 bool consists_of(const Tensor& t, const std::set<const OpDef*>& steps) {
   return !t.rearrangement() ||
          (steps.count(t.rearrangement()->op) != 0 && consists_of(*t.rearrangement()->source, steps));
 }
 
-/// Can kernels make `wanted` from `stored`, which has the same root? What was rounded stays so: rounding and moving
-/// elements give the same in either order.
+/// Can kernels make `wanted` from `stored`, which has the same root? A rounded `stored` must have the type of `wanted`;
+/// rounding and moving elements commute.
 bool can_make(const Tensor& wanted, const Tensor& stored) {
   static const std::set<const OpDef*> redone = {&op("Transpose"), &op("Cast")};
   static const std::set<const OpDef*> undone = {&op("Transpose"), &op("Cast"), &op("PackMatMul", "gart"),
                                                 &op("PackConv", "gart")};
-  const bool quads = size_of(stored.dtype()) == 1;  // are not unpacked
+  const bool quads = size_of(stored.dtype()) == 1;  // bytes in VNNI groups are not unpacked
   return consists_of(wanted, redone) && consists_of(stored, quads ? redone : undone) &&
          (!is_rounded(stored) || stored.dtype() == wanted.dtype());
 }
 
-/// What the file holds as it is: all that CPUs read, and of the rest one form of each root.
+/// The constants that the file holds: all that CPUs read, and one form of each other root.
 class Stored {
  public:
   explicit Stored(const std::vector<Plan>& plans) {
@@ -63,7 +63,7 @@ class Stored {
     for (const TensorRef& t : constants_of(plans, true)) offer(t);
   }
 
-  /// What to make `wanted` from, or what equals it; null: it is stored, too.
+  /// The stored constant from which to make `wanted`, or which equals it; null if `wanted` is stored itself.
   TensorRef source_for(const TensorRef& wanted) {
     if (wanted->bytes() < kLeastBytes || read_by_cpu_.count(wanted.get()) != 0) return nullptr;
     const TensorRef& source = sources_.at(roots_.of(wanted));
@@ -71,8 +71,8 @@ class Stored {
   }
 
  private:
-  /// The best source is one from which all others can be made, then one that is stored anyway, then one that needs few
-  /// steps.
+  /// The cost of a source. The best source is one from which all others can be made, then one that is stored anyway,
+  /// then one that needs few steps.
   auto cost(const TensorRef& t) const {
     return std::tuple(is_rounded(*t), read_by_cpu_.count(t.get()) == 0, steps_from_root(*t));
   }
@@ -91,7 +91,7 @@ class Rearranger {
  public:
   explicit Rearranger(Graph& graph) : b_(graph, "weights") {}
 
-  /// The elements of `wanted` from those of `stored`; see can_make.
+  /// Makes the elements of `wanted` from those of `stored`; see can_make.
   ValueId make(const TensorRef& wanted, const TensorRef& stored) {
     const std::vector<int64_t>& shape = source_of_all(wanted)->shape();
     ValueId value = undo(stored);
@@ -100,7 +100,7 @@ class Rearranger {
   }
 
  private:
-  /// The order of the root, in the type of `stored`.
+  /// Restores the root's order, in the type of `stored`.
   ValueId undo(const TensorRef& stored) {
     ValueId value = b_.constant(*stored);
     for (TensorRef t = stored; t->rearrangement(); t = t->rearrangement()->source) {
@@ -141,7 +141,7 @@ class Rearranger {
     return unblocked(value, perm, padded, r.source->shape());
   }
 
-  /// Blocks side by side, then without the padding.
+  /// Joins the blocks, then removes the padding.
   ValueId unblocked(ValueId value, std::vector<int64_t> perm, std::vector<int64_t> padded,
                     const std::vector<int64_t>& shape) {
     value = b_.node("Reshape", {b_.transpose(value, std::move(perm)), b_.ints(padded)});
@@ -153,13 +153,13 @@ class Rearranger {
   NodeBuilder b_;
 };
 
-/// Weights that GPUs keep in an order or type of their own, in a region that is written at load.
+/// The weights that GPUs keep in their own order or type, in a region that is written at load.
 struct Region {
   std::map<const Tensor*, uint64_t> places;
-  std::vector<TensorRef> made;  // one for each place, in their order
+  std::vector<TensorRef> made;  // the tensor at each place, in order
   uint64_t bytes = 0;
 
-  /// The buffer has its contents there.
+  /// Gives the buffer the place of its contents in the region.
   void take(Buffer& b, const TensorRef& contents) const {
     b.kind = Buffer::Kind::packed;
     b.index = 0;
@@ -180,7 +180,7 @@ Plan packing_plan(Graph& graph, const Region& region) {
   return plan;
 }
 
-/// One for each GPU.
+/// Adds one packing plan for each GPU.
 void add_packing_plans(std::vector<Plan>& plans, Graph& graph, const Region& region) {
   std::set<int> targets;
   for (Plan& plan : plans) {
@@ -216,7 +216,7 @@ std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans) {
     const uint64_t place = section.place(wanted);
     region.places.emplace(wanted.get(), place);
     if (!region.made.empty() && place <= region.places.at(region.made.back().get()))
-      continue;  // of another plan, the same
+      continue;  // another plan already has this constant
     region.made.push_back(wanted);
     sources.insert(source.get());
     graph.outputs.push_back(rearranger.make(wanted, source));

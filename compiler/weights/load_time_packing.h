@@ -1,4 +1,4 @@
-// Weights once in the file, whatever the number of devices.
+// Weight relayout at load: the file holds weights once, for any number of devices.
 #pragma once
 
 #include <set>
@@ -9,14 +9,15 @@
 
 namespace gcg {
 
-/// Finds the constants of GPU plans that the file need not hold, because it holds them in another order or type: what
-/// CPU plans read packed for their kernels, or what another GPU kernel reads as it was. They become packed buffers,
-/// and each GPU gets a plan that makes them from those at load, after the others. Small ones are stored in every form.
-/// Requires: `plans` are for their targets. Returns the constants that are read at load.
+/// Finds the constants of GPU plans that the file need not hold, because it holds them in another order or type. Such
+/// sources are the packed constants of CPU plans, or original constants that another GPU kernel reads. The constants
+/// found become packed buffers. After the other plans, each GPU gets a plan that makes these buffers from their sources
+/// at load. Small constants are stored in every form. Requires: `plans` are for their targets. Returns the constants
+/// that are read at load.
 std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans);
 
-/// All constants of the plans: what runs on GPUs read comes first, then what is read at load (`sources`), so that an
-/// upload for either takes that and little else.
+/// Places all constants of the plans. Constants that runs on GPUs read come first, then those that are read at load
+/// (`sources`), so that an upload of either transfers little else.
 WeightsSection place_weights(const std::vector<Plan>& plans, const std::set<const Tensor*>& sources);
 
 }  // namespace gcg

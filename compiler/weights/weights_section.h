@@ -15,20 +15,21 @@ namespace gcg {
 /// Elements that lie in the section in several forms: orders, layouts or types.
 struct StoredTwice {
   std::string name;
-  int64_t bytes = 0;  // of all forms but the largest
+  int64_t bytes = 0;  // sum over all forms but the largest
 };
 
 class WeightsSection {
  public:
-  /// Where the tensor's bytes lie, 64-byte aligned. Tensors of equal content share them. `name`: for reports.
+  /// Places the tensor and returns the offset of its bytes, 64-byte aligned. Tensors of equal content share their
+  /// bytes. `name`: for reports.
   uint64_t place(const TensorRef& tensor, const std::string& name = {});
-  /// Of a tensor that has been placed.
+  /// The offset of a tensor that has been placed.
   uint64_t place_of(const Tensor& tensor) const { return by_tensor_.at(&tensor); }
-  /// What takes more bytes than its largest form, most bytes first; by its name among `sources`, if it is there,
-  /// otherwise by that of the form placed first.
+  /// The constants that take more bytes than their largest form, the largest excess first. The name is the one in
+  /// `sources`, if it is there, otherwise the name of the form that was placed first.
   std::vector<StoredTwice> stored_twice(const std::vector<std::pair<TensorRef, std::string>>& sources = {}) const;
   uint64_t bytes() const { return end_; }
-  /// What lies where, in order; the section keeps the bytes alive.
+  /// All pieces with their offsets, in order; the section keeps the bytes alive.
   std::vector<gart::WeightPiece> pieces() const;
 
  private:
@@ -40,7 +41,7 @@ class WeightsSection {
   uint64_t end_ = 0;
   std::map<const Tensor*, uint64_t> by_tensor_;
   std::multimap<size_t, size_t> by_hash_;  // hash of the content -> number in placed_
-  std::vector<Placed> placed_;             // of distinct content
+  std::vector<Placed> placed_;             // tensors of distinct content
 };
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// The C API: the C++ API with Results turned into status codes and a sentence per thread.
+// The C API: wraps the C++ API and turns Results into status codes and one message per thread.
 #include <cstddef>
 #include <cstring>
 
@@ -44,7 +44,7 @@ gart_status status_of(const Result<void>& result) { return result ? GART_OK : st
 
 Error null_argument(const char* name) { return error(ErrorCode::invalid_argument, "argument '", name, "' is null"); }
 
-/// Refers to `entry_points`, which it fills.
+/// The result refers to `entry_points`, which this function fills.
 gart::LoadOptions options_of(const gart_load_options* options, std::vector<std::string_view>& entry_points) {
   gart::LoadOptions out;
   if (options == nullptr) return out;
@@ -67,7 +67,7 @@ gart::LoadOptions options_of(const gart_load_options* options, std::vector<std::
   return out;
 }
 
-/// `from`: a path, or the artifact.
+/// `from`: a path, or the artifact's bytes.
 template <class From>
 Result<gart::Program> loaded(const From& from, const gart_load_options* options) {
   return gart::guarded([&] {

@@ -17,7 +17,7 @@ const std::string kAnyCore = "cpu";
 
 using detail::ProgramState;
 
-/// Is the device one of this kind: "cpu", or with a number or cores "cpu:0"?
+/// True if the device is of this kind: "cpu", or "cpu:0" with a number or cores.
 bool is_kind(std::string_view device, std::string_view kind) {
   return device.starts_with(kind) && (device.size() == kind.size() || device[kind.size()] == ':');
 }
@@ -37,7 +37,7 @@ void check_options(const LoadOptions& options) {
   check_count("replicas", options.parallel.replicas);
 }
 
-/// The program on the device that options ask for, or else on the best one that the artifact has code for.
+/// The program on the device that options name, otherwise on the best device that the artifact has code for.
 std::unique_ptr<DeviceProgram> open_device(const ProgramState& program, const LoadOptions& options) {
   const fb::Manifest& manifest = *program.artifact.manifest;
   std::string reason;
@@ -70,7 +70,7 @@ void decode_entries(ProgramState& program, const LoadOptions& options) {
   }
 }
 
-/// `bytes` live in program.file, in program.copy, or are the caller's.
+/// `bytes` live in program.file, in program.copy, or in the caller's memory.
 Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint8_t> bytes,
                      const LoadOptions& options) {
   const int threads = options.threads > 0 ? options.threads : cpu::Cores::allowed().count();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMaxIdle = 16;
 
-/// Null from the end on.
+/// Null at and past the end.
 const char* text_at(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts, size_t index) {
   return index < count_of(texts) ? texts->Get(static_cast<uint32_t>(index))->c_str() : nullptr;
 }
@@ -95,10 +95,10 @@ int Program::threads() const { return state_->device().threads(); }
 
 namespace {
 
-/// `inputs` are what the caller gave.
+/// `inputs`: the caller's argument.
 using SetInputs = void (*)(detail::InvocationState& invocation, const void* inputs);
 
-/// An idle invocation of the program, given back whatever happens.
+/// An idle invocation of the program; its destructor gives it back.
 class Borrowed {
  public:
   Borrowed(detail::ProgramState& program, std::string_view entry)
@@ -111,7 +111,8 @@ class Borrowed {
   std::unique_ptr<detail::InvocationState> invocation_;
 };
 
-/// Sets the inputs, runs, hands the outputs over. One function for all forms of inputs: this is most of their code.
+/// Sets the inputs, runs, and hands over the outputs. One function serves all forms of inputs, because this is most of
+/// their code.
 Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry, SetInputs set_inputs,
                                      const void* inputs) {
   return guarded([&] {

@@ -1,4 +1,4 @@
-// Sets of CPU cores: those that a pool is given, and those that it may have.
+// Sets of CPU cores: those given to a pool, and those that a thread may use.
 #pragma once
 
 #include <sched.h>
@@ -8,12 +8,13 @@
 
 namespace gart::cpu {
 
-/// Cores by the system's numbers; as text "0-3,8".
+/// A set of cores by the system's numbers; as text "0-3,8".
 class Cores {
  public:
-  /// That this thread may use.
+  /// The cores that this thread may use.
   static Cores allowed();
-  /// Of a device "cpu:0-3,8". Throws Failure where that is malformed, or names a core that is not allowed.
+  /// The cores of a device name such as "cpu:0-3,8". Throws Failure if the name is malformed or names a core that is
+  /// not allowed.
   static Cores of_device(std::string_view name);
 
   int count() const { return CPU_COUNT(&set_); }
@@ -21,14 +22,14 @@ class Cores {
   bool contains(const Cores& other) const;
   friend bool operator==(const Cores& a, const Cores& b) { return CPU_EQUAL(&a.set_, &b.set_) != 0; }
   std::string text() const;
-  /// Binds a thread (0: this one) to them. False: the system refuses.
+  /// Binds a thread (0: this one) to these cores. Returns false if the system refuses.
   bool bind(pid_t thread = 0) const { return sched_setaffinity(thread, sizeof set_, &set_) == 0; }
 
  private:
   cpu_set_t set_ = {};
 };
 
-/// Keeps this thread on cores, and then gives it back those that it had.
+/// Binds this thread to `cores` unless it is confined to them already; the destructor restores its previous cores.
 class OnCores {
  public:
   explicit OnCores(const Cores& cores) : before_(Cores::allowed()), moved_(!cores.contains(before_) && cores.bind()) {}

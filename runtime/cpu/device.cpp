@@ -19,7 +19,7 @@ struct Known {
   std::weak_ptr<ThreadPool> pool;
 };
 
-/// That of a device that lives, or a new one.
+/// Returns the pool of a live device, or a new one.
 std::shared_ptr<ThreadPool> find_pool(const std::optional<Cores>& own, const Cores& cores, int replicas, int threads,
                                       bool spin) {
   const int64_t spin_us = !spin ? 0 : replicas * threads > cores.count() ? kShortSpin : kLongSpin;

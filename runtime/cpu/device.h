@@ -1,4 +1,5 @@
-// CPUs as a device: a pool of threads in the host's memory. There may be several, each with cores of its own.
+// CPUs as a device: a thread pool that works in host memory. There may be several such devices, each with its own
+// cores.
 #pragma once
 
 #include <memory>
@@ -13,16 +14,15 @@ namespace gart::cpu {
 
 class Device final : public gart::Device {
  public:
-  /// `name`: "cpu", or with the cores that its threads stay on "cpu:0-3". `threads`: 0 for one per core. `spin`: may
-  /// threads that wait keep their core for a while? Throws Failure, or std::system_error where the system refuses a
-  /// thread.
+  /// `name`: "cpu", or "cpu:0-3" to bind the threads to those cores. `threads`: 0 for one per core. `spin`: waiting
+  /// threads may keep their core for a while. Throws Failure, or std::system_error if the system refuses a thread.
   Device(const std::string& name, int threads, const Parallel& parallel = {}, bool spin = true);
   int threads() const override { return threads_; }
   void check_streams() const override;
 
   const Parallel& parallel() const { return parallel_; }
-  /// Null where callers work alone. Pools of the same cores, counts and ways to wait have the same threads: those of a
-  /// process that wait, spinning, must not take cores from others that work.
+  /// Null if callers work alone. Devices with equal cores, thread counts and spin settings share one pool: the spinning
+  /// threads of a second pool would take cores from the working threads of the first.
   ThreadPool* pool() { return pool_.get(); }
   const Cores* cores() const { return cores_ ? &*cores_ : nullptr; }  ///< null: any
 
@@ -33,7 +33,7 @@ class Device final : public gart::Device {
   std::shared_ptr<ThreadPool> pool_;
 };
 
-/// The time that a caller works in a pool, as the first thread of a team: on its cores.
+/// A caller's stay in a pool, as the first thread of a team. The caller is bound to the device's cores meanwhile.
 class Shift {
  public:
   explicit Shift(Device& device) : pool_(device.pool()), team_(pool_ == nullptr ? nullptr : pool_->enter()) {
@@ -44,7 +44,7 @@ class Shift {
   }
   Shift(const Shift&) = delete;
   Shift& operator=(const Shift&) = delete;
-  ThreadTeam* team() const { return team_; }  ///< null: he works alone
+  ThreadTeam* team() const { return team_; }  ///< null: the caller works alone
 
  private:
   ThreadPool* const pool_;

@@ -1,4 +1,4 @@
-// An invocation's work on a pool of CPU cores: the caller does it, with the pool's threads if nobody else has them.
+// Runs an invocation on a pool of CPU cores: on the caller's thread, and on pool threads that no other caller uses.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class Lane final : public gart::Lane {
  private:
   Program& program_;
   std::optional<Shift> shift_;  // during a run
-  Block scratch_;               // thread i's at i * a stride
+  Block scratch_;               // thread i's part begins at i * stride
 };
 
 }  // namespace gart::cpu

@@ -1,4 +1,4 @@
-// A program on a pool of CPU cores: its code, mapped, and what that imports.
+// A program on a pool of CPU cores: its mapped code, and the functions that the code imports.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace gart::cpu {
 
 class Program final : public DeviceProgram {
  public:
-  /// `file`: that the artifact is mapped from, or -1. `options` last until it is loaded.
+  /// `file`: the descriptor that the artifact is mapped from, or -1. `options` must live until load() returns.
   Program(const std::string& name, const LoadOptions& options, uint32_t target, int file)
       : DeviceProgram(target),
         pool_(name, options.threads, options.parallel, options.spin),
@@ -27,11 +27,11 @@ class Program final : public DeviceProgram {
 
   Device& pool() { return pool_; }
   const void* const* imports() const { return imports_.data(); }
-  /// Of the caller's memory, for kernels to use it in place.
+  /// Alignment in bytes that the caller's memory needs for kernels to use it in place.
   size_t alignment() const { return alignment_; }
 
  private:
-  /// Throws where neither this runtime nor the application has a function of that name.
+  /// Throws if neither this runtime nor the application has a function of that name.
   void bind_imports(const fb::Target& target);
 
   Device pool_;
@@ -39,7 +39,7 @@ class Program final : public DeviceProgram {
   Mapping code_;
   std::span<const gart_custom_op> given_;
   std::vector<const void*> imports_;
-  std::unique_ptr<gart_custom_op[]> custom_ops_;  // one per import; imports that are the application's point to theirs
+  std::unique_ptr<gart_custom_op[]> custom_ops_;  // one per import; the application's imports point to their entry
   const uint8_t* weights_ = nullptr;
   size_t alignment_ = kAlignment;
 };

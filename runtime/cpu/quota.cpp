@@ -12,7 +12,7 @@ struct Close {
 };
 using File = std::unique_ptr<FILE, Close>;
 
-/// How many numbers the file of the group begins with, of two.
+/// Reads up to two numbers from the beginning of the group's file. Returns how many it read.
 int read_numbers(std::string& group, const char* file, long* numbers) {
   const size_t length = group.size();
   group += file;
@@ -21,7 +21,8 @@ int read_numbers(std::string& group, const char* file, long* numbers) {
   return opened == nullptr ? 0 : std::fscanf(opened.get(), "%ld %ld", numbers, numbers + 1);
 }
 
-/// Microseconds in each period of so many; a group without a limit says "max" or -1.
+/// Lowers `count` to the group's quota. The files give microseconds per period of some microseconds; a group without a
+/// limit says "max" or -1.
 void lower(int& count, std::string& group) {
   long numbers[3] = {};
   const bool said =

@@ -1,13 +1,13 @@
-// The time on CPUs that control groups leave to this process.
+// The CPU time that control groups allow this process.
 #pragma once
 
 #include <string>
 
 namespace gart::cpu {
 
-/// In whole CPUs, at least 1: the least that the process's groups of either version, and those above them, allow;
-/// `count` where they allow more, or the system does not say. More threads than that are stopped for most of their
-/// time, spinning ones first of all. `root`: before /proc and /sys.
+/// CPU quota in whole CPUs, at least 1: the smallest limit of the process's control groups (versions 1 and 2) and their
+/// ancestors. It is `count` if the groups allow more or the system states no limit. More threads than that are stopped
+/// for most of their time, spinning ones first of all. `root`: prefix of /proc and /sys.
 int within_quota(int count, const std::string& root = {});
 
 }  // namespace gart::cpu

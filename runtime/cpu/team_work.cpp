@@ -53,7 +53,7 @@ void TeamWork::run(uint32_t begin, uint32_t end) {
 
 void TeamWork::walk_job(void* data, int thread) { static_cast<TeamWork*>(data)->walk(thread); }
 
-/// Who waited for a thread that ended here does so, too.
+/// If it is false for one thread, it is false for every thread that waited for that one.
 bool TeamWork::goes_on() const { return failed_.load(std::memory_order_relaxed) == kNone && !bound_.is_cancelled(); }
 
 void TeamWork::walk_alone() {
@@ -62,7 +62,7 @@ void TeamWork::walk_alone() {
   }
 }
 
-/// Who of the team does the work of the pool's thread.
+/// The team member that does the work of the pool's thread `thread`.
 int TeamWork::member(uint32_t thread) const {
   return static_cast<int>(int64_t{thread} * team_->size() / pool_threads_);
 }
@@ -102,7 +102,7 @@ void TeamWork::do_work(const PlanStep& step, uint32_t index, int thread, int64_t
   }
   const auto* source = static_cast<const uint8_t*>(bound.operands[1]);
   const bool overlap = destination < source + bound.bytes && source < destination + bound.bytes;
-  if (overlap && begin > 0) return;  // whoever has the first task moves it all
+  if (overlap && begin > 0) return;  // the owner of the first task moves everything
   if (overlap) from = 0, to = bound.bytes;
   std::memmove(destination + from, source + from, static_cast<size_t>(to - from));
 }

@@ -1,4 +1,4 @@
-// Steps that follow each other, worked on by a team of threads together.
+// Consecutive steps that a team of threads works through together.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace gart::cpu {
 
 class TeamWork {
  public:
-  /// `team`: this work's alone, or null: then the caller works by himself. It may be smaller than the pool, among whose
-  /// threads the plan's steps are shared. `scratch` grows if need be.
+  /// `team` belongs to this work alone; null: the caller works alone. It may have fewer threads than the pool, among
+  /// whose threads the plan divides its steps. `scratch` grows if needed.
   TeamWork(BoundPlan& bound, Block& scratch, ThreadTeam* team, Program& program);
 
   /// Throws Failure naming the first step that failed.
@@ -24,7 +24,7 @@ class TeamWork {
   void walk(int thread);
   int member(uint32_t thread) const;
   void walk_alone();
-  /// No step failed, and nobody cancelled the run.
+  /// True if no step failed and the run is not cancelled.
   bool goes_on() const;
   void work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
   void do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
@@ -38,8 +38,8 @@ class TeamWork {
   uint8_t* scratch_ = nullptr;
   int64_t scratch_stride_ = 0;
   uint32_t begin_ = 0, end_ = 0;
-  // The first step that failed, shifted left by 32, and its code; kNone: none did. All threads go on to the end of the
-  // steps, without working, so that barriers stay matched.
+  // The index of the first failed step, shifted left by 32, and its code; kNone: no step failed. All threads go on to
+  // the end of the steps without working, so that barriers stay matched.
   static constexpr uint64_t kNone = ~uint64_t{0};
   std::atomic<uint64_t> failed_{kNone};
 };

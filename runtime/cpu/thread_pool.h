@@ -1,9 +1,9 @@
-// The threads of a pool of CPU cores, shared out among those who work there at the same time.
+// The threads of a pool of CPU cores, divided among the callers that work there at the same time.
 //
-// A caller gets helpers for one run. He who is alone gets all; of several each gets his part, so that no more threads
-// work than the pool has, and with as many callers as threads each works by himself: threads are better used by runs
-// beside each other than by one. How many callers there are is learned from those who meet: for a while after that each
-// is still one, whether he is between two runs or not.
+// A caller gets helpers for one run. A single caller gets all of them. Several callers get a share each, so that no
+// more threads work than the pool has. With as many callers as threads, each works alone: concurrent runs use threads
+// better than one parallel run. The pool learns the number of callers from those that are inside together. A caller
+// counts for a while after that, even between two runs.
 #pragma once
 
 #include <atomic>
@@ -21,31 +21,31 @@ namespace gart::cpu {
 
 class ThreadPool {
  public:
-  /// For `replicas` runs of `threads` threads beside each other, which wait spinning for at most `spin_us`. Starts what
-  /// callers do not bring, on these cores (nullopt: on those of this thread). Throws std::system_error if the system
-  /// refuses one.
+  /// For `replicas` concurrent runs of `threads` threads each. Waiting threads spin for at most `spin_us` microseconds.
+  /// Starts the threads that callers do not bring, on `cores` (nullopt: on this thread's cores). Throws
+  /// std::system_error if the system refuses a thread.
   ThreadPool(int replicas, int threads, int64_t spin_us, const std::optional<Cores>& cores);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// Its threads are this process's.
+  /// True if the pool's threads belong to this process.
   bool here() const { return origin_.here(); }
 
-  /// A caller comes: the team that is his until he leaves. Null: he works alone, because there are no threads left for
-  /// him, or this is a child of fork(), which has no thread but the one that forked.
+  /// Registers a caller and returns the team that it has until leave(). Null: the caller works alone, because no
+  /// threads are left, or because this is a child of fork(), which has only the thread that forked.
   ThreadTeam* enter();
   void leave(ThreadTeam* team);
 
  private:
-  /// Between jobs it waits, spinning (kLongSpin covers the gaps within a run and between runs that follow one another),
-  /// but not where callers need its core.
+  /// A pool thread. Between jobs it waits, spinning, unless callers need its core. kLongSpin covers the gaps within a
+  /// run and between consecutive runs.
   struct Helper {
     Helper(int most, int64_t spin_us) : own(most, spin_us) {}
     Signal call;
-    ThreadTeam own;              // of the caller whose first helper it is
-    ThreadTeam* team = nullptr;  // null: it is free
-    int place = 0;               // in the team
+    ThreadTeam own;              // used by the caller whose first helper this is
+    ThreadTeam* team = nullptr;  // null: this helper is free
+    int place = 0;               // its thread number in the team
     std::thread thread;
   };
 
@@ -54,15 +54,15 @@ class ThreadPool {
   int learn_callers();
 
   const Origin origin_;
-  const int all_, most_;  // threads: callers and helpers, in one team
+  const int all_, most_;  // threads: callers and helpers together; at most in one team
   const int64_t spin_us_;
   std::atomic<bool> stop_{false};
-  std::atomic<int> useful_;  // helpers that callers leave cores for; the first ones are taken first
+  std::atomic<int> useful_;  // number of helpers that callers leave cores for; the first ones are taken first
   std::list<Helper> helpers_;
-  std::mutex mutex_;            // what follows, and who is whose
-  int inside_ = 0, taken_ = 0;  // callers; helpers
-  int callers_ = 1;             // that are taken to be there
-  // Since so many were last there together: callers that came, and the most inside together.
+  std::mutex mutex_;            // guards the members below and each helper's team
+  int inside_ = 0, taken_ = 0;  // callers inside; helpers taken
+  int callers_ = 1;             // assumed number of callers
+  // Since `callers_` callers were last inside together: arrivals, and the most callers inside together.
   int came_ = 0, met_ = 0;
   std::chrono::steady_clock::time_point all_met_;
 };

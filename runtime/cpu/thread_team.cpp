@@ -29,13 +29,13 @@ Signal::Wait Signal::wait(uint32_t old, int64_t spin_us, const std::atomic<int>*
   return Wait::slept;
 }
 
-/// Either the waiter's count of itself comes first and this sees it, or the store comes first and the waiter sees that.
+/// Either the waiter counts itself first and this function sees that, or the store comes first and the waiter sees it.
 void Signal::set(uint32_t value) {
   value_.store(value, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) value_.notify_all();
 }
 
-/// After a wait at a barrier. Races between threads lose an adjustment, no more.
+/// Adjusts the spin time after a wait at a barrier. A race between threads only loses an adjustment.
 void ThreadTeam::learn(Signal::Wait wait) {
   if (wait == Signal::Wait::instant) return;
   const int64_t spin = barrier_spin_us_.load(std::memory_order_relaxed);
@@ -59,7 +59,7 @@ void ThreadTeam::work(int thread) {
 
 void ThreadTeam::barrier() {
   const uint32_t phase = phase_.value();
-  const int all = size();  // who has arrived may find the team in other hands
+  const int all = size();  // once a thread has arrived, another caller may use the team
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 < all) {
     learn(phase_.wait(phase, barrier_spin_us_.load(std::memory_order_relaxed)));
     return;

@@ -19,7 +19,7 @@ bool is_jetson(int sm) {
 
 constexpr int64_t kNone = -1;
 
-/// The target that suits best, or kNone and the reason.
+/// The best target, or kNone and the reason.
 int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, const Driver& driver, int sm,
                     std::string& reason) {
   const std::string& asked = options.target;
@@ -52,7 +52,7 @@ int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, co
   return best;
 }
 
-/// The first device with code for it.
+/// The first device that the artifact has code for.
 DeviceChoice choose(const Driver& driver, const fb::Manifest& manifest, const LoadOptions& options, int first,
                     int last) {
   std::string reasons;

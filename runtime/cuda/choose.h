@@ -1,4 +1,4 @@
-// Which target's code a GPU runs.
+// Chooses the target whose code a GPU runs.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace gart::cuda {
 
 /// How well the target's code suits a GPU of compute capability `sm` (90); 0: it does not run there.
 ///
-/// Machine code for sm_XY runs on XZ with Z >= Y of the same major number (80 on 86 and 89), except that the GPUs of
-/// the Jetson family take exactly their own and give theirs to no other; the suffix `a` binds code to exactly its SM,
-/// `f` to its family. PTX runs on its SM and everything newer, after the driver compiled it.
+/// Machine code for sm_XY runs on XZ with Z >= Y of the same major number (80 on 86 and 89). GPUs of the Jetson family
+/// are an exception: they run exactly their own code, and no other GPU runs it. The suffix `a` binds code to exactly
+/// its SM, `f` to its family. PTX runs on its SM and everything newer; the driver compiles it.
 uint32_t fitness(const fb::Target& target, int sm);
 
 }  // namespace gart::cuda

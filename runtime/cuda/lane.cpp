@@ -11,8 +11,7 @@
 namespace gart::cuda {
 namespace {
 
-/// Calls `run` with what is a graph of its own: the segment, or each of its steps where those are waited for one by
-/// one.
+/// Calls `run` for each part that becomes a graph: the whole segment, or each of its steps if every step is waited for.
 template <class Run>
 void each_graph(bool blocking, const Segment& segment, const Run& run) {
   if (!blocking || segment.begin == segment.end) return run(segment);
@@ -110,7 +109,7 @@ void Lane::prepare(const Run& run) {
   close();
 }
 
-/// Runs with memory of the host wait for the one before, whose staging memory they use.
+/// Runs with host memory wait for the previous run, because they use its staging memory.
 void Lane::open(const Run& run, const Queue& queue) {
   current_.emplace(device_);
   const CUstream stream = queue.own ? stream_.handle : static_cast<CUstream>(queue.stream);
@@ -155,7 +154,7 @@ void Lane::close() {
   current_.reset();
 }
 
-/// What a run that failed has enqueued on the caller's stream is waited for: that may be gone by the next one.
+/// Waits for the work that a failed run enqueued on the caller's stream: the stream may not exist at the next run.
 void Lane::abandon() noexcept {
   try {
     if (!own_stream_) settle();

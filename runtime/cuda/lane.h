@@ -29,19 +29,19 @@ class Lane final : public gart::Lane {
 
  private:
   static PlanGraphs& graphs_of(const BoundPlan& plan) { return static_cast<PlanGraphs&>(*plan.graphs); }
-  /// Waits for what may be under way, however it ends.
+  /// Waits for running work; ignores its errors.
   void drain() noexcept;
-  /// What graphs point to may have moved since the last run.
+  /// Notes that memory that graphs point to may have moved since the last run.
   void note_places(const Run& run);
   GraphContext graph_context(const Run& run);
-  /// All of the plan as one graph, up to date; null: the host has to decide.
+  /// The whole plan as one updated graph; null: the host must decide.
   ConditionalGraph* conditional_graph(const Run& run);
   SegmentGraph& updated_graph(const Run& run, const Segment& segment);
   void enqueue_one(const Run& run, const Segment& segment);
   void launch_timed(const Run& run, SegmentGraph& graph, uint32_t step);
-  /// The data of a buffer in the host's memory, where that has them: constants, and inputs on their way from there.
+  /// The data of a buffer in host memory, if it is there: constants, and inputs that are copied from there.
   const void* host_copy(const Run& run, uint32_t buffer) const;
-  /// Waits for everything enqueued; the error names the steps enqueued since the last time.
+  /// Waits for all enqueued work; the error names the steps enqueued since the last call.
   void synchronize();
   void note_enqueued(const Plan& plan, uint32_t begin, uint32_t end);
   std::string enqueued_text() const;
@@ -51,19 +51,19 @@ class Lane final : public gart::Lane {
   Stream stream_;
   Event done_;
   Block workspace_;
-  Block word_;                             // pinned: a value that control flow needs
+  Block word_;                             // pinned: a value that control flow reads
   BaseAddresses bases_;                    // as of the last run
-  uint64_t generation_ = 1;                // counts the moves of those and of the workspace
-  std::optional<CurrentContext> current_;  // while a run is open
+  uint64_t generation_ = 1;                // counts how often those or the workspace moved
+  std::optional<CurrentContext> current_;  // set while a run is open
 
-  bool own_stream_ = true;          // the open run uses it,
-  CUstream next_stream_ = nullptr;  // and it is this
-  bool running_ = false;            // a run may be under way,
-  bool recorded_ = false;           // and done_ says when it ends; otherwise the stream does
+  bool own_stream_ = true;          // whether the open run uses the lane's own stream
+  CUstream next_stream_ = nullptr;  // the stream that the open run uses
+  bool running_ = false;            // a run may be in progress;
+  bool recorded_ = false;           // if set, done_ says when it ends; otherwise the stream does
   CUstream running_on_ = nullptr;
   const BoundPlan* running_plan_ = nullptr;
-  std::optional<Error> failed_;          // a run that nobody waited for: whoever waits next is told
-  const Plan* enqueued_plan_ = nullptr;  // steps that nobody has waited for yet; null: none
+  std::optional<Error> failed_;          // the error of a run that was not waited for; the next wait reports it
+  const Plan* enqueued_plan_ = nullptr;  // steps that were not waited for yet; null: none
   uint32_t enqueued_begin_ = 0, enqueued_end_ = 0;
 };
 

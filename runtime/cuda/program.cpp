@@ -16,7 +16,7 @@ struct Range {
   uint64_t begin = UINT64_MAX, end = 0;
 };
 
-/// Widens `range` by the bytes of the weights that the plan's constants take.
+/// Extends `range` by the bytes of the weights that the plan's constants use.
 void cover_constants(const Plan& plan, uint64_t weight_bytes, Range& range) {
   Slots slots(plan.symbols + plan.program.size());
   const bool evaluated = evaluate(plan.program, plan.symbols, slots).ok();
@@ -30,8 +30,8 @@ void cover_constants(const Plan& plan, uint64_t weight_bytes, Range& range) {
   }
 }
 
-/// The driver is given no size: it reads as far as the headers of an ELF file say. Those of types of its own it may
-/// read as it likes.
+/// Checks the sizes in the headers of an ELF file, because the driver gets no size and trusts the headers. Section
+/// types of the driver's own are not checked.
 bool is_whole_elf(std::span<const uint8_t> image) {
   Elf64_Ehdr header;
   if (image.size() < sizeof header || std::memcmp(image.data(), ELFMAG, SELFMAG) != 0) return false;
@@ -102,7 +102,7 @@ void Program::pack_weights(const fb::EntryPoint& packing) {
   lane->finish();
 }
 
-/// A driver that does not take this module still runs everything else, with the host deciding.
+/// A driver that rejects this module still runs everything else; the host decides then.
 void Program::load_conditional_kernel(const fb::Kernel& kernel) try {
   conditional_kernel_ = load_kernel(kernel);
 } catch (const Failure& failure) {

@@ -21,15 +21,15 @@ class Program final : public DeviceProgram {
 
   gart::Device& device() override { return device_; }
   void load(const ArtifactView& artifact, std::span<Entry> entries) override;
-  std::unique_ptr<gart::Lane> new_lane() override;  // in lane.cpp
-  /// Of the weights only what this target's plans use is on the device.
+  std::unique_ptr<gart::Lane> new_lane() override;  // defined in lane.cpp
+  /// The device holds only the weights that this target's plans use.
   BaseAddresses bases() override { return {weights_base_, nullptr, packed_.data()}; }
 
   Device& gpu() { return device_; }
   Libraries& libraries() { return libraries_; }
-  /// What decides branches and loops on the device; null: the host does.
+  /// The kernel that decides branches and loops on the device; null: the host decides.
   CUfunction conditional_kernel() const { return conditional_kernel_; }
-  /// Every step is waited for before the next one is enqueued.
+  /// True if the host waits for every step before it enqueues the next one.
   bool blocking() const { return blocking_; }
   /// The weights section in host memory.
   std::span<const uint8_t> host_weights() const { return host_weights_; }
@@ -38,9 +38,9 @@ class Program final : public DeviceProgram {
   void load_plan(Plan& plan);
   CUfunction load_kernel(const fb::Kernel& kernel);
   CUmodule load_module(const fb::Kernel& kernel);
-  /// Makes the packed region from weights that are on the device only meanwhile.
+  /// Makes the packed region from the weights, which are on the device only during this call.
   void pack_weights(const fb::EntryPoint& packing);
-  /// Those that the entries' plans use.
+  /// Uploads the weights that the entries' plans use.
   Block upload_weights(std::span<const Entry> entries);
   void load_conditional_kernel(const fb::Kernel& kernel);
 

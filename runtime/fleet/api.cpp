@@ -14,13 +14,13 @@ namespace {
 
 constexpr int kMaxRequests = 4096;
 
-/// The core's, of one artifact.
+/// Engines that run one artifact with the core runtime.
 class ProgramEngines final : public Engines {
  public:
   explicit ProgramEngines(const LoadOptions& options)
       : options_(options), custom_ops_(options.custom_ops.begin(), options.custom_ops.end()) {}
 
-  /// Proves the file, and its assembly. `mapping`: empty where `bytes` are the caller's.
+  /// Verifies the file and its assembly. `mapping`: empty if the caller owns `bytes`.
   Assembly read(Mapping mapping, std::span<const uint8_t> bytes) {
     file_ = std::move(mapping);
     if (!is_aligned(bytes.data())) bytes = copied(bytes);
@@ -40,7 +40,7 @@ class ProgramEngines final : public Engines {
   std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t> parts) override {
     const Device& wanted = devices_[device];
     gart::LoadOptions options;
-    options.verify = false;  // read() has
+    options.verify = false;  // read() has done it
     options.threads = options_.threads;
     options.spin = options_.spin;
     options.blocking = options_.blocking;
@@ -70,7 +70,7 @@ class ProgramEngines final : public Engines {
   }
 
  private:
-  /// Devices would copy it each for itself.
+  /// Copies the bytes once; otherwise each device would copy them for itself.
   std::span<const uint8_t> copied(std::span<const uint8_t> bytes) {
     copy_.reserve(std::max<size_t>(bytes.size(), 1));
     std::copy(bytes.begin(), bytes.end(), copy_.data());
@@ -114,7 +114,8 @@ void check_place(const Assembly& assembly, uint32_t group, uint32_t device) {
          assembly.devices[device].name, "'");
 }
 
-/// Groups on devices that may not be used: to the one among `only` where the sum of predicted times is then the least.
+/// Moves groups off devices that may not be used: each to the device of `only` where the sum of predicted times is then
+/// the least.
 void move_groups(const Assembly& assembly, const std::vector<uint32_t>& only, std::vector<uint32_t>& places) {
   const auto time_on = [&](uint32_t group, uint32_t device) {
     const Group& of = assembly.groups[group];
@@ -143,7 +144,7 @@ void move_groups(const Assembly& assembly, const std::vector<uint32_t>& only, st
 }
 
 struct Places {
-  std::vector<uint32_t> of_groups;  // what the options say, else the file
+  std::vector<uint32_t> of_groups;  // device of each group: from the options, else from the file
   std::vector<uint8_t> choices;     // see FleetState
 };
 
@@ -181,7 +182,7 @@ Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const Load
                                                       options.monitor, std::move(places.choices)));
 }
 
-/// The index of an input of that name.
+/// The index of the input named `name`.
 size_t find_input(std::span<const TensorInfo> inputs, std::string_view name) {
   std::string names;
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -274,7 +275,8 @@ Request& Request::operator=(Request&&) noexcept = default;
 Request::~Request() {
   if (state_ == nullptr) return;
   state_->run.wait_for_end();
-  const std::shared_ptr<detail::FleetState> fleet = std::move(state_->fleet);  // outlives what points into it
+  const std::shared_ptr<detail::FleetState> fleet =
+      std::move(state_->fleet);  // must outlive the objects that refer to it
   state_.reset();
 }
 

@@ -73,14 +73,14 @@ void decode_places(const fb::Assembly& from, Assembly& to) {
   }
 }
 
-/// Which slots the caller's inputs tell.
+/// Flags the slots that the caller's inputs determine.
 std::vector<uint8_t> early_slots(const Assembly& assembly) {
   std::vector<uint8_t> early;
   for (const Symbol& symbol : assembly.symbols) early.push_back(assembly.values[symbol.value].maker == kNone);
   return reachable_slots(assembly.program, early);
 }
 
-/// The values that carry the symbols of a call's extents.
+/// Adds to call.needs the values that carry the symbols of the call's extents.
 void add_carriers(const Assembly& assembly, PartCall& call) {
   std::vector<uint8_t> read(assembly.symbols.size() + assembly.program.size());
   for (const uint32_t slot : call.extents) read[slot] = 1;
@@ -98,7 +98,7 @@ void find_needs(Assembly& assembly) {
   }
 }
 
-/// Letters to add, take away or change.
+/// Edit distance: letters to insert, delete or replace.
 size_t edits(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;

@@ -1,4 +1,5 @@
-// A verified assembly as the fleet uses it: who makes and who reads each value, and the extents of all of them.
+// A verified assembly (fleet plan) as the fleet uses it: the maker and the readers of each value, and the extents of
+// all values.
 #pragma once
 
 #include <string>
@@ -16,7 +17,7 @@ inline constexpr uint32_t kNone = UINT32_MAX;
 struct Value {
   TensorInfo info;
   std::vector<uint32_t> dims;  // slots
-  uint32_t input = kNone;      // of the model
+  uint32_t input = kNone;      // index among the model's inputs
   uint32_t maker = kNone;      // the call that makes it; kNone: the caller gives it
   bool early = false;          // its extents are known before the first call
 };
@@ -69,13 +70,13 @@ struct Assembly {
   std::vector<std::vector<uint32_t>> carried;  // per value: the symbols that it carries
 
   size_t slots() const { return symbols.size() + program.size(); }
-  /// The value of that name. Throws Failure, naming the nearest ones.
+  /// The value named `name`. Throws Failure naming the most similar names.
   uint32_t find_value(std::string_view name) const;
   uint32_t find_device(std::string_view name) const;  // kNone: there is none
   uint32_t find_group(std::string_view name) const;
 };
 
-/// Requires that verify_assembly found it sound.
+/// Requires an assembly that verify_assembly accepts.
 Assembly decode_assembly(const fb::Manifest& manifest, const fb::Assembly& assembly);
 
 }  // namespace gart::fleet

@@ -8,7 +8,7 @@
 namespace gart::fleet {
 namespace {
 
-/// "0-3,8" of ascending numbers.
+/// Formats ascending numbers as "0-3,8".
 std::string ranges(const std::vector<uint32_t>& numbers) {
   std::string out;
   for (size_t i = 0; i < numbers.size(); ++i) {

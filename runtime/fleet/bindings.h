@@ -1,4 +1,4 @@
-// What of this machine stands for the devices of an assembly.
+// Maps the devices of an assembly to devices of this machine.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace gart::fleet {
 
-/// As LoadOptions.device names it: "cpu:0-3" by the device's cores or else its name, "cuda:1" by its ordinal. Fails for
-/// a device of another host.
+/// The device as LoadOptions.device names it: "cpu:0-3" by its cores or else its name, "cuda:1" by its ordinal. Fails
+/// for a device of another host.
 std::string device_here(const Device& device);
 
 /// "this process may use cpu:0-3 and no GPU"

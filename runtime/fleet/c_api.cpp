@@ -1,4 +1,4 @@
-// The C API: the C++ API with Results turned into status codes and a sentence per thread.
+// The C API: the C++ API with Results turned into status codes and a message per thread.
 #include <cstddef>
 #include <cstring>
 
@@ -22,7 +22,7 @@ using gart::value_or_fail;
 
 thread_local std::string last_error;
 
-/// `body()`, which throws Failure, as a status.
+/// Runs `body()`, which may throw Failure, and returns its status.
 template <class Body>
 gart_status status_of(Body&& body) noexcept {
   const gart::Result<void> done = gart::guarded(body);

@@ -1,18 +1,18 @@
-// Where the groups of a request go that are placed when it begins: each where it is estimated to end first, given what
-// its devices have to do already.
+// Places the groups of a request when it begins: each group goes where it is estimated to end first, given the work
+// that the devices already have.
 #pragma once
 
 namespace gart::fleet {
 
-/// A device as a group finds it. Times: microseconds from now.
+/// A device as a candidate for a group. Times are in microseconds from now.
 struct Candidate {
-  bool full = false;   // as many groups wait for it as may
-  double free_at = 0;  // when what it has to do is done
-  double arrival = 0;  // when the last input lies there
-  double us = 0;       // of the group
+  bool full = false;   // as many groups wait for it as are allowed
+  double free_at = 0;  // when its queued work is done
+  double arrival = 0;  // when the last input arrives there
+  double us = 0;       // duration of the group
 };
 
-/// Does the group rather go to `a`, where its estimated end is first? A full one is not given more while another one is
+/// True if `a` is better than `b`: the group's estimated end is earlier there. A full device is worse than one that is
 /// not full.
 bool is_better(const Candidate& a, const Candidate& b);
 

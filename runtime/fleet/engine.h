@@ -1,4 +1,4 @@
-// What runs parts on one device.
+// Runs parts of a model on one device.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace gart::fleet {
 
-/// Memory of a device's own: a GPU's. Values that GPUs alone read stay there. What throws throws Failure.
+/// A device's own memory: a GPU's. Values that only GPUs read stay there. Functions that throw throw Failure.
 class Space {
  public:
   virtual ~Space() = default;
-  virtual const char* name() const = 0;  ///< as tensors call it: "cuda:1"
+  virtual const char* name() const = 0;  ///< its name in tensors: "cuda:1"
   virtual MemorySource& memory() = 0;
-  // By the thread of the engine that has it; both wait for the end.
-  /// From `other`, where nobody writes to `from` any more.
+  // Both are called by the thread of the engine that owns the space, and wait for the end of the copy.
+  /// Copies from `other`; nothing writes to `from` any more.
   virtual void copy_in(void* to, const Space& other, const void* from, size_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;
 };
@@ -24,15 +24,15 @@ class Space {
 class Engine {
  public:
   virtual ~Engine() = default;
-  /// Runs entry point `entry`, a part, and waits for its end. `inputs` and `outputs`, where results go, are in host
-  /// memory or the engine's space; outputs without data, where that is not known, go to memory of the engine's.
-  /// `results`: where they are, valid until the next run. On one thread at a time. Fails with ErrorCode::device_lost if
-  /// the device will not run again.
+  /// Runs entry point `entry`, a part, and waits for its end. `inputs` and `outputs` are in host memory or the engine's
+  /// space. Results go to `outputs`; an output without data goes to the engine's memory, because its size is not known.
+  /// `results`: where the results are, valid until the next run. Call it on one thread at a time. Fails with
+  /// ErrorCode::device_lost if the device will not run again.
   virtual Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
                            std::span<TensorView> results) = 0;
-  /// Null: the host's memory.
+  /// Null if the engine uses the host's memory.
   virtual Space* space() { return nullptr; }
-  /// The thread that will call run() begins.
+  /// Called at the start of the thread that will call run().
   virtual void begin_thread() {}
 };
 

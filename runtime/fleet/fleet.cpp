@@ -8,9 +8,9 @@
 namespace gart::fleet::detail {
 namespace {
 
-constexpr size_t kMaxRoutes = 64;    // of what is fetched; more are found anew each time
-constexpr uint64_t kTimesKept = 64;  // requests that are placed by the same times
-constexpr double kHandOverUs = 2;    // from device to device, at least
+constexpr size_t kMaxRoutes = 64;    // sets of fetched values whose route is kept; others are found anew each time
+constexpr uint64_t kTimesKept = 64;  // requests placed by the same times
+constexpr double kHandOverUs = 2;    // least time of a hand-over between devices
 
 std::vector<TensorInfo> infos_of(const Assembly& assembly, const std::vector<uint32_t>& values) {
   std::vector<TensorInfo> infos;
@@ -73,7 +73,7 @@ void FleetState::open(uint32_t device) {
   lanes_[device] = std::make_unique<Lane>(assembly.devices[device].name, engines_->open(device, parts));
 }
 
-/// What is not to be had is no choice, as long as there is another one.
+/// Opens a device. If that fails, no group may choose it; throws if a group has no other choice.
 void FleetState::try_open(uint32_t device) {
   try {
     open(device);
@@ -87,7 +87,8 @@ void FleetState::try_open(uint32_t device) {
   }
 }
 
-/// The weights of all groups that may choose the device lie there; those that the file places there come first.
+/// Removes choices whose weights do not fit: the weights of all groups that may choose the device lie there. Groups
+/// that the file places there come first.
 void FleetState::keep_what_fits(uint32_t device) {
   const uint64_t memory = assembly.devices[device].memory;
   uint64_t weights = 0, peak = 0;
@@ -115,7 +116,7 @@ std::shared_ptr<Placement> FleetState::make_placement() const {
 
 void FleetState::publish() { placement_ = make_placement(); }
 
-/// Microseconds of a run, measured or else predicted.
+/// Microseconds of a run: measured, or else predicted.
 double FleetState::time_of(uint32_t group, uint32_t device) const {
   for (const bool crossed : {false, true})
     if (const Samples measured = monitor.of(group, device, crossed); measured.count() > 0)
@@ -125,7 +126,7 @@ double FleetState::time_of(uint32_t group, uint32_t device) const {
   return at < of.predicted.size() ? of.predicted[at] : 0;
 }
 
-/// Microseconds of a run that the device works, with group `with` on it.
+/// Microseconds of a run that the device works, if group `with` is on it.
 double FleetState::load_of(uint32_t device, uint32_t with) const {
   double load = 0;
   for (uint32_t group = 0; group < places_.size(); ++group)
@@ -145,7 +146,7 @@ bool FleetState::has_room(uint32_t device, uint32_t with) const {
   return weights + peak <= memory;
 }
 
-/// On the device that has the least to do with it.
+/// Moves the group to the device that has the least work with it.
 void FleetState::place_anew(uint32_t group, const Error& loss) {
   std::vector<std::pair<double, uint32_t>> devices;
   for (const uint32_t device : assembly.groups[group].support) {
@@ -179,7 +180,7 @@ void FleetState::look_up_times() {
     for (uint32_t device = 0; device < lanes_.size(); ++device) times_[at(group, device)] = time_of(group, device);
 }
 
-/// Group by group, in the order of their first calls. Requests that choose the same share a placement.
+/// Places group by group, in the order of their first calls. Requests with equal choices share a placement.
 std::shared_ptr<const Placement> FleetState::place_by_load() {
   if (requests_++ % kTimesKept == 0) look_up_times();
   for (uint32_t device = 0; device < lanes_.size(); ++device)
@@ -195,7 +196,7 @@ std::shared_ptr<const Placement> FleetState::place_by_load() {
   return chosen_[++made_ % chosen_.size()] = placement;
 }
 
-/// For the group whose first call this is.
+/// Chooses the device of the group whose first call is `call`.
 void FleetState::choose(const PartCall& call) {
   uint32_t best = kNone;
   Candidate of_best;

@@ -1,4 +1,4 @@
-// A model loaded on its devices: lanes, and which group runs on which.
+// A model loaded on its devices: their lanes, and the device of each group.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace gart::fleet {
 
-/// Makes the engine of a device, with the parts that it is to run, or adds parts to one that is there. Throws Failure.
+/// Opens the engine of a device with the parts that it will run, or adds parts to an open engine. Throws Failure.
 class Engines {
  public:
   virtual ~Engines() = default;
@@ -28,13 +28,13 @@ class Engines {
 namespace detail {
 
 struct FleetState {
-  /// Opens the devices that groups are placed on. `requests`: that may be under way at once. `choices`: groups x
-  /// devices, 1 where each request may choose to go; empty: groups stay on their `places`.
+  /// Opens the devices that groups are placed on. `requests`: how many may be under way at once. `choices`: groups x
+  /// devices, 1 where each request may choose the device; empty: groups stay on their `places`.
   FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places, int requests,
              bool monitored = true, std::vector<uint8_t> choices = {});
   ~FleetState();
 
-  /// Of requests that begin now. Groups of lost devices are placed anew; fails if there is no place.
+  /// The placement of requests that begin now. Moves groups of lost devices; fails if a group has no device left.
   std::shared_ptr<const Placement> placement();
   std::shared_ptr<const Route> route(const std::vector<uint32_t>& wanted);
   DeviceInfo device(uint32_t index);
@@ -45,7 +45,7 @@ struct FleetState {
   Monitor monitor;
 
  private:
-  bool chooses() const { return !choices_.empty(); }  // does each request?
+  bool chooses() const { return !choices_.empty(); }  // each request chooses devices
   size_t at(uint32_t group, uint32_t device) const { return group * lanes_.size() + device; }
   bool may_run(uint32_t group, uint32_t device) const;
   std::vector<uint32_t> parts_on(uint32_t device) const;
@@ -64,19 +64,19 @@ struct FleetState {
   bool has_room(uint32_t device, uint32_t with) const;
 
   const std::unique_ptr<Engines> engines_;
-  std::mutex mutex_;                          // of all below
-  std::vector<uint32_t> places_;              // per group: its device, or what the last request chose
+  std::mutex mutex_;                          // guards all members below
+  std::vector<uint32_t> places_;              // per group: its device, or the device that the last request chose
   std::vector<std::unique_ptr<Lane>> lanes_;  // per device; null: not opened
   std::shared_ptr<const Placement> placement_;
   std::map<std::vector<uint32_t>, std::shared_ptr<const Route>> routes_;
-  // Where each request chooses:
+  // Used if each request chooses:
   std::vector<uint8_t> choices_;                            // groups x devices; 1: may go there
-  const int most_waiting_;                                  // groups for a device that is not full
-  uint64_t requests_ = 0;                                   // so far
-  std::vector<double> times_;                               // groups x devices: microseconds, as far as they are known
-  std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the last by these times
-  size_t made_ = 0;                                         // of them
-  std::vector<double> free_at_, ends_;                      // of devices; of groups: of the request that chooses
+  const int most_waiting_;                                  // a device is full once this many groups wait for it
+  uint64_t requests_ = 0;                                   // number so far
+  std::vector<double> times_;                               // groups x devices: microseconds, where known
+  std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the latest placements by these times
+  size_t made_ = 0;                                         // number of placements made
+  std::vector<double> free_at_, ends_;                      // of devices; of groups, for the request that chooses
 };
 
 struct OpenRequest {

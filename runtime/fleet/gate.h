@@ -1,4 +1,4 @@
-// How many requests may be under way at once: who comes beyond that waits until one has ended. So no queue grows.
+// Limits how many requests are under way at once. Further ones wait until one has ended, so that no queue grows.
 #pragma once
 
 #include <condition_variable>
@@ -12,9 +12,9 @@ namespace gart::fleet {
 class Gate {
  public:
   explicit Gate(int most) : most_(most) {}
-  /// This process loaded the fleet; in a child of fork() nobody is behind the gate.
+  /// True if this process loaded the fleet. A child of fork() has no threads to work behind the gate.
   bool here() const { return origin_.here(); }
-  /// The number of the one that comes in, ascending.
+  /// Waits for a place and returns the request's number, ascending.
   uint64_t enter() {
     std::unique_lock lock(mutex_);
     left_.wait(lock, [&] { return inside_ < most_; });

@@ -39,8 +39,8 @@ class GpuSpace final : public Space {
   }
 
  private:
-  /// Lets copies from there go the direct way, once. Where the machine has none, or somebody else has opened it, the
-  /// driver finds its own.
+  /// Enables direct copies from `other`, once. If the machine has no direct path, or another caller has opened it, the
+  /// driver chooses the path.
   void reach(const GpuSpace& other) {
     if (std::find(reached_.begin(), reached_.end(), other.ordinal_) != reached_.end()) return;
     const cuda::Driver& driver = device_.driver;

@@ -1,5 +1,4 @@
-// A GPU's memory, where values lie that GPUs exchange: each fetches what it reads from where that was made, by a copy
-// between the two.
+// A GPU's memory for values that GPUs exchange. Each GPU copies the values that it reads from the GPU that made them.
 #pragma once
 
 #include <memory>
@@ -9,7 +8,7 @@
 
 namespace gart::fleet {
 
-/// Of the device "cuda:1". Null for CPUs. Throws Failure.
+/// The space of a device such as "cuda:1"; null for CPUs. Throws Failure.
 std::unique_ptr<Space> open_gpu_space(std::string_view device);
 
 }  // namespace gart::fleet

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSpinsPerClockRead = 32;
 
-/// For a heap whose first is the oldest.
+/// Orders a heap whose first element is the oldest.
 bool is_later(const Turn* a, const Turn* b) { return a->order != b->order ? a->order > b->order : a->call > b->call; }
 
 }  // namespace
@@ -27,7 +27,7 @@ Lane::Lane(std::string device, std::unique_ptr<Engine> engine)
 
 void Lane::end() {
   if (!thread_.joinable()) return;
-  if (!origin_.here()) {  // the thread is another process's: there is nobody to join
+  if (!origin_.here()) {  // the thread belongs to another process: there is nothing to join
     new std::thread(std::move(thread_));
     return;
   }
@@ -41,7 +41,8 @@ void Lane::push(Turn& turn) {
   turn.next = inbox_.load(std::memory_order_relaxed);
   while (!inbox_.compare_exchange_weak(turn.next, &turn, std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
-  // Either the sleeper's flag comes first and this sees it, or the turn does and the sleeper sees that.
+  // Either the sleeper sets its flag first and this function sees it, or the turn comes first and the sleeper sees
+  // that.
   if (!sleeps_.load(std::memory_order_seq_cst)) return;
   awakenings_.fetch_add(1, std::memory_order_release);
   awakenings_.notify_one();

@@ -1,8 +1,8 @@
-// A device's queue of calls, and the thread that works through it: the oldest request first, of one request in the
-// assembly's order.
+// A device's queue of calls, and the thread that works through it: the oldest request first, and within a request in
+// the assembly's order.
 //
-// What a hand-over takes is the way of cache lines from core to core, so there are few: the turn of the call, which its
-// job has room for, and the head of the list that turns are linked into, at which the thread looks while it waits.
+// A hand-over costs the moves of cache lines from core to core, so it touches few. One holds the call's turn, for which
+// its job has room. The other holds the head of the list of turns, which the thread reads while it waits.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace gart::fleet {
 
 class Lane;
 
-/// What lanes work for: a request.
+/// A request, as its lanes see it.
 class Job {
  public:
   virtual void work(Lane& lane, uint32_t call) noexcept = 0;
@@ -32,7 +32,7 @@ class Job {
 /// A call that waits for its lane.
 struct Turn {
   Job* job = nullptr;
-  uint64_t order = 0;  // of the job among all jobs
+  uint64_t order = 0;  // the job's number among all jobs
   uint32_t call = 0;
   Turn* next = nullptr;  // while it is in a lane's inbox
 };
@@ -41,21 +41,21 @@ class Lane {
  public:
   Lane(std::string device, std::unique_ptr<Engine> engine);
   ~Lane() { end(); }
-  /// Ends the thread; in a child of fork() there is none. No job may be queued, nor come. Of lanes that push to each
-  /// other all end before one is destroyed.
+  /// Ends the thread; a child of fork() has none. No job may be queued or arrive. If lanes push to each other, end all
+  /// of them before one is destroyed.
   void end();
 
-  /// The turn is the lane's until its call is worked on.
+  /// The lane owns the turn until it works on the call.
   void push(Turn& turn);
-  /// The same by the lane's own thread.
+  /// The same, called by the lane's own thread.
   void keep(Turn& turn);
 
   const std::string& device() const { return device_; }
   bool is_lost() const { return lost_.load(std::memory_order_acquire); }
-  /// Meaningful if it is lost.
+  /// Meaningful only if the lane is lost.
   const Error& loss() const { return loss_; }
 
-  /// Of requests that are placed by what lanes have to do: so many more groups of so much work are coming, or less.
+  /// Dynamic placement: adds `groups` groups (may be negative) of `us` microseconds each to the expected work.
   void expect(int groups, int64_t us) {
     groups_.fetch_add(groups, std::memory_order_relaxed);
     ahead_us_.fetch_add(groups * us, std::memory_order_relaxed);
@@ -63,10 +63,10 @@ class Lane {
   int64_t ahead_us() const { return ahead_us_.load(std::memory_order_relaxed); }
   int groups() const { return groups_.load(std::memory_order_relaxed); }
 
-  // For the thread that works.
+  // For the lane's thread.
   Engine& engine() { return *engine_; }
   void lose(const Error& why);
-  int64_t idle_since = 0;  // nanoseconds: the end of what it did last
+  int64_t idle_since = 0;  // nanoseconds: when its last work ended
 
  private:
   void loop();
@@ -81,14 +81,14 @@ class Lane {
   std::atomic<bool> lost_{false}, stop_{false};
   std::atomic<int64_t> ahead_us_{0};
   std::atomic<int> groups_{0};
-  std::vector<Turn*> queue_;                         // a heap whose first is the oldest; the thread's own
-  alignas(64) std::atomic<Turn*> inbox_{nullptr};    // what others pushed, the newest first
-  std::atomic<bool> sleeps_{false};                  // or is about to
+  std::vector<Turn*> queue_;                         // a heap with the oldest first; only the thread uses it
+  alignas(64) std::atomic<Turn*> inbox_{nullptr};    // turns that others pushed, the newest first
+  std::atomic<bool> sleeps_{false};                  // the thread sleeps or is about to
   alignas(64) std::atomic<uint32_t> awakenings_{0};  // changes wake the thread
   std::thread thread_;
 };
 
-/// Of a steady clock.
+/// Nanoseconds of a steady clock.
 int64_t now_ns();
 
 }  // namespace gart::fleet

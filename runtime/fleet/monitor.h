@@ -1,4 +1,4 @@
-// What groups took on the devices that they ran on, over the last runs.
+// Times that groups took on the devices that they ran on, over the last runs.
 #pragma once
 
 #include <array>
@@ -8,16 +8,16 @@
 
 namespace gart::fleet {
 
-/// Median, and half of what lies between the quartiles. In microseconds.
+/// Median, and half of the interquartile range, in microseconds.
 struct Spread {
   double median = 0, noise = 0;
 };
 
-/// The last samples of one thing. The first of all, a cold one, is left out.
+/// The last samples of one quantity. The very first sample, a cold one, is left out.
 class Samples {
  public:
   struct Times {
-    int64_t operation_ns = 0, idle_ns = 0, begin_ns = 0;  // begin: since the run's
+    int64_t operation_ns = 0, idle_ns = 0, begin_ns = 0;  // begin: since the run began
   };
   void add(const Times& times);
   int64_t count() const { return count_ > 0 ? count_ - 1 : 0; }
@@ -27,13 +27,13 @@ class Samples {
 
  private:
   static constexpr int64_t kKept = 128;
-  using Ring = std::array<int32_t, kKept>;  // nanoseconds, those above two seconds in microseconds below 0
+  using Ring = std::array<int32_t, kKept>;  // nanoseconds; times above two seconds are negative microseconds
   Spread spread(const Ring& ring) const;
   Ring operation_ = {}, idle_ = {}, begin_ = {};
   int64_t count_ = 0;
 };
 
-/// Of one run.
+/// One group's times in one run.
 struct GroupSample {
   uint32_t group = 0, device = 0;
   bool crossed = false;  // another device made one of its inputs
@@ -42,7 +42,7 @@ struct GroupSample {
 
 class Monitor {
  public:
-  /// `on`: does anybody want to know?
+  /// `on`: times are recorded.
   Monitor(size_t groups, size_t devices, bool on) : on_(on), devices_(devices), samples_(groups * devices * 2) {}
 
   bool is_on() const { return on_; }
@@ -60,7 +60,7 @@ class Monitor {
   const bool on_;
   const size_t devices_;
   mutable std::mutex mutex_;
-  std::vector<std::vector<Samples>> samples_;  // none or one, made by the first sample
+  std::vector<std::vector<Samples>> samples_;  // each has none or one element, made by the first sample
   Samples runs_;
 };
 

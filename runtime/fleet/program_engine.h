@@ -1,4 +1,4 @@
-// Parts of an artifact on one device, by the core.
+// Runs parts of an artifact on one device with the core runtime.
 #pragma once
 
 #include <memory>
@@ -11,12 +11,13 @@ namespace gart::fleet {
 
 class ProgramEngine final : public Engine {
  public:
-  /// `entries`: names of the artifact's entry points. It, and all that `options` look at, outlive this.
+  /// `entries`: names of the artifact's entry points. `artifact`, `entries` and all that `options` refers to must
+  /// outlive this.
   ProgramEngine(std::span<const uint8_t> artifact, const std::vector<std::string>& entries,
                 const gart::LoadOptions& options);
-  /// Loads parts, those that are not there yet; before the first of them is run. Throws Failure.
+  /// Loads the parts that are not loaded yet. Call it before the first of them runs. Throws Failure.
   void add(std::span<const uint32_t> parts);
-  /// "cpu:0-1"; whose code runs. Empty before the first part.
+  /// The device, such as "cpu:0-1", and the target whose code runs. Both are empty before the first part.
   std::string device() const { return programs_.empty() ? std::string() : programs_[0].device(); }
   std::string target() const { return programs_.empty() ? std::string() : programs_[0].target(); }
 

@@ -8,11 +8,11 @@
 namespace gart::fleet {
 namespace {
 
-/// What a lane's thread hands to its engine, kept from call to call.
+/// Buffers that a lane's thread hands to its engine, kept from call to call.
 struct Hands {
   std::vector<TensorView> inputs, results;
   std::vector<OutputBuffer> outputs;
-  Block blank;  // of extents: boolean vectors whose elements nobody reads
+  Block blank;  // data of extents: boolean vectors whose elements are never read
 };
 
 Hands& hands() {
@@ -93,7 +93,7 @@ void RequestState::check_constraints() {
   }
 }
 
-/// Slots and early values for the shapes of the inputs that are set.
+/// Computes slots and early values for the shapes of the inputs that are set.
 void RequestState::bind_inputs() {
   bound_.clear();
   std::fill(slots_.known.begin(), slots_.known.end(), uint8_t{0});
@@ -127,7 +127,7 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
   if (is_under_way()) fail(ErrorCode::invalid_argument, "the request is under way: wait for it first");
   has_run_ = false;
   check_inputs();
-  for (const PartCall& call : assembly_.calls) {  // what a run before found out
+  for (const PartCall& call : assembly_.calls) {  // forgets the symbols that an earlier run found
     for (const uint32_t value : call.outputs)
       for (const uint32_t symbol : assembly_.carried[value]) slots_.known[symbol] = 0;
   }
@@ -154,7 +154,7 @@ void RequestState::expect(int groups) {
     placement_->lane[group]->expect(groups, placement_->us[group]);
 }
 
-/// What lies where, as long as calls stay where they are; none of it is there yet.
+/// Decides the memories of values, for as long as calls keep their lanes. No value exists yet.
 void RequestState::place_values() {
   if (placed_placement_ != placement_ || placed_route_ != route_) {
     placed_placement_ = nullptr;
@@ -169,11 +169,11 @@ void RequestState::place_values() {
     for (Copy& copy : slot.copies) copy.there = false;
 }
 
-/// Of a call on a device with memory of its own.
+/// Decides the memories of the outputs of a call on a device with its own memory.
 void RequestState::place_outputs(uint32_t index) {
   const std::vector<uint32_t>& wanted = route_->wanted;
   for (const uint32_t value : assembly_.calls[index].outputs) {
-    if (!assembly_.values[value].early) continue;  // how much room it needs is not known
+    if (!assembly_.values[value].early) continue;  // its size is not known yet
     Slot& slot = values_[value];
     bool on_host = std::find(wanted.begin(), wanted.end(), value) != wanted.end();
     std::vector<Space*> spaces = {lane_of(index).engine().space()};
@@ -191,7 +191,7 @@ void RequestState::place_outputs(uint32_t index) {
   }
 }
 
-/// A value is there: the symbols that it carries have theirs.
+/// Called once a value exists: sets the symbols that it carries.
 void RequestState::bind_value(uint32_t value) {
   if (assembly_.values[value].early && assembly_.carried[value].empty()) return;
   const std::lock_guard lock(late_);
@@ -201,7 +201,7 @@ void RequestState::bind_value(uint32_t value) {
   check_extents(value);
 }
 
-/// As a call on a device reads it that has such memory, or none (null): copied there from where it was made.
+/// The value as a call on a device with memory `space` reads it, copied there from its maker; null: in host memory.
 TensorView RequestState::view_for(uint32_t value, const Space* space) {
   Slot& slot = values_[value];
   TensorView view = slot.view;
@@ -221,7 +221,7 @@ TensorView RequestState::view_for(uint32_t value, const Space* space) {
   return view;
 }
 
-/// Null where its size is not known yet.
+/// The buffer that a value is written to; no data if its size is not known yet.
 OutputBuffer RequestState::room_for(uint32_t value, const Space* space) {
   Slot& slot = values_[value];
   const DType dtype = assembly_.values[value].info.dtype;
@@ -316,7 +316,7 @@ void RequestState::work(Lane& lane, uint32_t call) noexcept {
   end_one();
 }
 
-/// The last of those that need not wait any longer takes this call's place among the open ones: after it is handed over
+/// The last call that becomes ready takes this call's place in the count of open calls. After that call is handed over,
 /// the request may end at any time.
 void RequestState::pass_on(Lane& lane, uint32_t call) {
   const auto hand_over = [&](uint32_t reader) {
@@ -335,12 +335,12 @@ void RequestState::pass_on(Lane& lane, uint32_t call) {
   last == kNone ? end_one() : hand_over(last);
 }
 
-/// The last that ends ends the request: nothing is queued any more, and nothing running could queue something.
+/// The call that ends last ends the request: no call is queued any more, and no running call could queue one.
 void RequestState::end_one() {
   if (open_.fetch_sub(1, std::memory_order_acq_rel) == 1) finish();
 }
 
-/// Of a run of all groups.
+/// Adds the times of a run to the monitor, if all groups ran.
 void RequestState::add_times(int64_t run_ns) {
   for (uint32_t group = 0; group < times_.size(); ++group) {
     if (route_->calls_of_group[group] != assembly_.groups[group].calls) return;
@@ -364,7 +364,7 @@ void RequestState::finish() {
   if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty()) add_times(end - began_);
   expect(-1);
   shared_.gate.leave();
-  const std::lock_guard lock(ending_);  // until it is released, nobody who waits goes on, and so may end this object
+  const std::lock_guard lock(ending_);  // until its release no waiter goes on, which could destroy this object
   under_way_.store(false, std::memory_order_release);
   ended_.notify_all();
 }

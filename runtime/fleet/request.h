@@ -1,7 +1,7 @@
-// One run of the whole model, or of what some values need: its values, and which calls may begin.
+// One run of the whole model, or of the calls that some values need: its values, and which calls may begin.
 //
-// A value lies in the host's memory if a call on the host reads it or the caller wants it, in that of a GPU that makes
-// it and in those that read it. What lanes write for each other has cache lines of its own.
+// A value lies in host memory if a call on the host reads it or the caller wants it. It also lies in the memory of the
+// GPU that makes it and of the GPUs that read it. Data that lanes write for each other has its own cache lines.
 #pragma once
 
 #include <atomic>
@@ -20,15 +20,15 @@
 
 namespace gart::fleet {
 
-/// Where groups run.
+/// The device and the lane of each group.
 struct Placement {
   std::vector<uint32_t> device;  // per group
   std::vector<Lane*> lane;       // per group
-  bool has_spaces = false;       // one of the lanes has memory of its own
-  std::vector<int64_t> us;       // per group, where lanes are to expect it
+  bool has_spaces = false;       // one of the lanes has its own memory
+  std::vector<int64_t> us;       // per group: microseconds that its lane expects; empty: none are expected
 };
 
-/// What requests of a fleet share; it outlives them.
+/// Data that the requests of a fleet share; it outlives them.
 struct Shared {
   const Assembly& assembly;
   Gate& gate;
@@ -42,7 +42,7 @@ class RequestState final : public Job {
   RequestState& operator=(const RequestState&) = delete;
   ~RequestState() { wait_for_end(); }
 
-  // While it is not under way. All throw Failure.
+  // Only while the request is not under way. All throw Failure.
   void set_input(uint32_t input, const TensorView& tensor);
   void set_route(std::shared_ptr<const Route> route) { route_ = std::move(route); }
   const Route& route() const { return *route_; }
@@ -50,20 +50,21 @@ class RequestState final : public Job {
   void start(std::shared_ptr<const Placement> placement);
 
   void wait_for_end();
-  /// Of the last run, which has ended: the error that it failed with; null if it did not.
+  /// The error of the last run, which must have ended; null if it succeeded.
   const Error* failure() const { return failed_ ? &error_ : nullptr; }
   bool is_under_way() const { return under_way_.load(std::memory_order_acquire) && shared_.gate.here(); }
   /// Throws Failure in a child of fork().
   void check_here() const;
-  /// It was under way in the process that this one was forked from, whose lanes go on with it.
+  /// True if the request was under way in the process that this one was forked from; that process's lanes go on with
+  /// it.
   bool is_orphaned() const { return under_way_.load(std::memory_order_acquire) && !shared_.gate.here(); }
   TensorView value(uint32_t value) const;
   struct CallTime {
     int64_t begin_ns = 0, end_ns = 0;  // since the run began; both 0: it did not run
-    int64_t idle_ns = 0;               // of its lane, before it
+    int64_t idle_ns = 0;               // idle time of its lane before it
     bool crossed = false;              // another lane made one of its inputs
   };
-  /// Of the last run.
+  /// The call's times in the last run.
   const CallTime& call_time(uint32_t call) const { return calls_[call].time; }
   const std::vector<uint32_t>& devices() const { return placement_->device; }  // per group
   bool has_run() const { return has_run_; }
@@ -79,16 +80,16 @@ class RequestState final : public Job {
     bool there = false;
   };
   struct alignas(64) Slot {
-    TensorView view;     // shape and, in the host's memory, data, once it is there; an input: the caller's
-    int64_t bytes = -1;  // of an early value
+    TensorView view;     // the shape and, once made, the data in host memory; of an input: the caller's
+    int64_t bytes = -1;  // size of an early value
     Block own;
-    std::vector<Copy> copies;  // none, or the maker's and those of other devices that read it
+    std::vector<Copy> copies;  // none, or those of the maker and of other devices that read it
     bool set = false;
     bool on_host = true;
   };
   struct alignas(64) CallState {
     Turn turn;
-    std::atomic<uint32_t> waits{0};  // for how many calls' ends
+    std::atomic<uint32_t> waits{0};  // number of calls that must end first
     CallTime time;
   };
   void check_inputs();
@@ -117,10 +118,10 @@ class RequestState final : public Job {
   const Assembly& assembly_;
   std::shared_ptr<const Route> route_;
   std::shared_ptr<const Placement> placement_;
-  std::shared_ptr<const Route> placed_route_;          // what values_ are
-  std::shared_ptr<const Placement> placed_placement_;  // placed for
+  std::shared_ptr<const Route> placed_route_;          // the route and
+  std::shared_ptr<const Placement> placed_placement_;  // the placement that values_ are placed for
   std::vector<Slot> values_;
-  std::vector<Shape> bound_;  // the inputs' shapes that slots and early values are for
+  std::vector<Shape> bound_;  // input shapes that slots and early values were computed for
   std::unique_ptr<CallState[]> calls_;
   std::vector<GroupSample> times_;  // per group
   int64_t began_ = 0;

@@ -1,4 +1,4 @@
-// Attention: a block of query rows after the other, its scores, their softmax, the sums of values.
+// Attention, block of query rows after block: the scores of a block, their softmax, the sums of values.
 #include <optional>
 
 #include "codegen/cpu/contractions/attention_plan.h"
@@ -39,15 +39,15 @@ class AttentionEmitter {
   }
 
  private:
-  /// Rows that one task computes.
+  /// The rows that one task computes.
   struct Block {
     Values batch;            // coordinates, those of `first` too
     llvm::Value *from, *to;  // row tiles
     llvm::Value *first, *rows;
-    llvm::Value* packs;  // is it the thread's first of this entry, or the entry's only one?
+    llvm::Value* packs;  // true for the thread's first block of this entry, or the entry's only one
   };
 
-  /// Behind the arrays.
+  /// A word of scratch memory behind the arrays.
   llvm::Value* scratch_word(llvm::Value* word) {
     const Kernel& kernel = f_.kernel();
     llvm::Value* base =
@@ -102,7 +102,7 @@ class AttentionEmitter {
     return tile;
   }
 
-  /// Where a panel is packed: each has its place if several blocks use it.
+  /// Where a panel is packed; each has its own place if several blocks use it.
   llvm::Value* panel_copy(const MatMulPlan& plan, llvm::Value* panel) {
     if (!plan.copies()) return nullptr;
     llvm::Value* place = ir_.CreateSelect(several_, panel, f_.i64(0));
@@ -131,7 +131,7 @@ class AttentionEmitter {
   const AttentionPlan& plan_;
   llvm::Value* tiles_ = nullptr;
   std::optional<RowTiles> tile_rows_;
-  llvm::Value* several_ = nullptr;  // blocks of an entry?
+  llvm::Value* several_ = nullptr;  // true if an entry has several blocks
 };
 
 }  // namespace

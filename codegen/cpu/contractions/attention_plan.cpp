@@ -11,9 +11,9 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t kLineWords = kCacheLine / 4;
-/// Scores of a block: half of an L2, which keys and values go through.
+/// Bytes of a block's scores: half of an L2, through which keys and values stream.
 constexpr int64_t kMostRowBytes = kCommonL2 / 2;
-/// Row tiles of a block: with more, panels are read less often, but there are fewer tasks.
+/// Row tiles of a block. With more, panels are read less often, but there are fewer tasks.
 constexpr int64_t kMostTiles = 4;
 
 int fresh_axis_id(const AttentionKernel& k) {
@@ -26,10 +26,10 @@ int fresh_axis_id(const AttentionKernel& k) {
   return most + 1;
 }
 
-/// A line more than whole lines: rows a multiple of 4096 bytes apart would share sets of the L1.
+/// Words of a row of scores: whole lines and one more. Rows a multiple of 4096 bytes apart would share sets of the L1.
 Dim row_words(const AttentionKernel& k) { return ceil_div(k.t.extent, kLineWords) * kLineWords + Dim(kLineWords); }
 
-/// Where the score of (m, t) lies in a block that begins with row `first`.
+/// The index of the score of (m, t) in a block that begins with row `first`.
 std::vector<Expr> score_index(const AttentionKernel& k, const Axis& first) {
   return {(axis_ref(k.m) - axis_ref(first)) * extent(row_words(k)) + axis_ref(k.t)};
 }
@@ -60,7 +60,7 @@ void plan_products(FunctionBuilder& f, const AttentionKernel& k, AttentionPlan& 
   GCG_CHECK(plan.scores_plan.heights == plan.sums_plan.heights, "row tiles of an attention's products");
 }
 
-/// As Softmax is lowered and loops are planned.
+/// Plans the softmax in the same way as Softmax is lowered and loops are planned.
 void plan_softmax(FunctionBuilder& f, const AttentionKernel& k, AttentionPlan& plan) {
   const std::vector<Expr> index = score_index(k, plan.first);
   const Expr x = load(plan.rows, DType::f32, index);

@@ -12,13 +12,14 @@ namespace {
 using Values = FunctionBuilder::Values;
 
 constexpr int kLanes = 16;
-constexpr int64_t kLongestBlock = 128;  // rows that share a scale of A: few enough for i32, and for one outlier
-constexpr double kLargest = 127 * 256;  // of the integers, so that the upper byte fits
+constexpr int64_t kLongestBlock =
+    128;  // rows that share a scale of A: few enough for i32 sums, and to limit the effect of an outlier
+constexpr double kLargest = 127 * 256;  // bound of the integers, so that the upper byte fits
 constexpr float kLeast = 1e-30F;        // a block with smaller elements counts as zeros
 
-/// Where a row of A lies as integers: upper bytes, lower bytes, a scale and a sum of the integers for each block. The
-/// bytes that meet those of a word stand together: quad j of a word has elements j, j + e, j + 2e, j + 3e of its rows,
-/// e in a byte.
+/// The layout of a row of A as integers: upper bytes, lower bytes, and a scale and a sum of the integers for each
+/// block. The bytes that are multiplied by those of one word are adjacent. Quad j of a word has elements j, j + e, j +
+/// 2e, j + 3e of its rows, where e is the number of elements in a byte.
 struct RowForm {
   explicit RowForm(const BlockPacking& packing) : packing_(packing) {
     const int64_t longest = packing.blocks() == 1 ? kLongestBlock : std::min(packing.block, kLongestBlock);
@@ -34,10 +35,10 @@ struct RowForm {
   int64_t scales() const { return 2 * row; }
   int64_t sums() const { return 2 * row + numbers * 4; }
   int64_t quads() const { return 8 / packing_.bits; }
-  /// The block of the weights that block number 0, 1, ... of A belongs to.
+  /// The number of A's blocks per block of the weights.
   int64_t per_weights_block() const { return packing_.blocks() == 1 ? blocks : packing_.block / block; }
 
-  int64_t block = 0, blocks = 0;  // of A
+  int64_t block = 0, blocks = 0;  // rows of a block of A, and the number of its blocks
   int64_t row = 0;                // bytes of a part
   int64_t numbers = 0;            // scales, with room
 
@@ -49,7 +50,7 @@ llvm::Value* at_byte(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset)
   return f.element_address(base, DType::i8, offset);
 }
 
-/// One row of A to its RowForm.
+/// Converts one row of A to its RowForm.
 class RowEmitter {
  public:
   RowEmitter(FunctionBuilder& f, const BlockPacking& packing) : f_(f), packing_(packing), form_(packing) {}
@@ -74,7 +75,7 @@ class RowEmitter {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* first = ir.CreateMul(block, f_.i64(form_.block));
     llvm::Value *begin = f_.i64(0), *end = f_.i64(rows), *step = f_.i64(kLanes);
-    // What is not finite makes a scale that is not.
+    // An element that is not finite makes a scale that is not.
     const Values seen =
         f_.for_loop(begin, end, step, {zero(DType::f32), zero(DType::f32)}, [&](llvm::Value* k, const Values& so_far) {
           llvm::Value* x = elements(ir.CreateAdd(first, k));
@@ -101,7 +102,7 @@ class RowEmitter {
     f_.store(sum, at_byte(f_, to_, f_.i64(form_.sums())), DType::f32, block);
   }
 
-  /// The lowest bytes of 16 elements, in the order of quads.
+  /// Stores the lowest bytes of 16 elements, in the order of quads.
   void store(llvm::Value* words, llvm::Value* place) {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* bytes = ir.CreateTrunc(words, llvm::FixedVectorType::get(ir.getInt8Ty(), kLanes));
@@ -139,7 +140,7 @@ class TileEmitter : PanelTile {
   llvm::Value* row(size_t r, int64_t part) {
     return at_byte(f_, integers_, f_.i64(static_cast<int64_t>(r) * form_.bytes() + part));
   }
-  /// totals + the sums of `rows` rows of a block of A times both scales - those of A times the offsets.
+  /// totals + (sums of `rows` rows of a block of A) * both scales - (sums of A) * offsets.
   Values add_block(llvm::Value* block, int64_t rows, Values totals) {
     llvm::IRBuilder<>& ir = f_.ir();
     const size_t tile = rows_ * vectors_;
@@ -148,11 +149,11 @@ class TileEmitter : PanelTile {
         f_.i64(0), f_.i64(blocks_of(rows, packing_.per_word())), f_.i64(1), zeros(DType::i32, 2 * tile),
         [&](llvm::Value* word, const Values& so_far) { return add_word(ir.CreateAdd(first, word), so_far); });
     llvm::Value* of_weights = ir.CreateSDiv(block, f_.i64(form_.per_weights_block()));
-    std::vector<llvm::Value*> scales, above, offset;  // of the rows
+    std::vector<llvm::Value*> scales, above, offset;  // one per row
     for (size_t r = 0; r < rows_; ++r) {
       llvm::Value* scale = f_.load(row(r, form_.scales()), DType::f32, block, 1);
       llvm::Value* sum = f_.load(row(r, form_.sums()), DType::f32, block, 1);
-      // The integers of weights are multiplied as unsigned ones, `middle` more than they are.
+      // The weights' integers are multiplied as unsigned ones, which are larger by `middle`.
       const double middle = static_cast<double>(int64_t{1} << (packing_.bits - 1));
       scales.push_back(f_.splat(scale, kLanes));
       above.push_back(f_.splat(ir.CreateFMul(sum, f_.f32(-middle)), kLanes));
@@ -173,7 +174,7 @@ class TileEmitter : PanelTile {
     return totals;
   }
 
-  /// One line of words. Of the sums first those of upper, then those of lower bytes.
+  /// Adds one line of words. The sums of upper bytes come first, then those of lower bytes.
   Values add_word(llvm::Value* line, Values sums) {
     llvm::IRBuilder<>& ir = f_.ir();
     const size_t tile = rows_ * vectors_;

@@ -1,23 +1,24 @@
-// Products by integers of few bits (BlockPacking) in integers, where the CPU has VPDPBUSD: rows of A become 16-bit
-// integers with a scale for each of their blocks, in two bytes that are multiplied one after the other. So a word of
-// weights takes a few instructions where floats take three for each of its integers, and what an element of A loses is
-// at most 2^-16 of the largest in its block.
+// Products by integers of few bits (BlockPacking) in integer arithmetic, for CPUs with VPDPBUSD.
+//
+// Rows of A become 16-bit integers with a scale for each of their blocks, in two bytes that are multiplied one after
+// the other. A word of weights then takes a few instructions, where floats take three for each of its integers. An
+// element of A loses at most 2^-16 of the largest element in its block.
 #pragma once
 
 #include "codegen/cpu/contractions/block_weights.h"
 
 namespace gcg::cpu {
 
-/// Rows of A, at most, that are multiplied as integers: two tiles of registers.
+/// The most rows of A that are multiplied as integers: two tiles of registers.
 constexpr int kIntegerRows = 18;
 
-/// Does the target multiply a few rows so? Of one matrix, whose rows' elements lie side by side.
+/// True if the target multiplies few rows as integers: for a single matrix whose rows are contiguous.
 bool multiplies_rows_as_integers(const CpuTarget& target, const MatMulKernel& matmul, int lanes);
 
-/// Of a row of A as integers.
+/// Bytes of a row of A as integers.
 int64_t integer_row_bytes(const MatMulKernel& matmul);
 
-/// Emits the first `rows` rows of A, `row_stride` floats apart, as integers.
+/// Emits the conversion of the first `rows` rows of A, `row_stride` floats apart, to integers.
 void emit_integer_rows(FunctionBuilder& f, const MatMulKernel& matmul, llvm::Value* a, llvm::Value* row_stride,
                        llvm::Value* rows, llvm::Value* integers);
 

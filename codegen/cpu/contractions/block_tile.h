@@ -1,4 +1,4 @@
-// What the register tiles of products by integers of few bits have in common (block_weights, block_integers).
+// The common part of the register tiles for products by integers of few bits (block_weights, block_integers).
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 
 namespace gcg::cpu {
 
-/// Vectors of a panel that a tile takes at a time: as many as leave its `sums` registers for each of them.
+/// The number of panel vectors in a tile: as many as leave registers for its `sums` sums per vector.
 int vectors_together(const CpuTarget& target, int sums, int panel_vectors);
 
-/// In names of shared functions.
+/// The packing's name within names of shared functions.
 std::string name_of(const BlockPacking& packing);
 
-/// `rows` rows of A by `vectors` vectors of columns of a panel, of `columns` in all.
+/// A tile of `rows` rows of A by `vectors` vectors of a panel's columns; the panel has `columns` columns.
 class PanelTile {
  protected:
   using Values = FunctionBuilder::Values;
@@ -28,8 +28,8 @@ class PanelTile {
         rows_(static_cast<size_t>(rows)),
         vectors_(static_cast<size_t>(vectors)) {}
 
-  /// Stores into `sums` what add_block(number, its rows, totals so far) makes of all blocks of `block` rows, of which
-  /// the last may have fewer.
+  /// Stores into `sums` the result of add_block(number, its rows, totals so far) over all blocks of `block` rows. The
+  /// last block may have fewer rows.
   void add_blocks(int64_t block, llvm::Value* sums,
                   const std::function<Values(llvm::Value*, int64_t, Values)>& add_block);
   Values zeros(DType type, size_t count) { return Values(count, llvm::Constant::getNullValue(f_.type(type, lanes_))); }

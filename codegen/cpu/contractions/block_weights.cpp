@@ -10,7 +10,7 @@
 namespace gcg::cpu {
 namespace {
 
-/// Takes integers out of words, as floats.
+/// Extracts integers from words, as floats.
 class Decoder {
  public:
   Decoder(FunctionBuilder& f, const BlockPacking& packing, int lanes) : f_(f), packing_(packing), lanes_(lanes) {
@@ -23,7 +23,7 @@ class Decoder {
     table_ = llvm::ConstantVector::get(table);
   }
 
-  /// The integers of row `row` of those in the words, in place `row * bits` of each.
+  /// The integers of row `row` among those in the words, each at bit `row * bits`.
   llvm::Value* operator()(llvm::Value* words, int64_t row) {
     llvm::IRBuilder<>& ir = f_.ir();
     if (looks_up()) {
@@ -37,7 +37,7 @@ class Decoder {
   }
 
  private:
-  /// VPERMPS reads the lowest four bits of each place: one instruction where three would be.
+  /// VPERMPS reads the lowest four bits of each index: one instruction instead of three.
   bool looks_up() const { return lanes_ == 16 && f_.target().has_avx512() && packing_.bits <= 4; }
 
   FunctionBuilder& f_;
@@ -61,7 +61,7 @@ class TileEmitter : PanelTile {
   }
 
  private:
-  /// totals + the sums of `rows` rows of a block times its scales - those of A times its offsets.
+  /// totals + (sums of `rows` rows of a block) * scales - (sums of A) * offsets.
   Values add_block(llvm::Value* block, int64_t rows, Values totals) {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* first = ir.CreateMul(block, f_.i64(packing_.block));
@@ -89,7 +89,8 @@ class TileEmitter : PanelTile {
     return totals;
   }
 
-  /// One line of words: `count` rows from k on. After the products' sums stand, for offsets, those of A's elements.
+  /// Adds one line of words: `count` rows from k on. If there are offsets, the sums of A's elements follow those of the
+  /// products.
   Values add_words(llvm::Value* line, llvm::Value* k, int64_t count, Values sums) {
     llvm::IRBuilder<>& ir = f_.ir();
     Values words;

@@ -1,8 +1,8 @@
 // Products by integers of few bits with scales for blocks of rows (BlockPacking), on vectors of f32.
 //
-// A few rows of A are multiplied by the integers as they leave a word, and each block's sums by its scales: the panel
-// is read once, from wherever it lies, and that takes longer than the arithmetic. For more rows a panel is unpacked
-// once, to floats in scratch.
+// For a few rows of A, integers are multiplied as they leave a word, and each block's sums by its scales. The panel is
+// read once, from wherever it lies, which takes longer than the arithmetic. For more rows a panel is first unpacked to
+// floats in scratch.
 #pragma once
 
 #include "codegen/cpu/llvm/function_builder.h"
@@ -20,10 +20,10 @@ struct BlockPanel {
 /// Panel number `panel` of a product's right operand.
 BlockPanel block_panel(FunctionBuilder& f, const MatMulKernel& matmul, llvm::Value* panel);
 
-/// The same from its column number `column` on.
+/// The same panel from its column number `column` on.
 BlockPanel from_column(FunctionBuilder& f, const BlockPanel& panel, int64_t column);
 
-/// Rows of A, at most, that are multiplied by packed words.
+/// The most rows of A that are multiplied by packed words.
 constexpr int kBlockRows = 4;
 
 /// Rows of A and the sums of their products with a panel.
@@ -38,8 +38,8 @@ struct BlockTile {
 void emit_block_tile(FunctionBuilder& f, const MatMulKernel& matmul, int lanes, int rows, const BlockPanel& panel,
                      const BlockTile& tile);
 
-/// Emits wide[row][column] = w for the `rows` rows of a panel from `first`, which begins a block, on, and anything for
-/// rows up to a whole word.
+/// Emits wide[row][column] = w for `rows` rows of a panel from `first` on. `first` must begin a block. Rows up to a
+/// whole word get any value.
 void emit_unpack_panel(FunctionBuilder& f, const MatMulKernel& matmul, int lanes, const BlockPanel& panel,
                        llvm::Value* first, llvm::Value* rows, llvm::Value* wide);
 

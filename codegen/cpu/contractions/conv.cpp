@@ -56,13 +56,13 @@ class ConvEmitter : IndexArithmetic {
   }
 
  private:
-  /// What a task works on.
+  /// The part of the convolution that a task computes.
   struct Task {
     Value* image = nullptr;    // batch index
     Value* group = nullptr;    // of output channels
     Value* plane = nullptr;    // of the output
     ValueRange kd;             // kernel planes inside the map
-    Value* input = nullptr;    // address of the plane that the first tap meets, in the group's first channel block
+    Value* input = nullptr;    // address of the input plane at the first tap, in the group's first channel block
     Value* weights = nullptr;  // the group's
     ValueRange rows, tiles;    // tiles: only when the plan cuts rows
     int64_t vectors = 1;       // of the group's channels
@@ -78,7 +78,8 @@ class ConvEmitter : IndexArithmetic {
     return index;
   }
 
-  /// Takes the group out of a task's number, which leaves the number of its place. The last places may be fewer.
+  /// Takes the group out of a task's number, which leaves the number of its place. The last round may have fewer
+  /// places.
   void take_group(Task& task, Value*& rest) {
     if (plan_.places_together == 1) {
       task.group = take(rest, plan_.groups);
@@ -132,7 +133,7 @@ class ConvEmitter : IndexArithmetic {
         });
   }
 
-  /// The first block of input channels that a group of output channels reads; groups by lane find theirs themselves.
+  /// The first block of input channels that a group of output channels reads. Groups by lane find theirs themselves.
   Value* first_block(Value* group) {
     if (conv_.depthwise()) return group;
     if (packing_.groups == 1 || packing_.by_lane()) return f_.i64(0);
@@ -144,7 +145,7 @@ class ConvEmitter : IndexArithmetic {
     Value* step = nullptr;  // its number
     Value* row = nullptr;   // its first row of the output
     TileAxis tile;
-    TilePlace place;  // of the first pixel, were it at input column 0
+    TilePlace place;  // for the first pixel, as if it were at input column 0
   };
 
   void emit_rows(const Task& task) {
@@ -162,11 +163,11 @@ class ConvEmitter : IndexArithmetic {
     return f_.ir().CreateAnd(f_.ir().CreateICmpEQ(a.begin, b.begin), f_.ir().CreateICmpEQ(a.end, b.end));
   }
 
-  /// The task's part of a map that is one row, where all pixels have these taps.
+  /// Emits the task's part of a map that is one row, if all pixels have these taps.
   void emit_flat(const Task& task, const ValueRange& kh, const ValueRange& kw) {
     Value *width = f_.dim(plan_.row_pixels), *pixels = f_.ir().CreateMul(f_.dim(plan_.rows), width);
     ValueRange run{f_.ir().CreateMul(task.rows.begin, width), f_.ir().CreateMul(task.rows.end, width)};
-    if (plan_.tiles_per_task > 0) {  // a row's tasks are as many as its tiles, so all rows' are enough
+    if (plan_.tiles_per_task > 0) {  // a row's tasks cover its tiles, so the tasks of all rows cover the map
       Value* row_tiles = mul(f_.dim(plan_.tile_blocks), plan_.tiles_per_task);
       Value* first_tile = add(f_.ir().CreateMul(task.rows.begin, row_tiles), task.tiles.begin);
       run.begin = mul(first_tile, plan_.tile_pixels);
@@ -216,7 +217,7 @@ class ConvEmitter : IndexArithmetic {
       static_row(task, at);
   }
 
-  /// Kernel planes that meet the map for output plane `plane`.
+  /// Kernel planes inside the map for output plane `plane`.
   ValueRange kernel_planes(Value* plane) {
     const bool inside = conv_.in_depth.is_constant() && conv_.out_depth.is_constant() &&
                         (conv_.out_depth.constant() - 1) * conv_.stride_d < conv_.in_depth.constant();
@@ -225,7 +226,7 @@ class ConvEmitter : IndexArithmetic {
                         f_.dim(conv_.in_depth));
   }
 
-  /// Kernel rows that meet the map for output row `row`.
+  /// Kernel rows inside the map for output row `row`.
   ValueRange kernel_rows(Value* row) {
     const int64_t reach = (conv_.kernel_h - 1) * conv_.dilation_h;
     const bool all = conv_.pad_top == 0 && conv_.in_height.is_constant() && conv_.out_height.is_constant() &&
@@ -267,7 +268,8 @@ class ConvEmitter : IndexArithmetic {
     }
   }
 
-  /// Where, in the next group's panel, the share of lines of a tile begins that is the `number`th of its group.
+  /// The address in the next group's panel where a tile's share of lines begins. The tile is the `number`th of its
+  /// group.
   Value* prefetch_address(const Task& task, Value* number) {
     const int64_t columns = packing_.columns(),
                   line_floats = plan_.group_blocks * block == columns ? 64 / size_of(layout_.weights) : columns;
@@ -322,7 +324,7 @@ class ConvEmitter : IndexArithmetic {
     });
   }
 
-  /// Channels of the group's block, of one block, up to the last one that exists.
+  /// The existing channels of the group's block, for groups of one block.
   Value* channels_of(Value* group) {
     if (conv_.out_channels % block == 0 || plan_.lanes == block) return f_.i64(block);
     return min(sub(f_.i64(conv_.out_channels), mul(group, block)), f_.i64(block));

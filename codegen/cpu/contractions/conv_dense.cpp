@@ -29,10 +29,10 @@ class DenseTile {
         vectors_(vectors),
         place_(place),
         dot_(f.ir(), plan.multiply) {
-    // A tile of few accumulators would wait for the latency of its multiply-adds: it gets several sets of them, one per
-    // k step in turn.
+    // A tile of few accumulators would wait for the latency of its multiply-adds. It gets several sets, one per k step
+    // in turn.
     const int64_t accumulators = shape.pixels() * vectors;
-    const int64_t enough = vectors == 1 ? 5 : 8;  // ten of one vector spill where borders carry others along
+    const int64_t enough = vectors == 1 ? 5 : 8;  // ten of one vector spill where borders add loop-carried values
     while (sets_ < 4 && accumulators * sets_ < enough &&
            accumulators * sets_ * 2 + vectors + 1 <= f.target().vector_registers)
       sets_ *= 2;
@@ -63,7 +63,7 @@ class DenseTile {
     });
   }
 
-  /// `number`: of this plane of the kernel in the panel.
+  /// `number`: number of this kernel plane in the panel.
   Values kernel_plane(Value* number, Value* input, Values sums) {
     Value* first_row = times(f_, number, conv_.kernel_h);
     auto kernel_rows = [&](ValueRange range, const Pixels& pixels) {
@@ -84,10 +84,10 @@ class DenseTile {
   }
 
   bool whole_blocks() const { return layout_.depth % layout_.channels == 0; }
-  /// Are neighbouring columns the k steps of a kernel row?
+  /// True if the k steps of a kernel row are neighbouring columns.
   bool steps_over_columns() const { return layout_.channels == 1 || layout_.depth == 1; }
 
-  /// Words of channels of block `ic` that exist; the rest of the block may hold anything.
+  /// Words of existing channels in block `ic`; the rest of the block may hold anything.
   llvm::Value* channels_of(llvm::Value* ic) {
     if (whole_blocks()) return f_.i64(layout_.channels);
     if (layout_.depth < layout_.channels) return f_.i64(layout_.depth);
@@ -143,19 +143,19 @@ class DenseTile {
     });
   }
 
-  /// How far input and weights advance in a k step, in words.
+  /// The advance of input and weights in a k step, in words.
   struct Step {
     int64_t input, weights;
   };
 
-  /// `count` k steps from `x`, where the first pixel's input or each column's own begins. Unrolled, since loop control
-  /// competes with multiply-adds for ports.
+  /// Emits `count` k steps from `x`, where the input of the first pixel or of each column begins. Unrolled, because
+  /// loop control competes with multiply-adds for ports.
   Values k_loop(Value* count, Step step, const Values& x, Value* w, const Pixels& pixels, Values sums) {
     auto steps = [&](llvm::Value* k, int64_t n, Values s) {
       Values xk;
       if (x.size() == 1) {
         xk.push_back(opaque(f_, word_address(f_, layout_, x[0], times(f_, k, step.input))));
-      } else {  // as many registers hold the columns' beginnings: one index for all
+      } else {  // the columns' beginnings take that many registers; one index serves all
         Value* index = opaque(f_, times(f_, k, step.input));
         for (Value* place : x) xk.push_back(word_address(f_, layout_, place, index));
       }
@@ -175,7 +175,7 @@ class DenseTile {
   void k_step(const Values& x, int64_t offset, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
     for (int part = 0; part < dot_.parts(); ++part) {
       fence(f_.ir(), sums);
-      Values columns;  // loaded anew for each part: registers are few
+      Values columns;  // reloaded for each part: registers are few
       for (int64_t v = 0; v < vectors_; ++v)
         columns.push_back(dot_.right(
             load_weights(f_, layout_, weight_address(f_, layout_, w, f_.i64(v * plan_.lanes)), plan_.lanes), part));

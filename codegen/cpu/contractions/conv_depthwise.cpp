@@ -1,4 +1,4 @@
-// The reduction of a depthwise tile: one vector of channels, each of which has a kernel of its own.
+// The reduction of a depthwise tile: one vector of channels, each with its own kernel.
 #include <algorithm>
 
 #include "codegen/cpu/contractions/conv_tile.h"
@@ -11,7 +11,7 @@ using Values = FunctionBuilder::Values;
 
 constexpr int64_t block = 16;
 
-/// A vector of bytes as quads of which all but the first are multiplied by zero.
+/// Loads a vector of bytes as quads, whose bytes after the first are multiplied by zero.
 llvm::Value* load_bytes(FunctionBuilder& f, llvm::Value* address, int64_t lanes, bool is_signed) {
   auto* bytes = llvm::FixedVectorType::get(f.ir().getInt8Ty(), static_cast<unsigned>(lanes));
   llvm::Value* loaded = f.ir().CreateAlignedLoad(bytes, address, llvm::Align(1));
@@ -19,7 +19,7 @@ llvm::Value* load_bytes(FunctionBuilder& f, llvm::Value* address, int64_t lanes,
   return is_signed ? f.ir().CreateSExt(loaded, words) : f.ir().CreateZExt(loaded, words);
 }
 
-/// May kernel column `kw` be read for pixel `p`?
+/// True if kernel column `kw` may be read for pixel `p`.
 bool inside(const TileShape& shape, int64_t kw, int64_t p) {
   return std::any_of(shape.columns.taps.begin(), shape.columns.taps.end(), [&](const KernelTaps& t) {
     return t.tap <= kw && kw < t.tap + t.count && t.first <= p && p < t.last;
@@ -80,7 +80,7 @@ class DepthwiseTile {
     });
   }
 
-  /// In parts of so many taps that their weights stay in registers.
+  /// Reduces a row in parts of so few taps that their weights stay in registers.
   Values whole_row(Value* input, Value* weights, Values sums) {
     for (int64_t first = 0; first < conv_.kernel_w; first += plan_.taps_together) {
       if (first > 0) {
@@ -93,7 +93,7 @@ class DepthwiseTile {
     return sums;
   }
 
-  /// Each input vector is loaded once for all the taps that meet it.
+  /// Loads each input vector once for all taps that use it.
   void add_taps(Value* input, Value* weights, int64_t first, int64_t end, Values& sums) {
     const int64_t columns = (shape_.pixels() - 1) * conv_.stride_w + (conv_.kernel_w - 1) * conv_.dilation_w + 1;
     Values taps(static_cast<size_t>(conv_.kernel_w), nullptr);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t block = 16;
 
-/// Advancing one row moves the address as far as advancing one map width along the row.
+/// True if advancing one row moves the address as far as advancing one map width along the row.
 bool flat_access(const Operand& operand, const std::vector<Expr>& index, const ConvKernel& conv) {
   const std::optional<Dim> row = address_stride(operand, index, conv.h.id);
   const std::optional<Dim> column = address_stride(operand, index, conv.w.id);
@@ -24,8 +24,8 @@ bool whole_blocks(const Dim& d) {
   return std::all_of(d.terms().begin(), d.terms().end(), [](const auto& term) { return term.second % block == 0; });
 }
 
-/// Does every lane of a block exist in memory? Yes if every block begins at a multiple of 16 elements and
-/// the operand consists of whole blocks.
+/// True if every lane of a block exists in memory: every block begins at a multiple of 16 elements, and the operand
+/// consists of whole blocks.
 bool blocked_linear_access(const Dim& elements, const Expr& index, int lane) {
   const auto form = as_affine(index);
   return form && whole_blocks(elements) && whole_blocks(form->base) &&
@@ -33,8 +33,8 @@ bool blocked_linear_access(const Dim& elements, const Expr& index, int lane) {
                      [&](const auto& s) { return s.first == lane ? s.second.is(1) : whole_blocks(s.second); });
 }
 
-/// Is the lane of the channel block the operand's last index, of which there are 16? Such a lane exists in memory even
-/// past the last channel; nobody reads it, and storing it with the others needs no mask.
+/// True if the lane of the channel block is the operand's last index, of extent 16. Such a lane exists in memory even
+/// past the last channel. It is never read, and storing it with the others needs no mask.
 bool blocked_access(const Operand& operand, const std::vector<Expr>& index, int lane) {
   if (index.size() == 1 && depends_on(index[0], lane) && operand.shape.size() == 1)
     return blocked_linear_access(operand.shape[0], index[0], lane);
@@ -88,7 +88,7 @@ Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vect
 }
 
 void ConvEpilogue::store(const TileResult& tile) {
-  // All values before the first store, so that loads common to the pixels (the bias) are done once.
+  // Computes all values before the first store, so that loads common to the pixels (the bias) are done once.
   const int64_t vectors = static_cast<int64_t>(tile.sums.size()) / tile.shape.pixels();
   std::vector<Point> points;
   FunctionBuilder::Values values;

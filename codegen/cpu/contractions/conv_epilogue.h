@@ -1,4 +1,4 @@
-// What becomes of a convolution's sums: the epilogue expression and the store.
+// The epilogue of a convolution: applies the epilogue expression to the sums and stores the result.
 #pragma once
 
 #include "codegen/cpu/contractions/conv_plan.h"
@@ -7,7 +7,7 @@
 
 namespace gcg::cpu {
 
-/// The sums of one tile, [pixel][vector], and the place of the first.
+/// The sums of one tile, [pixel][vector], and the position of the first.
 struct TileResult {
   llvm::Value* image = nullptr;
   llvm::Value* block = nullptr;  // channel block
@@ -15,11 +15,11 @@ struct TileResult {
   llvm::Value* row = nullptr;
   llvm::Value* pixel = nullptr;  // in the row
   TileShape shape;
-  llvm::Value* first_lane = nullptr;  // of the first vector in the block
+  llvm::Value* first_lane = nullptr;  // the first vector's first lane in the block
   FunctionBuilder::Values sums;
 };
 
-/// Does the epilogue see (row, column) of the map only as row * width + column? Then a tile may run over row ends.
+/// True if the epilogue uses (row, column) of the map only as row * width + column. Then a tile may run over row ends.
 bool epilogue_allows_flat(const Kernel& kernel, const ConvKernel& conv);
 
 class ConvEpilogue {

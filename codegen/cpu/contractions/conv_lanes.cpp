@@ -1,10 +1,10 @@
-// The reduction of a register tile whose groups are narrower than a channel block, or lie across blocks: a vector of
-// output channels then holds lanes of several groups, and each lane multiplies channels of its own group alone, so that
-// nothing that another group holds (an infinity) reaches it.
+// The reduction of a register tile whose groups are narrower than a channel block, or lie across blocks. A vector of
+// output channels then holds lanes of several groups. Each lane multiplies channels of its own group alone, so that no
+// value of another group (an infinity) reaches it.
 //
-// Two ways to bring k-th channels of all groups into the lanes of a vector. Where the groups' widths are powers of two
-// and the channels that the vector needs lie side by side, they are loaded once and shuffled for each k. Elsewhere the
-// k-th channel of each group is broadcast and the lanes choose between them.
+// There are two ways to bring the k-th channels of all groups into the lanes of a vector. If the groups' widths are
+// powers of two and the channels that the vector needs are adjacent, they are loaded once and shuffled for each k.
+// Otherwise the k-th channel of each group is broadcast and the lanes select between them.
 #include <bit>
 
 #include "codegen/cpu/contractions/conv_tile.h"
@@ -20,7 +20,7 @@ constexpr uint64_t float_bytes = 4;
 
 bool power_of_two(int64_t n) { return std::has_single_bit(static_cast<uint64_t>(n)); }
 
-/// Channels that a vector reads if they lie side by side in one block; 0 where they need not.
+/// Channels that a vector reads if they are adjacent in one block; 0 if they need not be.
 int64_t shuffled_channels(const ConvPacking& packing, int64_t lanes) {
   const int64_t outputs = packing.group_outputs();
   if (!power_of_two(packing.inputs) || !power_of_two(outputs) || outputs >= lanes) return 0;
@@ -28,7 +28,7 @@ int64_t shuffled_channels(const ConvPacking& packing, int64_t lanes) {
   return channels <= block ? channels : 0;
 }
 
-/// Groups that a vector may have lanes of, at worst.
+/// The most groups that a vector may have lanes of.
 int64_t groups_of_vector(const ConvPacking& packing, int64_t lanes) {
   const int64_t outputs = packing.group_outputs();
   if (outputs % lanes == 0) return 1;
@@ -45,13 +45,13 @@ class LaneTile {
     first_group_ = udiv(channel, packing_.group_outputs());
     groups_ = groups_of_vector(packing_, plan_.lanes);
     if (shuffled_channels(packing_, plan_.lanes) >
-        0) {  // a vector past the last channel reads what the one before does
+        0) {  // a vector past the last channel reads the groups of the one before
       first_group_ = min(first_group_, f_.i64((packing_.groups - 1) / groups_ * groups_));
       return reduce();
     }
     find_boundaries(channel);
     if (groups_ == 1 || plan_.lanes % packing_.group_outputs() == 0) return reduce();
-    const int64_t most = groups_;  // most vectors hold one group alone
+    const int64_t most = groups_;  // most vectors hold a single group
     return f_.if_else(
         f_.ir().CreateICmpSGE(boundary_[0], f_.i64(plan_.lanes)), [&] { return groups_ = 1, reduce(); },
         [&] { return groups_ = most, reduce(); });
@@ -62,7 +62,7 @@ class LaneTile {
   Value* udiv(Value* a, int64_t b) { return b == 1 ? a : f_.ir().CreateUDiv(a, f_.i64(b)); }
   Value* min(Value* a, Value* b) { return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }
 
-  /// The lane from which on each group but the first has its lanes.
+  /// Finds, for each group except the first, the lane where its lanes begin.
   void find_boundaries(Value* channel) {
     for (int64_t g = 1; g < groups_; ++g) {
       Value* begin = times(f_, add(first_group_, f_.i64(g)), packing_.group_outputs());
@@ -87,7 +87,7 @@ class LaneTile {
     });
   }
 
-  /// `tap`: number of the row's first.
+  /// `tap`: number of the row's first tap.
   Values kernel_row(Value* input, Value* tap, Values sums) {
     const auto columns = [&](ValueRange range, int64_t first, int64_t last) {
       sums = loop(f_, range, 1, std::move(sums), [&](Value* kw, const Values& s) {
@@ -115,7 +115,7 @@ class LaneTile {
     }
     return loop(f_, {f_.i64(0), f_.i64(packing_.inputs)}, 1, std::move(sums), [&](Value* k, Values s) {
       Values places;
-      for (int64_t g = 0; g < groups_; ++g) {  // lanes past the last channel are of no group
+      for (int64_t g = 0; g < groups_; ++g) {  // lanes past the last channel belong to no group
         Value* group = min(add(first_group_, f_.i64(g)), f_.i64(packing_.groups - 1));
         places.push_back(channel_address(input, add(times(f_, group, packing_.inputs), k)));
       }
@@ -173,9 +173,9 @@ class LaneTile {
   const ConvLayout& layout_;
   const TileShape& shape_;
   const TilePlace& place_;
-  Value* first_group_ = nullptr;  // of the vector's lanes
+  Value* first_group_ = nullptr;  // first group with lanes in the vector
   int64_t groups_ = 1;
-  Values boundary_, of_group_;  // of the groups but the first: their first lane, and which lanes are theirs or after
+  Values boundary_, of_group_;  // for groups except the first: their first lane, and the mask of lanes from there on
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Passes of a convolution's task over parts of its depth: a panel of weights too large to stay near is then read once
-// per task and not once per tile. Between passes the sums of all the task's tiles wait in scratch memory, in the order
-// in which the tiles are visited.
+// Passes of a convolution's task over parts of its depth. A panel of weights too large to stay in a near cache is then
+// read once per task instead of once per tile. Between passes the sums of all the task's tiles wait in scratch memory,
+// in the order in which tiles are visited.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class ConvPasses {
 
   /// Emits `task` once, inside a loop over the passes if the plan has any.
   void for_each(const std::function<void()>& task);
-  /// The depth and the sums that a tile of `sums` vectors begins with.
+  /// Sets the depth and the sums that a tile of `sums` vectors begins with.
   void begin_tile(TilePlace& place, int64_t sums);
   /// Keeps the tile's sums for the next pass; after the last one hands them to `store`.
   void end_tile(const Values& sums, const std::function<void()>& store);
@@ -29,7 +29,7 @@ class ConvPasses {
   const ConvPlan& plan_;
   const int64_t units_;
   ValueRange range_;                  // units of this pass
-  llvm::AllocaInst* next_ = nullptr;  // floats of scratch memory before the next tile's sums
+  llvm::AllocaInst* next_ = nullptr;  // scratch memory before the next tile's sums, in floats
   llvm::Value* sums_ = nullptr;       // of this tile
 };
 

@@ -13,16 +13,16 @@ namespace {
 
 constexpr int64_t block = 16;  // channels of one block
 constexpr int64_t float_bytes = 4;
-// A task's cycles: the set-up of one below the least would be noticed, work in fewer than the wanted number of tasks
-// does not spread evenly over many threads.
+// A task's cycles. Below the least, set-up would be noticeable. With fewer than the wanted number of tasks, work does
+// not spread evenly over many threads.
 constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_tasks = 128;
-// Passes over the depth: what one of them reads of a panel, and the pixels of a task, so that a panel from L3 is used
-// long enough.
+// Passes over the depth: bytes of a panel read by one pass, and the pixels of a task. A panel from L3 is so used long
+// enough.
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
-constexpr int64_t most_prefetched = 8;  // lines
+constexpr int64_t most_prefetched = 8;  // most prefetched lines
 
-/// Pixels of a dense register tile: the registers beside the accumulators hold weights and a broadcast; without VNNI
-/// also a product and a constant, and the more sums there are, the more the scheduler mixes.
+/// Pixels of a dense register tile. The registers that are not accumulators hold weights and a broadcast, without VNNI
+/// also a product and a constant. The more sums there are, the more the scheduler mixes k steps.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
   const bool in_steps = multiply == Multiply::widened_quads || multiply == Multiply::narrow_quads;
   const int64_t others = multiply == Multiply::pairs ? 2 : !in_steps ? 1 : target.has_avx512() ? 5 : 3;
@@ -34,14 +34,14 @@ int64_t depthwise_taps(const CpuTarget& target, int64_t kernel_w) {
   return target.vector_registers >= 32 ? kernel_w : std::min<int64_t>(kernel_w, 4);
 }
 
-/// Pixels of a depthwise register tile: those weights and the loads under way need registers too.
+/// Pixels of a depthwise register tile: those weights and the loads in flight also need registers.
 int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
   const int64_t loads = target.vector_registers >= 32 ? 10 : 0;
   return std::clamp<int64_t>(target.vector_registers - 2 * depthwise_taps(target, kernel_w) - loads, 4, 14);
 }
 
-/// Pixels of a register tile of one vector, each of which takes its channels by lane: weights, the lanes that change
-/// groups and a few channels under way need registers too.
+/// Pixels of a register tile of one vector whose pixels take their channels by lane. Weights, the lanes that change
+/// groups and a few channels in flight also need registers.
 int64_t by_lane_pixels(const CpuTarget& target) { return target.vector_registers >= 32 ? 14 : 10; }
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
@@ -53,7 +53,7 @@ int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
   return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
 }
 
-/// Units per task so that tasks are equal: `wanted`, or a little more or less where that divides `total`.
+/// Units per task that make tasks equal: `wanted`, or slightly more or less if that divides `total`.
 int64_t even_part(int64_t total, int64_t wanted) {
   wanted = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(total, 1));
   const int64_t parts = (total + wanted - 1) / wanted;
@@ -64,15 +64,16 @@ int64_t tiles_of(const std::vector<TileSegment>& segments) {
   return segments.empty() ? 0 : segments.back().first_tile + segments.back().tiles;
 }
 
-/// An image of widened bytes that a thread may keep.
+/// The most words of a widened image that a thread may keep.
 constexpr int64_t most_widened_words = 1 << 20;
 
-/// Operands that are used often enough are widened to pairs ahead, or narrowed to pairs of bf16, if the image is known
-/// to fit.
+/// Operands that are used often enough are widened to pairs in advance, or narrowed to pairs of bf16, if the image is
+/// known to fit.
 void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, ConvPlan& plan) {
   const Dim image = k.in_depth * k.in_height * k.in_width * Dim(blocks_of(k.in_channels, block) * (block / 2));
-  const bool halves = target.has_bf16 && !k.bytes && weights == DType::bf16 && !k.input_plain &&
-                      (!target.has_amx || fills_tiles(k));  // there vectors multiply pairs at half the speed of f32
+  const bool halves =
+      target.has_bf16 && !k.bytes && weights == DType::bf16 && !k.input_plain &&
+      (!target.has_amx || fills_tiles(k));  // on those CPUs vectors multiply pairs at half the speed of f32
   if (!(halves || plan.multiply == Multiply::widened_quads) || k.packing().by_lane() || !image.is_constant() ||
       image.constant() > most_widened_words)
     return;
@@ -80,8 +81,8 @@ void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, 
   plan.widened_image = image.constant();
 }
 
-/// A panel, with the columns between its own, that every tile would read anew from beyond the L2 that all CPUs of the
-/// target have, half of it.
+/// Plans passes for a panel, with the columns between its own, that every tile would read again from beyond half of the
+/// L2 that all CPUs of the target have.
 void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
   if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
   const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * plan.word_bytes;
@@ -103,7 +104,7 @@ void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
   const int64_t row_tiles = known ? tiles_of(plan.column_tiles) : 4;
   const int64_t wanted = tiles_per_task(k, plan, row_tiles);
   const Dim tiles = known ? Dim(row_tiles) : ceil_div(plan.row_pixels, plan.tile_pixels);
-  // The sums of a row of unknown length have no known place in scratch memory.
+  // The sums of a row of unknown length have no fixed place in scratch memory.
   const bool cut_rows = known ? row_tiles > 4 * wanted : plan.units_per_pass > 0;
   if (plan.row_steps.is(1) || cut_rows) {
     plan.tiles_per_task = known ? even_part(row_tiles, wanted) : wanted;
@@ -124,7 +125,7 @@ int64_t panel_bytes(const ConvKernel& k, const ConvPlan& plan) {
   return weight_bytes(k, plan) / std::max<int64_t>(1, plan.groups);
 }
 
-/// Of the input, read by a place; nullopt: not known.
+/// Bytes of the input that a place reads; nullopt: not known.
 std::optional<int64_t> place_bytes(const ConvKernel& k, const ConvPlan& plan) {
   const Dim& width = plan.flat ? plan.row_pixels : k.in_width;
   if (plan.tiles_per_task == 0 && !width.is_constant()) return std::nullopt;
@@ -139,8 +140,8 @@ Dim places_of_image(const ConvKernel& k, const ConvPlan& plan) {
   return plan.row_blocks * plan.tile_blocks * k.out_depth;
 }
 
-/// Are weights and map both too large for L2? Then a group goes over as many places as leave their inputs in L2 beside
-/// its panel, if that reads less from beyond than each group's going over the whole map.
+/// Applies if weights and map are both too large for L2. A group then covers as many places as keep their inputs in L2
+/// together with its panel. nullopt if that reads no less from beyond L2 than each group's pass over the whole map.
 std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
   if (plan.units_per_pass > 0 || plan.widens() || k.input_plain) return std::nullopt;
   const std::optional<int64_t> place = place_bytes(k, plan);
@@ -150,13 +151,13 @@ std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target
   int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *place;
   const Dim of_image = places_of_image(k, plan);
   if (small_map && of_image.is_constant() && *place * of_image.constant() <= l2) {
-    // Whole images, and all of them if they fit: then each group goes over what stays in L2.
+    // Whole images, and all of them if they fit: then each group covers data that stays in L2.
     together = std::max<int64_t>(1, together / of_image.constant()) * of_image.constant();
     if (k.batch.is_constant() && k.batch.constant() * of_image.constant() <= together) return std::nullopt;
   }
   if (together < 2) return std::nullopt;
   const Dim places = plan.places(k);
-  const auto beyond = [&](int64_t count) {  // bytes, for all weights once per `together` places
+  const auto beyond = [&](int64_t count) {  // bytes, if all weights are read once per `together` places
     return weight_bytes(k, plan) * ((count + together - 1) / together) + count * *place;
   };
   if (!places.is_constant()) return together;
@@ -164,7 +165,7 @@ std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target
   return beyond(count) < by_group / 4 * 3 ? std::optional(together) : std::nullopt;
 }
 
-/// All weights lie in L2, but where a panel is more than a place's input, reading that again for each group is less.
+/// All weights lie in L2. If a panel is larger than a place's input, reading the input again for each group costs less.
 std::optional<int64_t> places_near(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
   const bool panel_is_more =
       plan.symbolic_row() && panel_bytes(k, plan) > place_bytes(k, plan).value_or(std::numeric_limits<int64_t>::max());
@@ -177,9 +178,9 @@ int64_t lines_of_block(const ConvKernel& k, const ConvPlan& plan) {
   return block * row / k.packing().quad() / kCacheLine;
 }
 
-/// The next panel, which comes from beyond L2 once, is brought by so many tiles. Maps of unknown size may be small: the
-/// first few tiles bring all of it, and asking for what is there costs the others next to nothing; but the short tiles
-/// between the borders of open rows much (measured).
+/// Plans how many tiles prefetch the next panel, which comes from beyond L2 once. Maps of unknown size may be small, so
+/// the first few tiles fetch all of it. Prefetching present lines costs other tiles next to nothing, but costs the
+/// short tiles between the borders of symbolic rows much (measured).
 void plan_prefetch(const ConvKernel& k, ConvPlan& plan, std::optional<int64_t> tiles) {
   if (k.packing().by_lane() || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
   const int64_t lines = lines_of_block(k, plan);
@@ -187,13 +188,13 @@ void plan_prefetch(const ConvKernel& k, ConvPlan& plan, std::optional<int64_t> t
   plan.prefetching_tiles = (lines + plan.prefetch_lines - 1) / plan.prefetch_lines;
 }
 
-/// Of a place; rows and tiles are known.
+/// Tiles of a place; rows and tiles are known.
 int64_t tiles_of_place(const ConvPlan& plan) {
   return plan.tiles_per_task > 0 ? plan.tiles_per_task : plan.rows_per_task * tiles_of(plan.column_tiles);
 }
 
-/// Small maps reuse a panel of weights few times: then the weights are the stream and the panel's next neighbour is
-/// fetched while this one is used. On large maps the input is the stream and all weights stay near.
+/// Small maps reuse a panel of weights few times. The weights are then the stream, and the next panel is fetched while
+/// this one is used. On large maps the input is the stream and all weights stay in a near cache.
 void plan_order(const ConvKernel& k, ConvPlan& plan) {
   if (k.packing().by_lane()) {
     plan.places_together = std::nullopt;
@@ -207,16 +208,16 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
   if (small_map) plan_prefetch(k, plan, std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles)));
 }
 
-/// Does it keep the size of the map, with taps that far apart that on small maps the same ones may fall outside for all
-/// pixels?
+/// True if the convolution keeps the map's size and its taps are far apart. On small maps, all pixels may then miss the
+/// same taps.
 bool is_atrous(const ConvKernel& k) {
-  constexpr int64_t far = 4;  // of a dilation
+  constexpr int64_t far = 4;  // least dilation that counts as far
   const bool one_to_one =
       k.stride_h == 1 && k.stride_w == 1 && k.in_height == k.out_height && k.in_width == k.out_width;
   return one_to_one && k.dilation_h >= far && k.dilation_w >= far && k.kernel_h > 1 && k.kernel_w > 1;
 }
 
-/// Cuts the map into tiles as far as its extents are known.
+/// Cuts the map into tiles where its extents are known.
 void plan_tiles(const ConvKernel& k, ConvPlan& plan) {
   plan.row_steps = plan.rows;
   if (!plan.row_pixels.is_constant() || !(plan.flat || k.in_width.is_constant())) return;
@@ -321,8 +322,9 @@ bool fills_tiles(const ConvKernel& kernel) {
   const bool few = pixels.is_constant() && pixels.constant() < TileKernel::least_rows;
   if (kernel.groups != 1 || kernel.d.id >= 0 || kernel.input_plain || few) return false;
   if (!kernel.bytes) return true;
-  // Cycles of a pixel: products by vectors at two a cycle; by tiles, what is laid out of 16 bytes each, and an extra
-  // turn of the sums through memory. Granite Rapids, convolutions of MobileNetV2 and ResNet-50: 24 of 26 so decided.
+  // Cycles of a pixel. Vectors do two products a cycle. Tiles also lay out data, 16 bytes at a time, and pass the sums
+  // through memory once more. Granite Rapids, convolutions of MobileNetV2 and ResNet-50: 24 of 26 are decided
+  // correctly.
   const double outputs = static_cast<double>(blocks_of(kernel.out_channels, block));
   const double pieces = static_cast<double>(kernel.packing().units() * kernel.taps());
   const double words = static_cast<double>(blocks_of(kernel.packing().inputs, kQuad) * kernel.taps());
@@ -342,7 +344,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   const int64_t blocks = (k.out_channels + block - 1) / block;
   const int64_t block_vectors = block / plan.lanes;
   const bool by_lane = k.packing().by_lane();
-  // Three vectors in one group: a group of the third alone would load more than it multiplies.
+  // Puts three vectors in one group: a group of the third vector alone would load more than it multiplies.
   const bool one_and_a_half = block_vectors == 2 && blocks == 2 && k.out_channels <= block + plan.lanes && !by_lane &&
                               k.packing().groups == 1 && plan.multiply == Multiply::floats;
   plan.group_blocks = (block_vectors > 1 && !one_and_a_half) || blocks == 1 ? 1 : k.packing().columns() / block;

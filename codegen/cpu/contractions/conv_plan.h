@@ -1,10 +1,9 @@
-// How a convolution is cut into register tiles, groups of output channels and tasks. No code is emitted here.
+// The plan of a convolution: its register tiles, groups of output channels and tasks. No code is emitted here.
 //
-// An output row of one group of channels is covered by tiles: `pixels` neighbouring outputs times `vectors` vectors of
-// output channels stay in registers over the whole reduction. The columns a tile may read are known when the row length
-// is: a tile at the left or right border simply lacks the multiply-adds of the (pixel, kw) pairs that fall outside the
-// map. Tiles alike share code (a segment). The rows of the kernel are clipped at run time instead: they are loop
-// bounds.
+// Tiles cover an output row of one group of channels. In a tile, `pixels` neighbouring outputs times `vectors` vectors
+// of output channels stay in registers over the whole reduction. If the row length is known, so are the columns that a
+// tile may read. A tile at the left or right border omits the multiply-adds of the (pixel, kw) pairs that fall outside
+// the map. Equal tiles share code (a segment). The kernel's rows are clipped at run time instead: they are loop bounds.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,8 @@
 
 namespace gcg::cpu {
 
-/// Taps [tap, tap + count) of the kernel along one axis that read inside the map for exactly the positions
-/// [first, last) of a tile.
+/// Taps [tap, tap + count) of the kernel along one axis. They read inside the map for exactly the positions [first,
+/// last) of a tile.
 struct KernelTaps {
   int64_t tap = 0, count = 0;
   int64_t first = 0, last = 0;
@@ -32,7 +31,7 @@ struct TileAxis {
   friend bool operator==(const TileAxis&, const TileAxis&) = default;
 };
 
-/// `tiles` neighbouring tiles that are alike. Tiles are numbered along the axis.
+/// `tiles` neighbouring equal tiles. Tiles are numbered along the axis.
 struct TileSegment {
   int64_t first_tile = 0, tiles = 0;
   int64_t first_position = 0;
@@ -47,15 +46,16 @@ struct TileShape {
 
 struct ConvPlan {
   Multiply multiply = Multiply::floats;
-  int64_t word_bytes = 4;  // of the weights: quads, or floats in memory
-  /// Pairs, of bf16, too: each thread brings the image that it reads, as far as it reads it, and the panel of its group
-  /// of channels to their form.
+  int64_t word_bytes = 4;  // bytes of a weights' word: quads, or floats in memory
+  /// True for pairs, also of bf16: each thread converts the part of the image that it reads, and the panel of its group
+  /// of channels.
   bool widens() const { return multiply == Multiply::pairs || multiply == Multiply::halves; }
   int64_t widened_image = 0, widened_panel = 0;  // words
-  int64_t lanes = 0;                             // f32 lanes of a vector
+  int64_t lanes = 0;                             // f32 lanes of a vector register
   /// A pointwise convolution without borders sees the whole map as one row.
   bool flat = false;
-  /// A map whose size only a run knows, and taps so far apart that all pixels may lack the same: then it is one row.
+  /// A map of unknown size with taps so far apart that all pixels may miss the same ones. In that case the map is one
+  /// row.
   bool may_turn_flat = false;
   Dim rows, row_pixels;      // of the output, per plane
   int64_t group_blocks = 1;  // channel blocks (of 16) per full group of output channels
@@ -64,52 +64,53 @@ struct ConvPlan {
   int64_t last_vectors = 1;      // per tile of the last group: as many as hold channels
   int64_t tile_pixels = 1;       // of the largest tile, along the row
   int64_t largest_tile() const;  // pixels
-  int64_t taps_together = 1;     // of a kernel row, whose weights a depthwise tile holds at a time
+  int64_t taps_together = 1;     // taps of a kernel row whose weights a depthwise tile holds at a time
   /// The row's tiles; empty when its length or the columns it may read are symbolic.
   std::vector<TileSegment> column_tiles;
-  /// On a small map, tiles of several whole rows; empty: a tile has one row, with its kernel rows clipped at run time.
+  /// On a small map, tiles of several whole rows. Empty: a tile has one row, with its kernel rows clipped at run time.
   std::vector<TileSegment> row_tiles;
   Dim row_steps;  // row tiles, or rows
 
   int64_t rows_per_task = 1;   // in row_steps
   int64_t tiles_per_task = 0;  // 0: whole rows
   Dim row_blocks, tile_blocks, tasks;
-  /// A place is a task's part of the map: of an image, plane, block of rows and block of tiles, the last the fastest.
-  /// Task order: a group of channels goes over so many places before the next group does. 1: a place's groups are
-  /// neighbours; nullopt: each group goes over all places.
+  /// A place is a task's part of the map: image, plane, block of rows and block of tiles, the last the fastest. This is
+  /// the number of places that a group of channels covers before the next group does. 1: a place's groups are
+  /// neighbours; nullopt: each group covers all places.
   std::optional<int64_t> places_together = 1;
   Dim places(const ConvKernel& kernel) const { return kernel.batch * kernel.out_depth * row_blocks * tile_blocks; }
-  /// A panel that does not stay near is read once per task, in passes over so many units of the depth (PackedWeights'),
-  /// and the sums of all the task's tiles wait in scratch memory meanwhile; 0: each tile reduces the whole depth at
-  /// once.
+  /// Units of the depth (PackedWeights') per pass, for a panel that does not stay in a near cache. It is then read once
+  /// per task, in passes over the depth. Meanwhile the sums of all the task's tiles wait in scratch memory. 0: each
+  /// tile reduces the whole depth at once.
   int64_t units_per_pass = 0;
   Dim scratch_bytes() const;  // per thread
-  /// Lines of the next group's weights that each tile brings into L2, per 16 x (16*group_blocks) block of weights.
+  /// Lines of the next group's weights that each tile prefetches into L2, per 16 x (16*group_blocks) block of weights.
   int64_t prefetch_lines = 0;
-  int64_t prefetching_tiles = 0;  // so many bring all of a block; of a symbolic row the next as many bring the same
+  int64_t prefetching_tiles = 0;  // number of tiles that prefetch a whole block; in a symbolic row each further such
+                                  // number fetches the same lines again
 
   bool symbolic_row() const { return column_tiles.empty(); }
 };
 
-/// Requires a verified kernel. `flat_allowed`: the epilogue and the store see rows and columns of the map only as the
-/// place row * width + column. `weights`: their type in memory.
+/// Requires a verified kernel. `flat_allowed`: the epilogue and the store use rows and columns of the map only as row *
+/// width + column. `weights`: the weights' type in memory.
 ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed, DType weights = DType::f32);
 
-/// In its plane, does every pixel read one, and the next one the next?
+/// True if every pixel reads one pixel of its plane, and the next one the next.
 bool is_pointwise(const ConvKernel& kernel);
 
-/// Does AMX pay for it (conv_tiled.h)? Of two dimensions, one group, and pixels enough to fill tiles.
+/// True if AMX is worth it (conv_tiled.h): 2-D, one group, and enough pixels to fill tiles.
 bool fills_tiles(const ConvKernel& kernel);
 
-/// How a run of pixels, whose number is known at run time, is covered by tiles of a few sizes. The last
-/// `remainder(pixels)` of them, fewer than two of the largest tiles, take counts[i][remainder] tiles of sizes[i].
+/// The cover of a run of pixels, whose number is known at run time, by tiles of a few sizes. The last
+/// `remainder(pixels)` pixels, fewer than two of the largest tiles, take counts[i][remainder] tiles of sizes[i].
 struct RunCover {
-  static constexpr int count_bits = 2;  // a count's; those of a size are one integer of 64 bits
+  static constexpr int count_bits = 2;  // bits of a count; the counts of one size are one 64-bit integer
   std::vector<int64_t> sizes;           // largest first; the last is 1
-  std::vector<uint64_t> counts;         // of each size: bits [2 r, 2 r + 2) are its count for remainder r
+  std::vector<uint64_t> counts;         // per size: bits [2 r, 2 r + 2) are its count for remainder r
 };
 
-/// The cheapest cover, were a tile of few accumulators as slow as the latency of its multiply-adds.
+/// The cheapest cover, if a tile of few accumulators takes the latency of its multiply-adds.
 RunCover cover_run(int64_t largest_tile, int64_t vectors);
 
 /// One axis of a convolution.

@@ -1,4 +1,4 @@
-// A row of output pixels whose length is known at run time, in tiles.
+// Covers a row of output pixels, whose length is known at run time, with tiles.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@
 
 namespace gcg::cpu {
 
-/// Of a tile whose pixels may each lack other taps, as TilePlace has them; none: all lack the same.
+/// The taps of a tile whose pixels may each miss other taps, as in TilePlace; no value: all pixels miss the same.
 struct ClippedColumns {
   std::optional<ValueRange> kw;
   llvm::Value* first = nullptr;
 };
 
-/// A tile at the left border and one at the right, which lack the taps that fall outside, where the row has room for
-/// them; between them tiles that lack none, large ones first; what is left over in clipped tiles.
+/// Emits a row: one tile at the left border and one at the right, which omit the taps outside, if the row has room for
+/// them. Between them are tiles that miss no tap, large ones first. Clipped tiles take the rest.
 class ConvRow : IndexArithmetic {
  public:
   /// Emits one tile at output column `pixel`.
@@ -26,7 +26,7 @@ class ConvRow : IndexArithmetic {
   ConvRow(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan)
       : IndexArithmetic(f), f_(f), conv_(conv), plan_(plan), right_border_(find_right_border()) {}
 
-  /// `vectors`: of output channels.
+  /// `vectors`: vectors of output channels.
   void emit(llvm::Value* begin, llvm::Value* end, int64_t vectors, const EmitTile& tile);
   /// Pixels [begin, end) that all have the taps `kw` of a kernel row.
   void emit_alike(llvm::Value* begin, llvm::Value* end, int64_t vectors, const ValueRange& kw, const EmitTile& tile);

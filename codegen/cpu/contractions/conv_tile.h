@@ -10,52 +10,52 @@
 
 namespace gcg::cpu {
 
-/// Where a tile lies.
+/// The position of a tile.
 struct TilePlace {
-  llvm::Value* input = nullptr;     // address of the element that kernel element (0, 0, 0) of the first pixel meets
+  llvm::Value* input = nullptr;     // address of the input element at kernel element (0, 0, 0) of the first pixel
   llvm::Value* weights = nullptr;   // the group's panel
   llvm::Value* prefetch = nullptr;  // address in the next panel where this tile's share of lines begins; null: none
   ValueRange kd;                    // kernel planes inside the map
   ValueRange units;                 // of the depth, for a dense tile
-  FunctionBuilder::Values sums;     // what a dense tile begins with; none: zeros
-  /// Kernel rows inside the map, for a tile of one row whose shape does not say.
+  FunctionBuilder::Values sums;     // initial sums of a dense tile; none: zeros
+  /// Kernel rows inside the map, for a tile of one row whose shape does not give them.
   std::optional<ValueRange> kh;
-  /// The same for the columns: of a tile whose pixels all lack the same, or those inside for some pixel of a clipped
-  /// tile.
+  /// The same for the columns. It is for a tile whose pixels all miss the same taps. For a clipped tile it has the taps
+  /// that are inside for some pixel.
   std::optional<ValueRange> kw;
-  /// Of a clipped tile, whose pixels differ in the taps that are inside: the input column that tap 0 of its first pixel
-  /// meets.
+  /// For a clipped tile, whose pixels differ in their taps inside the map: the input column at tap 0 of its first
+  /// pixel.
   llvm::Value* column = nullptr;
 };
 
-/// Strides of the input and of the weights, in words: what a multiply-add takes of each, floats or quads of bytes
-/// (dot_product.h); single bytes where each lane has channels of its own. Weights may be floats of 16 bits.
+/// Strides of the input and of the weights in words, the unit that a multiply-add takes of each: floats or quads of
+/// bytes (dot_product.h). If each lane has its own channels, a word is a single byte. Weights may be floats of 16 bits.
 struct ConvLayout {
   llvm::Type* word = nullptr;
-  DType weights = DType::f32;    // of floats in memory
-  int64_t channels = 16;         // words that lie side by side in the input: a block's, or 1 when it is NCHW
+  DType weights = DType::f32;    // type of float weights in memory
+  int64_t channels = 16;         // adjacent words in the input: a block's, or 1 for NCHW
   int64_t depth = 0;             // words along the input channels of a group
   llvm::Value* image = nullptr;  // input, image to image
   llvm::Value* block = nullptr;  // input, channel block to channel block
   llvm::Value* plane = nullptr;  // input, plane to plane
   llvm::Value* row = nullptr;    // input, row to row
-  int64_t weight_columns = 32;   // weights, kernel element and input channel to the next
+  int64_t weight_columns = 32;   // weights, from one kernel element and input channel to the next
 };
 
 ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan);
 
-/// Sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels. (conv_dense.cpp)
+/// Emits the sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels. (conv_dense.cpp)
 FunctionBuilder::Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                      const ConvLayout& layout, const TileShape& shape, int64_t vectors,
                                      const TilePlace& place);
 
-/// Sums [pixel] of a depthwise convolution for one vector of channels. `place.weights`: of that vector.
+/// Emits the sums [pixel] of a depthwise convolution for one vector of channels. `place.weights`: that vector's.
 /// (conv_depthwise.cpp)
 FunctionBuilder::Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                          const ConvLayout& layout, const TileShape& shape, const TilePlace& place);
 
-/// Sums [pixel] for one vector of output channels of groups that are not whole blocks. `place.input` is in the image's
-/// first channel block, `place.weights` are those of the vector, `channel` is its first output channel.
+/// Emits the sums [pixel] for one vector of output channels of groups that are not whole blocks. `place.input` is in
+/// the image's first channel block. `place.weights` are the vector's; `channel` is its first output channel.
 /// (conv_lanes.cpp)
 FunctionBuilder::Values reduce_by_lane(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                        const ConvLayout& layout, const TileShape& shape, const TilePlace& place,
@@ -63,15 +63,15 @@ FunctionBuilder::Values reduce_by_lane(FunctionBuilder& f, const ConvKernel& con
 
 // ---- shared by the reductions
 
-/// A for loop that is none when there is known to be one iteration, or none at all.
+/// A for loop; no loop is emitted if it is known to have at most one iteration.
 FunctionBuilder::Values loop(
     FunctionBuilder& f, ValueRange range, int64_t step, FunctionBuilder::Values initial,
     const std::function<FunctionBuilder::Values(llvm::Value*, const FunctionBuilder::Values&)>& body);
 
 llvm::Value* zero_sum(FunctionBuilder& f, const ConvPlan& plan);
-/// The same value, but nothing sees through it: LLVM's loop strength reduction would otherwise weigh some sixty
-/// addresses against each other, and take four times as long as everything else; and what is loaded twice to spare
-/// registers would be loaded once.
+/// The same value, hidden from LLVM's optimisations. Otherwise loop strength reduction would weigh some sixty addresses
+/// against each other, and take four times as long as everything else. LLVM would also merge two loads that are made
+/// twice to save registers.
 llvm::Value* opaque(FunctionBuilder& f, llvm::Value* value, bool in_order = false);
 /// A block of zeros.
 llvm::Value* zeros(FunctionBuilder& f);
@@ -81,8 +81,8 @@ llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, ll
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes);
 void store_vector(FunctionBuilder& f, llvm::Value* vector, llvm::Value* address);
 
-/// For each pixel of a clipped tile what it reads at tap `kw`: its place in the row at `input`, or zeros where that is
-/// outside.
+/// The address that each pixel of a clipped tile reads at tap `kw`: its place in the row at `input`, or zeros if that
+/// is outside.
 FunctionBuilder::Values clipped_places(FunctionBuilder& f, const ConvKernel& conv, const ConvLayout& layout,
                                        const TileShape& shape, const TilePlace& place, llvm::Value* input,
                                        llvm::Value* kw);

@@ -14,13 +14,13 @@ namespace {
 using llvm::Value;
 
 constexpr int64_t block = 16, word_bytes = 4;
-// For L2 of 2 MiB and L1 of 48 KiB: what the pixels of a place read, and a k block of 32 of them.
+// For an L2 of 2 MiB and an L1 of 48 KiB: bytes that the pixels of a place read, and a k block of 32 of them.
 constexpr int64_t most_row_bytes = 512 << 10, most_pixels = 224, deepest_block = 192;
 constexpr int64_t wanted_tasks = 32;
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Sizes, in words where they are of memory.
+/// Sizes; those of memory are in words.
 struct TiledPlan {
   TiledPlan(const ConvKernel& conv, const ConvPlan& plan) {
     piece = plan.widens() ? block / 2 : block / kQuad;
@@ -43,9 +43,9 @@ struct TiledPlan {
     sums_at = rows_at + pixels * row;
   }
   int64_t piece = 4;                                   // of a pixel's block of channels
-  int64_t depth = 0;                                   // of what a pixel reads
+  int64_t depth = 0;                                   // of the data that a pixel reads
   int64_t steps = 0;                                   // of a product: to a multiple of 16, with zeros
-  int64_t row = 0;                                     // from one pixel's to the next
+  int64_t row = 0;                                     // from one pixel's data to the next
   int64_t columns = 0;                                 // of a row of a panel
   int64_t pixels = 0;                                  // of a place
   Dim places;                                          // of an image
@@ -78,7 +78,7 @@ class TiledConvEmitter : IndexArithmetic {
   }
 
  private:
-  /// Of a task: pixels [first, first + count) of an image.
+  /// The place of a task: pixels [first, first + count) of an image.
   struct Place {
     Value* image = nullptr;
     Value* first = nullptr;
@@ -106,7 +106,7 @@ class TiledConvEmitter : IndexArithmetic {
                 [&](Value* group) { emit_group(place, group); });
   }
 
-  // What pixels read.
+  // Layout of the data that pixels read.
 
   void lay_out(const Place& place) {
     Value* image = source(place);
@@ -132,7 +132,7 @@ class TiledConvEmitter : IndexArithmetic {
       store_piece(llvm::Constant::getNullValue(piece_type()), word(row, f_.i64(end)));
   }
 
-  /// Of a pointwise convolution: a line of units after the other, pixel by pixel.
+  /// Lays out the input of a pointwise convolution: one line of units after the other, pixel by pixel.
   void lay_out_pixels(const Place& place, Value* image) {
     const int64_t together = block / tiled_.piece, units = conv_.packing().units();
     Value* from = word(image, mul(place.first, tiled_.piece));
@@ -156,14 +156,15 @@ class TiledConvEmitter : IndexArithmetic {
     if (units > whole) line(f_.i64(whole), units - whole);
   }
 
-  /// Are a kernel row's taps of a unit side by side in memory, and few?
+  /// True if the taps of a unit in a kernel row are adjacent in memory, and few.
   bool takes_rows_of_taps() const {
     constexpr int64_t most = 12;  // loads of a unit
     return conv_.kernel_w > 1 && conv_.dilation_w == 1 &&
            conv_.kernel_h * ceil_of(conv_.kernel_w * tiled_.piece, block) <= most;
   }
 
-  /// Unit by unit, a kernel row after the other as a whole: what a store writes too much, the next one overwrites.
+  /// Lays out unit by unit, one whole kernel row after the other. A store may write too far; the next one overwrites
+  /// the excess.
   void lay_out_rows_of_taps(Value* image, Value* first_row, Value* first_column, Value* to) {
     llvm::IRBuilder<>& ir = f_.ir();
     const int64_t width = conv_.kernel_w * tiled_.piece, loads = ceil_of(width, block);
@@ -197,7 +198,7 @@ class TiledConvEmitter : IndexArithmetic {
       for (int64_t kh = 0; kh < conv_.kernel_h; ++kh)
         for (int64_t v = 0; v < loads; ++v) {
           const Row& row = rows[static_cast<size_t>(kh)];
-          // May lie before or after the image, where no lane is taken.
+          // The address may lie outside the image, where no lane is active.
           Value* place = ir.CreateGEP(ir.getInt32Ty(), from, add(row.offset, f_.i64(v * block)));
           Value* taps = ir.CreateMaskedLoad(line, place, llvm::Align(1), row.masks[static_cast<size_t>(v)],
                                             llvm::Constant::getNullValue(line));
@@ -207,7 +208,7 @@ class TiledConvEmitter : IndexArithmetic {
     add_zeros(to);
   }
 
-  /// body(number in the place, row, column) of all its pixels.
+  /// Calls body(number in the place, row, column) for all its pixels.
   void each_pixel(const Place& place, const std::function<void(Value*, Value*, Value*)>& body) {
     llvm::IRBuilder<>& ir = f_.ir();
     Value* width = f_.dim(conv_.out_width);
@@ -222,7 +223,7 @@ class TiledConvEmitter : IndexArithmetic {
                 });
   }
 
-  /// The image that pieces are taken from: the input, or what the thread has made of it.
+  /// The image that pieces are taken from: the input, or the thread's conversion of it.
   Value* source(const Place& place) {
     const Dim map = conv_.in_height * conv_.in_width;
     const int64_t units = conv_.packing().units();
@@ -292,7 +293,7 @@ class TiledConvEmitter : IndexArithmetic {
         [&] { return emit(plan_.last_vectors); });
   }
 
-  /// The panel's words of bytes after its whole steps; null where there are none.
+  /// The panel's words of bytes after its whole steps; null if there are none.
   Value* last_step_of(Value* panel) {
     if (plan_.widens() || tiled_.depth == tiled_.steps) return nullptr;
     const int64_t whole = tiled_.steps - block;
@@ -315,13 +316,13 @@ class TiledConvEmitter : IndexArithmetic {
   Value* tiles_of(const Place& place) {
     return f_.ir().CreateUDiv(add(place.count, f_.i64(TileKernel::most_rows - 1)), f_.i64(TileKernel::most_rows));
   }
-  /// Pixels of its row tiles; the last may have fewer.
+  /// Pixels of the place's row tiles; the last may have fewer.
   Value* height_of(const Place& place) {
     Value* tiles = tiles_of(place);
     return f_.ir().CreateUDiv(add(place.count, sub(tiles, f_.i64(1))), tiles);
   }
 
-  /// Sums of all pixels of the place over a block of the depth from word `k` on.
+  /// Computes the sums of all pixels of the place over a block of the depth from word `k` on.
   void multiply(const Place& place, Value* panel, Value* last_step, Value* k, int vectors, bool accumulate) {
     const int64_t depth = last_step ? tiled_.depth : tiled_.steps;
     Value* height = height_of(place);
@@ -365,7 +366,7 @@ class TiledConvEmitter : IndexArithmetic {
   ConvWidening widening_;
   ConvEpilogue epilogue_;
   TileState state_;
-  llvm::AllocaInst* known_place_;  // what lies in scratch memory
+  llvm::AllocaInst* known_place_;  // the place whose data is in scratch memory
 };
 
 }  // namespace

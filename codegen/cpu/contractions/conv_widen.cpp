@@ -18,7 +18,7 @@ llvm::Value* ConvWidening::word(Value* base, Value* offset) { return f_.element_
 
 ValueRange ConvWidening::pixels(ValueRange rows, ValueRange tiles) {
   llvm::IRBuilder<>& ir = f_.ir();
-  if (plan_.flat && plan_.tiles_per_task > 0)  // tiles differ by a pixel
+  if (plan_.flat && plan_.tiles_per_task > 0)  // tiles may differ by a pixel
     return {times(f_, tiles.begin, plan_.tile_pixels - 1), times(f_, tiles.end, plan_.tile_pixels)};
   if (plan_.flat || !plan_.row_tiles.empty()) return {f_.i64(0), f_.dim(conv_.in_height * conv_.in_width)};
   const auto row = [&](Value* of_output, int64_t beyond) {
@@ -40,7 +40,7 @@ llvm::Value* ConvWidening::image(Value* number, ValueRange pixels) {
     ir.CreateStore(number, image_);
     for (llvm::AllocaInst* v : {first_, last_}) ir.CreateStore(begin, v);
   });
-  // One stretch: what lies between pixels that are there and those that are asked for is made, too.
+  // The range is contiguous: pixels between the converted ones and the requested ones are converted, too.
   f_.if_then(ir.CreateICmpSLT(begin, read(first_)), [&] {
     widen_pixels(number, begin, read(first_));
     ir.CreateStore(begin, first_);
@@ -69,7 +69,7 @@ void ConvWidening::widen_pixels(Value* number, Value* begin, Value* end) {
       });
     });
   };
-  // Lanes past the last channel may hold anything, and what floats are multiplied by zero is not always zero.
+  // Lanes past the last channel may hold anything, and a float times zero is not always zero.
   const int64_t rest = halves ? conv_.in_channels % block : 0;
   all(f_.i64(0), f_.i64(rest > 0 ? blocks - 1 : blocks), block);
   if (rest > 0) all(f_.i64(blocks - 1), f_.i64(blocks), rest);

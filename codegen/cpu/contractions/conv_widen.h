@@ -1,9 +1,9 @@
-// Operands of a convolution of bytes as pairs of 16-bit integers, in a thread's scratch memory: VPMADDWD then takes
-// them as they are, so that a step is a multiplication and an addition, as with floats.
+// Converts the operands of a convolution of bytes to pairs of 16-bit integers, in a thread's scratch memory. VPMADDWD
+// takes pairs directly, so that a step is a multiplication and an addition, as with floats.
 //
-// In scratch memory lie the image, [channel block][plane][row][column][8 pairs], then the weights of one group of
-// output channels, [unit][tap][8 pairs][columns]. Of sixteen channels the pairs are (0, 2), (4, 6), (8, 10), (12, 14),
-// (1, 3), ...: what masking and shifting words of four bytes gives.
+// Scratch memory holds the image, [channel block][plane][row][column][8 pairs], then the weights of one group of output
+// channels, [unit][tap][8 pairs][columns]. The pairs of sixteen channels are (0, 2), (4, 6), (8, 10), (12, 14), (1, 3),
+// ...: the result of masking and shifting words of four bytes.
 #pragma once
 
 #include "codegen/cpu/contractions/conv_tile.h"
@@ -12,15 +12,16 @@ namespace gcg::cpu {
 
 class ConvWidening {
  public:
-  /// Makes nothing where the plan does not widen.
+  /// Does nothing if the plan does not widen.
   ConvWidening(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan);
 
-  /// Pixels of an input plane that row steps `rows` and tiles `tiles` of the plan read; may be more, and lie outside.
+  /// Pixels of an input plane that row steps `rows` and tiles `tiles` of the plan read. The range may be larger, and
+  /// lie outside the plane.
   ValueRange pixels(ValueRange rows, ValueRange tiles);
-  /// Makes pixels [begin, end) of all planes of an image, as far as there are such, and returns its address. What
-  /// earlier tasks of the thread made of the same image is kept.
+  /// Converts pixels [begin, end) of all planes of an image, where they exist, and returns the image's address. Keeps
+  /// the pixels of the same image that earlier tasks of the thread converted.
   llvm::Value* image(llvm::Value* number, ValueRange pixels);
-  /// Makes the weights of a group, whose words in the file begin at `panel`, and returns their address.
+  /// Converts the weights of a group, whose words in the file begin at `panel`, and returns their address.
   llvm::Value* panel(llvm::Value* group, llvm::Value* panel);
 
  private:
@@ -30,7 +31,8 @@ class ConvWidening {
   void widen_pixels(Value* number, Value* begin, Value* end);
   void widen_pixel(Value* from, Value* to, Value* pixel);
   void narrow_pixel(Value* from, Value* to, Value* pixel, int64_t channels);
-  /// A block of channels of the panel: as it is in the file, number `step`, and as it is multiplied.
+  /// Converts a block of channels of the panel, number `step`, from its form in the file to the form that is
+  /// multiplied.
   void widen_step(Value* panel, Value* to, Value* step);
   void interleave_step(Value* panel, Value* to, Value* step);
 
@@ -38,7 +40,7 @@ class ConvWidening {
   const ConvKernel& conv_;
   const ConvPlan& plan_;
   llvm::AllocaInst *image_ = nullptr, *first_ = nullptr,
-                   *last_ = nullptr;  // the image's number, and the pixels of it that are made
+                   *last_ = nullptr;  // the image's number, and the range of its pixels that are converted
   llvm::AllocaInst* group_ = nullptr;
 };
 

@@ -15,10 +15,10 @@ using Values = FunctionBuilder::Values;
 
 constexpr int64_t block = kChannelBlock;
 
-/// The matrix product of one product of the form, as a pointwise convolution whose pixels are tiles.
+/// One matrix product of the form, as a pointwise convolution whose pixels are tiles.
 ConvKernel pointwise(const ConvKernel& conv, int64_t products) {
   ConvKernel k = conv;
-  k.kernel_h = products;  // of the packed weights; one of them at a time
+  k.kernel_h = products;  // of the packed weights; one at a time
   k.kernel_w = k.stride_h = k.stride_w = 1;
   k.pad_top = k.pad_left = 0;
   return k;
@@ -61,7 +61,7 @@ class WinogradEmitter {
     Value* first_tile = nullptr;
     Value* tiles = nullptr;
   };
-  /// A tile's outputs begin here.
+  /// Where a tile's outputs begin.
   struct TileAt {
     Value *row, *column;
   };
@@ -115,8 +115,8 @@ class WinogradEmitter {
          f_.i64(plan_.padded_tiles * block)});
   }
 
-  /// Places of the last register tile without a tile of the image. Whatever lay there before is multiplied, which may
-  /// take a hundred times as long: subnormal numbers do on some CPUs.
+  /// Clears the places of the last register tile that have no tile of the image. Old data there would be multiplied,
+  /// too. With subnormal numbers that takes a hundred times as long on some CPUs.
   void clear_inputs(Value* tile) {
     Value* zero = llvm::Constant::getNullValue(f_.type(DType::f32, static_cast<int>(plan_.lanes)));
     f_.for_loop(f_.i64(0), f_.i64(packing_.units()), f_.i64(1), [&](Value* unit) {
@@ -130,7 +130,7 @@ class WinogradEmitter {
 
   // ---- products and outputs
 
-  /// By register tiles of the largest size, and what these cover.
+  /// The number of tiles that register tiles of the largest size cover.
   Value* whole_tiles(Value* tiles) {
     const int64_t most = plan_.tile_pixels, last = plan_.last_pixels();
     return last < most ? mul(f_.ir().CreateUDiv(add(tiles, most - last - 1), f_.i64(most)), most)
@@ -180,7 +180,8 @@ class WinogradEmitter {
   /// void products(const float* inputs, const float* weights, float* sums, int64_t tiles, int64_t units, int64_t
   /// padded_tiles): all products of the tiles, for the vectors of one panel.
   llvm::Function* products(int64_t vectors) {
-    const int64_t channels = packing_.inputs % block == 0 ? 0 : packing_.inputs;  // where they are no whole blocks
+    const int64_t channels =
+        packing_.inputs % block == 0 ? 0 : packing_.inputs;  // for channels that are not whole blocks
     const std::string name = concat("winograd_products_", form_.tile, "_", plan_.tile_pixels, "x", vectors, "of",
                                     plan_.vectors, "x", plan_.lanes, "_", packing_.columns(), "_", channels);
     llvm::Type *pointer = f_.ir().getPtrTy(), *number = f_.ir().getInt64Ty();
@@ -220,8 +221,8 @@ class WinogradEmitter {
     if (last < most) f_.for_loop(whole, tiles, f_.i64(last), [&](Value* tile) { multiply_pixels(tile, last); });
   }
 
-  /// Vector `v` of the tile's outputs, through scratch memory: the epilogue is emitted once per row, not once per
-  /// output.
+  /// Stores vector `v` of the tile's outputs, through scratch memory: the epilogue is emitted once per row, not once
+  /// per output.
   void transform_sums(const Task& task, Value* group, Value* tile, Value* v) {
     Value* kept = floats(f_.scratch(), plan_.outputs_at);
     Value* sums = floats(f_.scratch(), add(add(mul(tile, sums_row()), mul(v, plan_.lanes)), plan_.sums_at));

@@ -12,7 +12,7 @@ namespace {
 
 bool is_x86(llvm::IRBuilder<>& ir) { return llvm::Triple(ir.GetInsertBlock()->getModule()->getTargetTriple()).isX86(); }
 
-/// The same words as a value that nothing sees through: a mask after a broadcast would be put before it, and so keep
+/// The same words, hidden from LLVM's optimisations. LLVM would move a mask after a broadcast to before it, and so keep
 /// the broadcast from being a load.
 llvm::Value* opaque(llvm::IRBuilder<>& ir, llvm::Value* words) {
   auto* type = llvm::FunctionType::get(words->getType(), {words->getType()}, false);

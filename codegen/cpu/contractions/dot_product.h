@@ -1,18 +1,18 @@
-// What one step of a contraction does to a vector of 32-bit sums.
+// One step of a contraction on a vector of 32-bit sums.
 //
-// A step multiplies words of 32 bits: one f32 of each operand, or a quad, four neighbouring 8-bit integers along k,
-// unsigned on the left and signed on the right, whose products are all added; or a pair of 16-bit integers, or of bf16.
-// So a contraction of bytes is one of floats with another multiply-add: strides, tiles and panels are the same when
-// counted in words.
+// A step multiplies words of 32 bits. A word is one f32, a quad, a pair of 16-bit integers or a pair of bf16. A quad is
+// four neighbouring 8-bit integers along k, whose products are all added. They are unsigned on the left and signed on
+// the right. So a contraction of bytes is one of floats with another multiply-add: strides, tiles and panels are the
+// same when counted in words.
 //
-// Quads are exact everywhere. VPMADDUBSW, which adds pairs of products in 16 bits, is so only for right operands known
-// to be narrow. Without it and without VNNI the even and odd bytes are widened to pairs of 16 bits and multiplied one
-// after the other (a step of two parts). Where operands are used often enough, each thread widens them once, into its
-// scratch memory, to pairs.
+// Quads are exact everywhere. VPMADDUBSW, which adds pairs of products in 16 bits, is exact only for right operands
+// known to be narrow. Without VNNI and without such operands, the even and odd bytes are widened to pairs of 16 bits
+// and multiplied one after the other (a step of two parts). If operands are used often enough, each thread widens them
+// once to pairs, in its scratch memory.
 //
-// Pairs of bf16 are made of factors that a model stores as f32 on the left and as bf16 on the right, whose rows k and
-// k + 1 are interleaved. VDPBF16PS adds the two products to the sum one after the other, each rounded to nearest even,
-// and takes denormal factors and sums for zero.
+// Pairs of bf16 are made of factors that a model stores as f32 on the left and as bf16 on the right, whose rows k and k
+// + 1 are interleaved. VDPBF16PS adds the two products to the sum one after the other, each rounded to nearest even. It
+// treats denormal factors and sums as zero.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -28,11 +28,11 @@ enum class Multiply : uint8_t {
   quads,          // VPDPBUSD
   narrow_quads,   // VPMADDUBSW; pairs of products fit into 16 bits
   widened_quads,  // VPMADDWD on x86, plain multiplications elsewhere
-  pairs,          // the same of operands that are 16-bit integers in memory
+  pairs,          // VPMADDWD on operands that are 16-bit integers in memory
   halves,         // VDPBF16PS: pairs of bf16
 };
 
-/// How the target multiplies operands whose left one has this type (f32 or u8). `narrow`: |w0| + |w1| <= 128 for the
+/// The target's way to multiply operands whose left one has this type (f32 or u8). `narrow`: |w0| + |w1| <= 128 for the
 /// first and for the last two of each quad on the right.
 Multiply multiply_of(const CpuTarget& target, DType left, bool narrow = false);
 
@@ -42,7 +42,7 @@ class DotProduct {
  public:
   DotProduct(llvm::IRBuilder<>& ir, Multiply multiply) : ir_(ir), multiply_(multiply) {}
 
-  /// Elements along k in a word; parts of a step.
+  /// elements: elements along k in a word. parts: parts of a step.
   static int64_t elements(Multiply m) {
     return m == Multiply::floats ? 1 : m == Multiply::pairs || m == Multiply::halves ? 2 : 4;
   }
@@ -51,7 +51,8 @@ class DotProduct {
 
   /// The type of words and sums.
   llvm::Type* word() { return sums_floats(multiply_) ? ir_.getFloatTy() : static_cast<llvm::Type*>(ir_.getInt32Ty()); }
-  /// What add() takes for one part of a step, from words in memory. With widened quads also what pairs are made of.
+  /// The argument of add() for one part of a step, from words in memory. With widened quads also the operands that
+  /// pairs are made of.
   llvm::Value* left(llvm::Value* words, int part);
   llvm::Value* right(llvm::Value* words, int part);
   /// sum + left * right, for vectors.
@@ -65,14 +66,14 @@ class DotProduct {
   Multiply multiply_;
 };
 
-/// Words of pairs of bf16: of f32 that lie one after the other, `first` before `second`, rounded to nearest even; of
-/// one vector of f32; and of bf16 of one row and the next, as their bits.
+/// Words of pairs of bf16. narrowed_pairs: from f32 in two consecutive vectors, `first` before `second`, rounded to
+/// nearest even. narrowed: from one vector of f32. interleaved_pairs: from bf16 of one row and the next, as their bits.
 llvm::Value* narrowed_pairs(llvm::IRBuilder<>& ir, llvm::Value* first, llvm::Value* second);
 llvm::Value* narrowed(llvm::IRBuilder<>& ir, llvm::Value* floats);
 llvm::Value* interleaved_pairs(llvm::IRBuilder<>& ir, llvm::Value* row, llvm::Value* next_row);
 
-/// Makes every sum so far a value that nothing sees through, in the register where it is. Without it additions are put
-/// into another order and k steps mixed, which takes more registers than there are, and accumulators are spilled.
+/// Hides the value of every sum so far from LLVM's optimisations, in its register. Without it LLVM reorders additions
+/// and mixes k steps, which takes more registers than there are, and accumulators are spilled.
 void fence(llvm::IRBuilder<>& ir, std::vector<llvm::Value*>& sums);
 
 }  // namespace gcg::cpu

@@ -1,4 +1,4 @@
-// Code for each value that a number may have.
+// Emits code for each value that a number may have.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 
 namespace gcg::cpu {
 
-/// Emits body(key) for the one of `keys` that `value` equals.
+/// Emits body(key) for every key. The code for the key equal to `value` runs.
 void emit_cases(FunctionBuilder& f, llvm::Value* value, const std::vector<int>& keys,
                 const std::function<void(int)>& body);
 

@@ -1,4 +1,4 @@
-// Arithmetic on i64 in code that is being written; constants are folded.
+// Emits arithmetic on i64; constants are folded.
 #pragma once
 
 #include "codegen/cpu/llvm/function_builder.h"
@@ -25,10 +25,10 @@ class IndexArithmetic {
   llvm::Value* max(llvm::Value* a, llvm::Value* b) {
     return builder_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, a, b);
   }
-  /// Both operands are never negative.
+  /// Requires that no operand is negative.
   llvm::Value* div(llvm::Value* a, int64_t b) { return b == 1 ? a : builder_.ir().CreateUDiv(a, builder_.i64(b)); }
 
-  /// Taps k with 0 <= out*stride - pad + k*dilation < extent; begin <= end, also where there are none.
+  /// Taps k with 0 <= out*stride - pad + k*dilation < extent; begin <= end, even if there are none.
   ValueRange kernel_range(llvm::Value* out, int64_t stride, int64_t pad, int64_t taps, int64_t dilation,
                           llvm::Value* extent) {
     llvm::Value* first = sub(mul(out, stride), builder_.i64(pad));

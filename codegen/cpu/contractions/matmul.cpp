@@ -66,10 +66,10 @@ class MatMulEmitter {
   /// A (row block, batch entry, panel) triple: its tasks are the row tiles.
   struct PanelTask {
     llvm::Value* panel = nullptr;
-    llvm::Value* column = nullptr;  // its first one, and how many it has
+    llvm::Value* column = nullptr;  // its first column, and its number of columns
     llvm::Value* columns = nullptr;
     llvm::Value* tile = nullptr;      // the first of its rows
-    llvm::Value* rows = nullptr;      // number of its rows among all row blocks of all entries
+    llvm::Value* rows = nullptr;      // the number of its row block among those of all entries
     llvm::Value* a = nullptr;         // first row
     std::vector<llvm::Value*> batch;  // coordinates
   };
@@ -104,12 +104,12 @@ class MatMulEmitter {
     return f_.element_address(base, DType::i32, offset);
   }
   llvm::Value* scratch_after_sums() { return word_address(f_.scratch(), f_.i64(plan_.sums())); }
-  /// Of A's elements, from one k step to the next.
+  /// Elements of A from one k step to the next.
   llvm::Value* a_step() {
     return ir_.CreateMul(f_.dim(matmul_.a.column_stride), f_.i64(DotProduct::elements(plan_.multiply)));
   }
 
-  /// The group at coordinates `at`, before the one at `after`.
+  /// Emits the group at coordinates `at`, which precedes the one at `after`.
   void panel(llvm::Value* group, const Values& at, const Values& after) {
     PanelTask g;
     g.tile = ir_.CreateMul(at[0], block_tiles_);
@@ -140,7 +140,7 @@ class MatMulEmitter {
     fetched_from_ = plan_.chunk() == 1 ? first : nullptr;
     f_.for_loop(first, end, f_.i64(plan_.chunk()), [&](llvm::Value* from) {
       llvm::Value* to = smin(ir_.CreateAdd(from, f_.i64(plan_.chunk())), end);
-      // Of a panel that is not cut along k all of it is near: nothing but the following one is left to fetch.
+      // A panel that is not cut along k is all in a near cache: only the following panel is left to fetch.
       llvm::Value* next =
           plan_.k_blocks == 1 ? following : ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following);
       const bool is_split = (plan_.strips() || plan_.near) && !plan_.tiles.is_constant();
@@ -155,8 +155,8 @@ class MatMulEmitter {
     });
   }
 
-  /// Row tiles [from, to) over one block of k after the other, then their epilogue; `following`: where the panel after
-  /// that begins.
+  /// Emits row tiles [from, to) over one block of k after the other, then their epilogue. `following`: where the panel
+  /// after that begins.
   void chunk(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following,
              bool strips) {
     if (narrowed_) narrowed_->make(block_of(g), from, to);
@@ -197,8 +197,8 @@ class MatMulEmitter {
     });
   }
 
-  /// Of the first block of k: all of it for rows so few that several sets of sums are added up at a block's end. So the
-  /// order of the sums is that of a product which is not cut.
+  /// The depth of the first block of k. It is all of k for so few rows that several sets of sums are added up at a
+  /// block's end. So the order of the sums is that of an uncut product.
   llvm::Value* first_depth() {
     if (plan_.heights.front() > MicroKernel::most_split_rows || plan_.widens() || plan_.blocks)
       return f_.i64(plan_.k_block);
@@ -222,7 +222,7 @@ class MatMulEmitter {
     return tile;
   }
 
-  /// Row tiles [from, to) one after the other over the whole panel. `next`: what to fetch meanwhile.
+  /// Emits row tiles [from, to) one after the other over the whole panel. `next`: the data to fetch meanwhile.
   void row_tiles(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
@@ -234,7 +234,7 @@ class MatMulEmitter {
     });
   }
 
-  /// The same strip by strip, all row tiles over one before the next.
+  /// The same strip by strip: all row tiles over one strip before the next.
   void strips_of(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     const int64_t width = plan_.strip_vectors();
@@ -250,7 +250,7 @@ class MatMulEmitter {
     });
   }
 
-  /// What pass number `pass` over a block of a panel fetches of the next.
+  /// Sets the part of the next block that pass number `pass` over a block of a panel fetches.
   void fetch_meanwhile(RowTile& tile, llvm::Value* next, llvm::Value* pass) {
     tile.prefetch = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_start(tile.b, next), ir_.CreateMul(pass, prefetch_step_));
     llvm::Value* needed = ir_.CreateICmpSLT(ir_.CreateMul(pass, lines_), f_.i64(plan_.panel_lines()));
@@ -258,19 +258,19 @@ class MatMulEmitter {
     tile.prefetch_mask = ir_.CreateSelect(needed, f_.i64(MicroKernel::prefetch_period - 1), f_.i64(-1));
   }
 
-  /// A panel of 16-bit floats, widened or interleaved into scratch.
+  /// Widens or interleaves a panel of 16-bit floats into scratch memory.
   RowTile widened_panel(RowTile tile) {
     llvm::Value* wide = scratch_after_sums();
     emit_widen_panel(f_, plan_, tile.b, tile.k, wide);
     tile.b = wide;
     tile.b_row_stride = f_.i64(plan_.panel_columns);
     tile.right = DType::f32;
-    if (plan_.tiled)  // zeros from there on, in the rows of A, too
+    if (plan_.tiled)  // rounded up: zeros follow, in the rows of A, too
       tile.k = ir_.CreateAnd(ir_.CreateAdd(tile.k, f_.i64(plan_.lanes - 1)), f_.i64(-plan_.lanes));
     return tile;
   }
 
-  /// The rows of a panel of integers from `k` on, as floats in scratch.
+  /// Unpacks the rows of a panel of integers, from `k` on, to floats in scratch memory.
   RowTile unpacked_panel(const PanelTask& g, RowTile tile, llvm::Value* k) {
     tile.b = scratch_after_sums();
     tile.b_row_stride = f_.i64(plan_.panel_columns);
@@ -279,7 +279,7 @@ class MatMulEmitter {
     return tile;
   }
 
-  /// `steps` words of each row of A, widened into scratch.
+  /// Widens `steps` words of each row of A into scratch memory.
   llvm::Value* widened_rows(llvm::Value* a, llvm::Value* rows, llvm::Value* steps) {
     llvm::Value* to = word_address(scratch_after_sums(), f_.dim(plan_.panel_words()));
     emit_widen_rows(f_, plan_, {a, element_, f_.dim(matmul_.a.row_stride), rows}, steps, to);
@@ -316,8 +316,8 @@ class MatMulEmitter {
     tile.b_row_stride = panel.row_stride;
   }
 
-  // Prefetch. Several passes over one block of a panel, of one row tile or of many, together fetch the next block of
-  // this thread; a single pass fetches a fixed distance ahead.
+  // Prefetch: several passes over one block of a panel, of one row tile or of many, together fetch the thread's next
+  // block. A single pass fetches a fixed distance ahead.
 
   void prepare_prefetch() {
     several_ = ir_.CreateICmpSGT(tiles_, f_.i64(1));
@@ -332,7 +332,7 @@ class MatMulEmitter {
     prefetch_step_ = ir_.CreateSelect(together_, prefetch_step_, f_.i64(0));
   }
 
-  /// What a pass of the only row tile fetches, by the tile's height.
+  /// Lines that a pass of a single row tile fetches, by the tile's height.
   llvm::Value* lines_of_one_tile() {
     llvm::Value* lines = f_.i64(plan_.panel_lines());
     for (int rows = plan_.rows_together(); rows <= plan_.tallest; ++rows) {
@@ -342,7 +342,8 @@ class MatMulEmitter {
     return lines;
   }
 
-  /// The panel this thread reads after the current group, whose last task is before `next_task`; `current` at its end.
+  /// The panel that this thread reads after the current group, whose last task is before `next_task`; `current` if
+  /// there is none.
   llvm::Value* following_panel(const Values& after, llvm::Value* next_task, llvm::Value* current) {
     if (!packed()) return current;
     return ir_.CreateSelect(ir_.CreateICmpSLT(next_task, end_), packed_panel(panel_at(after)), current);
@@ -368,12 +369,12 @@ class MatMulEmitter {
   llvm::Value* tiles_ = nullptr;
   llvm::Value* block_tiles_ = nullptr;
   std::optional<RowTiles> tile_rows_;
-  llvm::Value* several_ = nullptr;        // more than one row tile?
-  llvm::Value* together_ = nullptr;       // do the passes over a panel fetch the next one together?
-  llvm::Value* lines_ = nullptr;          // to prefetch in each period of a pass
+  llvm::Value* several_ = nullptr;        // true for more than one row tile
+  llvm::Value* together_ = nullptr;       // true if the passes over a panel fetch the next one together
+  llvm::Value* lines_ = nullptr;          // lines to prefetch in each period of a pass
   llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
   llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass
-  std::optional<NarrowedRows> narrowed_;  // of tiles
+  std::optional<NarrowedRows> narrowed_;  // for AMX tiles
 };
 
 }  // namespace

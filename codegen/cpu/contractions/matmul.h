@@ -1,4 +1,4 @@
-// A matrix product as its plan says.
+// Emits a matrix product according to its plan.
 #pragma once
 
 #include "codegen/cpu/contractions/matmul_plan.h"

@@ -5,7 +5,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int vectors_together = 3;  // side by side, to hide the latency of the epilogue's arithmetic
+constexpr int vectors_together = 3;  // vectors at a time, to hide the latency of the epilogue's arithmetic
 
 }  // namespace
 
@@ -15,7 +15,7 @@ void MatMulEpilogue::store(const RowTileSums& tile) {
   for (size_t i = 0; i < tile.batch.size(); ++i) point.axes[matmul_.batch[i].id] = tile.batch[i];
   const Dim& n = matmul_.n.extent;
   const DType sum = sums_floats(plan_.multiply) ? DType::f32 : DType::i32;
-  const int lanes = n.is(1) ? 1 : plan_.lanes;  // the only column may have no stride of its own
+  const int lanes = n.is(1) ? 1 : plan_.lanes;  // a single column may have no stride
   if (lanes > 1) point.lane_axis = matmul_.n.id;
   point.lanes = lanes;
   f_.for_loop(f_.i64(0), tile.rows, f_.i64(1), [&](llvm::Value* r) {
@@ -36,7 +36,7 @@ void MatMulEpilogue::store(const RowTileSums& tile) {
   });
 }
 
-/// vector(place) for all places in [0, end), a few side by side where there are so many.
+/// Emits vector(place) for all places in [0, end), a few at a time where there are enough.
 void MatMulEpilogue::whole_vectors(llvm::Value* end, const std::function<void(llvm::Value*, llvm::Value*)>& vector) {
   llvm::IRBuilder<>& ir = f_.ir();
   const Dim& n = matmul_.n.extent;

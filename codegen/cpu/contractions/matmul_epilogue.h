@@ -1,4 +1,4 @@
-// What becomes of a product's sums: row by row, vectors along n.
+// The epilogue of a product: handles its sums row by row, in vectors along n.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace gcg::cpu {
 
-/// Sums [rows][plan.panel_columns] of which `columns` are of the product, and the place of the first.
+/// Sums [rows][plan.panel_columns], of which the product has `columns` columns, and the position of the first.
 struct RowTileSums {
   std::vector<llvm::Value*> batch;  // coordinates
   llvm::Value* row = nullptr;

@@ -40,7 +40,7 @@ class FewRows {
   llvm::Value* smin(llvm::Value* a, llvm::Value* b) {
     return f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b);
   }
-  /// After the sums.
+  /// The rows of A as integers, after the sums in scratch memory.
   llvm::Value* integers() { return f_.element_address(f_.scratch(), DType::i32, f_.i64(plan_.sums())); }
 
   void emit_integers() {

@@ -1,4 +1,4 @@
-// Products of few rows by words of integers (block_weights.h, block_integers.h).
+// Products of few rows and words of integers (block_weights.h, block_integers.h).
 #pragma once
 
 #include "codegen/cpu/contractions/matmul_plan.h"

@@ -165,7 +165,7 @@ void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* p
 
 namespace {
 
-/// A vector of pairs of bf16, from pair `k` of a row of f32 on; only the first `left` of them, unless null, exist.
+/// A vector of pairs of bf16, from pair `k` of a row of f32 on. `left`: the number of pairs that exist; null: all.
 llvm::Value* row_pairs(FunctionBuilder& f, int lanes, llvm::Value* row, llvm::Value* k, llvm::Value* left) {
   llvm::IRBuilder<>& ir = f.ir();
   llvm::Value* floats = ir.CreateMul(k, f.i64(2));

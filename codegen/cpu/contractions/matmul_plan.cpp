@@ -15,14 +15,14 @@ constexpr int64_t default_panel_columns = 48;
 constexpr int64_t line_words = kCacheLine / 4;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 
-/// Tiles of 9x3, 6x2 and 8x3 vectors; of widened quads 8x3, 5x2 and 7x3.
+/// Rows of the tallest tile. Tiles have 9x3, 6x2 and 8x3 vectors; those of widened quads 8x3, 5x2 and 7x3.
 int tallest_tile(const CpuTarget& target, Multiply multiply) {
   const int tallest = target.isa == Isa::avx512 ? 9 : target.isa == Isa::avx2 ? 6 : 8;
   return multiply == Multiply::widened_quads ? tallest - 1 : tallest;
 }
 
-/// Half a vector of AVX-512 where the columns fill no more: some CPUs multiply twice as many of those in a cycle.
-/// Measured on a Zen 4, 64x128x8: 51 GFLOP/s in whole vectors.
+/// Half a vector of AVX-512 if the columns fill no more: some CPUs multiply twice as many of those per cycle. Measured
+/// on a Zen 4, 64x128x8: 51 GFLOP/s in whole vectors.
 int lanes_for(const Dim& columns, const CpuTarget& target, Multiply multiply) {
   const int lanes = target.lanes(DType::f32);
   const bool are_few = columns.is_constant() && 2 * columns.constant() <= lanes;
@@ -57,13 +57,14 @@ constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
 /// 197x3072x768 92, 94, 92 %.
 constexpr int64_t deepest_strip = 256;  // k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
 
-/// For L1 of 48 KiB: 18 KiB of a panel stay there while row tiles of 12 KiB go by. Granite Rapids, 128x768x768 bytes,
-/// by 64, 96 and 192 words: 80, 67, 82 us with weights from L3; 48, 45, 47 from L2.
+/// For an L1 of 48 KiB: 18 KiB of a panel stay there while row tiles of 12 KiB stream by. Granite Rapids, 128x768x768
+/// bytes, by 64, 96 and 192 words: 80, 67, 82 us with weights from L3; 48, 45, 47 from L2.
 constexpr int64_t deepest_tiled = 96;  // k steps
-/// For L2 of 2 MiB: what the rows of a block take there as pairs of bf16, or copied.
+/// For an L2 of 2 MiB: bytes of a block's rows there, as pairs of bf16 or copied.
 constexpr int64_t most_narrowed = 1 << 20;
 
-/// Blocks of equal depth, a multiple of a cache line of A; of words of integers one of their blocks, or all.
+/// Cuts k into blocks of equal depth, a multiple of a cache line of A. For words of integers, a block is one of their
+/// blocks, or all.
 void cut_depth(MatMulPlan& plan) {
   const Dim& k = plan.steps;
   plan.k_block = k.is_constant() ? k.constant() : 0;
@@ -80,7 +81,7 @@ void cut_depth(MatMulPlan& plan) {
   plan.k_blocks = std::max<int64_t>(1, (k.constant() + plan.k_block - 1) / std::max<int64_t>(1, plan.k_block));
 }
 
-/// Blocks of nearly equal height. A panel that a thread packs itself is used for all rows.
+/// Cuts the rows into blocks of nearly equal height. A panel that a thread packs itself is used for all rows.
 void cut_rows(MatMulPlan& plan) {
   if (plan.tiled && plan.steps.is_constant()) {
     const int64_t tile_bytes = plan.tallest * plan.widened_row().constant() * size_of(DType::i32);
@@ -118,7 +119,7 @@ int MatMulPlan::widest(int rows) const {
 }
 
 int MatMulPlan::rows_together() const {
-  if (tiled) return widens_panels() ? 1 : tallest + 1;  // what pairs are made of is read before they are multiplied
+  if (tiled) return widens_panels() ? 1 : tallest + 1;  // the operands of pairs are read before they are multiplied
   int rows = 1;
   const auto sets = [&](int height) {
     MicroKernel tile;
@@ -165,8 +166,8 @@ std::string MatMulPlan::note() const {
 
 namespace {
 
-/// Rows, and products of vectors, that outweigh setting tiles up. Granite Rapids: 16 rows by 64 bytes by 96 columns
-/// take half the time of vectors, 8 as long; 50 by 24 by 48 longer.
+/// True if rows and products are enough to outweigh setting AMX tiles up. Granite Rapids: 16 rows by 64 bytes by 96
+/// columns take half the time of vectors, 8 rows as long; 50 by 24 by 48 take longer.
 bool has_rows_for_tiles(const MatMulKernel& matmul, Multiply multiply) {
   constexpr int64_t least_products = 1200, many_rows = 64, columns = TileKernel::block;
   const Dim& m = matmul.m.extent;
@@ -178,7 +179,8 @@ bool has_rows_for_tiles(const MatMulKernel& matmul, Multiply multiply) {
          least_products;
 }
 
-/// Handing a task to another thread costs about a microsecond; this many multiplications take less.
+/// Fewest multiplications of a task: handing a task to another thread costs about a microsecond, and this many take
+/// less.
 constexpr int64_t kLeastTask = 96 << 10;
 
 int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
@@ -194,7 +196,8 @@ bool is_tiled(const MatMulKernel& matmul, const CpuTarget& target, Multiply mult
          (multiply == Multiply::quads || multiply == Multiply::halves);
 }
 
-/// Of bytes: rows that end within a step, whose lines tiles would load in halves, or that share sets of L1.
+/// True for bytes whose rows end within a step, cross cache lines, or share sets of L1: AMX tiles would load them more
+/// slowly.
 bool needs_copied_rows(const MatMulPlan& plan, const MatMulKernel& matmul) {
   constexpr int64_t set_apart = 2048;
   if (!plan.tiled || plan.multiply != Multiply::quads) return false;
@@ -207,7 +210,7 @@ bool needs_copied_rows(const MatMulPlan& plan, const MatMulKernel& matmul) {
 
 Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul) {
   const auto type = [&](const MatrixView& view) { return kernel.operands[static_cast<size_t>(view.operand)].dtype; };
-  // Where there are tiles, vectors multiply pairs at half the speed of f32.
+  // On CPUs with AMX, vectors multiply pairs at half the speed of f32.
   const bool pairs = (!target.has_amx || has_rows_for_tiles(matmul, Multiply::halves)) && matmul.packed_columns > 0 &&
                      matmul.a.column_stride.is(1) && matmul.k.extent.is_constant() &&
                      matmul.k.extent.constant() % 2 == 0;
@@ -239,9 +242,9 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
             "a product of words of several elements reads packed panels");
   GCG_CHECK(plan.right == DType::f32 || plan.source == MatMulPlan::Source::packed, "a product by ", name_of(plan.right),
             " reads packed panels");
-  if (plan.masks() && !target.has_avx512()) --plan.registers;  // the mask of a tail
+  if (plan.masks() && !target.has_avx512()) --plan.registers;  // one for the mask of a tail
   plan.heights = possible_heights(matmul.m.extent, plan.tallest);
-  if (plan.tiled) plan.heights = {plan.heights.back()};  // of any number of rows up to that
+  if (plan.tiled) plan.heights = {plan.heights.back()};  // these take any number of rows up to that
   plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);
   plan.entries = 1;
   for (const Axis& axis : matmul.batch) plan.entries = plan.entries * axis.extent;

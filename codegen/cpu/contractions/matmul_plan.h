@@ -1,8 +1,8 @@
-// How a matrix product is cut into panels of columns, tiles of rows and tasks.
+// The plan of a matrix product: its panels of columns, tiles of rows and tasks.
 //
-// Work is a grid of (row block, panel, batch entry, row tile) units; a task is one of them, or several where they are
-// small. A thread's contiguous range of tasks walks the row tiles of one panel before it goes on to the next: the panel
-// and the block's rows stay in L2, and every panel is streamed once per block.
+// Work is a grid of (row block, panel, batch entry, row tile) units. A task is one unit, or several small ones. A
+// thread's contiguous range of tasks walks the row tiles of one panel before the next panel. The panel and the block's
+// rows stay in L2, and every panel is streamed once per block.
 #pragma once
 
 #include <optional>
@@ -16,100 +16,101 @@
 namespace gcg::cpu {
 
 struct MatMulPlan {
-  /// Row tiles from which on packing a panel of contiguous columns pays: 5-9 % faster at 128 and 197 rows for rows 3-12
-  /// KB apart, five times faster at K = 768, but 15-30 % slower at 9 and 20 rows.
+  /// The fewest row tiles for which packing a panel of contiguous columns pays. It is 5-9 % faster at 128 and 197 rows
+  /// for rows 3-12 KB apart, and five times faster at K = 768. It is 15-30 % slower at 9 and 20 rows.
   static constexpr int64_t copy_tiles = 5;
 
-  /// Where the register tiles read B: panels packed at compile time; a panel that each thread packs into its scratch
-  /// when it starts on it; the operand itself (only when its columns are contiguous); or, for a symbolic number of
-  /// rows, one of the last two, whichever pays for the rows there are.
+  /// The source of B for register tiles. packed: panels packed at compile time. copied: a panel that each thread packs
+  /// into its scratch memory when it starts on it. in_place: the operand itself (only if its columns are contiguous).
+  /// either: for a symbolic number of rows, the faster of the last two for the actual rows.
   enum class Source : uint8_t { packed, copied, in_place, either };
 
   int lanes = 16;      // words of one vector
   int registers = 32;  // vector registers a tile may use
   int64_t panel_columns = 48;
   Multiply multiply = Multiply::floats;
-  bool tiled = false;                  // through AMX's tiles (tile_kernel.h)
-  std::optional<BlockPacking> blocks;  // of packed panels of words of integers
-  int few_rows = 0;                    // at most, that are multiplied by words as they are
-  bool rows_as_integers = false;       // those rows, too
-  int64_t few_bytes = 0;               // of scratch for them, in the place of a panel
-  DType right = DType::f32;            // of packed panels of floats in memory; of pairs of bf16: rows of bf16
+  bool tiled = false;                  // uses AMX's tiles (tile_kernel.h)
+  std::optional<BlockPacking> blocks;  // for packed panels of words of integers
+  int few_rows = 0;                    // most rows that are multiplied by the words as they are
+  bool rows_as_integers = false;       // those rows become integers, too
+  int64_t few_bytes = 0;               // their scratch memory, in the place of a panel
+  DType right = DType::f32;            // type in memory of packed panels of floats; for pairs of bf16: rows of bf16
   Dim steps;                           // words along k
   Source source = Source::packed;
-  int tallest = 9;             // rows of a row tile, at most
-  std::vector<int> heights;    // the row counts that tiles can have; one or two when M is constant
+  int tallest = 9;             // most rows of a row tile
+  std::vector<int> heights;    // possible row counts of a tile; one or two if M is constant
   Dim tiles, panels, entries;  // row tiles, column panels, batch entries
-  /// Blocks of rows, outermost: a block's rows of A stay near while panel after panel goes by. The last may have fewer
-  /// tiles.
+  /// Blocks of rows, outermost: a block's rows of A stay in a near cache while panel after panel streams by. The last
+  /// block may have fewer tiles.
   Dim row_blocks = 1, block_tiles;
-  /// Does a product that is done again find all panels in a cache? In L2, as in a loop over time, for they are small;
-  /// or in the last one (MatMulKernel::near).
+  /// True if a repeated product finds all panels in a cache: in L2, as in a loop over time, because they are small; or
+  /// in the last-level cache (MatMulKernel::near).
   bool near = false;
-  /// Cache lines of the next panel fetched in every fourth k step; nullopt when M is symbolic.
+  /// Cache lines of the next panel fetched in every fourth k step; nullopt if M is symbolic.
   std::optional<int64_t> prefetch_lines;
   int64_t grain = 1;  // units of a task
   /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.
   int64_t k_blocks = 1, k_block = 0;
 
-  /// Row tiles from which on a panel (or a block of one) of 16-bit floats is widened, or its rows interleaved to pairs,
-  /// into scratch before its tiles: doing so in registers takes a seventh of a tile's time, this the time of half a
-  /// tile.
+  /// The fewest row tiles for which a panel of 16-bit floats, or a block of it, is first converted in scratch memory:
+  /// widened, or interleaved to pairs of rows. Doing so in registers takes a seventh of each tile's time; doing so in
+  /// advance takes the time of half a tile.
   static constexpr int64_t widen_tiles = 4;
-  /// May a panel be widened into scratch?
+  /// True if a panel may be widened into scratch memory.
   bool widens_panels() const {
     return blocks || (size_of(right) == 2 && (tiled || !(tiles.is_constant() && tiles.constant() < widen_tiles)));
   }
   bool copies() const { return source == Source::copied || source == Source::either; }
-  /// Can a register tile meet columns that do not exist in memory?
+  /// True if a register tile may cover columns that do not exist in memory.
   bool masks() const { return source == Source::in_place || source == Source::either; }
   int panel_vectors() const { return static_cast<int>(panel_columns) / lanes; }
   /// Vectors of the widest register tile of that height; divides panel_vectors().
   int widest(int rows) const;
-  /// Passes of a row tile over its panel, each `widest` vectors wide: of the tallest tile, and of one of `rows` rows.
+  /// Passes of a row tile over its panel, each `widest` vectors wide: for the tallest tile, and for one of `rows` rows.
   int64_t passes() const { return passes(heights.back()); }
   int64_t passes(int rows) const { return panel_vectors() / widest(rows); }
   bool fetches_together() const { return !tiles.is(1) || heights.back() >= rows_together(); }
-  /// The fewest rows of an only tile whose passes over a panel fetch the next one together; one more than the tallest
-  /// tile's where none do. AVX2, 3 rows 14 -> 21 GB/s, 6 rows 15 -> 21; but two rows, whose passes have two sets of
-  /// sums, are faster when each pass fetches its own way ahead: 16 GB/s against 15.
+  /// The fewest rows of a single tile whose passes over a panel together fetch the next one; one more than the tallest
+  /// tile's if none do. AVX2: 3 rows 14 -> 21 GB/s, 6 rows 15 -> 21. Two rows, whose passes have two sets of sums, are
+  /// faster if each pass fetches a fixed distance ahead: 16 GB/s against 15.
   int rows_together() const;
-  /// Are a panel's columns walked in strips of `strip_vectors`, all row tiles of a block along one strip before the
-  /// next? A strip of a block of k then stays in L1, and the row tiles come from L2. Else each row tile makes its
-  /// passes over the panel.
+  /// True if a panel's columns are walked in strips of `strip_vectors`: all row tiles of a block go along one strip
+  /// before the next. A strip of a block of k then stays in L1, and the row tiles come from L2. Otherwise each row tile
+  /// makes its passes over the panel.
   bool strip_order = false;
   bool strips() const { return strip_order && passes() > 1; }
   int strip_vectors() const { return widest(heights.back()); }
-  /// Row tiles that use a block of a panel one after another; their passes together fetch the next block.
+  /// Row tiles that use a block of a panel one after another. Their passes together fetch the next block.
   Dim tiles_together() const;
-  /// Cache lines of a panel in one prefetch period of k steps; how many of them each pass of those tiles fetches.
+  /// Cache lines of a panel in one prefetch period of k steps, and how many of them each pass of those tiles fetches.
   int64_t panel_lines() const;
   Dim lines_per_pass() const;
-  /// Row tiles of panels of batch entries, in the order in which a thread walks them.
+  /// Units of work: row tiles of panels of batch entries, in the order in which a thread walks them.
   Dim units() const { return entries * panels * row_blocks * block_tiles; }
   Dim tasks() const { return ceil_div(units(), grain); }
   /// Row tiles whose sums wait for the next block of k or the next strip.
   int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
-  int64_t most_tiles = 24;  // of a block: 144 rows of AVX2's
-  /// Widened quads and pairs of bf16: each row tile is brought to their form in scratch before its passes over a panel;
-  /// of tiles all of a block's are once, over the whole depth, and so are bytes where tiles cannot take them as they
-  /// lie.
+  int64_t most_tiles = 24;  // most tiles of a block: 144 rows of AVX2's
+  /// True if rows of A are converted in scratch memory: to widened quads or pairs of bf16. Each row tile is converted
+  /// before its passes over a panel. For AMX tiles, all rows of a block are converted once, over the whole depth. Bytes
+  /// are copied, too, if AMX tiles cannot take them from memory.
   bool widens() const { return multiply == Multiply::widened_quads || multiply == Multiply::halves || copies_rows; }
   bool copies_rows = false;
-  /// Words of the depth of tiles that fill no step: their rows of a panel are copied, with zeros after them.
+  /// True if the depth in words does not fill the last step of AMX tiles: the panel's rows of that step are copied,
+  /// with zeros after them.
   bool has_last_step() const {
     return tiled && multiply == Multiply::quads && !(steps.is_constant() && steps.constant() % lanes == 0);
   }
-  /// Words of such a row, of whole vectors. A tile's sixteen rows a multiple of 4096 bytes apart would share one set of
-  /// L1, hence a line more.
+  /// Words of a converted row, in whole vectors. AMX tiles take one line more: an AMX tile's sixteen rows a multiple of
+  /// 4096 bytes apart would share one set of L1.
   Dim widened_row() const {
     const Dim whole = ceil_div(k_blocks > 1 && !tiled ? Dim(k_block) : steps, lanes) * lanes;
     return tiled ? whole + Dim(lanes) : whole * DotProduct::parts(multiply);
   }
-  /// The type of what a panel's columns are counted in: words, or floats of 16 bits.
+  /// The type of a panel's elements: words, or floats of 16 bits.
   DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
-  /// Words of scratch: the sums of a chunk of row tiles, then the panel that a thread packs or widens, or the last step
-  /// of one, then rows.
+  /// Words of scratch memory. They hold the sums of a chunk of row tiles, then the panel that a thread packs or widens
+  /// (or the last step of one), then rows.
   int64_t sums() const { return chunk() * tile_sums(); }
   Dim panel_words() const;
   int64_t tile_sums() const { return tallest * panel_columns; }
@@ -117,7 +118,7 @@ struct MatMulPlan {
   std::string note() const;
 };
 
-/// Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
+/// Chooses the multiplication. Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
 Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul);
 
 /// `right`: the type of B in memory.

@@ -1,5 +1,5 @@
-// Rows of A as tiles want them (MatMulPlan::tiled, widens()): as pairs of bf16, or bytes in whole lines. A thread makes
-// those of a block once, for all panels of columns.
+// Rows of A in the form that AMX tiles take (MatMulPlan::tiled, widens()): pairs of bf16, or bytes in whole lines. A
+// thread makes the rows of a block once, for all panels of columns.
 #pragma once
 
 #include "codegen/cpu/contractions/matmul_plan.h"
@@ -7,7 +7,7 @@
 
 namespace gcg::cpu {
 
-/// Where a block's row tiles begin, and what tells it from another.
+/// A block of rows: where its row tiles begin, and its number.
 struct RowBlock {
   llvm::Value* number = nullptr;  // among the row blocks of all batch entries
   llvm::Value* a = nullptr;       // row 0 of the batch entry
@@ -18,12 +18,12 @@ class NarrowedRows {
  public:
   using RowOf = std::function<llvm::Value*(llvm::Value* tile)>;
 
-  /// To be made where it dominates all use. `view`, `element`: of A; `steps`: words of a row; `row_of`: the first row
-  /// of a row tile.
+  /// Construct it where it dominates all uses. `view`, `element`: those of A; `steps`: words of a row; `row_of`: the
+  /// first row of a row tile.
   NarrowedRows(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, DType element, llvm::Value* steps,
                RowOf row_of);
 
-  /// Makes row tiles [from, to) of a block, as far as they are not there: one stretch of tiles is.
+  /// Makes the row tiles [from, to) of a block that do not exist yet. The existing tiles are one contiguous range.
   void make(const RowBlock& block, llvm::Value* from, llvm::Value* to);
   /// Address of word `k` of row tile `tile`; rows are plan.widened_row() words apart.
   llvm::Value* place(const RowBlock& block, llvm::Value* tile, llvm::Value* k);
@@ -38,7 +38,7 @@ class NarrowedRows {
   DType element_;
   llvm::Value* steps_;
   RowOf row_of_;
-  llvm::AllocaInst *block_, *first_, *last_;  // whose tiles are there, and which
+  llvm::AllocaInst *block_, *first_, *last_;  // the block whose tiles exist, and their range
 };
 
 }  // namespace gcg::cpu

@@ -7,7 +7,7 @@
 namespace gcg::cpu {
 namespace {
 
-/// The heights that the tile can have.
+/// The possible heights of the tile.
 std::vector<int> heights_of(const MatMulPlan& plan, const RowTile& tile) {
   std::vector<int> heights;
   for (int rows : plan.heights)
@@ -15,7 +15,7 @@ std::vector<int> heights_of(const MatMulPlan& plan, const RowTile& tile) {
   return heights;
 }
 
-/// All passes over one panel for one tile height.
+/// Emits all passes over one panel for one tile height.
 class RowTileEmitter {
  public:
   RowTileEmitter(FunctionBuilder& f, const MatMulPlan& plan, const RowTile& tile, llvm::Value* rows,
@@ -32,7 +32,7 @@ class RowTileEmitter {
     for (int v = 0; v < plan_.panel_vectors(); v += widest_) call(f_.i64(v), widest_, false);
   }
 
-  /// `columns` is a constant less than the panel's.
+  /// For a constant `columns` less than the panel's.
   void narrow_panel(int64_t columns) {
     const int vectors = static_cast<int>((columns + plan_.lanes - 1) / plan_.lanes);
     for (int v = 0; v < vectors; v += widest_) {
@@ -56,7 +56,7 @@ class RowTileEmitter {
   }
 
  private:
-  /// The pass over vectors [v, v + width) of the panel.
+  /// Emits the pass over vectors [v, v + width) of the panel.
   void call(llvm::Value* v, int width, bool masked) {
     llvm::IRBuilder<>& ir = f_.ir();
     MicroKernel shape;
@@ -84,8 +84,8 @@ class RowTileEmitter {
                    tile_.prefetch_mask, tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
   }
 
-  /// Two where time goes: a 9x48 tile from 203 to 216 GFLOP/s (Granite Rapids, peak 240), and no further by four. The
-  /// code is longer, so that what runs seldom keeps to one.
+  /// Two where most time is spent: a 9x48 tile goes from 203 to 216 GFLOP/s (Granite Rapids, peak 240), and four bring
+  /// no more. The code is longer, so rarely used tiles keep to one.
   int steps_at_once(const MicroKernel& shape) const {
     const bool is_hot = !tile_.is_only && !plan_.tiles.is(1) && shape.vectors == widest_ &&
                         2 * shape.rows > plan_.tallest && DotProduct::parts(plan_.multiply) == 1;
@@ -116,7 +116,7 @@ class RowTileEmitter {
   const RowTile& tile_;
   llvm::Value* rows_;
   llvm::Value* columns_;
-  int height_;  // the number of rows; of tiles the greatest
+  int height_;  // the number of rows; for AMX tiles the greatest
   int widest_;
 };
 

@@ -1,4 +1,4 @@
-// The sums of one row tile over one panel of columns, by calls of micro kernels.
+// Emits the sums of one row tile over one panel of columns, by calls of micro kernels.
 #pragma once
 
 #include "codegen/cpu/contractions/matmul_plan.h"
@@ -8,7 +8,7 @@
 
 namespace gcg::cpu {
 
-/// Operands of a row tile, at its first row and its panel's first column. Strides as those of a MicroKernel.
+/// Operands of a row tile, at its first row and its panel's first column. Strides have the units of a MicroKernel's.
 struct RowTile {
   llvm::Value* a = nullptr;
   llvm::Value* b = nullptr;
@@ -16,27 +16,27 @@ struct RowTile {
   llvm::Value* sums = nullptr;  // [rows][panel_columns], aligned to a vector
   llvm::Value* k = nullptr;
   llvm::Value* prefetch = nullptr;
-  bool fetches = true;                    // anything: else without the test for it
-  llvm::Value* prefetch_lines = nullptr;  // every prefetch period, in each pass over the panel
+  bool fetches = true;                    // false: it never prefetches, and emits no test for it
+  llvm::Value* prefetch_lines = nullptr;  // lines per prefetch period, in each pass over the panel
   llvm::Value* prefetch_mask = nullptr;   // see micro_kernel
   llvm::Value* prefetch_step = nullptr;   // bytes from one pass to the next
-  bool is_only = false;                   // no other reads the panel after it
-  int least_rows = 1;                     // that it can have
+  bool is_only = false;                   // no other row tile reads the panel after it
+  int least_rows = 1;                     // fewest rows that it can have
   bool accumulate = false;                // sums += instead of sums =
   llvm::Value* a_row_stride = nullptr;    // strides that are constants become part of the code
   llvm::Value* a_column_stride = nullptr;
   llvm::Value* b_row_stride = nullptr;
-  TileState* state = nullptr;     // of a tiled plan
-  llvm::Value* last_b = nullptr;  // of tiles: see TileOperands
+  TileState* state = nullptr;     // for a plan with AMX tiles
+  llvm::Value* last_b = nullptr;  // for AMX tiles: see TileOperands
 };
 
-/// Emits sums = A * B for `rows` (one of plan.heights) and the panel's `columns` columns; `n` is the extent they are
-/// counted from: which panels can be narrower than panel_columns follows from it.
+/// Emits sums = A * B for `rows` (one of plan.heights) and the panel's `columns` columns. `n` is the extent that
+/// columns are counted from: it determines which panels may be narrower than panel_columns.
 void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llvm::Value* rows, llvm::Value* columns,
                    const RowTile& tile);
 
-/// The same for one strip of the panel: `plan.strip_vectors()` vectors of columns from number `vector` on, all of them
-/// in memory.
+/// The same for one strip of the panel: `plan.strip_vectors()` vectors of columns from number `vector` on. All of them
+/// exist in memory.
 void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
                     const RowTile& tile);
 

@@ -102,8 +102,8 @@ class TileEmitter {
     accumulators.resize(tile);
   }
 
-  /// for (k = start; k < end; k += steps) one k step into each accumulator set, or all into the only one. Requires
-  /// (end - start) % steps == 0.
+  /// for (k = start; k < end; k += steps): one k step into each accumulator set, or all steps into the only one.
+  /// Requires (end - start) % steps == 0.
   Values k_loop(llvm::Value* start, llvm::Value* end, Values initial, int steps, bool fetch) {
     llvm::BasicBlock* before = b_.GetInsertBlock();
     llvm::BasicBlock* head = block("k");
@@ -123,7 +123,7 @@ class TileEmitter {
     if (fetch && m_.prefetch_lines != 0) prefetch(k);
     const bool one_set = m_.sets() == 1;
     for (int step = 0; step < steps; ++step) {
-      if (step > 0 && one_set) fence(b_, accumulators);  // else the scheduler mixes steps and spills sums
+      if (step > 0 && one_set) fence(b_, accumulators);  // without it the scheduler mixes steps and spills sums
       k_step(k, step, accumulators, one_set ? 0 : static_cast<size_t>(step) * tile_size());
     }
     llvm::BasicBlock* last = b_.GetInsertBlock();
@@ -145,7 +145,7 @@ class TileEmitter {
     return results;
   }
 
-  /// LLVM would unroll further, without fences.
+  /// Keeps LLVM from unrolling further, without fences.
   void keep_rolled(llvm::BranchInst* branch) {
     llvm::LLVMContext& c = f_.getContext();
     auto* disable = llvm::MDNode::get(c, llvm::MDString::get(c, "llvm.loop.unroll.disable"));
@@ -154,11 +154,11 @@ class TileEmitter {
     branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
   }
 
-  /// Once in a period of k steps, in a block of its own, so that it does not widen what the scheduler sees of a k step.
+  /// Prefetches once in a period of k steps, in its own block, so that the scheduler's view of a k step stays small.
   void prefetch(llvm::Value* k) {
     llvm::BasicBlock* fetch = block("prefetch");
     llvm::BasicBlock* body = block("k.step");
-    // Where the mask has all bits nothing but the first step fetches.
+    // If the mask has all bits set, only the first step fetches.
     llvm::Value* phase = b_.CreateAnd(k, f_.getArg(kPrefetchMask));
     b_.CreateCondBr(b_.CreateICmpEQ(phase, b_.getInt64(0)), fetch, body);
     b_.SetInsertPoint(fetch);
@@ -169,7 +169,8 @@ class TileEmitter {
       for (int64_t i = 0; i < *m_.prefetch_lines; ++i) fetch_line(line, b_.getInt64(static_cast<uint64_t>(i)));
       b_.CreateBr(body);
     } else {
-      // A loop would make the k loop an outer one, whose addresses LLVM does not step from one iteration to the next.
+      // A loop would make the k loop an outer one, and LLVM would not step its addresses from one iteration to the
+      // next.
       for (int64_t i = 0; i < most_lines(); ++i) {
         if (i > 0) {
           llvm::BasicBlock* further = block("prefetch.line");
@@ -184,7 +185,7 @@ class TileEmitter {
     b_.SetInsertPoint(body);
   }
 
-  /// Of a panel in one period: no pass fetches more.
+  /// Cache lines of a panel in one period; no pass fetches more.
   int64_t most_lines() const {
     GCG_CHECK(m_.b_row_stride, "a panel that is fetched has a constant width");
     return std::max<int64_t>(1, prefetch_period * *m_.b_row_stride * size_of(m_.right) / kCacheLine);
@@ -196,7 +197,7 @@ class TileEmitter {
                        {place, b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
   }
 
-  /// Step `k` + `ahead`.
+  /// Emits k step `k` + `ahead`.
   void k_step(llvm::Value* k, int ahead, Values& accumulators, size_t first) {
     const auto place_of = [&](llvm::Type* element, unsigned operand, llvm::Value* stride) {
       llvm::Value* at = b_.CreateGEP(element, f_.getArg(operand), b_.CreateMul(k, stride, "", true, true));
@@ -239,7 +240,7 @@ class TileEmitter {
     std::copy(sums.begin(), sums.end(), begin);
   }
 
-  /// One row of the tile += its word at `a` times the columns.
+  /// Adds to one row of the tile its word at `a` times the columns.
   void rank_one_update(llvm::Value* a, const Values& columns, int r, Values& accumulators, size_t first) {
     llvm::Value* offset = b_.CreateMul(b_.getInt64(static_cast<uint64_t>(r)), a_row_, "", true, true);
     llvm::Value* scalar = b_.CreateAlignedLoad(word_, b_.CreateGEP(a_element_, a, offset), llvm::Align(a_alignment()));
@@ -250,7 +251,7 @@ class TileEmitter {
     }
   }
 
-  /// Rows of bytes may begin anywhere.
+  /// Alignment of A: rows of bytes may begin anywhere.
   uint64_t a_alignment() const {
     return m_.multiply == Multiply::quads || m_.multiply == Multiply::narrow_quads ? 1 : word_bytes;
   }
@@ -260,9 +261,9 @@ class TileEmitter {
   llvm::IRBuilder<> b_;
   DotProduct dot_;
   llvm::Type* word_;
-  llvm::Type* a_element_;  // what A's strides count
+  llvm::Type* a_element_;  // the unit of A's strides
   llvm::FixedVectorType* vector_;
-  llvm::Type* b_element_;  // what B's strides count
+  llvm::Type* b_element_;  // the unit of B's strides
   llvm::BasicBlock* entry_ = nullptr;
   llvm::Value* a_row_ = nullptr;
   llvm::Value* a_column_ = nullptr;

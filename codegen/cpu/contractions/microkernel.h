@@ -18,8 +18,8 @@ class FunctionBuilder;
 
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
 /// Strides of B are in its elements, those of C in words, those of A in floats or, with quads, in bytes; nullopt: a
-/// run-time argument. With widened quads A is what DotProduct::left made of it, the parts of a step beside each other.
-/// With pairs of bf16 A is such pairs, and so is B unless `right` is bf16: then a k step is two rows of bf16.
+/// run-time argument. With widened quads, A holds results of DotProduct::left, with the parts of a step adjacent. With
+/// pairs of bf16, A holds such pairs, and so does B unless `right` is bf16: then a k step is two rows of bf16.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
 
@@ -27,30 +27,31 @@ struct MicroKernel {
   int vectors = 1;
   int lanes = 16;
   Multiply multiply = Multiply::floats;
-  /// Of B's elements where they are floats: f16 and bf16 are widened, or interleaved to pairs, as they are loaded.
+  /// Type of B's elements if they are floats: f16 and bf16 are widened, or interleaved to pairs, as they are loaded.
   DType right = DType::f32;
   std::optional<int64_t> a_row_stride, a_column_stride;
   std::optional<int64_t> b_row_stride;
   int64_t c_row_stride = 0;
-  /// Cache lines of `prefetch` to bring into L2 in every period of k steps; 0: none, nullopt: a run-time argument.
+  /// Cache lines of `prefetch` to fetch into L2 in every period of k steps; 0: none, nullopt: a run-time argument.
   std::optional<int64_t> prefetch_lines = 0;
-  /// Of k, which is a multiple of it, in one turn of the loop, whose control competes with multiply-adds for ports;
-  /// more than one need constant strides and a DotProduct of one part. Ignored with several sets of sums.
+  /// Unroll factor along k, which must divide k: loop control competes with multiply-adds for ports. More than one
+  /// requires constant strides and a DotProduct of one part. Ignored with several sets of sums.
   int steps = 1;
   /// C += instead of C =.
   bool accumulate = false;
-  /// Only the first `tail` lanes of B's last vector exist; the others are not read and give zero columns.
+  /// Only the first `tail` lanes of B's last vector exist. The others are not read and give zero columns.
   bool masked = false;
 
   /// Independent accumulator sets over k: a tile of few accumulators would otherwise wait for the latency of its FMAs.
-  /// Floats are added in the order that the number of rows says, alone: the same in a wide tile and in a narrow one.
+  /// For floats the number of rows alone decides the order of additions, so that it is the same in wide and in narrow
+  /// tiles.
   int sets() const {
     if (sums_floats(multiply)) return rows > most_split_rows ? 1 : rows == 1 && lanes >= 16 ? 4 : 2;
     return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4;
   }
-  static constexpr int most_split_rows = 2;  // with more there is one set of sums of floats
-  /// Vector registers in use: the sums, one k step's columns (operands in memory if used once) and one broadcast;
-  /// widened columns are never in memory, and their products are added by an instruction of its own.
+  static constexpr int most_split_rows = 2;  // with more rows there is one set of sums of floats
+  /// Vector registers in use: the sums, one k step's columns (memory operands if used once) and one broadcast. Widened
+  /// columns are never in memory, and a separate instruction adds their products.
   int registers() const {
     const int sums = sets() * rows * vectors;
     if (multiply == Multiply::widened_quads) return sums + DotProduct::parts(multiply) * vectors + 2;
@@ -59,16 +60,16 @@ struct MicroKernel {
   }
 };
 
-/// A stride that becomes part of the code of a shared function, and of its name; nullopt: a run-time argument.
+/// A stride that becomes part of a shared function's code and name; nullopt: a run-time argument.
 std::optional<int64_t> constant_of(llvm::Value* stride);
 std::string name_of_stride(const std::optional<int64_t>& stride);
 
-/// Where the operands of one call lie; in a MicroKernel with constant strides the stride arguments are ignored.
+/// The function that computes one tile. It ignores stride arguments for which the MicroKernel has constant strides.
 ///   void tile(const void* a, const void* b, int64_t k, void* c, const void* prefetch, int64_t prefetch_lines,
 ///             int64_t prefetch_mask, int64_t a_row_stride, int64_t a_column_stride, int64_t b_row_stride, int64_t
 ///             tail)
-/// Prefetching happens in k steps whose number has no bit of prefetch_mask: prefetch_period - 1, or -1 for all but
-/// nothing. Kernels share the function (FunctionBuilder::shared_function).
+/// It prefetches in k steps whose number has no bit of prefetch_mask. The mask is prefetch_period - 1, or -1 to
+/// prefetch almost nothing. Kernels share the function (FunctionBuilder::shared_function).
 /// C is written whole, aligned to a vector; k may be zero.
 llvm::Function* micro_kernel(const MicroKernel& kernel, FunctionBuilder& f);
 

@@ -1,18 +1,18 @@
-// How the rows of a product are cut into tiles, where only a run knows how many there are.
+// Cuts the rows of a product into tiles, if only a run knows their number.
 #pragma once
 
 #include "codegen/cpu/contractions/index_arithmetic.h"
 
 namespace gcg::cpu {
 
-/// Heights differ by one at most: the first tiles are the taller ones.
+/// Heights differ by at most one: the first tiles are the taller ones.
 class RowTiles {
  public:
-  /// To be made where it dominates all use.
+  /// Construct it where it dominates all uses.
   RowTiles(FunctionBuilder& f, const Dim& rows, const Dim& tiles)
       : f_(f), index_(f), height_(f.dim(floor_div(rows, max(tiles, 1)))), taller_(f.dim(mod(rows, max(tiles, 1)))) {}
 
-  /// The first row of a tile, or of what comes after the last one.
+  /// The first row of a tile, or the row after the last tile.
   llvm::Value* first(llvm::Value* tile) { return index_.add(index_.mul(tile, height_), index_.min(tile, taller_)); }
   llvm::Value* height(llvm::Value* tile) { return one_more_if(f_.ir().CreateICmpSLT(tile, taller_)); }
   llvm::Value* greatest_height() { return one_more_if(f_.ir().CreateICmpSGT(taller_, f_.i64(0))); }

@@ -13,9 +13,9 @@ using llvm::Value;
 
 constexpr int64_t block = TileKernel::block, word_bytes = 4, prefetch_period = MicroKernel::prefetch_period;
 constexpr int64_t row_bytes = block * word_bytes;
-// Of the configuration (palette 1): two bytes of columns per tile, a byte of rows.
+// Offsets in the configuration (palette 1): two bytes of columns per tile, a byte of rows.
 constexpr int64_t columns_at = 16, rows_at = 48;
-// Tiles 0 to 5 are sums, 6 is of A and 7 of B: the CPU renames them.
+// Tiles 0 to 5 are sums, 6 is of A and 7 of B; the CPU renames them.
 constexpr int tile_a = 6, tile_b = 7;
 constexpr int64_t each_height = 0x0001010101010101, height_of_b = block << 56, each_row = 0x0040004000400040;
 enum Argument : unsigned { kA, kARow, kB, kLastB, kK, kC, kSecond, kPrefetch, kPrefetchLines, kPrefetchMask };
@@ -62,7 +62,7 @@ class TileKernelEmitter {
     }
   }
 
-  /// One k step, there and back: the tile of B at the turn is loaded once.
+  /// One k step, alternating in direction: the tile of B at the turn is loaded once.
   void step(Value* k, Value* b) {
     Value* a = bytes_from(f_.getArg(kA), ir_.CreateMul(k, i64(word_bytes)));
     const auto dot =
@@ -77,7 +77,7 @@ class TileKernelEmitter {
     }
   }
 
-  /// The share of a step, four periods of a MicroKernel.
+  /// Prefetches a step's share, which is four periods of a MicroKernel.
   void fetch(Value* k) {
     Value* lines = ir_.CreateMul(f_.getArg(kPrefetchLines), i64(block / prefetch_period));
     lines = ir_.CreateSelect(ir_.CreateICmpSLT(f_.getArg(kPrefetchMask), i64(0)), i64(0), lines);

@@ -9,10 +9,11 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t block = kChannelBlock;
-/// Few tiles stay near while they are multiplied; the more weights there are, the more tiles each has to serve
-/// (measured).
+/// Few tiles stay in a near cache while they are multiplied. The more weights there are, the more tiles each weight has
+/// to serve (measured).
 constexpr int64_t least_tiles = 12, most_tiles = 32, channels_per_tile = 32;
-/// A small map gives few tasks: its output channels are divided too, though each task then transforms the inputs anew.
+/// A small map gives few tasks, so its output channels are divided, too, although each task then transforms the inputs
+/// again.
 constexpr int64_t wanted_tasks = 4;
 
 /// The register tile, of at most `most` tiles, that covers `tiles` with the least work; larger ones load less.
@@ -36,7 +37,7 @@ void plan_groups(const ConvKernel& k, const CpuTarget& target, WinogradPlan& pla
   if (plan.groups == 1) plan.vectors = plan.last_vectors;
 }
 
-/// Sums of a register tile that hide the latency of its multiply-adds.
+/// The number of sums of a register tile that hides the latency of its multiply-adds.
 constexpr int64_t enough_sums = 8;
 
 }  // namespace

@@ -1,8 +1,8 @@
-// How a convolution by Winograd's form is cut into tasks. No code is emitted here.
+// The plan of a convolution by Winograd's form: its tasks. No code is emitted here.
 //
-// A task takes some tiles of an image: it transforms their inputs, of all channels, into scratch memory, and for each
-// group of output channels multiplies them by the weights of every product, a matrix product of tiles by channels each,
-// and transforms the sums back. All sizes are in floats.
+// A task takes some tiles of an image. It transforms their inputs, of all channels, into scratch memory. Then, for each
+// group of output channels, it multiplies them by the weights of every product (each a matrix product of tiles by
+// channels) and transforms the sums back. All sizes are in floats.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ struct WinogradPlan {
   int64_t vectors = 1;          // of a full group
   int64_t last_vectors = 1;     // of the last group: as many as hold channels
   int64_t tile_pixels = 1;      // tiles in a register tile of the matrix product
-  int64_t last_pixels() const;  // the same of a smaller one, where no more are left
+  int64_t last_pixels() const;  // the same for a smaller register tile, used for the rest
   int64_t tiles = 1;            // of a task
-  int64_t padded_tiles = 1;     // whole register tiles
+  int64_t padded_tiles = 1;     // rounded up to whole register tiles
   int64_t groups_per_task = 1;
   Dim tile_columns, tile_count, tile_blocks, tasks;  // tile_count: of an image
   int64_t group_tasks = 1;

@@ -16,8 +16,8 @@ using Matrix = WinogradForm::Matrix;
 
 bool same(double a, double b) { return std::abs(a - b) < 1e-9; }
 
-/// Products of a matrix with vectors. Points come as a number and its negative, so rows (of the input's matrix) or
-/// columns (of the output's) come in pairs that differ in signs: what they have in common is computed once.
+/// Products of a matrix with vectors. Points come as a number and its negative. So rows (of the input's matrix) or
+/// columns (of the output's) come in pairs that differ in signs, and their common part is computed once.
 class MatrixProduct {
  public:
   MatrixProduct(FunctionBuilder& f, const Matrix& m) : f_(f), m_(m) {}
@@ -40,7 +40,7 @@ class MatrixProduct {
   }
 
  private:
-  /// Do rows i and i + 1 differ in the signs of some elements, in more than one?
+  /// True if rows i and i + 1 differ in the signs of some elements, of more than one.
   bool paired_rows(size_t i) const {
     if (i + 1 >= m_.size() || m_.size() < m_[0].size()) return false;
     size_t alike = 0, opposite = 0;
@@ -62,7 +62,7 @@ class MatrixProduct {
     return differ;
   }
 
-  /// x, but of paired columns their sum and their difference; `taken_` says which it is.
+  /// x with paired columns replaced by their sum and their difference; `pair_` marks the pairs.
   Values paired_columns(const Values& x) {
     Values out = x;
     pair_.assign(x.size(), false);
@@ -156,7 +156,7 @@ class InputTransform {
   Value* number(size_t n) { return f_.i64(static_cast<int64_t>(n)); }
   size_t place(size_t row, size_t column) const { return row * static_cast<size_t>(form_.side()) + column; }
 
-  /// Which elements of the tile there are.
+  /// The mask of the tile's elements that exist.
   Values elements_inside() {
     Values inside;
     for (int64_t i = 0; i < form_.side(); ++i)
@@ -168,7 +168,7 @@ class InputTransform {
     return inside;
   }
 
-  /// `inside`: which elements of the tile there are; empty: all.
+  /// `inside`: which elements of the tile exist; empty: all.
   void transform_units(const Values& inside) {
     Value* corner = mul(f_.ir().CreateAdd(mul(row_, width_), column_, "", false, true), f_.i64(kChannelBlock));
     Values rows;

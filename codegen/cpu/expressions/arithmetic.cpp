@@ -17,7 +17,7 @@ using llvm::Intrinsic::ID;
 
 Value* zero_like(Value* v) { return llvm::Constant::getNullValue(v->getType()); }
 
-/// A C function of the import table on every lane.
+/// Calls a C function of the import table for every lane.
 Value* call_import(FunctionBuilder& f, const std::string& name, const std::vector<Value*>& args) {
   llvm::IRBuilder<>& ir = f.ir();
   llvm::Type* scalar = args[0]->getType()->getScalarType();
@@ -42,7 +42,7 @@ Value* float_sign(FunctionBuilder& f, Value* a) {
 
 Value* reciprocal(FunctionBuilder& f, Value* a) { return f.ir().CreateFDiv(f.constant_like(a, 1.0), a); }
 
-/// Functions that have a formula of their own; null for those that are imported.
+/// Functions that have their own formula; null for those that are imported.
 Value* elementary(FunctionBuilder& f, UnaryOp op, Value* a) {
   if (a->getType()->getScalarType()->isFloatTy()) switch (op) {
       case UnaryOp::exp:
@@ -116,8 +116,9 @@ Value* float_extremum(FunctionBuilder& f, bool largest, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   if (!f.target().is_x86())
     return ir.CreateBinaryIntrinsic(largest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
-  // The x86 instruction returns its second operand when either is NaN: a, which a chain of them carries on, and a
-  // constant never needs to be. All bits set are a NaN, too, and `or` keeps the instruction what it is.
+  // The x86 instruction returns its second operand if either is NaN. The second operand must be `a`, which a chain of
+  // extrema carries on; a constant need not be. All bits set are a NaN, too, and `or` keeps LLVM from changing the
+  // instruction.
   if (llvm::isa<llvm::Constant>(a)) std::swap(a, b);
   Value* result = ir.CreateSelect(largest ? ir.CreateFCmpOGT(b, a) : ir.CreateFCmpOLT(b, a), b, a);
   if (llvm::isa<llvm::Constant>(b)) return result;

@@ -1,5 +1,5 @@
 // The operators of expr.h on scalars or vectors in registers (see function_builder.h for their types). Operands of one
-// operator are all scalars or all vectors of one width; `dtype` says how integers are signed.
+// operator are all scalars, or all vectors of one width. `dtype` says whether integers are signed.
 #pragma once
 
 #include "codegen/cpu/llvm/function_builder.h"
@@ -14,9 +14,9 @@ llvm::Value* emit_cast(FunctionBuilder& f, DType from, DType to, llvm::Value* a)
 llvm::Value* emit_constant(FunctionBuilder& f, const ExprNode& constant);
 /// One step of a reduction.
 llvm::Value* emit_combine(FunctionBuilder& f, ReduceOp op, DType dtype, llvm::Value* a, llvm::Value* b);
-/// The upper half of a vector folded onto the lower one.
+/// Folds the upper half of a vector onto the lower one.
 llvm::Value* emit_halve(FunctionBuilder& f, ReduceOp op, DType dtype, llvm::Value* vector);
-/// All lanes of a vector folded into a scalar, always pairing upper and lower halves.
+/// Folds all lanes of a vector into a scalar, always pairing upper and lower halves.
 llvm::Value* emit_horizontal(FunctionBuilder& f, ReduceOp op, DType dtype, llvm::Value* vector);
 
 }  // namespace gcg::cpu

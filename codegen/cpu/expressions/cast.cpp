@@ -55,7 +55,7 @@ Value* float_to_float(FunctionBuilder& f, DType to, Value* a) {
   return narrow(f, to, wide ? round_to_odd(f, a) : a);
 }
 
-/// Through clamped i32; the intrinsic would take vectors apart. NaN becomes 0.
+/// Converts by way of a clamped i32, because LLVM splits vectors for the saturating intrinsic. NaN becomes 0.
 Value* float_to_narrow_int(FunctionBuilder& f, DType to, Value* a) {
   llvm::IRBuilder<>& ir = f.ir();
   const int bits = static_cast<int>(size_of(to)) * 8;
@@ -69,8 +69,8 @@ Value* float_to_narrow_int(FunctionBuilder& f, DType to, Value* a) {
   return ir.CreateTrunc(wide, with_scalar(a, f.scalar_type(to)));
 }
 
-/// By the conversion that vectors have, of what surely fits; the saturating intrinsic would take vectors apart. NaN
-/// becomes 0.
+/// Clamps to values that surely fit and uses the conversion that vectors have, because LLVM splits vectors for the
+/// saturating intrinsic. NaN becomes 0.
 Value* float_to_wide_int(FunctionBuilder& f, DType to, Value* a) {
   llvm::IRBuilder<>& ir = f.ir();
   const int bits = static_cast<int>(size_of(to)) * 8;

@@ -122,7 +122,7 @@ Value* Evaluation::side(const Expr& e, Value* mask) {
   return value(e);
 }
 
-/// What all lanes have in common comes first: it is one number.
+/// Adds the terms that are equal in all lanes first, as one scalar.
 Value* Evaluation::byte_sum(const ByteSum& sum) {
   const auto all = [&](Value* v) { return f_.splat(v, point_.lanes); };
   Value* total = f_.f32(sum.constant);
@@ -171,8 +171,8 @@ Value* Evaluation::body_value(const ExprNode& reduce, bool vector) {
   return vector ? lanes(v) : v;
 }
 
-/// Computes the reductions inside that are the same for all of a reduction's points, once and not for each of them.
-/// Those that a guard keeps from running may not.
+/// Computes once the inner reductions that are the same for all points of a reduction. Leaves out those that a guard
+/// may keep from running.
 void Evaluation::hoist_reductions(const Expr& body, const std::vector<Axis>& axes, std::set<const ExprNode*>& seen) {
   if (!seen.insert(body.get()).second) return;
   if (body->kind == ExprKind::reduce) {

@@ -1,4 +1,4 @@
-// One evaluation of an expression at a point: what ExprEmitter does behind its interface.
+// One evaluation of an expression at a point: the implementation of ExprEmitter.
 #pragma once
 
 #include <memory>
@@ -31,15 +31,15 @@ class Evaluation {
     llvm::Value* mask = nullptr;  // lanes on this side of the enclosing selects; null: all
     std::unordered_map<const ExprNode*, llvm::Value*> values, bases;
   };
-  /// Where an access goes: one element, or consecutive elements, at the scalar `offset`; or an offset per lane.
+  /// The address of an access: one element or consecutive elements at the scalar `offset`, or an offset per lane.
   struct Address {
     llvm::Value* offset = nullptr;
     llvm::Value* uniform = nullptr;   // added to each lane's offset; null: nothing
     bool contiguous = false;          // over lanes
-    std::vector<int64_t> steps;       // not empty: lane j's element is at `offset`, a scalar, + steps[j]
-    llvm::Value* in_range = nullptr;  // data-dependent indices: the element exists; null: surely
+    std::vector<int64_t> steps;       // if not empty: lane j's element is at the scalar `offset` + steps[j]
+    llvm::Value* in_range = nullptr;  // for data-dependent indices: the element exists; null: it surely does
   };
-  /// Opens a scope for the time of one call.
+  /// Opens a scope until the end of the C++ block.
   class ScopeGuard {
    public:
     ScopeGuard(Evaluation& evaluation, llvm::Value* mask) : evaluation_(evaluation) {

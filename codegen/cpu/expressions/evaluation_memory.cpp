@@ -15,7 +15,8 @@ Value* Evaluation::either(Value* a, Value* b) {
   return ir_.CreateOr(f_.splat(a, width), f_.splat(b, width));
 }
 
-/// `bases`: of lane 0; else per lane where an index varies. `clamped` replaces the indices it is not null for.
+/// `bases`: the offset of lane 0; else an offset per lane where an index varies. `clamped` replaces the indices for
+/// which it is not null.
 Value* Evaluation::linear_offset(const Operand& operand, const std::vector<Expr>& index, bool bases,
                                  const std::vector<Value*>& clamped) {
   const std::vector<Dim> strides = access_strides(operand, index);
@@ -28,7 +29,7 @@ Value* Evaluation::linear_offset(const Operand& operand, const std::vector<Expr>
   return sum == nullptr ? f_.i64(0) : sum;
 }
 
-/// Flags an error where `wrong` holds in an active lane; null: all are.
+/// Flags an error if `wrong` holds in an active lane; `active` null: all lanes are active.
 void Evaluation::flag_index_error(Value* wrong, Value* active) {
   // A uniform index is used when any lane is active.
   if (!FunctionBuilder::is_vector(wrong) && active != nullptr && FunctionBuilder::is_vector(active))
@@ -108,7 +109,7 @@ std::vector<Expr> Evaluation::terms_of(const Expr& index) {
   return terms;
 }
 
-/// Where lanes differ by constants: at the ends of a row clamped indices are known lane by lane.
+/// The address of lanes that differ by constants: at the ends of a row clamped indices are known lane by lane.
 std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operand, const std::vector<Expr>& index,
                                                            const std::vector<Value*>& clamped) {
   Address result;
@@ -135,7 +136,7 @@ std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operan
   return result;
 }
 
-/// An offset per lane; what all lanes have in common stays a number of its own.
+/// An offset per lane; the part that all lanes have in common stays a separate scalar.
 Evaluation::Address Evaluation::scattered(const Operand& operand, const std::vector<Expr>& index,
                                           const std::vector<Value*>& clamped, Value* in_range) {
   Address result;
@@ -162,7 +163,7 @@ Value* Evaluation::offsets(const Address& a) {
   return ir_.CreateAdd(lanes(a.offset), llvm::ConstantDataVector::get(f_.context(), steps));
 }
 
-/// Where lanes read at what a table of gradual indices says: all from one register. Null where they do not.
+/// Loads all lanes from one register, if a table of gradual indices gives their places; null for other loads.
 Value* Evaluation::gradual_load(const ExprNode& e) {
   if (point_.mask != nullptr || e.guarded || e.args.empty() || !f_.permutes(e.dtype, point_.lanes)) return nullptr;
   const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];
@@ -194,8 +195,8 @@ Value* Evaluation::gradual_load(const ExprNode& e) {
 
 namespace {
 
-/// Steps for all lanes that read what those of a mask known now read, so that it need not be asked: the others read
-/// what a lane before them does. Nothing where the mask is not known, or forbids all.
+/// Steps that need no mask, if the mask is known: lanes outside the mask read the element of a lane before them.
+/// nullopt if the mask is not known or excludes lane 0.
 std::optional<std::vector<int64_t>> steps_under(std::vector<int64_t> steps, Value* mask) {
   const auto* known = mask == nullptr ? nullptr : llvm::dyn_cast<llvm::Constant>(mask);
   if (known == nullptr || steps.empty() || !FunctionBuilder::is_vector(mask)) return std::nullopt;

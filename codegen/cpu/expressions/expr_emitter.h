@@ -1,4 +1,4 @@
-// Expressions into instructions: one element, or a vector of elements along one axis.
+// Emits instructions for expressions: for one element, or for a vector of elements along one axis.
 #pragma once
 
 #include <map>
@@ -9,20 +9,21 @@
 
 namespace gcg::cpu {
 
-/// Where an expression is evaluated. With lanes == 1 the result is a scalar; otherwise lane j stands for the point
-/// whose `lane_axis` coordinate is axes[lane_axis] + j, and the result is a vector, or a scalar if it is the same in
-/// all lanes.
+/// The point at which an expression is evaluated. With lanes == 1 the result is a scalar. Otherwise lane j stands for
+/// the point whose `lane_axis` coordinate is axes[lane_axis] + j. The result is then a vector, or a scalar if it is the
+/// same in all lanes.
 struct Point {
   std::map<int, llvm::Value*> axes;  // i64 per axis id; the lane axis: of lane 0
   int lane_axis = -1;
   int lanes = 1;
   llvm::Value* mask = nullptr;         // active lanes (<lanes x i1>, or i1); null: all. Inactive lanes touch no memory
-  llvm::Value* accumulator = nullptr;  // of an epilogue, scalar or vector
+  llvm::Value* accumulator = nullptr;  // for an epilogue; scalar or vector
   std::map<int, llvm::Value*> locals;  // results of reduce stages, scalars
   std::map<const ExprNode*, llvm::Value*> known;  // sub-expressions that have been evaluated already
 };
 
-/// Are lanes so far apart few enough registers, read whole, that shuffles are cheaper than a load per lane?
+/// True if the lanes' elements lie in few enough registers that loading those whole and shuffling is cheaper than a
+/// load per lane.
 inline bool is_interleaving(const Dim& stride) {
   return stride.is_constant() && stride.constant() >= 2 && stride.constant() <= 4;
 }
@@ -39,11 +40,12 @@ class ExprEmitter {
   /// The same for evaluate(value, point).
   void store(int operand, const std::vector<Expr>& index, const Expr& value, const Point& point);
 
-  /// The lanes of values[0] at the point, which lie values.size() elements apart, and those of the others between them.
+  /// Stores the lanes of values[0] at the point, values.size() elements apart, and those of the other values between
+  /// them.
   void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values,
                          const Point& point);
 
-  /// Asks for the cache lines that lie `ahead` bytes after what a store at the point's lanes writes, if it is
+  /// Prefetches the cache lines `ahead` bytes after the elements that a store at the point's lanes writes, if those are
   /// contiguous.
   void fetch_to_store(int operand, const std::vector<Expr>& index, int64_t ahead, const Point& point);
 

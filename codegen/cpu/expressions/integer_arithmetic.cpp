@@ -21,7 +21,8 @@ llvm::ConstantInt* constant_of(Value* v) {
   return llvm::dyn_cast_or_null<llvm::ConstantInt>(c);
 }
 
-/// Quotient and remainder towards zero, both zero when b is; the most negative number divided by -1 wraps.
+/// Quotient rounded towards zero and its remainder; both are zero if b is. The most negative number divided by -1
+/// wraps.
 struct Division {
   Value* quotient;
   Value* remainder;

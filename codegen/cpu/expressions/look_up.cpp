@@ -1,4 +1,4 @@
-// Tables of 256 bytes, looked up by shuffles of their sixteenths: vectors have no gather of bytes.
+// Looks up tables of 256 bytes by shuffles of their sixteenths, because vectors have no gather of bytes.
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kTable = 256;
 constexpr int kPart = 16;  // entries that a shuffle chooses from
 
-/// The byte whose entry the load reads: of a table of 256 bytes every byte has one.
+/// The byte whose entry the load reads: in a table of 256 bytes every byte has an entry.
 Expr byte_of_entry(const Kernel& kernel, const ExprNode& e) {
   const Operand& table = kernel.operands[static_cast<size_t>(e.operand)];
   if (e.guarded || e.args.size() != 1 || size_of(e.dtype) != 1 || table.shape != Shape{kTable}) return nullptr;
@@ -24,14 +24,15 @@ Expr byte_of_entry(const Kernel& kernel, const ExprNode& e) {
   return i->kind == ExprKind::cast && i->args[0]->dtype == DType::u8 ? i->args[0] : nullptr;
 }
 
-/// Bytes of the widest vector whose 16-byte blocks are shuffled each by itself, at most `lanes`; 0: there is none.
+/// Bytes of the widest vector, at most `lanes`, whose 16-byte blocks one instruction shuffles separately; 0: there is
+/// none.
 int shuffled_bytes(const CpuTarget& target, int lanes) {
   int bytes = target.is_x86() ? target.vector_bytes : 0;
   while (bytes > lanes) bytes /= 2;
   return bytes >= kPart ? bytes : 0;
 }
 
-/// table[x], `x` of as many bytes as a register has.
+/// table[x], where `x` has as many bytes as a register.
 class LookUp {
  public:
   LookUp(FunctionBuilder& f, Value* table, int bytes) : f_(f), ir_(f.ir()), bytes_(bytes) {
@@ -46,7 +47,8 @@ class LookUp {
   Value* operator()(Value* x) {
     Value* result = nullptr;
     for (size_t part = 0; part < parts_.size(); ++part) {
-      // Within this part the low four bits stay and the highest is 0; elsewhere that is 1, which makes the result 0.
+      // Within this part the low four bits stay and the highest is 0. Elsewhere the highest is 1, which makes the
+      // result 0.
       Value* begin =
           ir_.CreateVectorSplat(static_cast<unsigned>(bytes_), ir_.getInt8(static_cast<uint8_t>(part * kPart)));
       Value* place = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::uadd_sat, ir_.CreateSub(x, begin), all(0x70));
@@ -72,7 +74,7 @@ class LookUp {
 
 }  // namespace
 
-/// Null: the load reads no such table, or no vector of it.
+/// Null if the load reads no such table, or is no vector.
 Value* Evaluation::looked_up(const ExprNode& e) {
   const Expr byte = byte_of_entry(f_.kernel(), e);
   const int bytes = shuffled_bytes(f_.target(), point_.lanes);

@@ -19,7 +19,7 @@ Value* part_of(FunctionBuilder& f, Value* x, int part, int lanes) {
   return f.ir().CreateShuffleVector(x, some);
 }
 
-/// Packing works within 16 bytes: element j of block b came from block b of part j.
+/// Restores the order of elements. Packing works within 16 bytes: element j of block b came from block b of part j.
 Value* in_order(FunctionBuilder& f, Value* packed, int bytes) {
   const int blocks = bytes / 16;
   llvm::IRBuilder<>& ir = f.ir();

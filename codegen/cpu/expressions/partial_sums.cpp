@@ -24,7 +24,7 @@ class Window {
          const Element& element, int64_t size)
       : f_(f), op_(op), dtype_(dtype), axes_(axes), at_(at), element_(element), size_(size) {}
 
-  /// Of partial sum `number` and those that are added to it while there are more than `width`.
+  /// Folds partial sum `number` and the sums added to it while more than `width` sums are left.
   Value* total(int64_t number, int64_t width) {
     if (width == partial_sum_count(dtype_)) return partial_sum(number);
     Value* sum = total(number, 2 * width);
@@ -56,7 +56,7 @@ class Window {
   int64_t size_;
 };
 
-/// So little that reading and writing partial sums shows.
+/// True if the body does so little that reading and writing partial sums shows.
 bool is_plain(const Expr& body) {
   constexpr int kFewNodes = 16;
   int nodes = 0;
@@ -64,14 +64,14 @@ bool is_plain(const Expr& body) {
   return nodes <= kFewNodes;
 }
 
-/// Elements of an axis a few at a time to each sum, which is then read and written less often.
+/// Adds a few elements of an axis at a time to each sum, which is then read and written less often.
 class TogetherAdder {
  public:
   TogetherAdder(FunctionBuilder& f, const Axis& axis, PartialSums& sums, const SetAxis& at, const Element& element)
       : f_(f), axis_(axis), sums_(sums), at_(at), element_(element) {}
 
-  /// As many elements as come a few to each sum; the number of the first that is left. The sums have begun then, all of
-  /// them but where there are fewer elements.
+  /// Adds the elements that come a few to each sum, and returns the number of the first element left. All sums have
+  /// begun then, unless there are fewer elements.
   Value* add() {
     llvm::IRBuilder<>& ir = f_.ir();
     const auto more = [&](Value* number, int each, const auto& element) { sums_.add(number, each, element); };
@@ -97,7 +97,7 @@ class TogetherAdder {
  private:
   static constexpr int64_t kTogether = 4;
 
-  /// From element `begin` on `each` elements to each of the first `numbers` sums.
+  /// Adds `each` elements, from element `begin` on, to each of the first `numbers` sums.
   template <class Add>
   void block(Value* begin, int64_t numbers, int64_t each, const Add& add) {
     f_.for_loop(f_.i64(0), f_.i64(numbers), f_.i64(1), [&](Value* number) {
@@ -116,7 +116,8 @@ class TogetherAdder {
   const Element& element_;
 };
 
-/// Loops over the axes from `k` on, whose first element is number `number`; the number after the last one.
+/// Emits loops over the axes from `k` on, whose first element has number `number`. Returns the number after the last
+/// element.
 Value* add_all(FunctionBuilder& f, const std::vector<Axis>& axes, size_t k, Value* number, PartialSums& sums,
                const SetAxis& at, const Element& element) {
   if (k == axes.size()) {
@@ -172,8 +173,8 @@ Value* PartialSums::vector() { return f_.load(memory_, dtype_, f_.i64(0), count_
 
 void PartialSums::set_vector(Value* sums) { f_.store(sums, memory_, dtype_, f_.i64(0)); }
 
-/// `lanes` results from `lane` on, of partial sum `number` and those that are added to it while there are more than
-/// `width`.
+/// Folds `lanes` results from lane `lane` on: partial sum `number` and the sums added to it while more than `width` are
+/// left.
 Value* PartialSums::fold(Value* lane, int lanes, int number, int width, int64_t begun) {
   if (width == count_) return f_.load(memory_, dtype_, f_.ir().CreateAdd(at(f_.i64(number)), lane), lanes);
   Value* sum = fold(lane, lanes, number, 2 * width, begun);
@@ -194,7 +195,7 @@ Value* reduce_in_order(FunctionBuilder& f, ReduceOp op, const Expr& body, int la
   const DType dtype = body->dtype;
   const int64_t size = window_size(axes);
   Value* identity = f.splat(identity_of(f, op, dtype), lanes);
-  // The identity makes zero of a negative one, as partial sums that begin with it do.
+  // Combining with the identity turns -0 into 0, as in partial sums that begin with the identity.
   if (size > 0) return emit_combine(f, op, dtype, identity, Window(f, op, dtype, axes, at, element, size).total(0, 1));
   PartialSums sums(f, op, dtype, lanes);
   int64_t begun = sums.count();  // at least

@@ -1,10 +1,12 @@
-// The one order in which kernels add (or multiply) the floats of a reduction, whatever lies where in memory and
-// whatever was fused: element r, counted in row-major order of the reduced axes, goes to partial sum r mod 32 (16 of
-// f64), each partial sum adds its elements in order, and then halves are added, sum j + n/2 to sum j, until one is
-// left. Along memory partial sums are lanes; across it they are in the stack frame, each of as many lanes as there are
-// results.
+// The single order in which kernels add (or multiply) the floats of a reduction. It does not depend on memory layout or
+// fusion.
 //
-// Numbers of sums that no element went to change nothing: they are the identity.
+// Elements are counted in row-major order of the reduced axes. Element r goes to partial sum r mod 32 (16 for f64), and
+// each partial sum adds its elements in order. Then halves are added, sum j + n/2 to sum j, until one sum is left. For
+// a reduction along memory, partial sums are lanes. For one across memory, they lie in the stack frame, each with as
+// many lanes as there are results.
+//
+// A partial sum without elements is the identity, so it changes nothing.
 #pragma once
 
 #include <functional>
@@ -13,15 +15,16 @@
 
 namespace gcg::cpu {
 
-/// Does the result of a reduction depend on the order of its elements? (Of floats' extrema only the sign of a zero.)
+/// True if the result of a reduction depends on the order of its elements. (In extrema of floats only the sign of a
+/// zero depends on it.)
 inline bool depends_on_order(ReduceOp op, DType dtype) {
   return is_float(dtype) && (op == ReduceOp::sum || op == ReduceOp::prod);
 }
 
-/// A power of two; 128 bytes' worth, registers enough to hide the latency of an addition.
+/// A power of two: 128 bytes' worth, which is enough registers to hide the latency of an addition.
 inline int partial_sum_count(DType dtype) { return static_cast<int>(128 / size_of(dtype)); }
 
-/// Partial sums in the stack frame, each of `lanes` results. At most `elements` come, if that is known.
+/// Partial sums in the stack frame, each of `lanes` results.
 class PartialSums {
  public:
   PartialSums(FunctionBuilder& f, ReduceOp op, DType dtype, int lanes);
@@ -31,20 +34,20 @@ class PartialSums {
 
   /// Sets all to the identity.
   void clear();
-  /// Combines `v` with the sums from `number` on (i64, below the count): one of `lanes` results, or where `lanes` is 1
-  /// one for each lane of `v`. Lanes beyond `mask` stay.
+  /// Combines `v` with the sums from `number` (i64, below the count) on. `v` is one sum of `lanes` results or, if
+  /// `lanes` is 1, one sum for each lane of `v`. Lanes outside `mask` keep their value.
   void add(llvm::Value* number, llvm::Value* v, llvm::Value* mask = nullptr);
-  /// Combines several with the same sums, in order.
+  /// Combines several elements with the same sums, in order.
   void add(llvm::Value* number, int count, const std::function<llvm::Value*(int)>& element);
-  /// The same to sums that have no element yet, and need not have been cleared.
+  /// The same for sums that have no element yet and need not have been cleared.
   void begin(llvm::Value* number, int count, const std::function<llvm::Value*(int)>& element);
-  /// All sums from `number` on as a vector of count, where `lanes` is 1; `number` may be any if all are there twice.
+  /// All sums as a vector of count() lanes. Requires that `lanes` is 1.
   llvm::Value* vector();
   void set_vector(llvm::Value* sums);
-  /// Of the first `begun`; all where `lanes` is 1.
+  /// Folds the first `begun` sums; all sums if `lanes` is 1.
   llvm::Value* total(int64_t begun);
   int count() const { return count_; }
-  /// Does the total read sums that have no element?
+  /// True if total() also reads sums that have no element.
   bool reads_all() const { return lanes_ == 1; }
 
  private:
@@ -59,8 +62,8 @@ class PartialSums {
   llvm::AllocaInst* memory_;
 };
 
-/// Gives the elements of a reduction over `axes` to partial sums, in whatever loops are best; `element` computes the
-/// one, which is `body`, at the values that `at` gave the axes, as `lanes` results.
+/// Adds the elements of a reduction over `axes` to partial sums, in whatever loops are best. `element` computes one
+/// element, the value of `body`, as `lanes` results, at the axis values set by `at`.
 llvm::Value* reduce_in_order(FunctionBuilder& f, ReduceOp op, const Expr& body, int lanes,
                              const std::vector<Axis>& axes, const std::function<void(const Axis&, llvm::Value*)>& at,
                              const std::function<llvm::Value*()>& element);

@@ -13,9 +13,9 @@ using Values = FunctionBuilder::Values;
 
 namespace {
 
-/// Markstein, "IA-64 and Elementary Functions" (2000): with r = 1 / c rounded and q = x * r rounded, q + (x - q *
-/// c) * r is x / c rounded, unless all bits of c's mantissa are 1. c of moderate size: where x - q * c is not exact,
-/// since it is below the normal numbers, the quotient is below a half.
+/// Markstein, "IA-64 and Elementary Functions" (2000): let r be 1 / c rounded and q be x * r rounded. Then q + (x - q *
+/// c) * r is x / c rounded, unless all bits of c's mantissa are 1. c must be of moderate size: where x - q * c is not
+/// exact, because it is below the normal numbers, the quotient is below a half.
 constexpr uint32_t kMantissa = 0x7fffff;
 constexpr float kLeast = 0x1p-60F, kMost = 0x1p60F;
 bool corrects(float c) {
@@ -38,7 +38,7 @@ Value* emit_quotient(FunctionBuilder& f, Value* x, float c) {
   return emit_quotient(f, x, f.constant_like(x, -c), f.constant_like(x, 1 / c));
 }
 
-/// corrects(c) of a positive scalar; false: it may be of any kind.
+/// corrects(c) of a positive scalar at run time; false for other c.
 Value* emit_corrects(FunctionBuilder& f, Value* c) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* bits = ir.CreateBitCast(c, ir.getInt32Ty());
@@ -48,20 +48,20 @@ Value* emit_corrects(FunctionBuilder& f, Value* c) {
   return ir.CreateAnd(moderate, ir.CreateNot(full));
 }
 
-/// At most `high`; NaN stays. Bytes that are packed need no more: packing brings the rest to the ends.
+/// min(x, high); NaN stays. Packing into bytes needs no more, because it saturates.
 Value* emit_at_most(FunctionBuilder& f, Value* x, Value* high) {
   llvm::IRBuilder<>& ir = f.ir();
   return ir.CreateSelect(ir.CreateFCmpOLT(high, x), high, x);
 }
 
-/// Brought to [low, high]; NaN to low.
+/// Clamps x to [low, high]; NaN gives low.
 Value* emit_between(FunctionBuilder& f, Value* x, Value* low, Value* high) {
   llvm::IRBuilder<>& ir = f.ir();
   x = ir.CreateSelect(ir.CreateFCmpOGT(x, low), x, low);
   return ir.CreateSelect(ir.CreateFCmpOLT(x, high), x, high);
 }
 
-/// The bytes of x rounded, plus `zero`, an i32 like x. The integer is what the last bits of a large float count.
+/// The bytes of x rounded plus `zero`, an i32 of x's width. Adding a large float leaves the integer in the lowest bits.
 Value* emit_byte(FunctionBuilder& f, Value* x, Value* zero) {
   constexpr double kCounts = 0x1.8p23;  // floats from here on are a whole number apart
   llvm::IRBuilder<>& ir = f.ir();
@@ -70,14 +70,14 @@ Value* emit_byte(FunctionBuilder& f, Value* x, Value* zero) {
   return ir.CreateTrunc(ir.CreateAdd(bits, zero), x->getType()->getWithNewType(ir.getInt8Ty()));
 }
 
-/// The operand that is no number of a sum with a number, which is put into `number`; the expression itself otherwise.
+/// The other operand of a sum with a number, which goes into `number`; the expression itself if it is no such sum.
 Expr without_addend(const Expr& e, double& number) {
   if (e->kind != ExprKind::binary || e->binary != BinaryOp::add || e->args[1]->kind != ExprKind::constant) return e;
   number = e->args[1]->number;
   return e->args[0];
 }
 
-/// The sum that an expression keeps between the ends of its 8-bit type, of NaN the lowest; null: it is another one.
+/// The sum that an expression clamps to the range of its 8-bit type, NaN to the lowest; null: it is another expression.
 Expr sum_in_ends(const Expr& e) {
   if (e->kind != ExprKind::cast || (e->dtype != DType::i8 && e->dtype != DType::u8)) return nullptr;
   const Expr& chosen = e->args[0];
@@ -120,10 +120,10 @@ std::optional<LateQuantization> late_quantization_of(const Expr& e) {
   return LateQuantization{x, divisor, zero, e->dtype};
 }
 
-/// What is beyond the ends is brought to them first: a product of an end and the divisor is less than a half from the
-/// end after division.
+/// Clamps x before the division: the product of an end and the divisor, divided again, is less than a half from the
+/// end.
 Value* emit_quantized(FunctionBuilder& f, Value* x, const Quantization& q, double most) {
-  constexpr double kWhole = 0x1p30;  // what is rounded to an i32
+  constexpr double kWhole = 0x1p30;  // bound of values that are rounded to an i32
   const Ends ends = ends_of(q.dtype);
   const bool packs = packs_bytes(f.target(), FunctionBuilder::lanes_of(x));
   Value* high = f.constant_like(x, (ends.high - q.zero) * q.divisor);
@@ -172,7 +172,7 @@ Value* emit_rounded_quotient(FunctionBuilder& f, Value* x, float c) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* quotient = emit_quotient(f, x, c);
   Value* near = ir.CreateFMul(x, f.constant_like(x, 1 / c));
-  quotient = ir.CreateSelect(ir.CreateFCmpUNO(quotient, quotient), near, quotient);  // infinities have no rest
+  quotient = ir.CreateSelect(ir.CreateFCmpUNO(quotient, quotient), near, quotient);  // infinities have no remainder
   return ir.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, quotient);
 }
 

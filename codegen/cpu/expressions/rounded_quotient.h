@@ -1,4 +1,4 @@
-// Division by one number where the quotient is rounded to an integer, as elements are quantised.
+// Division by one number with the quotient rounded to an integer, as in quantisation.
 #pragma once
 
 #include <limits>
@@ -8,13 +8,13 @@
 
 namespace gcg::cpu {
 
-/// The constant c of round_even(x / c) that emit_rounded_quotient does; nullopt: the expression is another one.
+/// The constant c of a round_even(x / c) that emit_rounded_quotient can emit; nullopt: the expression is another one.
 std::optional<float> divisor_before_rounding(const Expr& e);
-/// round_even(x / c), the same for every x, without a division, which takes as long as ten multiplications.
+/// round_even(x / c) with the same result for every x, without a division. A division takes as long as ten
+/// multiplications.
 llvm::Value* emit_rounded_quotient(FunctionBuilder& f, llvm::Value* x, float c);
 
-/// x / divisor, rounded to an even integer at ties, plus zero, kept between the ends of an 8-bit type; of NaN the
-/// lowest.
+/// x / divisor rounded (ties to even) plus zero, clamped to the range of an 8-bit type; NaN gives the lowest value.
 struct Quantization {
   Expr x;
   float divisor = 1;
@@ -22,21 +22,21 @@ struct Quantization {
   DType dtype = DType::undefined;  // i8 or u8
 };
 
-/// What QuantizeLinear by one constant scale is lowered to; nullopt: the expression is another one.
+/// Matches the lowered form of QuantizeLinear by one constant scale; nullopt: the expression is another one.
 std::optional<Quantization> quantization_of(const Expr& e);
-/// The same for every x of which no absolute value is above `most`; `x` is q.x.
+/// Emits it; correct for every x with an absolute value of at most `most`. `x` is q.x.
 llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, const Quantization& q,
                             double most = std::numeric_limits<double>::infinity());
 
-/// The same by a divisor and a zero that a run knows.
+/// Quantization by a divisor and a zero known only at run time.
 struct LateQuantization {
   Expr x, divisor;
-  Expr zero;                       // f32, of an 8-bit integer
+  Expr zero;                       // an 8-bit integer as f32
   DType dtype = DType::undefined;  // i8 or u8
 };
 std::optional<LateQuantization> late_quantization_of(const Expr& e);
-/// The same for every x and every divisor as a division gives, which is left out where the divisor allows it. `divisor`
-/// and `zero` are scalars.
+/// Emits it; the result equals that of a division for every x and every divisor. Divides only if the divisor requires
+/// it. `divisor` and `zero` are scalars.
 llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, llvm::Value* divisor, llvm::Value* zero, DType dtype);
 
 }  // namespace gcg::cpu

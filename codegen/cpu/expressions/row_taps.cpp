@@ -1,5 +1,5 @@
-// Extrema over windows of a row that lies in one register: what all windows of a tap read is computed once for the row,
-// and each tap is a permutation of that.
+// Extrema over windows of a row that fits in one register. The part that all windows share at a tap is computed once
+// for the row; each tap is a permutation of it.
 #include <algorithm>
 
 #include "codegen/cpu/expressions/arithmetic.h"
@@ -12,7 +12,7 @@ using llvm::Value;
 
 namespace {
 
-/// The index by which alone what is reduced depends on the lane axis: that of a load. Null: there is none.
+/// The load index that is the reduced expression's only dependence on the lane axis; null: there is none.
 Expr place_in_row(const ExprNode& reduction, const std::vector<Expr>& places) {
   if (places.empty()) return nullptr;
   const std::string text = key(places[0]);
@@ -23,11 +23,11 @@ Expr place_in_row(const ExprNode& reduction, const std::vector<Expr>& places) {
   return one && moves ? places[0] : nullptr;
 }
 
-/// A reduction over a window as one over what all places of a row have in common, and taps of that.
+/// A reduction over a window, split into a reduction shared by all places of a row, and taps into its result.
 struct RowTaps {
   Expr place;  // where a tap reads in the row
-  Axis tap;    // what the place depends on besides the lane
-  Expr row;    // at the place that the lane axis says
+  Axis tap;    // the axis that the place depends on besides the lane
+  Expr row;    // value at the place given by the lane axis
 };
 
 std::optional<RowTaps> row_taps(const ExprNode& e, const Expr& place, int lane_axis) {
@@ -45,7 +45,7 @@ std::optional<RowTaps> row_taps(const ExprNode& e, const Expr& place, int lane_a
   return RowTaps{place, taps[0], rest.empty() ? row : reduce(e.reduce, rest, row)};
 }
 
-/// The lanes that a vector of indices says, none of them beyond the register; empty where that is not known.
+/// The lanes given by a vector of indices, all within the register; empty if they are not known.
 std::vector<int> known_lanes(Value* places, int lanes) {
   std::vector<int> known;
   auto* all = llvm::dyn_cast<llvm::Constant>(places);
@@ -71,7 +71,7 @@ std::vector<Expr> Evaluation::places_of_loads(const Expr& e) {
   return places;
 }
 
-/// The lanes of a row that each tap reads; empty where one is not known, or not in the register.
+/// The lanes of a row that each tap reads; empty if one is not known or not in the register.
 std::vector<std::vector<int>> Evaluation::lanes_of_taps(const Expr& place, const Axis& tap) {
   std::vector<std::vector<int>> all;
   for (int64_t i = 0; i < tap.extent.constant(); ++i) {
@@ -83,7 +83,7 @@ std::vector<std::vector<int>> Evaluation::lanes_of_taps(const Expr& place, const
   return all;
 }
 
-/// Null where the row is in more than a register, or its elements are not all that windows have in common.
+/// Null if the row exceeds one register, or windows share more than its elements.
 Value* Evaluation::reduce_in_row(const ExprNode& e) {
   const Expr& body = e.args[0];
   const auto begin = axes_.find(point_.lane_axis);

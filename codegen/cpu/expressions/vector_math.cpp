@@ -38,7 +38,7 @@ class Math {
     for (++it; it != std::rend(c); ++it) sum = fma(sum, x, num(*it));
     return sum;
   }
-  /// An odd function from its values for |x| < cut, and its positive values elsewhere; NaN goes the near way.
+  /// An odd function from its values for |x| < cut, and its positive values elsewhere; NaN takes `near`.
   Value* near_or_far(Value* x, double cut, Value* near, Value* far) {
     return ir_.CreateSelect(ir_.CreateFCmpULT(abs(x), num(cut)), near, copysign(far, x));
   }
@@ -83,9 +83,9 @@ Value* power_of_two(Math& m, const SplitExp& e) {
   return m.as_float(m.ir().CreateShl(m.as_int(e.shifted), m.integer(23)));  // the bits of kRound are shifted out
 }
 
-/// value * 2^n by the AVX-512 instruction, which rounds once and saturates, 0 in lanes that are not `taken`; per
-/// register of 16 lanes. Intel's CPUs take 54 ns over one whose result is no normal number, unless that lane is masked
-/// off.
+/// value * 2^n by the AVX-512 instruction, which rounds once and saturates; 0 in lanes that are not `taken`; one
+/// register of 16 lanes at a time. The instruction takes 54 ns on Intel's CPUs if a result is no normal number, unless
+/// that lane is masked off.
 Value* scale_avx512(Math& m, Value* value, Value* n, Value* taken) {
   llvm::IRBuilder<>& ir = m.ir();
   const int lanes = FunctionBuilder::lanes_of(value);
@@ -125,7 +125,7 @@ llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::
 llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
   if (const int lanes = FunctionBuilder::lanes_of(x); f.target().has_avx512() && lanes >= 16 && lanes % 16 == 0) {
-    constexpr double kLeast = -87.3365;  // whose result is just a normal number; what masks take away is far below
+    constexpr double kLeast = -87.3365;  // the least x with a normal result; values that masks exclude are far below
     const SplitExp e = split_exp(m, m.at_most(x, 89.0));
     return scale_avx512(m, mantissa(m, e), e.n, f.ir().CreateFCmpUGE(x, m.num(kLeast)));  // NaN is taken
   }
@@ -190,7 +190,7 @@ llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x) {
 
 llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
-  // 1 / (1 + exp(-x)); zero where that is no normal number: denormal factors would slow down what reads it.
+  // 1 / (1 + exp(-x)); zero where that is no normal number, because denormal values slow down their readers.
   const SplitExp e = split_exp(m, f.ir().CreateFNeg(m.at_most(x, 88.0)));
   Value* result = m.div(m.num(1), m.fma(mantissa(m, e), power_of_two(m, e), m.num(1)));
   return f.ir().CreateSelect(f.ir().CreateFCmpOLT(x, m.num(kSigmoidCut)), m.num(0), result);
@@ -198,7 +198,7 @@ llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x) {
 
 namespace {
 
-/// The quadrant that an angle is in, and sine and cosine of what it is from the middle of that, in [-pi/4, pi/4].
+/// The quadrant of an angle, and the sine and cosine of its distance from the quadrant's middle, in [-pi/4, pi/4].
 struct Quadrant {
   Value* number;  // its lowest two bits
   Value *sine, *cosine;
@@ -232,7 +232,7 @@ Value* near_tangent(Math& m, const Quadrant& q) {
   return m.div(ir.CreateSelect(odd, ir.CreateFNeg(q.cosine), q.sine), ir.CreateSelect(odd, q.sine, q.cosine));
 }
 
-/// x^2 or, where `reflected`, (1 - |x|) / 2 in `square`, and what asin is there: of |x|, or of the root of that.
+/// `value` is asin(t). t is |x| or, where `reflected`, the root of (1 - |x|) / 2.
 struct NearAsin {
   Value *reflected, *value;
 };

@@ -1,4 +1,5 @@
-// Elementary functions of f32 scalars and vectors of any width, as straight-line code. Errors in tests/codegen.
+// Elementary functions of f32 scalars and vectors of any width, as straight-line code. tests/codegen states their
+// errors.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +9,23 @@
 
 namespace gcg::cpu {
 
-/// 0 and inf at the ends, NaN to NaN. Without AVX-512 results below 2^-125 are 0.
+/// exp(x): 0 and inf at the ends; NaN gives NaN. Without AVX-512 results below 2^-125 are 0.
 llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x);
-/// log(0) = -inf, negative: NaN, denormals exact.
+/// log(x): -inf for 0, NaN for negative x; denormals are exact.
 llvm::Value* emit_log(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_erf(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x);
 /// 1 / (1 + exp(-x)), zero where that is below the normal numbers.
 llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x);
 enum class Angle : uint8_t { sine, cosine, tangent };
-/// `exact` emits the function for vectors with an angle beyond 2^17, which a polynomial's reduction does not reach.
+/// `exact` emits the function for vectors with an angle beyond 2^17, which the polynomial's range reduction does not
+/// reach.
 llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x,
                                  const std::function<llvm::Value*()>& exact);
 llvm::Value* emit_atan(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_asin(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_acos(FunctionBuilder& f, llvm::Value* x);
-/// x^y as C's pow: of negative numbers, zeros, infinities and NaN, too. (vector_power.cpp)
+/// x^y as C's pow, also for negative numbers, zeros, infinities and NaN. (vector_power.cpp)
 llvm::Value* emit_pow(FunctionBuilder& f, llvm::Value* x, llvm::Value* y);
 /// a * b + c with one rounding.
 llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* c);

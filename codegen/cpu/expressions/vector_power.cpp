@@ -1,5 +1,5 @@
-// x^y of floats, in doubles: 2^(y log2 |x|), and the sign and the exceptions of C's pow beside it. In doubles the
-// product keeps what the exponent needs, and floats that are no normal numbers are.
+// x^y of floats, computed in doubles: 2^(y log2 |x|), and separately the sign and the exceptions of C's pow. In doubles
+// the product keeps the precision that the exponent needs, and subnormal floats are normal.
 #include <llvm/IR/Intrinsics.h>
 
 #include <array>
@@ -27,7 +27,7 @@ class Power {
     Value* size = abs(ir_.CreateFPExt(x, double_));
     Value* wide_y = ir_.CreateFPExt(y, double_);
     Value* product = ir_.CreateFMul(wide_y, log2(size));
-    // 1 of any exponent, and any number to the power of 0: also of NaN, inf and 0.
+    // 1 to any power, and any number to the power of 0, are 1: also for NaN, inf and 0.
     Value* is_one = ir_.CreateOr(ir_.CreateFCmpOEQ(size, num(1)), ir_.CreateFCmpOEQ(wide_y, num(0)));
     product = ir_.CreateSelect(is_one, num(0), product);
     Value* result = ir_.CreateFPTrunc(exp2(product), float_);
@@ -65,7 +65,7 @@ class Power {
     return ir_.CreateSelect(ir_.CreateFCmpOLT(x, num(HUGE_VAL)), result, x);  // inf and NaN
   }
 
-  /// Of integers below 2^51: in the low bits of a sum with 1.5 * 2^52. There is no conversion in AVX2.
+  /// Converts integers below 2^51: they are the low bits of a sum with 1.5 * 2^52. AVX2 has no such conversion.
   Value* as_double(Value* n) {
     Value* sum = ir_.CreateBitCast(ir_.CreateAdd(n, integer(kRoundBits)), double_);
     return ir_.CreateFSub(sum, num(kRound));
@@ -86,7 +86,7 @@ class Power {
 
   Value* is_integer(Value* y) { return ir_.CreateFCmpOEQ(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, y), y); }
 
-  /// Negative numbers have powers of integers alone, odd ones of which are negative; but so has -inf any.
+  /// Negative numbers have only integer powers, and odd ones are negative. -inf has any power.
   Value* with_sign(Value* x, Value* y, Value* of_size) {
     Value* whole = is_integer(y);
     Value* odd = ir_.CreateAnd(whole, ir_.CreateNot(is_integer(ir_.CreateFMul(y, single(0.5)))));

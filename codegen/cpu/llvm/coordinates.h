@@ -1,4 +1,4 @@
-// Points of axes in row-major order.
+// Coordinates of points of axes in row-major order.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace gcg::cpu {
 /// The coordinates of point number `p`.
 FunctionBuilder::Values coordinates(FunctionBuilder& f, const std::vector<Axis>& axes, llvm::Value* p);
 
-/// Those of the point after `at`, without divisions: what a loop carries on. After the last point the first axis is at
-/// its extent.
+/// The coordinates of the point after `at`, without divisions, for loops to carry on. After the last point the first
+/// axis is at its extent.
 FunctionBuilder::Values next_coordinates(FunctionBuilder& f, const std::vector<Axis>& axes,
                                          const FunctionBuilder::Values& at);
 

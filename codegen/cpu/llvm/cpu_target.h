@@ -1,4 +1,4 @@
-// What the code generator knows about a CPU target.
+// Properties of a CPU target that the code generator uses.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct CpuTarget {
   const char* features = "";  // beyond those of `cpu`
   int vector_bytes = 32;
   int vector_registers = 16;
-  int64_t l2_bytes = 0;   // that every CPU of the target has
+  int64_t l2_bytes = 0;   // L2 size that every CPU of the target has
   bool has_vnni = false;  // VPDPBUSD on whole vectors
   bool has_bf16 = false;  // VDPBF16PS on whole vectors
   bool has_amx = false;   // tiles: TDPBUSD, TDPBF16PS
@@ -34,10 +34,10 @@ struct CpuTarget {
   int lanes(DType dtype) const { return vector_bytes / static_cast<int>(size_of(dtype)); }
 };
 
-/// Throws InternalError for a target that is no CPU we emit code for.
+/// Throws InternalError for a target that is not a CPU supported here.
 CpuTarget cpu_target(const Target& target);
 
-/// A fresh machine (not shared between threads): position-independent, small code model, no implicit FMA contraction.
+/// A new machine for one thread: position-independent, small code model, no implicit FMA contraction.
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuTarget& target);
 
 }  // namespace gcg::cpu

@@ -1,4 +1,5 @@
-// One kernel into one LLVM function. Each kind of kernel has its emitter; the backend picks by the kernel's variant.
+// Emits one kernel as one LLVM function. Each kind of kernel has its emitter; the backend chooses by the kernel's
+// variant.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@ namespace gcg::cpu {
 
 class FunctionBuilder;
 
-/// What the runtime has to know besides the code. Run-time parameters are collected by the FunctionBuilder.
+/// Facts that the runtime needs besides the code. The FunctionBuilder collects run-time parameters.
 struct KernelEmission {
   Dim tasks = 1;          // independent tasks; the function runs [task_begin, task_end)
   Dim scratch_bytes = 0;  // per thread

@@ -141,7 +141,7 @@ FunctionBuilder::Values FunctionBuilder::for_loop(llvm::Value* begin, llvm::Valu
                                                   const Values& initial,
                                                   const std::function<Values(llvm::Value*, const Values&)>& body,
                                                   LoopHint hint) {
-  // Rotated: one test before, one at the bottom, so that the body of a vector loop is a single block.
+  // A rotated loop: one test before and one at the bottom, so that the body of a vector loop is a single block.
   llvm::BasicBlock* before = ir_.GetInsertBlock();
   llvm::BasicBlock* loop = new_block("loop");
   llvm::BasicBlock* after = new_block("after");

@@ -1,7 +1,7 @@
 // Builds the LLVM function of one kernel: operands, parameters, loops, vectors, masked memory.
 //
-// Values in registers: integers and floats as themselves, booleans as i1, f16 and bf16 as their 16 bits in an i16 (they
-// are storage types; widen and narrow in arithmetic.h). Memory: booleans are bytes, 0 or 1.
+// In registers, integers and floats are themselves, and booleans are i1. f16 and bf16 are storage types: they stay 16
+// bits in an i16, and arithmetic.h widens and narrows them. In memory, booleans are bytes, 0 or 1.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -18,8 +18,7 @@
 
 namespace gcg::cpu {
 
-/// What the back end may do with a loop. Nothing is unrolled or vectorised behind our back; `unroll` asks for a copy
-/// count.
+/// LLVM's freedom with a loop. It unrolls and vectorises nothing by itself; `unroll` requests a number of copies.
 struct LoopHint {
   int unroll = 1;
 };
@@ -38,12 +37,12 @@ class FunctionBuilder {
   const CpuTarget& target() const { return target_; }
   const Kernel& kernel() const { return kernel_; }
 
-  /// A further array of the kernel, in scratch memory: its operand. `gradual`: its elements, indices, rise by 0 or 1
-  /// each.
+  /// Adds an array in scratch memory to the kernel and returns its operand. `gradual`: its elements are indices, each 0
+  /// or 1 more than the one before.
   int add_array(DType dtype, const Dim& extent, bool gradual);
   bool is_gradual(int operand) const { return gradual_arrays_.contains(operand); }
 
-  // What the function is given. Each is loaded once, in the entry block.
+  // The function's arguments. Each is loaded once, in the entry block.
   llvm::Value* task_begin() { return function_->getArg(1); }
   llvm::Value* task_end() { return function_->getArg(2); }
   /// Address of element 0 of operand `i`; an array of a program is in the scratch memory.
@@ -51,9 +50,9 @@ class FunctionBuilder {
   /// The value of a Dim as i64: a constant, or one run-time parameter per distinct Dim.
   llvm::Value* dim(const Dim& d);
   llvm::Value* scratch();
-  /// A function of the import table; the backend has put it there (needed_imports).
+  /// A function of the import table, where the backend has put it (needed_imports).
   llvm::Value* import(const std::string& name);
-  /// An address that may be read (32 bytes) and means nothing: where masked-off scalar loads go.
+  /// An address of 32 readable bytes of no meaning, for scalar loads that are masked off.
   llvm::Value* safe_address() { return function_->getArg(0); }
   /// The Dims that became run-time parameters, in slot order.
   const std::vector<Dim>& params() const { return params_; }
@@ -77,31 +76,32 @@ class FunctionBuilder {
   static int lanes_of(llvm::Value* v);
   static bool is_vector(llvm::Value* v) { return v->getType()->isVectorTy(); }
 
-  // Memory. `lanes` contiguous elements at an element offset (i64) from `base`; `mask` (<lanes x i1>, may be null) says
-  // which are touched, the others load as zero. lanes == 1 with a mask (i1) touches memory only where it is true.
+  // Memory: `lanes` contiguous elements at an element offset (i64) from `base`. `mask` (<lanes x i1>, may be null)
+  // selects the elements that are touched; the others load as zero. lanes == 1 with a mask (i1) touches memory only if
+  // it is true.
   llvm::Value* element_address(llvm::Value* base, DType dtype, llvm::Value* offset);
   llvm::Value* load(llvm::Value* base, DType dtype, llvm::Value* offset, int lanes, llvm::Value* mask = nullptr);
   void store(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offset, llvm::Value* mask = nullptr);
-  /// The element offset + steps[j] in lane j, by shuffles of contiguous ones where few registers hold them.
+  /// Loads the element offset + steps[j] into lane j, by shuffles of contiguous elements if few registers hold them.
   llvm::Value* load_pattern(llvm::Value* base, DType dtype, llvm::Value* offset, const std::vector<int64_t>& steps,
                             llvm::Value* mask = nullptr);
-  /// Can lanes of one register be read in any order of the elements of another?
+  /// True if permute can put the elements of one register into the lanes of another in any order.
   bool permutes(DType dtype, int lanes) const {
     return target_.is_x86() && size_of(dtype) == 4 && (lanes == 8 || (lanes == 16 && target_.has_avx512()));
   }
   /// Lane j is vector[places[j]], places (<lanes x i32>) in [0, lanes). Requires permutes.
   llvm::Value* permute(llvm::Value* vector, llvm::Value* places);
-  /// Lanes at independent element offsets (<lanes x i64>).
+  /// Accesses lanes at independent element offsets (<lanes x i64>).
   llvm::Value* gather(llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
   void scatter(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
-  /// Fetches the cache line of an address; `locality` 3 = L1, 2 = L2. `write`: as one that is written next.
+  /// Prefetches the cache line of an address; `locality` 3 = L1, 2 = L2. `write`: for a write that follows.
   void prefetch(llvm::Value* address, int locality, bool write = false);
 
   // Control flow.
   /// for (i = begin; i < end; i += step), all i64, step > 0. The body may create blocks.
   void for_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step, const std::function<void(llvm::Value*)>& body,
                 LoopHint hint = {});
-  /// The same with loop-carried values: body(i, carried) returns the next ones; the result is what they end as.
+  /// The same with loop-carried values: body(i, carried) returns the next ones; the result is their final values.
   Values for_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step, const Values& initial,
                   const std::function<Values(llvm::Value*, const Values&)>& body, LoopHint hint = {});
   /// while (condition()) body(). Both may create blocks.
@@ -114,15 +114,15 @@ class FunctionBuilder {
   void flag_index_error(llvm::Value* condition);
   /// Returns GART_KERNEL_INDEX_OUT_OF_RANGE from here unless `condition` (i1) holds.
   void return_index_error_unless(llvm::Value* condition);
-  /// A variable: a slot in the stack frame that LLVM makes a register.
+  /// A variable: a slot in the stack frame that LLVM turns into a register.
   llvm::AllocaInst* variable(DType dtype);
-  /// Some bytes of the stack frame, a multiple of a vector register; give them back, and others get them.
+  /// Takes bytes of the stack frame, a multiple of a vector register. After give_memory other callers may get them.
   llvm::AllocaInst* take_memory(int64_t bytes);
   void give_memory(llvm::AllocaInst* memory) { free_memory_.push_back(memory); }
 
-  /// The function `name` of the module, which returns nothing; made by `emit` if it is new: in it, function() and ir()
-  /// are those of that function, of the kernel's values there are none, and it ends with a return. The name says all
-  /// that its code depends on: kernels share such functions (shared_code.h).
+  /// The module's function `name`, which returns nothing; `emit` makes it if it is new. Inside `emit`, function() and
+  /// ir() are those of that function, and none of the kernel's values exist. The function ends with a return. The name
+  /// must state everything that the code depends on, because kernels share such functions (shared_code.h).
   llvm::Function* shared_function(const std::string& name, const std::vector<llvm::Type*>& arguments,
                                   const std::function<void(llvm::Function&)>& emit);
 

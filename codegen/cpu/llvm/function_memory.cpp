@@ -67,7 +67,7 @@ llvm::Value* FunctionBuilder::iota(int lanes) {
 
 llvm::Value* FunctionBuilder::first_lanes(llvm::Value* count, int lanes) {
   if (lanes == 1) return ir_.CreateICmpSGT(count, i64(0));
-  // 32-bit lanes: half the registers of i64, and `count` beyond `lanes` is clamped. Builders fold no intrinsic.
+  // 32-bit lanes need half the registers of i64; `count` beyond `lanes` is clamped. IRBuilder folds no intrinsic.
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
   llvm::Value* clamped = known != nullptr ? i64(std::min<int64_t>(known->getSExtValue(), lanes))
                                           : ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, i64(lanes));
@@ -85,7 +85,7 @@ llvm::Value* FunctionBuilder::element_address(llvm::Value* base, DType dtype, ll
 llvm::Value* FunctionBuilder::load(llvm::Value* base, DType dtype, llvm::Value* offset, int lanes, llvm::Value* mask) {
   const bool wide = lanes * size_of(dtype) > target_.vector_bytes;
   if (wide && mask != nullptr && is_vector(mask) && target_.isa == Isa::avx2) {
-    // LLVM 19.1 forgets the mask of such a load where all is known of it but one condition for all lanes.
+    // LLVM 19.1 loses the mask of such a load if everything about it is known except one condition for all lanes.
     return gather(base, dtype, ir_.CreateAdd(splat(offset, lanes), iota(lanes)), mask);
   }
   const llvm::Align align(static_cast<uint64_t>(size_of(dtype)));
@@ -109,7 +109,8 @@ llvm::Value* FunctionBuilder::load(llvm::Value* base, DType dtype, llvm::Value* 
 
 namespace {
 
-/// Which lanes of a register that begins at `start` hold the elements of the lanes of `mask`, at `steps` that rise.
+/// Mask of the lanes, in a register that begins at `start`, that hold elements of active lanes of `mask`. `steps` must
+/// rise.
 llvm::Value* mask_of_elements(llvm::IRBuilder<>& ir, llvm::Value* mask, const std::vector<int64_t>& steps,
                               int64_t start) {
   const auto lanes = static_cast<int64_t>(steps.size());

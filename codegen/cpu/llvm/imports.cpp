@@ -7,7 +7,7 @@
 namespace gcg::cpu {
 namespace {
 
-/// The C library's function of doubles.
+/// The name of the C library's function of doubles.
 std::string double_name(UnaryOp op) {
   if (!is_elementary_function(op)) return "";
   return name_of(op == UnaryOp::sigmoid ? UnaryOp::exp : op);  // 1 / (1 + exp(-x))

@@ -1,4 +1,4 @@
-// Which functions of the artifact's import table (artifact_schema/imports.h) a kernel calls.
+// The functions of the artifact's import table (artifact_schema/imports.h) that a kernel calls.
 #pragma once
 
 #include <set>
@@ -11,10 +11,10 @@ namespace gcg::cpu {
 /// The C function that computes the operator on one element; empty when generated code does.
 std::string import_of(UnaryOp op, DType dtype);
 std::string import_of(BinaryOp op, DType dtype);
-/// Does computing the operator take a call for every element? Not where only rare elements need one.
+/// True if the operator takes a call for every element; false if only rare elements need one.
 bool calls_per_element(UnaryOp op, DType dtype);
 
-/// All that the kernel's expressions may call.
+/// All functions that the kernel's expressions may call.
 std::set<std::string> needed_imports(const Kernel& kernel);
 
 }  // namespace gcg::cpu

@@ -27,12 +27,12 @@ T expect(llvm::Expected<T> value, const char* what) {
 
 uint64_t align_up(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 
-/// Places the sections of one object into the blob and resolves what they refer to.
+/// Places the sections of one object into the blob and resolves their references.
 class ObjectLinker {
  public:
-  using Places = std::map<std::string, uint64_t, std::less<>>;  // of functions that objects may call
+  using Places = std::map<std::string, uint64_t, std::less<>>;  // places of functions that objects may call
 
-  /// `shared` gets what the object defines besides its entry.
+  /// `shared` receives the functions that the object defines besides its entry.
   ObjectLinker(std::span<const char> object, LinkedBlob& blob, Places& shared)
       : file_(expect(ElfFile::create({object.data(), object.size()}), "header")),
         sections_(expect(file_.sections(), "sections")),

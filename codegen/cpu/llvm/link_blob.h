@@ -1,7 +1,7 @@
 // Links the objects of all kernels of a target into one position-independent blob.
 //
-// The blob holds code and read-only data only, has no relocations left and calls nothing outside but what the kernels
-// fetch from their import table. It may be mapped anywhere at a multiple of 4096 (aarch64 addresses data by page).
+// The blob holds only code and read-only data. It has no relocations left, and calls only functions that kernels fetch
+// from their import table. It may be mapped at any multiple of 4096 (aarch64 addresses data by page).
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ struct LinkedBlob {
   std::vector<Function> functions;  // one per object
 };
 
-/// Each object (an ELF relocatable file) defines one function called `entry`, in a section of its own, and others that
-/// objects after it may call by their names. Equal objects share their bytes. Throws InternalError when an object has
-/// writable data, an undefined symbol or a relocation that needs an absolute address.
+/// Each object (an ELF relocatable file) defines one function called `entry`, in its own section. It may define others
+/// that later objects call by name. Equal objects share their bytes. Throws InternalError if an object has writable
+/// data, an undefined symbol or a relocation that needs an absolute address.
 LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry);
 
 }  // namespace gcg::cpu

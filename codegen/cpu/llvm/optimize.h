@@ -1,4 +1,4 @@
-// LLVM's share of the work: cleaning up the emitted IR and making object code.
+// LLVM's part of the work: it cleans up the emitted IR and makes object code.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -8,7 +8,7 @@
 
 namespace gcg::cpu {
 
-/// Scalar clean-up, hoisting and the unrolling that loops ask for. No vectorisation: the emitters write the vectors.
+/// Scalar clean-up, hoisting, and the unrolling that loops request. No vectorisation: the emitters write the vectors.
 void optimize(llvm::Module& module, llvm::TargetMachine& machine);
 
 /// The module as a relocatable ELF object. Runs optimize first.

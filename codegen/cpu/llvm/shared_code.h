@@ -1,5 +1,5 @@
-// Functions that the kernels of a target have in common (FunctionBuilder::shared_function): register tiles, transforms.
-// Each is compiled once, with the first kernel that calls it: a module costs LLVM more than a function.
+// Functions that the kernels of a target share (FunctionBuilder::shared_function): register tiles, transforms. Each is
+// compiled once, with the first kernel that calls it, because a module costs LLVM more than a function.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -13,11 +13,11 @@
 
 namespace gcg::cpu {
 
-/// Of a target, among all threads that compile its kernels.
+/// The shared functions of one target, for all threads that compile its kernels.
 class SharedCode {
   friend class SharedCodeTurn;
 
-  /// Is the caller the first to have it?
+  /// True if the caller is the first to claim the function.
   bool claim(const std::string& name, uint64_t hash);
 
   std::mutex mutex_;
@@ -26,8 +26,8 @@ class SharedCode {
   std::map<std::string, uint64_t> claimed_;  // hash of the code
 };
 
-/// A kernel's turn to say which functions it has. Turns are taken in the order of the kernels, however many threads
-/// emit them, so that the code does not depend on time. Ends unused where the kernel cannot be emitted.
+/// A kernel's turn to claim its shared functions. Turns follow the order of the kernels, however many threads emit
+/// them, so that the code does not depend on timing. A turn ends unused if the kernel cannot be emitted.
 class SharedCodeTurn {
  public:
   SharedCodeTurn(SharedCode& shared, size_t kernel) : shared_(shared), kernel_(kernel) {}
@@ -35,12 +35,12 @@ class SharedCodeTurn {
   SharedCodeTurn& operator=(const SharedCodeTurn&) = delete;
   ~SharedCodeTurn();
 
-  /// Waits for the turns before. Leaves in the module the shared functions that no kernel before had, for all to call,
-  /// and declarations of the others. Throws InternalError where functions of one name differ.
+  /// Waits for the earlier turns. Keeps in the module the shared functions that no earlier kernel had, callable by all,
+  /// and declarations of the others. Throws InternalError if functions of one name differ.
   void claim_functions(llvm::Module& module);
 
  private:
-  /// Waits for the turns before.
+  /// Waits for the earlier turns.
   std::unique_lock<std::mutex> begin();
   void end();
 
@@ -49,7 +49,7 @@ class SharedCodeTurn {
   bool is_over_ = false;
 };
 
-/// Makes shared functions the module's own.
+/// Makes the shared functions private to the module.
 void keep_shared_functions(llvm::Module& module);
 
 }  // namespace gcg::cpu

@@ -1,5 +1,5 @@
-// Blocks of 16 bytes are where shuffles are cheapest: first the elements inside blocks are transposed by interleaving
-// (unpack instructions), then the blocks by taking even and odd ones (one shuffle each).
+// Shuffles are cheapest within blocks of 16 bytes. So the elements inside blocks are transposed first, by interleaving
+// (unpack instructions). Then the blocks are transposed, by taking even and odd ones (one shuffle each).
 #include "codegen/cpu/llvm/transpose.h"
 
 #include "compiler/support/error.h"
@@ -27,7 +27,7 @@ Rows transpose_inside(FunctionBuilder& f, Rows rows, int block) {
     Rows next(rows.size());
     for (size_t group = 0; group < rows.size(); group += static_cast<size_t>(block))
       for (int pair = 0; pair < block / 2; ++pair) {
-        // Rows that differ in the bit `width` of their number meet; the high half goes to the next column bit.
+        // Combines rows that differ in the bit `width` of their number; the high half goes to the next column bit.
         const int low_bits = pair % width, high_bits = pair / width;
         const auto a = group + static_cast<size_t>(high_bits * 2 * width + low_bits);
         const auto b = a + static_cast<size_t>(width);

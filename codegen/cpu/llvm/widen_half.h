@@ -1,5 +1,5 @@
-// 16-bit floats to f32. From f16 hidden from LLVM's passes while they run: they know that widening is exact and move
-// comparisons and selects to the f16 side, which x86 then executes lane by lane.
+// Widens 16-bit floats to f32. The conversion from f16 is hidden from LLVM's passes. They would use its exactness to
+// move comparisons and selects to f16, which x86 executes lane by lane.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -12,7 +12,7 @@ namespace gcg::cpu {
 /// `bits` (i16, or a vector of it) of an f16 or bf16 as f32 of the same width.
 llvm::Value* widen_half(llvm::IRBuilder<>& ir, DType from, llvm::Value* bits);
 
-/// Puts the conversions from f16 in place. Runs after the passes.
+/// Replaces the hidden conversions from f16 by instructions. Runs after the passes.
 void lower_widen_half(llvm::Module& module);
 
 }  // namespace gcg::cpu

@@ -16,7 +16,7 @@ bool divides_index(const ExprNode& n) {
          n.dtype == DType::i64 && n.args[1]->kind == ExprKind::constant && n.args[1]->integer > 1;
 }
 
-/// After how many elements of `axis` the quotients and remainders in `value` are of the same kind again.
+/// The number of elements of `axis` after which the quotients and remainders in `value` repeat in kind.
 int64_t period_of(const Expr& value, const Axis& axis) {
   int64_t period = 1;
   visit(value, [&](const ExprNode& n) {
@@ -31,7 +31,8 @@ int64_t period_of(const Expr& value, const Axis& axis) {
   return period;
 }
 
-/// The quotient or remainder as an affine index, where all of the numerator but a number is a multiple of the divisor.
+/// The quotient or remainder as an affine index, if all of the numerator except a constant is a multiple of the
+/// divisor.
 Expr divided(const ExprNode& n) {
   const auto affine = as_affine(n.args[0]);
   const int64_t divisor = n.args[1]->integer;

@@ -9,7 +9,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kFewestUses = 8;  // of an element of a table
+constexpr int64_t kFewestUses = 8;  // fewest uses of a table's element
 
 bool is_power_of_two(const Expr& e) {
   return e->kind == ExprKind::constant && e->integer > 0 && (e->integer & (e->integer - 1)) == 0;
@@ -28,7 +28,8 @@ bool divides_somewhere(const Expr& e) {
   return found;
 }
 
-/// May another thread change what it reads, or must it be read where it stands?
+/// True if the expression may be evaluated elsewhere: no other thread changes what it reads, and no guard ties it to
+/// its place.
 bool is_movable(const Expr& e) {
   bool movable = true;
   visit(e, [&](const ExprNode& n) {
@@ -42,7 +43,7 @@ bool is_movable(const Expr& e) {
   return movable;
 }
 
-/// Does the index never fall, and rise by at most one from element to element of the axis?
+/// True if the index never falls, and rises by at most one from element to element of the axis.
 bool is_gradual(const Expr& e, const Axis& axis) {
   if (e->kind == ExprKind::axis || !depends_on(e, axis.id)) return true;
   if (e->kind != ExprKind::binary) return false;
@@ -107,7 +108,7 @@ class Tabulator {
     return !others.is_constant() || others.constant() >= kFewestUses;
   }
 
-  /// A load instead of `e`, null where it is none for a table as a whole.
+  /// The load that replaces `e`; null if `e` as a whole is no value for a table.
   Expr tabled(const Expr& e) {
     if (e->dtype != DType::i64 && e->dtype != DType::f32) return nullptr;
     const std::set<int> free = free_axes(e);

@@ -1,7 +1,7 @@
-// Tables of what depends on one axis alone.
+// Tables of values that depend on one axis alone.
 //
-// Where an element of a resized row lies in the input, and by which weights its neighbours count, takes divisions, and
-// is the same in every row. A kernel computes such an index or weight once per call for each element of the axis, into
+// Example: the position of a resized row's element in the input, and the weights of its neighbours, take divisions and
+// are equal in all rows. A kernel computes such an index or weight once per call for each element of the axis, into
 // scratch memory.
 #pragma once
 
@@ -23,8 +23,8 @@ struct AxisTables {
   std::vector<AxisTable> tables;
 };
 
-/// Finds what `plan`, of this loop, would compute with divisions for every point though it depends on one axis only;
-/// adds arrays for it to the builder's kernel.
+/// Finds values that `plan`, the plan of `loop`, would compute with divisions at every point, although they depend on
+/// one axis only. Adds arrays for them to the builder's kernel.
 AxisTables tabulate_axes(FunctionBuilder& f, const LoopKernel& loop, const LoopPlan& plan);
 
 /// Fills the tables, at the builder's insertion point.

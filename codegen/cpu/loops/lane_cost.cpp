@@ -15,11 +15,11 @@ namespace gcg::cpu {
 
 namespace {
 
-constexpr double kGathered = 16;  // lanes at most; more, of narrow types, are loaded and stored one by one
-constexpr double kFewLanes = 4;   // of an open extent, as a batch, a quarter of the lanes may be in use
+constexpr double kGathered = 16;  // most lanes of a gather; more (of narrow types) are loaded and stored one by one
+constexpr double kFewLanes = 4;   // of a symbolic extent, as a batch, a quarter of the lanes may be in use
 
-/// A number made of extents, as the count that a mean divides by: the same in all lanes, so computed once and not in a
-/// vector of the extents' width.
+/// A number made of extents, such as the divisor of a mean. It is equal in all lanes, so it is computed once and not in
+/// a vector of the extents' width.
 bool is_number_of_extents(const Expr& e) {
   if (e->kind != ExprKind::cast) return false;
   bool extents_alone = true;
@@ -82,7 +82,7 @@ bool has_interleaved_load(const Stage& stage, const std::vector<Operand>& operan
 
 namespace {
 
-/// Does a table say where (axis_tables.h)? Then lanes are mostly near each other.
+/// True if a table holds the index (axis_tables.h). The lanes' elements are then mostly close to each other.
 bool reads_own_array(const std::vector<Operand>& operands, const std::vector<Expr>& index) {
   bool found = false;
   for (const Expr& i : index)
@@ -99,13 +99,13 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
   const double apart = std::max(1.0, lanes / kGathered);
   double cost = 0.5;
   bool scatters = false;
-  std::set<std::string> known;  // loads at affine places: rewriting indices copies those inside
+  std::set<std::string> known;  // loads at affine places; rewriting indices copies the loads inside them
   visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
     if (!store && index.size() == 1 && !is_data(index[0]) && !known.insert(concat(operand, " ", key(index[0]))).second)
       return;
     const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
     if (stride && stride->is(0))
-      cost += store ? HUGE_VAL : 0.1;  // 0: an axis beside it has no points
+      cost += store ? HUGE_VAL : 0.1;  // 0: a neighbouring axis has no points
     else if ((stride && stride->is(1)) || (store && interleaved_store))
       cost += 1;
     else if (!store && stride && is_interleaving(*stride))

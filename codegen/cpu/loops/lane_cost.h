@@ -1,4 +1,4 @@
-// What it costs a stage to have an axis as its vector axis.
+// The cost of a stage with a given vector axis.
 #pragma once
 
 #include <vector>
@@ -8,20 +8,20 @@
 
 namespace gcg::cpu {
 
-/// Cycles per element, roughly, in vectors of `lanes`. `interleaved_store`: vectors of what lies between the lanes'
-/// elements are stored together with them.
+/// Approximate cycles per element in vectors of `lanes`. `interleaved_store`: the elements between those of the lanes
+/// are stored together with them.
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store = false);
 
-/// Bytes of the widest element that vectors of the stage hold. Arithmetic on indices does not count, nor do numbers
-/// made of extents, which are the same in all lanes.
+/// Bytes of the widest element that the stage's vectors hold. Index arithmetic does not count, nor do numbers made of
+/// extents, which are equal in all lanes.
 int64_t lane_bytes(const Stage& stage);
-/// Has the target masked accesses for all of the stage's element types?
+/// True if the target has masked accesses for all element types of the stage.
 bool is_maskable(const CpuTarget& target, const Stage& stage, const std::vector<Operand>& operands);
-/// Does a select that takes sides by lane guard a load?
+/// True if a select with a condition per lane guards a load.
 bool has_masked_load(const Expr& value, const Axis& lane);
 bool has_interleaved_load(const Stage& stage, const std::vector<Operand>& operands, const Axis& lane);
-/// Does it read at places that are not equally far apart?
+/// True if the stage reads at unevenly spaced places.
 bool gathers(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis);
 /// Scalar code inside (calls, gathers) gains nothing from more than one register per step.
 bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis);

@@ -9,7 +9,7 @@
 namespace gcg::cpu {
 namespace {
 
-/// Takes many instructions to compute, so that a store and a load are cheap beside it.
+/// True if the expression takes so many instructions that a store and a load are cheap in comparison.
 bool is_expensive(const Expr& e) {
   bool expensive = false;
   visit(e, [&](const ExprNode& n) { expensive = expensive || is_elementary_function(n); });
@@ -26,7 +26,7 @@ Expr replace_equal(const Expr& e, const std::string& wanted, const Expr& replace
   return rewrite(e, [&](const Expr& n) -> Expr { return key(n) == wanted ? replacement : nullptr; });
 }
 
-/// May an operand that `e` reads lie in the result's memory?
+/// True if an operand that `e` reads may lie in the result's memory.
 bool reads_result_memory(const Expr& e, const std::vector<Operand>& operands, int result) {
   const Dim size = product(operands[static_cast<size_t>(result)].shape);
   bool reads = false;
@@ -38,7 +38,8 @@ bool reads_result_memory(const Expr& e, const std::vector<Operand>& operands, in
 
 bool has_one_axis(const Stage& s) { return s.axes.size() == 1; }
 
-/// Does the last stage store a function of the value that stage `r` folds? Then what it stores, with `marker` for that.
+/// If the last stage stores a function of the value that stage `r` folds: the stored expression, with `marker` for that
+/// value.
 std::optional<Expr> function_of_reduced(const std::vector<Stage>& stages, size_t r, const Expr& marker) {
   const Stage &stage = stages[r], &last = stages.back();
   if (stage.kind != Stage::Kind::reduce || !has_one_axis(stage) || !is_expensive(stage.value)) return std::nullopt;
@@ -48,7 +49,7 @@ std::optional<Expr> function_of_reduced(const std::vector<Stage>& stages, size_t
   return rest == last.value ? std::nullopt : std::optional(rest);
 }
 
-/// May what stage `r` folds lie in the result's memory until the last stage, which stores `rest`?
+/// True if the value folded by stage `r` may lie in the result's memory until the last stage, which stores `rest`.
 bool fits_into_result(const std::vector<Stage>& stages, size_t r, const Expr& rest,
                       const std::vector<Operand>& operands) {
   const int result = stages.back().operand;
@@ -59,7 +60,7 @@ bool fits_into_result(const std::vector<Stage>& stages, size_t r, const Expr& re
          });
 }
 
-/// The last stage of `stages` reads what stage `r` stores at `index`, over the last stage's axis.
+/// Makes the last stage of `stages` read the value that stage `r` stores at `index`, over the last stage's axis.
 KeptValue keep_at(std::vector<Stage>& stages, size_t r, const Expr& rest, const Expr& marker, int operand,
                   const std::vector<Expr>& index) {
   Stage& last = stages.back();
@@ -69,7 +70,7 @@ KeptValue keep_at(std::vector<Stage>& stages, size_t r, const Expr& rest, const 
   return kept;
 }
 
-/// Calls `keep(r, rest, marker)` for the last stages that reduce first, until one keeps its value.
+/// Calls `keep(r, rest, marker)` for the reduction stages, the last one first, until one keeps its value.
 KeptValue keep_first(
     std::vector<Stage>& stages,
     const std::function<std::optional<KeptValue>(size_t r, const Expr& rest, const Expr& marker)>& keep) {

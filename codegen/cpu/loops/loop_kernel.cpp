@@ -1,4 +1,5 @@
-// Loop kernels: points of the outer axes in order, stages in order per point, each a nest around one vector loop.
+// Loop kernels: the points of the outer axes in order, and for each point the stages in order. Each stage is a nest
+// around one vector loop.
 #include <algorithm>
 
 #include "codegen/cpu/expressions/expr_emitter.h"
@@ -48,8 +49,8 @@ class LoopKernelEmitter {
     point_ = outside;
   }
 
-  /// All stages for the columns of one block: together if it is a whole one, otherwise a masked register of them at a
-  /// time or one by one.
+  /// All stages for the columns of one block. A whole block is done at once, otherwise one masked register of columns
+  /// at a time or one by one.
   void emit_columns() {
     const int together = plan_.columns_together, few = plan_.columns_at_end;
     Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(together));
@@ -91,7 +92,7 @@ class LoopKernelEmitter {
     emit_store_row(f_, plan, point_, row.begin, row.end);
   }
 
-  /// The rows of one block by tiles, the last of which may do columns again that are done; rows of what is left.
+  /// The rows of one block by tiles. The last tile may repeat columns. Remaining rows are done as rows.
   void emit_tile_rows(const StagePlan& plan) {
     Value* tile = f_.i64(plan.native);
     Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), tile);
@@ -122,7 +123,7 @@ class LoopKernelEmitter {
     });
   }
 
-  /// `rows`: how many there are of the tile; null: all.
+  /// `rows`: the number of rows of the tile; null: all.
   void emit_tile(const StagePlan& plan, Value* row, Value* column, Value* rows) {
     std::vector<std::map<const ExprNode*, Value*>> known(static_cast<size_t>(plan.native));
     const Expr first = axis_ref(plan_.block) * index(plan.native);

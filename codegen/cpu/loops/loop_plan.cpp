@@ -25,9 +25,9 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t kRowBlock = 16384;   // elements
-constexpr int64_t kSharedBlock = 256;  // elements, each with a loop inside
+constexpr int64_t kSharedBlock = 256;  // elements, each with an inner loop
 
-/// Reductions over loops, of elements that little is done with.
+/// True if the stage reduces elements over loops and does little else with them.
 bool sums_plain_columns(const Expr& e) {
   constexpr int kFewNodes = 24;
   constexpr int64_t kWindow = 16;
@@ -39,24 +39,25 @@ bool sums_plain_columns(const Expr& e) {
   return loops && !expensive && count_nodes(e) <= kFewNodes;
 }
 
-/// Bytes that are packed from four registers of floats.
+/// True for bytes that are packed from four registers of floats.
 bool is_quantized(const Expr& e) { return quantization_of(e) || late_quantization_of(e); }
 
-/// A reduction whose result depends on the order of its elements: its vector axis is the last one.
+/// True for a reduction whose result depends on the order of its elements; its vector axis must be the last one.
 bool is_ordered(const Stage& stage) {
   return stage.kind == Stage::Kind::reduce && depends_on_order(stage.reduce, stage.value->dtype);
 }
 
-/// The axes that vectors of the stage may run along.
+/// The axes along which vectors of the stage may run.
 std::vector<Axis> lane_axes(const Stage& stage, const std::vector<Axis>& axes) {
   if (!is_ordered(stage) || axes.empty()) return axes;
-  // A row of several begins with any of the partial sums, which costs as much as this many elements one by one.
+  // A row that follows others may begin with any of the partial sums. That costs as much as this many elements one by
+  // one.
   constexpr int64_t kShortestRow = 16;
   if (axes.size() > 1 && typical(axes.back().extent) < kShortestRow) return {};
   return {axes.back()};
 }
 
-/// Lanes of the main loop: several registers for independent work, fewer when the row is short or registers are few.
+/// Lanes of the main loop: several registers for independent work, fewer if the row is short or registers are few.
 int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stage,
                const std::vector<Operand>& operands) {
   if (is_scattered(stage, operands, plan.lane)) return plan.native;
@@ -65,8 +66,8 @@ int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stag
   if (plan.interior && has_reduction(stage.value)) return plan.native;
   int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) || is_quantized(stage.value) ? 4 : 2;
   if (count_nodes(stage.value) > 40) unroll /= 2;
-  // Sums of as many columns as there are registers for and partial sums have room in half of an L1: each row of them is
-  // read a few cache lines at a time.
+  // Sums as many columns as registers allow and as have room for their partial sums in half of an L1. So each row of
+  // them is read a few cache lines at a time.
   if (sums_plain_columns(stage.value)) unroll = std::min(target.vector_registers / 2, 8);
   if (plan.stage.kind == Stage::Kind::reduce) unroll = std::max(unroll, 4);
   while (unroll > 1 && plan.lane.extent.is_constant() && plan.lane.extent.constant() < int64_t{unroll} * plan.native)
@@ -74,7 +75,7 @@ int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stag
   return plan.native * unroll;
 }
 
-/// Does `lane` step over the elements that `minor` stands for?
+/// True if `lane` steps over the elements that `minor` stands for.
 bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const Axis& lane, const Axis& minor) {
   if (minor.id < 0 || lane.id == minor.id) return false;
   const Operand& result = operands[static_cast<size_t>(stage.operand)];
@@ -82,8 +83,8 @@ bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const
   return step && inner && inner->is(1) && *step == minor.extent;
 }
 
-/// The axis of `axes` that a vector axis may step over; id -1: none. Places that depend on data are checked, which no
-/// interleaved store can be.
+/// The axis of `axes` that a vector axis may step over; id -1: none. Indices that depend on data are checked, which an
+/// interleaved store cannot be.
 Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::vector<Operand>& operands) {
   if (std::any_of(stage.index.begin(), stage.index.end(), is_data)) return {};
   for (const Axis& minor : axes)
@@ -93,7 +94,8 @@ Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::ve
   return {};
 }
 
-/// May the result lie in the memory of an operand? Only of one that each point reads where it writes (in_place.cpp).
+/// True if the result may lie in an operand's memory: only if each point reads that operand where it writes
+/// (in_place.cpp).
 bool reads_where_it_writes(const Stage& stage) {
   bool reads = false;
   visit(stage.value, [&](const ExprNode& n) {
@@ -104,7 +106,7 @@ bool reads_where_it_writes(const Stage& stage) {
   return reads;
 }
 
-/// Is an interior wider than a register, as far as is known now?
+/// True if an interior is wider than a register, as far as is known at compile time.
 bool is_wide(const RowInterior& interior, int lanes) {
   if (!interior.axis.extent.is_constant()) return true;
   const int64_t extent = interior.axis.extent.constant();
@@ -114,7 +116,7 @@ bool is_wide(const RowInterior& interior, int lanes) {
   return after - first >= lanes;
 }
 
-/// Is what lies beside an interior surely within a register at each end?
+/// True if the elements outside an interior surely fit in one register at each end.
 bool has_narrow_ends(const RowInterior& interior, int lanes) {
   const auto fits = [&](const Dim& d) { return is_below(d, lanes + 1); };
   return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
@@ -122,7 +124,7 @@ bool has_narrow_ends(const RowInterior& interior, int lanes) {
                      [&](const Dim& d) { return fits(interior.axis.extent - d); });
 }
 
-/// Does a store do so little that masking it costs more than doing it in parts?
+/// True if a store does so little that masking it costs more than doing it in parts.
 bool stage_is_copy(const CpuTarget& target, const Stage& stage) {
   constexpr int kFewNodes = 12;
   return target.isa == Isa::avx2 && stage.kind == Stage::Kind::store && count_nodes(stage.value) <= kFewNodes &&
@@ -133,15 +135,15 @@ int native_lanes(const CpuTarget& target, const Stage& stage) {
   return std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stage)));
 }
 
-/// What a store is made of if its vectors run along an axis.
+/// The parts of a store whose vectors run along an axis.
 struct Row {
-  int lanes = 1;  // of a register
+  int lanes = 1;  // lanes of a register
   std::optional<RowInterior> interior;
   std::vector<Expr> values;
-  Stage middle;  // what most lanes do
+  Stage middle;  // the work of most lanes
 };
 
-/// A row that is too short for one of whole registers may have an interior of narrower ones.
+/// A row that is too short for an interior of whole registers may have one of narrower registers.
 void find_interior(Row& row, const Axis& axis) {
   constexpr int kFewestLanes = 4;
   for (int lanes = row.lanes; lanes >= std::min(kFewestLanes, row.lanes); lanes /= 2) {
@@ -155,23 +157,24 @@ void find_interior(Row& row, const Axis& axis) {
   row.interior.reset();
 }
 
-/// Is a row within half a register, or, where a mask cannot hide the rest, within less than one?
+/// True if a row fits in half a register, or in less than one if a mask cannot hide the rest.
 bool is_short(const StagePlan& plan) {
   if (!plan.lane.extent.is_constant()) return false;
   const int64_t extent = std::max<int64_t>(1, plan.lane.extent.constant());
   return extent < plan.native && (!plan.maskable || extent == plan.native / 2);
 }
 
-/// Lanes of a masked register that a row fits into, so that where each of them reads is known; 0: it does not fit.
+/// Lanes of a masked register that holds the whole row, so that the place of each lane's load is known; 0: the row does
+/// not fit.
 int register_of_row(const CpuTarget& target, const Stage& stage, const Axis& lane, const std::vector<Operand>& all) {
   const int lanes = native_lanes(target, stage);
   if (!lane.extent.is_constant() || lane.extent.constant() > lanes) return 0;
   return is_maskable(target, stage, all) && !has_masked_load(stage.value, lane) ? lanes : 0;
 }
 
-constexpr double kTurnedLoads = 4;  // of strided loads: what they cost one by one, to what tiles of them do
+constexpr double kTurnedLoads = 4;  // cost of strided loads one by one, relative to loads by tiles
 
-/// Picks the vector axis of `axes` and sets everything but the loops outside it.
+/// Chooses the vector axis from `axes` and sets everything except the outer loops.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
                      const std::vector<Operand>& operands) {
   StagePlan plan;
@@ -179,7 +182,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   if (stage.kind == Stage::Kind::store) minor = minor_axis(stage, axes, operands);
   plan.native = native_lanes(target, stage);
   const bool overlaps = stage.kind == Stage::Kind::store && !reads_where_it_writes(stage);
-  std::vector<Row> rows;  // of the axes
+  std::vector<Row> rows;  // one per axis
   const std::vector<Axis> candidates = lane_axes(stage, axes);
   const auto best = best_lane(stage, candidates, [&](const Stage&, const Axis& axis) {
     const bool steps = interleaves(stage, operands, axis, minor);
@@ -224,7 +227,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   return plan;
 }
 
-/// Where the axes of the loops outside are in their middle, too.
+/// Plans rows for which the axes of the outer loops are in their middle, too.
 void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
   if (!plan.interior) return;
   std::vector<Expr> values = plan.values;
@@ -237,7 +240,7 @@ void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
   if (!plan.inner_rows.empty()) plan.inner = row_interior(values, plan.lane, plan.native);
 }
 
-/// Reads loads that are strided along the vector axis by tiles where they run along one of the `axes`.
+/// Reads loads that are strided along the vector axis by tiles, if they run along one of the `axes`.
 void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
                 const std::vector<Operand>& operands) {
   const int whole = target.vector_bytes / static_cast<int>(lane_bytes(plan.stage));
@@ -252,7 +255,7 @@ void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axe
   axes.erase(axes.begin() + static_cast<std::ptrdiff_t>(tile->row));
 }
 
-/// Moves an axis of the loops outside into the vector loop where that saves most of its work.
+/// Moves an axis of the outer loops into the vector loop if that saves most of its work.
 void plan_shared_work(StagePlan& plan, std::vector<Axis>& outer) {
   if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !plan.transposed.empty()) return;
   plan.shared = shared_work(plan.stage, plan.lane, outer);
@@ -267,7 +270,7 @@ Dim stage_work(const StagePlan& plan) {
   return plan.lane.id < 0 ? sum : sum * plan.lane.extent;
 }
 
-/// A single store: all its axes are parallel, so all but the vector axis become points.
+/// Plans a single store: all its axes are parallel, so all except the vector axis become points.
 void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
   Stage stage = loop.stages[0];
   std::vector<Axis> axes = stage.axes;
@@ -296,7 +299,7 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   plan.stages.push_back(std::move(stage_plan));
 }
 
-/// The axis whose neighbouring points are lanes, if that is better than neighbouring elements of the stages' axes.
+/// The axis whose neighbouring points become lanes, if that is better than neighbouring elements of the stages' axes.
 std::optional<Axis> column_axis(const CpuTarget& target, const LoopKernel& loop, const std::vector<Operand>& operands) {
   const auto cost = [&](const Stage& s, const Axis& a) {
     const auto is_lane = [&](const Axis& lane) { return lane.id == a.id; };
@@ -312,8 +315,8 @@ std::optional<Axis> column_axis(const CpuTarget& target, const LoopKernel& loop,
   });
 }
 
-/// Every stage of a point handles several columns at a time: two registers each, so that cache lines are used whole, or
-/// one where a stage has masked loads or wants many registers.
+/// Every stage of a point handles several columns at a time. It takes two registers, so that cache lines are used
+/// whole, or one if a stage has masked loads or wants many registers.
 void plan_columns(const CpuTarget& target, const Axis& columns, int block, LoopPlan& plan,
                   const std::vector<Operand>& operands) {
   int native = target.vector_bytes;
@@ -368,7 +371,7 @@ LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKer
   } else {
     plan_stages(target, kernel, loop, plan);
   }
-  Dim point_work(0);  // of one point of the outer axes
+  Dim point_work(0);  // work of one point of the outer axes
   for (const StagePlan& stage : plan.stages) point_work = point_work + stage_work(stage);
   point_work = point_work * Dim(plan.columns_together);
   if (!plan.stages[0].transposed.empty()) point_work = point_work * Dim(plan.stages[0].native);

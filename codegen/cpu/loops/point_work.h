@@ -1,4 +1,4 @@
-// What a point of a loop costs, in units of one cheap element.
+// The cost of a loop's point, in units of one cheap element.
 #pragma once
 
 #include "compiler/kernel/expr.h"
@@ -7,11 +7,12 @@ namespace gcg::cpu {
 
 /// Cost of computing one node from its arguments.
 int64_t work_of_node(const ExprNode& e);
-/// Elementary functions of little else: each waits for its own results, and several beside each other do not.
+/// True for elementary functions with little else: each waits for its own results, and several interleaved ones do not.
 bool is_long_chain(const Expr& e);
-/// Cost of one evaluation, at least one cheap element. Reductions multiply what they contain by their extents.
+/// Cost of one evaluation, at least one cheap element. Reductions multiply the cost of their body by their extents.
 Dim work_of(const Expr& e);
-/// How many points make a task, if one costs `work`: some microseconds, many times what starting a task costs.
+/// The number of points per task if one costs `work`. A task takes some microseconds, many times the cost of starting
+/// it.
 Dim points_per_task(const Dim& work);
 
 }  // namespace gcg::cpu

@@ -1,5 +1,5 @@
-// Programs: statements in order, each point of the outer axes one after the other. Variables are slots of the stack
-// frame, which LLVM makes registers; what is said for many points at once is a vector loop.
+// Programs: statements in order, at each point of the outer axes in turn. Variables are slots of the stack frame, which
+// LLVM turns into registers. A statement over many points is a vector loop.
 #include <algorithm>
 #include <span>
 
@@ -44,7 +44,8 @@ class ProgramEmitter {
       i = end;
     }
   }
-  /// Reductions of values of one size over the same range, of which the second does not read what the first gives.
+  /// True if both are reductions of values of one size over the same range, and the second does not read the first's
+  /// result.
   static bool is_one_sweep(const Statement& a, const Statement& b) {
     if (a.kind != Statement::Kind::reduce || b.kind != a.kind || reads_variable(b.value, a.local)) return false;
     return size_of(a.value->dtype) == size_of(b.value->dtype) && key(a.begin) == key(b.begin) &&
@@ -96,7 +97,7 @@ class ProgramEmitter {
 
   llvm::AllocaInst* variable(int local) { return variables_[static_cast<size_t>(local)]; }
 
-  /// The point with what the statement's variables hold now.
+  /// The point with the current values of the statement's variables.
   Point here(const Statement& s) {
     Point p = point_;
     each_expr(s, [&](const Expr& e) { read_variables(e, p); });
@@ -131,7 +132,7 @@ class ProgramEmitter {
     f_.if_then(ir_.CreateICmpNE(f_.operand(s.operand), f_.operand(s.unless_same)), store);
   }
 
-  /// How the points of the statement's axis make vectors.
+  /// The plan of vectors along the statement's axis.
   StagePlan plan(const Statement& s) const {
     Stage stage;
     stage.kind = s.kind == Statement::Kind::store ? Stage::Kind::store : Stage::Kind::reduce;
@@ -154,7 +155,7 @@ class ProgramEmitter {
       });
   }
 
-  /// Elements are read once for all of the reductions, which are over one range.
+  /// Reads elements once for all reductions of the sweep, which have one range.
   void emit_reduce(std::span<const Statement> sweep) {
     std::vector<StagePlan> rows;
     std::vector<Point> points;
@@ -182,7 +183,7 @@ class ProgramEmitter {
       ir_.CreateStore(emit_horizontal(f_, s.reduce, s.value->dtype, totals[k]), variable(s.local));
     }
   }
-  /// Partial results in so many lanes or fewer, as so many.
+  /// Folds partial results to at most `lanes` lanes; a scalar is broadcast to `lanes`.
   Value* in_lanes(const Statement& s, Value* total, int lanes) {
     while (FunctionBuilder::lanes_of(total) > lanes) total = emit_halve(f_, s.reduce, s.value->dtype, total);
     return f_.splat(total, lanes);
@@ -197,9 +198,9 @@ class ProgramEmitter {
   Point point_;
 };
 
-/// Of one point of the outer axes, as far as extents say it.
+/// Work of one point of the outer axes, estimated from extents.
 Dim work_of(const Statements& block) {
-  constexpr int64_t kTurns = 16;  // of a loop that ends when something holds
+  constexpr int64_t kTurns = 16;  // assumed turns of a loop that ends on a condition
   Dim sum(0);
   for (const Statement& s : block) {
     Dim once = s.value ? cpu::work_of(s.value) : Dim(1);

@@ -37,7 +37,7 @@ class CallEmitter {
  private:
   Value* none() { return llvm::ConstantPointerNull::get(ir_.getPtrTy()); }
 
-  /// Of the stack frame: in the entry block, so that loops do not grow it.
+  /// A slot of the stack frame. It is allocated in the entry block, so that loops do not grow the frame.
   Value* slot(llvm::Type* type) {
     llvm::BasicBlock& entry = f_.function()->getEntryBlock();
     return llvm::IRBuilder<>(&entry, entry.getFirstInsertionPt()).CreateAlloca(type);
@@ -70,7 +70,7 @@ class CallEmitter {
     return all;
   }
 
-  /// As gart_kernel says it.
+  /// Returns from the kernel unless `code` is 0, with an error code as gart_kernel defines it.
   void return_unless_zero(Value* code) {
     llvm::BasicBlock* failed = llvm::BasicBlock::Create(f_.context(), "failed", f_.function());
     llvm::BasicBlock* after = llvm::BasicBlock::Create(f_.context(), "done", f_.function());

@@ -1,4 +1,4 @@
-// A program's call of a function that the application gave.
+// A program's call of a function supplied by the application.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,9 @@
 
 namespace gcg::cpu {
 
-/// Fills a gart_op_call (runtime/include/gart/custom_op.h) in the stack frame and hands it over; the kernel ends with
-/// the negative of what the function returns where that is not 0. `evaluate`: an i64 of the program here.
+/// Fills a gart_op_call (runtime/include/gart/custom_op.h) in the stack frame and calls the function with it. If the
+/// function returns a value other than 0, the kernel returns its negative. `evaluate`: gives an i64 of the program at
+/// this place.
 void emit_call(FunctionBuilder& f, const Statement& call, const std::function<llvm::Value*(const Expr&)>& evaluate);
 
 }  // namespace gcg::cpu

@@ -14,7 +14,7 @@ namespace {
 using llvm::Value;
 using Values = FunctionBuilder::Values;
 
-/// What both kinds of reductions have in common: the elements.
+/// The part that both kinds of reductions share: the elements.
 class ReduceEmitter {
  public:
   ReduceEmitter(FunctionBuilder& f, const StagePlan& plan, const Point& point)
@@ -58,7 +58,8 @@ class ReduceEmitter {
   Point point_;
 };
 
-/// Elements in any order: accumulators of the widths that the row's pieces use, widest first, live across the nest.
+/// Reduces elements in any order. Accumulators have the widths of the row's pieces, widest first, and live across the
+/// nest.
 class AnyOrder : ReduceEmitter {
  public:
   using ReduceEmitter::ReduceEmitter;
@@ -99,7 +100,7 @@ class AnyOrder : ReduceEmitter {
   std::vector<int> widths_;
 };
 
-/// Elements in the order of partial_sums.h.
+/// Reduces elements in the order of partial_sums.h.
 class InOrder : ReduceEmitter {
  public:
   using ReduceEmitter::ReduceEmitter;
@@ -112,7 +113,7 @@ class InOrder : ReduceEmitter {
     if (!plan_.loops.empty() && !is_multiple(plan_.lane.extent, count_)) return rotated_rows();
     Value* sums = nest(0, {identity(count_)}, [&](const Values& carried) { return Values{row(carried[0])}; })[0];
     if (plan_.lane.extent.is_constant()) {
-      // What is left out is the identity.
+      // The lanes that are left out hold the identity.
       const auto extent = static_cast<unsigned>(std::max<int64_t>(1, plan_.lane.extent.constant()));
       sums = part(sums, 0, std::min(count_, static_cast<int>(std::bit_ceil(extent))));
     }
@@ -120,7 +121,7 @@ class InOrder : ReduceEmitter {
   }
 
  private:
-  /// `lanes` of a vector from `first` on.
+  /// `lanes` lanes of a vector from `first` on.
   Value* part(Value* vector, int first, int lanes) {
     if (lanes == FunctionBuilder::lanes_of(vector)) return vector;
     if (lanes == 1) return ir_.CreateExtractElement(vector, static_cast<uint64_t>(first));
@@ -129,7 +130,7 @@ class InOrder : ReduceEmitter {
     return ir_.CreateShuffleVector(vector, places);
   }
 
-  /// `vector` with `lanes` instead of its own from `first` on.
+  /// `vector` with its lanes from `first` on replaced by `lanes`.
   Value* replaced(Value* vector, Value* lanes, int first) {
     const int all = FunctionBuilder::lanes_of(vector), some = FunctionBuilder::lanes_of(lanes);
     if (all == some) return lanes;
@@ -141,7 +142,7 @@ class InOrder : ReduceEmitter {
     return ir_.CreateShuffleVector(vector, ir_.CreateShuffleVector(lanes, widened), places);
   }
 
-  /// The sums, lane k of which takes the elements k, k + count, ... of the row.
+  /// Adds the row to the sums: lane k takes the elements k, k + count, ...
   Value* row(Value* sums) {
     Value *begin = f_.i64(0), *end = f_.dim(plan_.lane.extent);
     if (plan_.wide == count_) {
@@ -161,7 +162,7 @@ class InOrder : ReduceEmitter {
         [&] { return Values{sums}; })[0];
   }
 
-  /// Known elements of a row, as many as there are sums or fewer, the first for the first sum.
+  /// Adds a known number of elements of a row, at most one per sum; the first goes to the first sum.
   Value* rest(Value* sums, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i += plan_.native) {
       const auto place = static_cast<int>(i - begin);
@@ -173,7 +174,7 @@ class InOrder : ReduceEmitter {
     return sums;
   }
 
-  /// A register of elements at a time; the first is for the first sum.
+  /// Adds a register of elements at a time; the first element goes to the first sum.
   Value* in_memory(Value* initial, Value* begin, Value* end) {
     PartialSums sums(f_, op_, dtype_, 1);
     sums.set_vector(initial);
@@ -187,8 +188,8 @@ class InOrder : ReduceEmitter {
     return sums.vector();
   }
 
-  /// Each row begins with another sum: they are in memory so often after each other that `count` of them from any on
-  /// are one vector.
+  /// Rows may begin with different sums. So the sums lie in memory, repeated so often that `count` of them from any sum
+  /// on are one vector.
   Value* rotated_rows() {
     llvm::AllocaInst* memory = f_.take_memory(3 * int64_t{count_} * size_of(dtype_));
     Value* count = f_.i64(count_);
@@ -197,7 +198,7 @@ class InOrder : ReduceEmitter {
       f_.store(sums, memory, dtype_, ir_.CreateAdd(number, count));
     };
     store(identity(count_), f_.i64(0));
-    // Where the last row wrote, and the sum that the next one begins with.
+    // Carries the place that the last row wrote, and the sum that the next row begins with.
     nest(0, {f_.i64(0), f_.i64(0)}, [&](const Values& carried) {
       Value* number = carried[1];
       Value* from = ir_.CreateSelect(ir_.CreateICmpSGE(number, carried[0]), number, ir_.CreateAdd(number, count));

@@ -1,4 +1,4 @@
-// A reduction stage: its value, by partial sums that are lanes along its last axis or in the stack frame.
+// Emits a reduction stage by partial sums, which are lanes along its last axis or lie in the stack frame.
 #pragma once
 
 #include "codegen/cpu/expressions/expr_emitter.h"

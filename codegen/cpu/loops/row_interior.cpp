@@ -8,7 +8,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kWidestBorder = 4096;  // of an axis whose extent is not known
+constexpr int64_t kWidestBorder = 4096;  // widest border of an axis of unknown extent
 
 /// floor(numerator / divisor) + offset, divisor > 0.
 struct Form {
@@ -42,8 +42,8 @@ Affine negated(Affine a) {
   return a;
 }
 
-/// Which conditions are resolved: those that hold from some point on, those that hold up to some point; if `known` is
-/// given, only those of its points.
+/// Selects the conditions to resolve: those that hold from some point on, and those that hold up to some point. If
+/// `known` is given, only conditions that hold at its points count.
 struct Ends {
   bool low = true, high = true;
   const std::vector<Dim>* known = nullptr;
@@ -95,7 +95,7 @@ class Resolver {
     }
   }
 
-  /// `a` less as many times `b` as it holds in the middle, where that is a small number.
+  /// `a` minus `b` as often as `b` fits in the middle, if that is a small number.
   Expr remainder(const Expr& a, const Expr& b) {
     if (!number(b)) return nullptr;
     for (int64_t times : {0, 1, -1}) {
@@ -114,7 +114,7 @@ class Resolver {
     return false;
   }
 
-  /// Is large - small >= least in the middle of the axis? Then the middle is narrowed to where it is.
+  /// True if large - small >= least in the middle of the axis; narrows the middle to the part where it holds.
   bool holds(const Expr& large, const Expr& small, int64_t least) {
     const auto low = number(small), high = number(large);
     if (low) {
@@ -129,7 +129,7 @@ class Resolver {
     return difference && is_natural(*difference, least);
   }
 
-  /// Is `a` >= `least` in the middle of the axis?
+  /// True if `a` >= `least` in the middle of the axis.
   bool is_natural(const Affine& a, const Dim& least) {
     Dim rest = a.base - least, stride;
     for (const auto& [id, s] : a.strides) {
@@ -162,10 +162,10 @@ class Resolver {
   const Ends ends_;
   std::map<int, Dim> reduced_;
   std::unordered_map<const ExprNode*, Expr> done_;
-  std::vector<Expr> kept_;  // so that no address in done_ is used again
+  std::vector<Expr> kept_;  // keeps expressions alive, so that no address in done_ is reused
 };
 
-/// `e` with the axis counted from `begin` on, and comparisons as simple as that makes them.
+/// `e` with the axis counted from `begin`, and comparisons simplified accordingly.
 Expr counted_from(const Expr& e, const Axis& axis, const Dim& begin) {
   const Expr moved = rewrite(e, [&](const Expr& n) -> Expr {
     return n->kind == ExprKind::axis && n->axis == axis.id ? axis_ref(axis) + extent(begin) : nullptr;
@@ -190,7 +190,8 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
   result.axis = axis;
   for (const Expr& v : values) result.values.push_back(both.resolve(v));
   if (both.first.empty() && both.after.empty()) return std::nullopt;
-  // An end reaches into the middle, not beyond it: a minimum that is the left side there must not be the right one.
+  // An end reaches into the middle, not beyond it. A minimum that takes the left side there must not take the right
+  // one.
   Resolver high(values, axis, {.low = false, .known = &both.after}),
       low(values, axis, {.high = false, .known = &both.first});
   for (const Expr& v : values) {

@@ -9,7 +9,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int kLeastNodes = 16;  // of expressions worth a loop of their own
+constexpr int kLeastNodes = 16;  // fewest nodes of expressions worth their own loop
 constexpr int64_t kShortestAxis = 4;
 
 /// The largest sub-expressions that vary along `lane` and not along `axis`.
@@ -20,11 +20,11 @@ void collect(const Expr& e, const Axis& axis, const Axis& lane, std::vector<Expr
     if (e->kind != ExprKind::axis) values.push_back(e);
     return;
   }
-  if (e->kind == ExprKind::reduce) return;  // inside it axes have no values
+  if (e->kind == ExprKind::reduce) return;  // inside it the axes have no values
   for (const Expr& a : e->args) collect(a, axis, lane, values, seen);
 }
 
-/// Does a load along `axis` stand at a place that depends on data along `lane`?
+/// True if a load along `axis` has an index that depends on data along `lane`.
 bool reads_where_data_says(const Expr& value, const Axis& axis, const Axis& lane) {
   bool found = false;
   visit(value, [&](const ExprNode& n) {

@@ -1,7 +1,7 @@
-// What neighbouring planes have in common.
+// Work shared by neighbouring planes.
 //
-// Where GridSample reads depends on data, and is the same in every channel. Computing it takes far longer than reading:
-// a vector of such places is computed once, and a loop over the channels reads there.
+// Example: the places where GridSample reads depend on data and are equal in every channel. Computing them takes far
+// longer than reading. So a vector of places is computed once, and a loop over the channels reads there.
 #pragma once
 
 #include <optional>
@@ -13,11 +13,10 @@ namespace gcg::cpu {
 
 struct SharedWork {
   Axis axis;                 // innermost, inside a vector of lanes
-  std::vector<Expr> values;  // do not depend on it
+  std::vector<Expr> values;  // independent of `axis`
 };
 
-/// The axis of `outer` that most of the work of a store does not depend on, where places to read depend on data along
-/// `lane`.
+/// The axis of `outer` that most of a store's work does not depend on, if load indices depend on data along `lane`.
 std::optional<SharedWork> shared_work(const Stage& store, const Axis& lane, const std::vector<Axis>& outer);
 
 }  // namespace gcg::cpu

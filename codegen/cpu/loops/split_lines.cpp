@@ -9,9 +9,9 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kFewestRegisters = 8;  // of a long row
+constexpr int64_t kFewestRegisters = 8;  // fewest registers of a long row
 
-/// May a row begin anywhere in a cache line?
+/// True if a row may begin anywhere in a cache line.
 bool begins_anywhere(const Expr& address, const Axis& lane, int lanes) {
   const auto affine = as_affine(address);
   return !affine || !is_multiple(affine->base, lanes) ||

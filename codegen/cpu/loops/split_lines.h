@@ -8,8 +8,9 @@
 
 namespace gcg::cpu {
 
-/// Are rows long, little is done per element, and do they begin anywhere in a cache line? Stores of a whole line's
-/// width that each touch two lines take 1.3 times as long (Intel, from L2). `lanes`: of a register of the store.
+/// True if rows are long, little is done per element, and rows may begin anywhere in a cache line. Stores of a whole
+/// line's width that each touch two lines take 1.3 times as long (Intel, from L2). `lanes`: lanes of a register of the
+/// store.
 bool stores_split_lines(const CpuTarget& target, const Stage& store, const Axis& lane, int lanes,
                         const std::vector<Operand>& operands);
 

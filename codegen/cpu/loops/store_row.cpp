@@ -51,7 +51,8 @@ class StoreRowEmitter {
     f_.if_else(condition, values(then), values(otherwise));
   }
 
-  /// The numbers that a row is quantised by are read before it: stores of bytes might change anything.
+  /// Reads the divisor and zero of a row's quantisation before the row: for LLVM, stores of bytes may change any
+  /// memory.
   void read_divisor(const Expr& value) {
     const auto quantization = late_quantization_of(value);
     if (!quantization || !free_axes(quantization->divisor).empty() || !free_axes(quantization->zero).empty()) return;
@@ -59,7 +60,7 @@ class StoreRowEmitter {
       point_.known[e.get()] = exprs_.evaluate(e, point_);
   }
 
-  /// Up to the first cache line that begins in the row. Returns where that is.
+  /// Stores the elements before the first cache line that begins in the row. Returns the position after them.
   Value* emit_head(Value* begin, Value* end) {
     const DType dtype = f_.kernel().operands[static_cast<size_t>(stage_.operand)].dtype;
     Value* first = exprs_.evaluate(stage_.index[0], lanes(1, begin, nullptr));
@@ -70,7 +71,7 @@ class StoreRowEmitter {
     return ir_.CreateAdd(begin, count);
   }
 
-  /// What the whole row reads alike is read before it: stores might change that, for all that LLVM knows.
+  /// Reads values that are constant over the row before it: for LLVM, the row's stores might change them.
   void read_once(const Expr& e) {
     if (!seen_.insert(e.get()).second || !is_data(e)) return;
     if (e->kind == ExprKind::reduce || (e->kind == ExprKind::select && has_guarded_load(e))) return;
@@ -83,7 +84,7 @@ class StoreRowEmitter {
     for (const Expr& a : e->args) read_once(a);
   }
 
-  /// Reads at places that need no check, and does nothing else that a row without elements may not.
+  /// True if `e` reads at places that need no check, and does nothing else that is forbidden in a row without elements.
   static bool reads_plainly(const Expr& e) {
     bool reads = false, plain = true;
     visit(e, [&](const ExprNode& n) {
@@ -103,7 +104,7 @@ class StoreRowEmitter {
     for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) emit_piece(values, piece);
   }
 
-  /// The middle, if there is as much as a register, and the ends.
+  /// Stores the middle, if it is at least a register, and the ends.
   void emit_between_ends(Value* end) {
     const RowInterior& row = *plan_.interior;
     Value *first = f_.i64(0), *after = end;
@@ -113,7 +114,7 @@ class StoreRowEmitter {
     plan_.narrow_ends ? emit_narrow_ends(first, after, end, enough) : emit_wide_ends(first, after, end, enough);
   }
 
-  /// Ends of any width: element by element as what they are.
+  /// Stores ends of any width by the general value, and then the middle.
   void emit_wide_ends(Value* first, Value* after, Value* end, Value* enough) {
     Value* parts = ir_.CreateSelect(enough, f_.i64(2), f_.i64(1));
     f_.for_loop(f_.i64(0), parts, f_.i64(1), [&](Value* part) {
@@ -124,7 +125,7 @@ class StoreRowEmitter {
     either(enough, [&] { emit_vectors(plan_.interior->values, first, first, after); }, [] {});
   }
 
-  /// One register at each end that is not like the middle.
+  /// Stores one register at each end, whose value differs from the middle's, and the middle.
   void emit_narrow_ends(Value* first, Value* after, Value* end, Value* enough) {
     const RowInterior& row = *plan_.interior;
     Value* lanes = f_.i64(plan_.native);
@@ -143,7 +144,7 @@ class StoreRowEmitter {
     either(enough, wide, narrow);
   }
 
-  /// Are the axes outside in their middle?
+  /// True if the outer axes are in their middle.
   Value* is_inner() {
     Value* inner = ir_.getTrue();
     for (const RowInterior& row : plan_.inner_rows) {
@@ -154,7 +155,7 @@ class StoreRowEmitter {
     return inner;
   }
 
-  /// Where only a run knows, a row may turn out to be all middle.
+  /// If only a run knows the ends, a row may turn out to be all middle.
   void emit_parts(const RowInterior& row, Value* first, Value* after, Value* end) {
     if (!may_be_all_middle()) return emit_ends_and_middle(row, first, end);
     either(
@@ -181,7 +182,7 @@ class StoreRowEmitter {
     if (high) store(row.beyond, lanes(plan_.native, f_.i64(0), nullptr), lanes(plan_.native, last, nullptr));
   }
 
-  /// [begin, end) in whole registers, of which the last may do lanes again from `first` on: there are enough.
+  /// Stores [begin, end) in whole registers. The last one may repeat lanes, from `first` on: there are enough.
   void emit_vectors(const std::vector<Expr>& values, Value* begin, Value* first, Value* end) {
     for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) {
       if (!piece.masked && piece.lanes >= plan_.native) {
@@ -204,8 +205,8 @@ class StoreRowEmitter {
     });
   }
 
-  /// Lines of a long row are asked for before they are stored: a store that waits for its line, or for two where the
-  /// result does not lie at a multiple of 64 bytes, holds up those after it.
+  /// Prefetches the lines of a long row before they are stored. A store that waits for its line holds up those after
+  /// it. It waits for two lines if the result is not aligned to 64 bytes.
   bool fetches_ahead(const RowPiece& piece) const {
     constexpr int64_t kLongRow = 1024;
     const Dim bytes = plan_.lane.extent * Dim(size_of(f_.kernel().operands[static_cast<size_t>(stage_.operand)].dtype));
@@ -219,7 +220,7 @@ class StoreRowEmitter {
     values.size() == 1 ? exprs_.store(stage_.operand, stage_.index, values[0], p) : store(values, p, p);
   }
 
-  /// Once what the axis inside has in common, then all along it.
+  /// Computes once the values that are equal along the inner axis, then stores all along that axis.
   void store_shared(const Expr& value, Point p) {
     for (const Expr& e : plan_.shared->values) p.known[e.get()] = f_.splat(exprs_.evaluate(e, p), p.lanes);
     f_.for_loop(f_.i64(0), f_.dim(plan_.shared->axis.extent), f_.i64(1), [&](Value* i) {
@@ -228,7 +229,7 @@ class StoreRowEmitter {
     });
   }
 
-  /// The values at `from` go to `to`, those of the elements that lanes step over beside them.
+  /// Stores the values at `from` to `to`, together with the elements that the lanes step over.
   void store(const std::vector<Expr>& values, const Point& from, Point to) {
     Values parts;
     for (const Expr& value : values) parts.push_back(f_.splat(exprs_.evaluate(value, from), to.lanes));

@@ -1,4 +1,5 @@
-// One row of a store stage: vectors along the stage's vector axis, its borders and its middle apart where they differ.
+// Emits one row of a store stage: vectors along its vector axis, with separate code for the ends and the middle if they
+// differ.
 #pragma once
 
 #include "codegen/cpu/expressions/expr_emitter.h"
@@ -6,7 +7,7 @@
 
 namespace gcg::cpu {
 
-/// Stores the elements [begin, end) of the vector axis of `plan`; `point` says where the other axes are.
+/// Stores the elements [begin, end) of the vector axis of `plan`; `point` has the coordinates of the other axes.
 void emit_store_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, llvm::Value* begin,
                     llvm::Value* end);
 

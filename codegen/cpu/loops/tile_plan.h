@@ -1,4 +1,4 @@
-// Stores whose loads run along another axis than the stores: by square tiles that are transposed in registers.
+// Plans stores whose loads run along another axis than the stores: by square tiles that are transposed in registers.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace gcg::cpu {
 
-/// Rows and lanes of the tiles that a stage is transposed by: of small elements what one 16-byte block holds, or there
-/// would be more rows than registers. `native`: lanes of a register.
+/// Rows and lanes of the tiles that transpose a stage. For small elements that is the number in one 16-byte block, or
+/// there would be more rows than registers. `native`: lanes of a register.
 int tile_side(const Stage& stage, int native);
 
-/// Loads of the stage that tiles of `side` lanes along `lane` turn round, and the other axis of the tiles, of at least
+/// Loads of the stage that tiles of `side` lanes along `lane` transpose, and the other axis of the tiles, of at least
 /// `fewest` rows.
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                             const std::vector<Operand>& operands, int side, int fewest);
 
-/// Lanes of the parts of a row that are rows of tiles; 0: there are none, or the row is shorter, or of any length. One
-/// part alone, as a block of channels is, beats a row's interior, and wider vectors along other axes.
+/// Lanes of the parts of a row that are rows of tiles; 0: there are none, or the row is shorter or of unknown length. A
+/// single part, such as a block of channels, is better than a row's interior and than wider vectors along other axes.
 int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,
                 int native);
 

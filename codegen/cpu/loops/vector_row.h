@@ -1,4 +1,4 @@
-// Loops that kernels of loops and programs share: over the points of a task, and over one axis in vectors.
+// Loops shared by loop kernels and programs: over the points of a task, and over one axis in vectors.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace gcg::cpu {
 void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                     const std::function<void()>& body);
 
-/// A piece of a row done `lanes` at a time; `masked`: the rest, shorter than `lanes`, in one go.
+/// A piece of a row, done `lanes` at a time; `masked`: the rest, shorter than `lanes`, at once.
 struct RowPiece {
   int lanes = 1;
   bool masked = false;
@@ -22,8 +22,7 @@ struct RowPiece {
   llvm::Value* end = nullptr;
 };
 
-/// The range [begin, end) of a stage's vector axis: wide steps, steps of one register, then the rest masked or one by
-/// one.
+/// Splits [begin, end) of a stage's vector axis: wide steps, steps of one register, then the rest masked or one by one.
 std::vector<RowPiece> row_pieces(FunctionBuilder& f, const StagePlan& plan, llvm::Value* begin, llvm::Value* end);
 
 /// Runs body(i, mask, carried) over a piece.

@@ -11,7 +11,7 @@
 namespace gcg::cuda {
 namespace {
 
-/// The number that stands before or after `words` in a line; 0 if there is none.
+/// The number directly before or after `words` in a line; 0 if there is none.
 int number_before(const std::string& line, const std::string& words) {
   const size_t at = line.find(words);
   if (at == std::string::npos || at < 2) return 0;
@@ -24,7 +24,7 @@ int number_before(const std::string& line, const std::string& words) {
 /// Every thread keeps the registers that it has at entry.
 const std::string kEven = "-DGART_EVEN_REGISTERS=1";
 
-/// What may be tried, one after the other, where ptxas runs out of registers.
+/// The options that are tried in this order when ptxas runs out of registers.
 const std::string kPressureLevels[] = {"-DGART_REGISTER_PRESSURE=1", "-DGART_REGISTER_PRESSURE=2"};
 
 bool eases_pressure(const std::string& source) {
@@ -50,8 +50,8 @@ Assembler::Assembler(const Target& target, const CubinCache& cache)
   if (!nvrtc_.supports(target.sm))
     fail("NVRTC ", nvrtc_.major(), ".", nvrtc_.minor(), " (", nvrtc_.path(), ") makes no code for ", target.name);
   const std::string architecture = target.is_ptx() ? concat("compute_", target.sm) : target.name;
-  // ptxas writes its arguments into the code: always the same ones, so that equal text gives equal bytes. Products and
-  // sums are not contracted: a kernel that wants fmaf says so, and gives the same result on every machine.
+  // ptxas writes its arguments into the code. They are always the same, so that equal text gives equal bytes. Products
+  // and sums are not contracted: a kernel that wants fmaf calls it, and gives the same result on every machine.
   options_ = {"--gpu-architecture=" + architecture, "--std=c++17", "-default-device", "--fmad=false",
               "--ptxas-options=-v"};
   std::error_code error;  // a library found by the loader has no path here

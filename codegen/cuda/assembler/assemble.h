@@ -1,4 +1,4 @@
-// Kernels' texts to machine code.
+// Assembles the texts of kernels into machine code.
 #pragma once
 
 #include <map>
@@ -11,15 +11,15 @@
 
 namespace gcg::cuda {
 
-/// The headers that texts include, as they lie in device/.
+/// The headers in device/ that kernel texts may include.
 const std::vector<Header>& device_headers();
 
-/// What ptxas says about a program's function.
+/// The resource use that ptxas reports for a program's function.
 struct Usage {
   int registers = 0;               // per thread; 0 for PTX
   int spill_bytes = 0;             // stored and loaded, per thread
   int64_t shared_bytes = 0;        // static, per block
-  std::vector<std::string> notes;  // lines with a C75xx number: wgmma made slow, registers not set
+  std::vector<std::string> notes;  // log lines with a C75xx number: ptxas serialised wgmma or did not set registers
 };
 Usage usage_of(const std::string& log);
 
@@ -27,11 +27,12 @@ Usage usage_of(const std::string& log);
 class Assembler {
  public:
   Assembler(const Target& target, const CubinCache& cache);
-  /// A text that includes gart_register_pressure.cuh and spills is compiled again at higher levels of register
-  /// pressure; what spills least is kept. One that gets fewer registers per thread than `least_registers` is compiled
-  /// again with GART_EVEN_REGISTERS: it keeps what it got, where waiting for more than there are would never end.
+  /// Recompiles a text that includes gart_register_pressure.cuh and spills at higher levels of register pressure, and
+  /// keeps the result that spills least. Recompiles a text that gets fewer registers per thread than `least_registers`
+  /// with GART_EVEN_REGISTERS: each thread then keeps its registers, because a wait for more registers than exist would
+  /// never end.
   Assembled assemble(const std::string& source, int least_registers = 0) const;
-  /// What the result depends on besides the text: compiler, options, headers.
+  /// Everything except the text that the result depends on: compiler, options, headers.
   const std::string& version() const { return version_; }
   const Nvrtc& nvrtc() const { return nvrtc_; }
 

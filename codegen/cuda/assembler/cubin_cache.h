@@ -1,4 +1,4 @@
-// Assembled kernels on disk (cubins, or PTX), found by a hash of everything that goes into them.
+// A disk cache of assembled kernels (cubins or PTX). Its keys are hashes of everything that the result depends on.
 #pragma once
 
 #include <filesystem>
@@ -9,14 +9,13 @@
 
 namespace gcg::cuda {
 
-/// Safe under concurrent use by threads and processes: entries are written beside their place and renamed. An entry
-/// that is damaged, or lies under another key than its own, counts as missing. Where nothing can be written, nothing is
-/// cached.
+/// Safe for concurrent threads and processes: entries are written to a temporary file and renamed. A damaged entry, or
+/// one that lies under another key, counts as missing. If the folder is not writable, nothing is cached.
 class CubinCache {
  public:
-  /// An empty path: no cache.
+  /// An empty path disables the cache.
   explicit CubinCache(std::filesystem::path folder) : folder_(std::move(folder)) {}
-  /// $XDG_CACHE_HOME/gcc-graph, or ~/.cache/gcc-graph; empty where neither is known.
+  /// $XDG_CACHE_HOME/gcc-graph, or ~/.cache/gcc-graph; empty if neither variable is set.
   static std::filesystem::path default_folder();
 
   std::optional<Assembled> find(const std::string& key) const;

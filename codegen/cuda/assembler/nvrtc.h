@@ -1,4 +1,4 @@
-// NVIDIA's run-time compiler, opened when a GPU target is asked for: the compiler itself builds and runs without it.
+// NVIDIA's run-time compiler. It is opened when a GPU target is asked for: gcc-graph itself builds and runs without it.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ struct Header {
 
 struct Assembled {
   std::vector<uint8_t> code;  // cubin, or PTX text with its trailing NUL
-  std::string log;            // of the front end and of ptxas
+  std::string log;            // the messages of the front end and of ptxas
 };
 
 /// One loaded NVRTC library. Compiling is safe from several threads.
 class Nvrtc {
  public:
-  /// The newest library whose code a driver of that floor (12060 is 12.6; 0: any) loads: its major version is at most
-  /// the driver's, or, for PTX, its whole version is. Looked for in $GCC_GRAPH_NVRTC (this file and no other),
-  /// $CUDA_HOME, /usr/local/cuda*, the loader's path and the PyPI wheels. Throws CompileError with the line that
-  /// installs one.
+  /// Finds the newest library whose code loads on drivers from version `driver` on (12060 is 12.6; 0: any). For cubins
+  /// its major version must be at most the driver's; for PTX its whole version must be. Searches $CUDA_HOME,
+  /// /usr/local/cuda*, the loader's path and the PyPI wheels. $GCC_GRAPH_NVRTC, if set, names the only file that is
+  /// tried. Throws CompileError with the command that installs a library.
   static const Nvrtc& for_driver(int driver, bool ptx = false);
-  /// The same; null if there is none.
+  /// As for_driver(), but returns null if there is no such library.
   static const Nvrtc* find_for_driver(int driver, bool ptx = false);
 
   int major() const { return major_; }
   int minor() const { return minor_; }
-  int version() const { return major_ * 1000 + minor_ * 10; }  // as a driver says it
+  int version() const { return major_ * 1000 + minor_ * 10; }  // in the driver's format: 12060 for 12.6
   const std::string& path() const { return path_; }
   /// Can it generate code for sm_<architecture>?
   bool supports(int architecture) const;
-  /// Compiles one program. Throws CompileError with the log where the text is wrong.
+  /// Compiles one program. Throws CompileError with the log if the text has errors.
   Assembled compile(const std::string& text, const std::vector<Header>& headers,
                     const std::vector<std::string>& options, bool ptx) const;
 

@@ -15,7 +15,7 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// Entries of a folder whose names begin so, in reverse alphabetical order: newest versions first.
+/// The entries of a folder that begin with `prefix`, in reverse alphabetical order: newest versions first.
 std::vector<fs::path> entries(const fs::path& folder, const std::string& prefix) {
   std::vector<fs::path> found;
   std::error_code error;

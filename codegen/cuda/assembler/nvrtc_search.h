@@ -1,4 +1,4 @@
-// Where NVRTC libraries lie.
+// Finds the NVRTC libraries of this machine.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace gcg::cuda {
 
-/// What dlopen may be given, in the order of preference among equal versions; files that exist, and two names for the
-/// loader's own path.
+/// The candidates to pass to dlopen: existing files, and two names for the loader's own path. Among equal versions the
+/// earlier candidate is preferred.
 std::vector<std::string> nvrtc_candidates();
 
-/// The line for a shell that installs such a package where nvrtc_candidates() finds it: in the virtual environment that
-/// is active, otherwise in a new one in this folder, since systems keep pip from changing their own Python.
+/// The shell command that installs `package` where nvrtc_candidates() finds it: in the active virtual environment,
+/// otherwise in a new one in the current folder. Operating systems keep pip from changing their own Python.
 std::string install_line(const std::string& package);
 
 }  // namespace gcg::cuda

@@ -1,5 +1,5 @@
-// Attention in one kernel: a block takes some queries of one head and goes through the keys with an online softmax.
-// This is the form that every GPU has; attention_wide.cpp is that of warpgroups.
+// Attention in one kernel: each block takes some queries of one head and iterates over the keys with an online softmax.
+// This form runs on every GPU; attention_wide.cpp has the form for warpgroups.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,16 +16,16 @@
 namespace gcg::cuda {
 namespace {
 
-/// How a block is cut: 16 queries per warp, the keys among groups of warps.
+/// Tile of a block: 16 queries per warp; groups of warps share the keys.
 struct AttentionTile {
-  int query_warps = 4, key_groups = 1, key_tiles = 4;  // 8 keys each, of a group's step
+  int query_warps = 4, key_groups = 1, key_tiles = 4;  // key tiles: 8 keys each, of one group's step
   int head = 64, columns = 8;                          // depth of scores; 8-wide tiles of a value
   Arithmetic arithmetic = Arithmetic::scalar;
   double clocks = 0;  // expected
   int queries() const { return 16 * query_warps; }
-  int keys() const { return 8 * key_tiles * key_groups; }  // of a step
+  int keys() const { return 8 * key_tiles * key_groups; }  // keys of a step
   int threads() const { return kWarpThreads * query_warps * key_groups; }
-  /// As device/gart_attention.cuh lays it out.
+  /// Must match the layout of device/gart_attention.cuh.
   int64_t shared_bytes() const {
     const int64_t element = element_bytes(arithmetic), line = head + 16 / element;
     const int64_t stage = keys() * line + int64_t{1} * keys() * (8 * columns + 8);
@@ -40,7 +40,7 @@ int power_of_two(const Dim& extent) {
   return n;
 }
 
-/// Expected clocks of the whole: steps have a latency that only more blocks or more groups of keys hide.
+/// Expected clocks of the whole kernel. Each step has a latency that only more blocks or more key groups hide.
 double clocks(const Machine& gpu, Arithmetic arithmetic, const AttentionTile& t, double heads, double queries,
               double keys) {
   constexpr double kStart = 3000, kLatency = 800, kEachStep = 300;
@@ -63,7 +63,7 @@ std::string describe(const AttentionTile& t) {
   return concat(t.queries(), " queries, ", t.keys(), " keys a step in ", t.key_groups, " groups");
 }
 
-/// All that fit the GPU, what the cost model likes best first for so many keys.
+/// All tiles that fit the GPU, sorted by the cost model's time for `keys` keys.
 std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel& k, double keys) {
   const Machine& gpu = machine_of(target);
   const Arithmetic arithmetic = arithmetic_of(target);
@@ -134,8 +134,8 @@ class AttentionText {
   }
 
  private:
-  /// A tile whose lines run along `line`, the direction of stride `line_stride`, `extent` long; by 16 bytes where they
-  /// lie so.
+  /// A tile whose lines run along `line`, with stride `line_stride` and extent `extent`; 16-byte accesses where the
+  /// alignment allows.
   void declare(const char* type, const char* name, const MatrixView& view, const Dim& row_stride,
                const Dim& depth_stride, bool along_depth, const std::string& shape, const Dim& line_extent,
                const std::string& extents) {
@@ -165,7 +165,7 @@ class AttentionText {
             k_.n.extent, concat("0, ", int_text(f_, k_.n.extent), ", ", t));
   }
 
-  /// Of Q (1), K (2) and V (4), those that are constants: their first tiles are read before the last launch has ended.
+  /// Bit mask of the constant operands (Q: 1, K: 2, V: 4); their first tiles are read before the previous launch ends.
   int read_ahead() {
     const int64_t lines[] = {tile_.queries(), tile_.keys(), tile_.keys()};
     const int operands[] = {k_.q.operand, k_.k.operand, k_.v.operand};
@@ -180,7 +180,7 @@ class AttentionText {
     return sum;
   }
 
-  /// Queries after the last one get the last one's scores, which nobody sees.
+  /// Rows after the last query compute the last query's scores again; they are never stored.
   void declare_score() {
     f_.open("const auto score = [&](int row, int key, float sum)");
     EvaluationPoint place = batch_;
@@ -211,7 +211,7 @@ class AttentionText {
     f_.close();
   }
 
-  /// Zero instead of values whose weights are all zero.
+  /// Writes zeros for values whose weights are all zero.
   void drop_rows(const EvaluationPoint& place) {
     std::string dropped = k_.is_nan_zero ? "!(attention.total[i] > 0.0f)" : "";
     if (k_.kept) {
@@ -245,7 +245,7 @@ class AttentionText {
   EvaluationPoint batch_;
 };
 
-/// A way to compute the kernel: number `index` of the tiles of warpgroups or of the others.
+/// A variant of the kernel: an index into the warpgroup tiles or into the other tiles.
 struct Way {
   bool is_wide = false;
   size_t index = 0;

@@ -9,14 +9,14 @@
 namespace gcg::cuda {
 namespace {
 
-/// Added to a score it leaves a weight of zero beside any that is not so low.
+/// A score lowered by this much gets a weight of zero beside any score that is not.
 constexpr double kLow = -1e4;
 
 bool is(const Expr& e, BinaryOp op) { return e->kind == ExprKind::binary && e->binary == op; }
 bool is_not(const Expr& e) { return e->kind == ExprKind::unary && e->unary == UnaryOp::logical_not; }
 bool is_zero(const Expr& e) { return e->kind == ExprKind::constant && is_float(e->dtype) && e->number == 0; }
 
-/// The number that `e` is, perhaps through casts between floats.
+/// The constant value of `e`, looking through casts between floats.
 std::optional<double> number_of(const Expr& e) {
   if (e->kind == ExprKind::cast && is_float(e->dtype) && is_float(e->args[0]->dtype)) return number_of(e->args[0]);
   if (e->kind != ExprKind::constant || !is_float(e->dtype)) return std::nullopt;
@@ -76,7 +76,7 @@ class ScoreReader {
   }
 
  private:
-  /// `e` for keys that are seen.
+  /// Moves masks in `e` to seen_ (see take()) and returns the scores of the keys that are seen.
   Expr peeled(const Expr& e) {
     if (e->kind == ExprKind::select)
       for (const bool opposite : {false, true}) {
@@ -101,8 +101,8 @@ class ScoreReader {
     return found;
   }
 
-  /// Takes what `condition` (or its opposite) says of positions; the rest of it, as it must hold, goes to rest_. False:
-  /// it says nothing of them.
+  /// Moves the bounds on positions that `condition` (or its opposite) states into the result. The remaining conditions
+  /// go to rest_, in the form in which they must hold. Returns false if no bound was found.
   bool take(const Expr& condition, bool opposite, double low) {
     const SeenKeys before = seen_;
     rest_ = nullptr;
@@ -114,8 +114,7 @@ class ScoreReader {
     return false;
   }
 
-  /// The condition that a number different from zero, or a choice of two truths, stands for; whether it is the
-  /// opposite.
+  /// The condition behind a non-zero number or behind a select of two truth values, and whether it is negated.
   static std::pair<Expr, bool> truth_of(const Expr& e) {
     const Expr& of = e->kind == ExprKind::cast && e->dtype == DType::boolean ? e->args[0] : e;
     if (of->kind != ExprKind::select) return {};
@@ -140,7 +139,7 @@ class ScoreReader {
     rest_ = rest_ ? binary(BinaryOp::logical_and, rest_, kept) : kept;
   }
 
-  /// A comparison of positions, as `difference <= 0`.
+  /// Records a comparison of positions as `difference <= 0`.
   bool compares(const Expr& e, bool opposite) {
     if (e->kind != ExprKind::binary) return false;
     const BinaryOp op = e->binary;
@@ -155,7 +154,7 @@ class ScoreReader {
     return bound({low.queries - high.queries, low.keys - high.keys, low.rest - high.rest + index(strict ? 1 : 0)});
   }
 
-  /// difference <= 0
+  /// Records difference <= 0.
   bool bound(const Linear& difference) {
     const Expr &rest = difference.rest, nothing = index(0);
     if (difference.keys == 1 && difference.queries == 0)
@@ -169,7 +168,7 @@ class ScoreReader {
     return true;
   }
 
-  /// Does it surely, so that no row is nothing but low numbers?
+  /// True if every query surely sees a key, so that no row consists of low numbers only.
   bool every_query_sees_one() const {
     const auto known = [](const std::vector<Expr>& bounds) {
       std::vector<Dim> dims;
@@ -205,7 +204,7 @@ class ScoreReader {
   bool taken_ = false;
 };
 
-/// How many queries a head has, if the kernel's are those of several.
+/// The number of queries per head, if the kernel's queries are those of several heads.
 std::optional<Dim> queries_of_head(const AttentionKernel& k) {
   std::optional<Dim> found;
   const auto see = [&](const ExprNode& n) {

@@ -1,4 +1,4 @@
-// What an attention's scores say beside the product: which keys a query sees, how the product is scaled.
+// Analyses the scores of an attention kernel: which keys a query sees, and how the product is scaled.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace gcg::cuda {
 
-/// Query m sees key t if each of these that is there holds. They are i64 expressions over the batch's axes.
+/// Query m sees key t if all present conditions hold. They are i64 expressions over the batch's axes.
 struct SeenKeys {
   std::vector<Expr> ends;    // t < each
   std::vector<Expr> lasts;   // t <= m + each
@@ -16,18 +16,18 @@ struct SeenKeys {
 
 struct AttentionScores {
   SeenKeys seen;
-  /// The scores of keys that are seen; of the others they may be anything.
+  /// The scores of the keys that are seen; arbitrary for the other keys.
   Expr scores;
-  /// The factor, if those are nothing but the product times a positive number.
+  /// The scale, if the scores are just the product times a positive number.
   std::optional<double> scale;
 };
 
-/// Takes out of the scores what makes keys count nothing. Kernels whose queries are those of several heads, one after
-/// the other, should be split before.
+/// Separates the mask from the scores. If the queries are those of several heads, one after the other, call
+/// split_heads() first.
 AttentionScores scores_of(const AttentionKernel& kernel);
 
-/// The same kernel with an axis for heads that share keys, where its queries are those of several: the scores tell
-/// positions by m % queries. Fewer than `fewest` queries stay together.
+/// The same kernel with a separate axis for the heads that share keys, if its queries are those of several heads:
+/// scores use m % queries as the position. Does not split into groups of fewer than `fewest` queries.
 AttentionKernel split_heads(const AttentionKernel& kernel, double fewest);
 
 }  // namespace gcg::cuda

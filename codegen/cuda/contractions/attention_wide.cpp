@@ -11,14 +11,14 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int64_t kLargestHead = 256, kElements = 8;  // of 16 bytes
-constexpr double kFewestQueries = 33;                 // of a head, for a tile of its own where heads share keys
+constexpr int64_t kLargestHead = 256, kElements = 8;  // elements of 16 bytes
+constexpr double kFewestQueries = 33;                 // per head: with fewer, heads that share keys also share a tile
 
 bool is_head(const Dim& extent) {
   return extent.is_constant() && extent.constant() % kElements == 0 && extent.constant() <= kLargestHead;
 }
 
-/// An operand as a tensor of lines of one head: queries or keys, `at` which begins "row".
+/// An operand as a tensor whose lines belong to one head (queries or keys); `at` is where "row" begins.
 std::optional<Product::TmaView> view_of(const Kernel& kernel, const AttentionKernel& k, const MatrixView& view,
                                         const Axis& rows, Dim row_stride, const Axis& columns,
                                         const Dim& column_stride) {
@@ -35,7 +35,7 @@ std::optional<Product::TmaView> view_of(const Kernel& kernel, const AttentionKer
   return tensor && tensor->dimensions[0].kind == 'd' ? tensor : std::nullopt;
 }
 
-/// One tile of a warpgroup has them.
+/// True if one tile of a warpgroup covers all queries.
 bool has_few_queries(const AttentionKernel& k) { return k.m.extent.is_constant() && k.m.extent.constant() <= 64; }
 
 double heads_of(const AttentionKernel& k) {
@@ -44,7 +44,7 @@ double heads_of(const AttentionKernel& k) {
   return heads;
 }
 
-/// Expected time: blocks go through their tiles, tiles through their blocks of keys.
+/// Expected time: blocks iterate over their tiles, and each tile over its blocks of keys.
 double clocks(const Machine& gpu, const AttentionKernel& k, const AttentionScores& scores, const WideAttentionTile& t) {
   constexpr double kEachTile = 3500, kRate = 0.65, kIssue = 3.3;  // clocks per key of a warpgroup
   constexpr double kCombine = 1500;
@@ -61,7 +61,7 @@ double clocks(const Machine& gpu, const AttentionKernel& k, const AttentionScore
   return waves * (kEachTile + (t.splits > 1 ? kCombine : 0) + steps * std::max(step, copies));
 }
 
-/// The kernel with heads that share keys told apart, where each has many queries.
+/// The kernel with heads that share keys separated, if each head has many queries.
 Kernel with_heads_apart(const Kernel& kernel) {
   Kernel out = kernel;
   out.body = split_heads(std::get<AttentionKernel>(kernel.body), kFewestQueries);
@@ -79,7 +79,7 @@ std::optional<AttentionViews> attention_views(const Kernel& kernel) {
 }
 
 double typical_keys(const AttentionKernel& k) {
-  constexpr int64_t kOfFewQueries = 1024;  // which are added to what was said before
+  constexpr int64_t kOfFewQueries = 1024;  // few new queries usually follow a longer context
   return has_few_queries(k) ? typical(k.t.extent, kOfFewQueries) : typical(k.t.extent);
 }
 

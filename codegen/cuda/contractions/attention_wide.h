@@ -1,4 +1,4 @@
-// Attention by warpgroups (sm_90a): device/gart_attention_wide.cuh.
+// Attention by warpgroups (sm_90a); its device code is device/gart_attention_wide.cuh.
 #pragma once
 
 #include <optional>
@@ -9,31 +9,31 @@
 
 namespace gcg::cuda {
 
-/// How a block of such a kernel is cut.
+/// Tile of a block.
 struct WideAttentionTile {
-  int groups = 2, keys = 128;  // warpgroups of 64 queries; keys of a step
-  bool takes_turns = true;     // warpgroups, with the tensor cores
-  int splits = 1;              // of the keys, each a block of a cluster
+  int groups = 2, keys = 128;  // warpgroups of 64 queries; keys per step
+  bool takes_turns = true;     // warpgroups take turns on the tensor cores
+  int splits = 1;              // splits of the keys, one per block of a cluster
   double clocks = 0;           // expected
   int queries() const { return 64 * groups; }
   int threads() const { return 128 * (groups + 1); }
 };
 
-/// The tiles that fit the kernel, best first; none where it has to be computed otherwise: of other GPUs or precisions,
-/// of operands that the GPU does not copy as boxes.
+/// The tiles that fit the kernel, best first. Empty if the kernel needs another form: other GPUs or precisions, or
+/// operands that TMA cannot copy as boxes.
 std::vector<WideAttentionTile> wide_attention_tiles(const Kernel& kernel, const Target& target);
-/// How many keys the kernel is cut for.
+/// The number of keys that the cost model assumes.
 double typical_keys(const AttentionKernel& kernel);
 std::string describe(const WideAttentionTile& tile);
 int64_t wide_attention_shared_bytes(const AttentionKernel& kernel, const WideAttentionTile& tile);
 KernelText emit_wide_attention(const Kernel& kernel, const Target& target, const WideAttentionTile& tile);
 
-/// Operands as tensors whose lines are of one head; a box begins at `column`, `row` and the axes of the batch.
+/// The operands as tensors whose lines belong to one head. A box begins at `column`, `row` and the batch's axes.
 struct AttentionViews {
   Product::TmaView q, k, v;
 };
 std::optional<AttentionViews> attention_views(const Kernel& kernel);
-/// The text for a kernel whose heads are apart (attention_scores.h). Heads are multiples of 8.
+/// The text for a kernel whose heads are separate axes (attention_scores.h). Heads are multiples of 8.
 KernelText wide_attention_text(const Kernel& kernel, const Target& target, const WideAttentionTile& tile);
 
 }  // namespace gcg::cuda

@@ -1,4 +1,4 @@
-// The text of attention by warpgroups.
+// Writes the text of attention by warpgroups.
 #include <array>
 #include <cstdio>
 
@@ -14,12 +14,13 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int64_t kElements = 8;  // of 16 bytes
+constexpr int64_t kElements = 8;  // elements of 16 bytes
 constexpr int64_t kBarrierBytes = 8 * 10, kStagingBytes = 2048;
 
 int chunks(const Dim& head) { return static_cast<int>((head.constant() + 63) / 64); }
 
-/// Registers of a thread that asks for boxes and of one that multiplies, of those of a multiprocessor; 0: as at entry.
+/// Registers per thread of the warp that requests boxes and of the multiplying warpgroups, which share the
+/// multiprocessor's registers; 0: as at entry.
 struct Registers {
   int few = 0, many = 0, at_entry = 0;
 };
@@ -76,7 +77,7 @@ class WideAttentionText {
     f_.line("attention.multiply(", scale_text(), ", change, results);");
   }
 
-  /// Blocks of a cluster share the keys of one tile, which has all queries of a head.
+  /// The blocks of a cluster share the keys of one tile, which holds all queries of a head.
   void run_split() {
     f_.line("typedef gart_attention_parts<", k_.n.extent.constant(), ", ", tile_.splits, "> Parts;");
     f_.line("const Parts parts(shared + Attention::kBytes);");
@@ -157,7 +158,7 @@ class WideAttentionText {
     f_.close(";");
   }
 
-  /// Scores after the last key or query are those of others, which nobody sees.
+  /// Scores after the last key or query belong to other rows; they are never used.
   void declare_change() {
     f_.open("const auto change = [&](int batch, int row, int key, float& first, float& second)");
     if (!scores_.scale) {
@@ -185,7 +186,7 @@ class WideAttentionText {
     return out;
   }
 
-  /// 16-bit results of a row are neighbours, and rows begin at 16 bytes.
+  /// True if 16-bit results of a row are neighbours and rows begin at multiples of 16 bytes.
   bool stores_whole_rows() const {
     const Operand& result = f_.kernel().operands[static_cast<size_t>(k_.result)];
     return name_of(result.dtype) == name_of(arithmetic_) && is_aligned(result, k_.index, k_.n.id, kElements);
@@ -206,7 +207,7 @@ class WideAttentionText {
 
   static std::string sum_name(int v) { return v == 0 ? "sums[i]" : concat("sums[i + ", v, "]"); }
 
-  /// What a lane has of each of its two rows: pairs of columns.
+  /// Writes the results of a lane: pairs of columns in each of its two rows.
   void each_row(EvaluationPoint place, bool stored_later) {
     f_.line("#pragma unroll");
     f_.open("for (int h = 0; h < 2; ++h)");
@@ -225,7 +226,7 @@ class WideAttentionText {
     f_.close();
   }
 
-  /// "if (...) {": where the row's weights are all zero.
+  /// Opens "if (...) {" for rows whose weights are all zero.
   void open_if_dropped(const EvaluationPoint& place, const std::string& total) {
     std::string dropped = k_.is_nan_zero ? concat("!(", total, " > 0.0f)") : "";
     if (k_.kept) {
@@ -236,7 +237,7 @@ class WideAttentionText {
     f_.open("if (", dropped, ")");
   }
 
-  /// What a thread has of the sum of the cluster's blocks: four columns of a row.
+  /// Declares the results of a thread from the cluster's sums: four columns of a row.
   void declare_part_result() {
     f_.line("const int batch = blockIdx.x / ", tile_.splits, ";");
     EvaluationPoint place = batch();
@@ -290,7 +291,7 @@ class WideAttentionText {
 
 }  // namespace
 
-/// As device/gart_attention_wide.cuh lays it out.
+/// Must match the layout of device/gart_attention_wide.cuh.
 int64_t wide_attention_shared_bytes(const AttentionKernel& k, const WideAttentionTile& t) {
   const int64_t line = 128, depth = chunks(k.d.extent), columns = chunks(k.n.extent);
   const int64_t loop =

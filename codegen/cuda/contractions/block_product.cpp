@@ -15,10 +15,10 @@ namespace {
 
 constexpr int kTile = 16, kPiece = 64;  // columns; rows that a warp takes at once
 
-/// How such a product is shared out.
+/// How the product is divided among blocks and warps.
 struct BlockForm {
-  int tiles;   // of 16 columns that a block of threads takes at once: 1, or the 3 of a panel
-  int warps;   // of a block of threads; they share the depth
+  int tiles;   // tiles of 16 columns that a block of threads takes at once: 1, or the 3 of a panel
+  int warps;   // warps of a block of threads; they share the depth
   int stages;  // pieces of a warp's ring
   int blocks() const { return warps > 8 ? 1 : 2; }  // resident on a multiprocessor
 };
@@ -66,7 +66,7 @@ class BlockText {
     return text;
   }
 
-  /// As device/gart_block_weights.cuh lays it out.
+  /// Must match the layout of device/gart_block_weights.cuh.
   int64_t shared_bytes() const {
     return int64_t{form_.warps} * (form_.stages * stage_bytes() + int64_t{4} * kTile * form_.tiles * rows() * parts());
   }
@@ -75,7 +75,7 @@ class BlockText {
   int64_t rows() const { return p_.rows.constant(); }
   int parts() const { return parts_of_factors(target_); }
   DType scale_type() const { return f_.kernel().operands[static_cast<size_t>(mm_.scales)].dtype; }
-  /// Rows that one scale is for; 0: all.
+  /// Rows per scale; 0: one scale for all rows.
   int64_t block() const { return packing_.block >= packing_.rows ? 0 : packing_.block; }
 
   int64_t stage_bytes() const {
@@ -119,7 +119,7 @@ class BlockText {
   BlockForm form_;
 };
 
-/// Those whose rings fit, the best first: whole panels where they are enough for all multiprocessors.
+/// The forms whose rings fit shared memory, best first. Takes whole panels where they occupy all multiprocessors.
 std::vector<BlockForm> forms_of(const Kernel& kernel, const Target& target, const Product& product) {
   const Machine& gpu = machine_of(target);
   std::vector<BlockForm> forms;

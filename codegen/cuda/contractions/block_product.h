@@ -1,12 +1,12 @@
-// Products of few rows with weights of few bits, a scale and perhaps an offset for each block of a column, that stay
-// packed (device/gart_block_weights.cuh).
+// Products of few rows with packed weights of few bits, which have a scale and perhaps an offset per block of a column.
+// The weights stay packed in memory (device/gart_block_weights.cuh).
 #pragma once
 
 #include "codegen/cuda/contractions/product.h"
 
 namespace gcg::cuda {
 
-/// Of a MatMulKernel with `blocks`, which compiler/kernel/block_products.h says the target multiplies.
+/// Emits a MatMulKernel with `blocks`. compiler/kernel/block_products.h says which of them the target multiplies.
 KernelText emit_block_product(const Kernel& kernel, const Target& target);
 
 }  // namespace gcg::cuda

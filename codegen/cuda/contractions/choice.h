@@ -1,4 +1,4 @@
-// One of the ways to compute a kernel, chosen by measurements where there are any, else by the cost model.
+// Chooses one variant of a kernel: by measurements where there are any, otherwise by the cost model.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gcg::cuda {
 
-/// How many ways to compute a kernel are worth a measurement.
+/// At most this many variants of a kernel are worth a measurement.
 constexpr size_t kMostCandidates = 16;
 
 struct Choice {
@@ -18,7 +18,7 @@ struct Choice {
   std::string note() const { return is_tuned ? ", tuned" : ""; }
 };
 
-/// Asks the target's decisions. `shape` and `candidates` are words as in compiler/kernel/decisions.h.
+/// Asks the target's decisions. `shape` and `candidates` are strings in the format of compiler/kernel/decisions.h.
 Choice choose(const Target& target, const std::string& kind, const std::string& shape,
               std::vector<std::string> candidates);
 

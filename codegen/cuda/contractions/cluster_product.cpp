@@ -41,13 +41,13 @@ class ClusterText {
 
  private:
   int boxes() const { return tile_.depth / kStep; }
-  /// Tiles along the rows of the tile, or its columns.
+  /// The number of tiles along the tile's rows or columns.
   Dim tiles(bool of_rows) const {
     const Dim& lines = of_rows != tile_.is_swapped ? p_.rows : p_.columns;
     return ceil_div(lines, Dim(of_rows ? tile_.rows : tile_.columns));
   }
 
-  /// Blocks that run at the same time share lines of the first operand, and those of the other one after the other.
+  /// The second operand's tile changes fastest, so that concurrent blocks share lines of the first operand.
   void coordinates() {
     const std::string b_tiles = int_text(f_, tiles(false)), a_tiles = int_text(f_, tiles(true));
     f_.line("const int tile = blockIdx.x / ", tile_.splits, ";");
@@ -56,12 +56,12 @@ class ClusterText {
     f_.line("const int batch = tile / ", b_tiles, " / ", a_tiles, ";");
   }
 
-  /// Steps of 64 depths; each tap of a window begins a new one.
+  /// Steps of 64 depths; each tap of a window begins a new step.
   Dim steps() const {
     return p_.tap_channels > 0 ? Dim(p_.taps * (box_channels(p_) / kStep)) : ceil_div(p_.depth, Dim(kStep));
   }
 
-  /// The lines that boxes of the left and the right operand have.
+  /// The lines of the left and the right operand's boxes.
   ProductTile boxes_of_operands() const {
     ProductTile t = tile_;
     t.depth = kStep;
@@ -69,7 +69,7 @@ class ClusterText {
     return t;
   }
 
-  /// Which operand is a constant: a whole ring of it is copied before the last launch has ended.
+  /// Which constant operand is prefetched: its whole ring is copied before the previous launch ends.
   int copy_ahead() {
     const auto bytes = [&](int lines) { return int64_t{kLineBytes} * lines * boxes() * tile_.stages; };
     const int a = tile_.is_swapped ? p_.right_operand : p_.left_operand;
@@ -102,7 +102,7 @@ class ClusterText {
     f_.close();
   }
 
-  /// `vector_` neighbouring columns.
+  /// Stores `vector_` neighbouring columns.
   void store(EvaluationPoint place, int first) {
     f_.open(first == 0 ? std::string() : concat("if (first_column + ", first, " < ", int_text(f_, p_.columns), ")"));
     f_.line("const int column = first_column", first == 0 ? "" : concat(" + ", first), ";");
@@ -114,7 +114,7 @@ class ClusterText {
     f_.close();
   }
 
-  /// As device/gart_cluster_sums.cuh lays it out.
+  /// Must match the layout of device/gart_cluster_sums.cuh.
   int64_t shared_bytes() const {
     const int64_t ring = int64_t{kLineBytes} * tile_.stages * boxes() * (tile_.rows + tile_.columns);
     const int64_t sums = int64_t{4} * tile_.rows * (tile_.columns + (tile_.is_swapped ? 1 : 8));

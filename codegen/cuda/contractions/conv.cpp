@@ -1,6 +1,6 @@
-// Convolutions as implicit matrix products: a row per output channel of a group, a column per output position of the
-// whole batch, a depth per tap and input channel; a row per position and a column per channel where the result's
-// channels are neighbours in memory. The operand of positions is gathered from the input as it is copied.
+// Convolutions as implicit matrix products. Rows are the output channels of a group, columns the output positions of
+// the whole batch, and depths the taps and input channels. If the result's channels are neighbours in memory, rows are
+// the positions and columns the channels. The position operand is gathered from the input while it is copied.
 #include <algorithm>
 #include <array>
 
@@ -89,7 +89,7 @@ class ConvProduct final : public Product {
   }
 
  private:
-  /// Elements that are neighbours in memory along a line of the operand of positions.
+  /// The number of elements that are neighbours in memory along a line of the position operand.
   Dim neighbours() const {
     if (c_.input_channels_last) return channels_;
     if (is_pointwise()) return positions_;
@@ -102,13 +102,13 @@ class ConvProduct final : public Product {
     } else {
       if (c_.position.size() != 1) return;
       lane = c_.position[0].id;
-      // Neighbouring columns are of one image.
+      // Neighbouring columns must belong to one image.
       if (!is_multiple(positions_, 4) && !c_.batch.is(1)) return;
     }
     vector = epilogue_vector(kernel, *this, columns, lane);
   }
 
-  /// Operands and results as tensors.
+  /// Finds the operands and results that TMA can copy as tensors.
   void find_boxes(const Kernel& kernel) {
     const auto is_half = [&](int operand) { return size_of(kernel.operands[static_cast<size_t>(operand)].dtype) == 2; };
     if (!c_.input_channels_last || !is_half(c_.input) || !is_half(c_.weights)) return;
@@ -151,7 +151,7 @@ class ConvProduct final : public Product {
     return as_tma_view(std::move(view));
   }
 
-  /// What a tensor map says of the window, where it can.
+  /// The window in the terms of a tensor map, if a tensor map can express it.
   std::optional<TmaView::Window> window_of(const Spatial& rows_of, const Spatial& columns_of) const {
     constexpr int64_t kMostStep = 8, kMostOffset = 255;
     TmaView::Window w{channels_, columns_of.kernel, columns_of.dilation, rows_of.dilation, {1}, {}, {}};
@@ -166,8 +166,8 @@ class ConvProduct final : public Product {
     return w;
   }
 
-  /// The last place of the window's corner, less the last pixel's: for which the window has as many places as there are
-  /// outputs, whatever the extents are.
+  /// The upper corner of the window: its last place less the last pixel's. With it, the window has as many places as
+  /// there are outputs, for all extents.
   static std::optional<int64_t> upper_corner(const Spatial& s) {
     constexpr int64_t kLeast = -128, kMost = 127;
     if (!s.pad.is_constant() || s.pad.constant() > -kLeast) return std::nullopt;
@@ -232,7 +232,7 @@ class ConvProduct final : public Product {
     return all;
   }
 
-  /// Output positions are input positions.
+  /// True if output positions are input positions.
   bool is_pointwise() const {
     for (const Spatial& s : spatial_)
       if (s.kernel != 1 || s.stride != 1 || !s.pad.is(0) || !(s.input == s.output)) return false;
@@ -249,7 +249,7 @@ class ConvProduct final : public Product {
                   joined(&Spatial::dilation), is_inside() ? "" : ", padded");
   }
 
-  /// No tap is ever outside of the input.
+  /// True if no tap is ever outside the input.
   bool is_inside() const {
     if (is_pointwise()) return true;
     return std::all_of(spatial_.begin(), spatial_.end(), [](const Spatial& s) {

@@ -11,7 +11,7 @@
 namespace gcg::cuda {
 namespace {
 
-/// Instructions of an element, about.
+/// Estimated instructions per element.
 double operations_of(const Expr& epilogue) {
   constexpr double kFunction = 12;
   double all = 0;
@@ -140,7 +140,7 @@ ProductForm form_of(const Product& product, const Target& target) {
   const Arithmetic arithmetic = arithmetic_of(target);
   const auto fits = [&](const std::optional<Product::TmaView>& view) {
     if (!view || size_of(view->stored) != element_bytes(arithmetic)) return false;
-    // tf32 reads lines along the depth only.
+    // tf32 products read lines along the depth only.
     return is_half(arithmetic) || (arithmetic == Arithmetic::tf32x3 && view->dimensions[0].kind == 'd');
   };
   form.has_tma_views = fits(left) && fits(right);

@@ -1,4 +1,4 @@
-// The epilogue of a contraction at neighbouring columns of one row.
+// Writes the epilogue of a contraction for neighbouring columns of one row.
 #pragma once
 
 #include <functional>
@@ -10,21 +10,21 @@
 
 namespace gcg::cuda {
 
-/// Writes the epilogue at `vector` neighbouring columns of one row, all of which exist; its own `vector` is a multiple
-/// of it.
+/// Writes the epilogue for `vector` neighbouring columns of one row, all of which exist. The epilogue's own `vector` is
+/// a multiple of it.
 class EpilogueText {
  public:
   EpilogueText(FunctionText& f, const Epilogue& product, int vector) : f_(f), p_(product), vector_(vector) {}
 
-  /// Of results of 16 bits: computes functions by approximations that are exact enough for them.
+  /// For 16-bit results: replaces functions by approximations that are exact enough for 16 bits.
   void approximate() { approximates_ = size_of(result_type()) == 2; }
-  /// The load's value at column + v is name(v), read elsewhere; until the next call.
+  /// The load's value at column + v was read elsewhere, into name(v). Valid until the next call.
   void know(const ExprNode* load, std::function<std::string(int)> name) {
     known_ = load;
     known_name_ = std::move(name);
   }
 
-  /// sum(v) = the result, where sum(v) names the contraction's value of column + v.
+  /// Assigns the result to sum(v), which names the contraction's value at column + v.
   template <class Sum>
   void values(EvaluationPoint place, const Sum& sum) {
     load_vectors(place);
@@ -58,7 +58,7 @@ class EpilogueText {
  private:
   void load_vectors(const EvaluationPoint& place);
   DType result_type() const { return f_.kernel().operands[static_cast<size_t>(p_.result)].dtype; }
-  /// A float as an element of the result.
+  /// A float, converted to the result's element type.
   std::string rounded(const std::string& value) const {
     return result_type() == DType::f32 ? value : concat("gart_narrow_", name_of(result_type()), "(", value, ")");
   }

@@ -1,5 +1,5 @@
-// T = max(bytes / bandwidth, waves * (fill + steps * step + end)) (+ the second launch that adds splits), a step being
-// the largest of products, copies from the L2 cache, instructions, and what a copy takes / the tiles copied ahead.
+// T = max(bytes / bandwidth, waves * (fill + steps * step + end)) (+ the second launch of split-K). A step takes the
+// largest of: products, copies from the L2 cache, instructions, and copy latency / tiles copied ahead.
 #include "codegen/cuda/contractions/product_cost.h"
 
 #include <algorithm>
@@ -14,31 +14,32 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr double kLaunch = 1.1;             // us, beside the fill of the first wave
+constexpr double kLaunch = 1.1;             // us, without the fill of the first wave
 constexpr double kFillClocks = 1500;        // from the start of a block to the first operands in shared memory
 constexpr double kEndClocks = 800;          // epilogue
-constexpr double kLatencyClocks = 700;      // of a copy from memory to shared memory, beside its transfer
+constexpr double kLatencyClocks = 700;      // latency of a copy from memory to shared memory, without its transfer
 constexpr double kBarrierClocks = 60;       // of a step
-constexpr double kElementInstructions = 8;  // of a copy of one element: its place, bounds, load and store
-// Of a copy of 16 bytes, in a matrix and with a place of its own: 128x128x64 and 128x256x64 by cp.async on an H200.
+constexpr double kElementInstructions = 8;  // per copied element: address, bounds, load and store
+// Instructions per 16-byte copy, for a matrix and for gathered lines. Measured with 128x128x64 and 128x256x64 by
+// cp.async on an H200.
 constexpr double kChunkInstructions = 19, kGatheredInstructions = 78;
-constexpr double kWarpsAtHalfRate = 4;  // of a multiprocessor: with as many, mma.sync waits half of the time
-constexpr double kSchedulers = 4;       // of a multiprocessor, an instruction of a warp per clock each
+constexpr double kWarpsAtHalfRate = 4;  // per multiprocessor: with this many, mma.sync waits half of the time
+constexpr double kSchedulers = 4;       // per multiprocessor; each issues one warp instruction per clock
 constexpr int kMostSplits = 32;
-constexpr double kWideProductClocks = 1.19;  // of products by warpgroups, for each that they take at their peak rate
+constexpr double kWideProductClocks = 1.19;  // clocks of warpgroup products, per clock at their peak rate
 
-// The loop of device/gart_tile_loop.cuh, as measured on an H200: tiles of 64x64 to 128x256 in products of 1024 to 8192
-// a side, and convolutions of 7x7 to 56x56 pixels.
+// The loop of device/gart_tile_loop.cuh. Measured on an H200 with tiles of 64x64 to 128x256 in products of 1024 to 8192
+// a side, and with convolutions of 7x7 to 56x56 pixels.
 namespace tile_loop {
 constexpr double kStart = 1.9;            // us: the launch, barriers, the first boxes, the last store
-constexpr double kClock = 0.956;          // of the GPU's, at full power
-constexpr double kStepClocks = 150;       // of a step beside its products, while these are few
-constexpr double kBoxBytesPerClock = 60;  // boxes that several blocks ask for at once
-// Of windows, a line for each pixel: hardly any are asked for twice at once.
+constexpr double kClock = 0.956;          // fraction of the GPU's clock, at full power
+constexpr double kStepClocks = 150;       // of a step without its products, while these are few
+constexpr double kBoxBytesPerClock = 60;  // boxes that several blocks request at once
+// For windows, which copy one line per pixel: blocks hardly ever request the same line at once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
-constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // which run beside the making of rests
-constexpr double kTileEndClocks = 300;                            // and:
-constexpr double kSumsPerClock = 40;                              // rounded and staged
+constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // rests are computed in parallel
+constexpr double kTileEndClocks = 300;                            // per tile, plus the following
+constexpr double kSumsPerClock = 40;                              // sums that are rounded and staged
 constexpr double kStoredBytesPerClock = 64;
 constexpr double kOperationsPerClock = 90;  // of the epilogue
 constexpr double kScatteredPerClock = 8;    // results stored by threads
@@ -48,7 +49,7 @@ constexpr double kScatteredPerClock = 8;    // results stored by threads
 double rate(const Machine& gpu, Arithmetic arithmetic) {
   switch (arithmetic) {
     case Arithmetic::scalar:
-      return gpu.scalar_rate * 0.8;  // the rest of the issue slots: loads from shared memory
+      return gpu.scalar_rate * 0.8;  // the other issue slots go to loads from shared memory
     case Arithmetic::tf32x3:
       return gpu.half_rate / 6;
     case Arithmetic::tf32:
@@ -58,7 +59,7 @@ double rate(const Machine& gpu, Arithmetic arithmetic) {
   }
 }
 
-/// Bytes that a warp's fragments take from shared memory per k: every row and column of its tile.
+/// Shared memory bytes per k that a warp's fragments read: every row and column of its tile.
 double shared_bytes_per_depth(const ProductTile& t) {
   if (t.is_wide) return 2.0 * (t.rows + t.columns * t.warp_rows / 4);
   const bool scalar = t.arithmetic == Arithmetic::scalar;
@@ -66,19 +67,21 @@ double shared_bytes_per_depth(const ProductTile& t) {
   return element_bytes(t.arithmetic) * (rows + columns) * t.warp_rows * t.warp_columns;
 }
 
-/// Instructions of a block's warps in a step: copies by element or by 16 bytes, fragments and products.
+/// Instructions of a block's warps per step: copies by element or by 16 bytes, fragments and products.
 double instructions(const ProductTile& t, const ProductForm& form) {
   const double single = (form.left_by_element ? t.rows : 0) + (form.right_by_element ? t.columns : 0);
   const double chunks = (t.rows + t.columns - single) * element_bytes(t.arithmetic) * t.depth / 16;
   const double copies =
       (single * t.depth * kElementInstructions + chunks * (form.gathers ? kGatheredInstructions : kChunkInstructions)) /
       kWarpThreads;
-  if (t.is_wide || t.arithmetic == Arithmetic::scalar) return copies;  // products: a few, or their rate has it
+  if (t.is_wide || t.arithmetic == Arithmetic::scalar)
+    return copies;  // products take few instructions, or their own
+                    // rate limits them
   const double products = double{1} * t.rows * t.columns * t.depth / (16 * 8 * 16 / (element_bytes(t.arithmetic) / 2));
   return copies + products * (t.arithmetic == Arithmetic::tf32x3 ? 3 : 1) * 1.25;  // with loads of fragments
 }
 
-/// Bytes per clock from the L2 cache to one of so many multiprocessors.
+/// Bytes per clock from the L2 cache to one multiprocessor while `active` are busy.
 double l2_rate(const Machine& gpu, double active) {
   return std::min(gpu.l2_alone,
                   gpu.l2_bytes_per_clock * gpu.processors / std::clamp<double>(active, 1, gpu.processors));
@@ -95,7 +98,7 @@ double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& 
   const double transfer = (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
   const double issue = instructions(t, form) / kSchedulers;
-  // A stage of a product by warpgroups is read while the next one is, and copied to after that.
+  // A stage of a warpgroup product is read together with the next one, and overwritten after that.
   const double latency = (issue + kLatencyClocks + transfer) / (t.stages - (t.is_wide ? 2 : 1));
   return std::max({products, transfer * residents, fragments, issue * residents, latency}) + kBarrierClocks;
 }
@@ -111,17 +114,17 @@ double steps_of(const ProductTile& t, const ProductSize& size) {
   return ceil_ratio(ceil_ratio(depth, t.depth), t.splits);
 }
 
-/// To move every byte from or to memory once.
+/// Time to move every byte between memory and the chip once.
 double memory_microseconds(const Machine& gpu, const ProductSize& size) {
   const double bytes = (size.rows * size.left_bytes + size.columns * size.right_bytes) * size.depth +
                        size.rows * size.columns * size.result_bytes;
   return size.batch * bytes / gpu.bytes_per_second * 1e6;
 }
 
-/// Of two things at the same time: the longer one, a little held up by the other.
+/// Time of two overlapping activities: the longer one, slightly delayed by the shorter one.
 double together(double a, double b) { return std::max(a, b) + 0.15 * std::min(a, b); }
 
-/// Of a second launch that adds partial sums. They stay in the L2 cache, twice as fast as memory.
+/// Time of the second launch, which adds partial sums. They stay in the L2 cache, which is twice as fast as memory.
 double sum_microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size) {
   if (t.splits == 1) return 0;
   return kDependentLaunch + 8 * size.batch * size.rows * size.columns * t.splits / (2 * gpu.bytes_per_second) * 1e6;
@@ -165,8 +168,7 @@ long long nanoseconds(const ProductTile& t) { return std::llround(t.microseconds
 
 bool is_faster(const ProductTile& a, const ProductTile& b) { return nanoseconds(a) < nanoseconds(b); }
 
-/// Sorted by time, where equal as they came. Tiles of one shape differ little: more than a few of them tell nothing
-/// new.
+/// Sorted by time; ties keep their order. Keeps only a few tiles of each shape, because they differ little.
 std::vector<ProductTile> best_of_each_shape(std::vector<ProductTile> tiles, size_t most) {
   constexpr int kOfEachShape = 3;
   std::stable_sort(tiles.begin(), tiles.end(), is_faster);
@@ -224,7 +226,7 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
     }
   }
   GCG_CHECK(!all.empty(), "no tile fits a multiprocessor of ", gpu.name);
-  // The model compares unlike loops worse than like ones: tuning always hears of both.
+  // The model compares different kinds of loops less exactly than loops of one kind, so tuning always includes both.
   constexpr size_t kTmaCandidates = 6;
   const auto fed = std::stable_partition(all.begin(), all.end(), [](const ProductTile& t) { return t.producers == 0; });
   std::vector<ProductTile> best = best_of_each_shape({fed, all.end()}, std::min(kTmaCandidates, most / 2));

@@ -8,7 +8,7 @@
 namespace gcg::cuda {
 namespace {
 
-/// Sums of neighbouring columns that a thread has.
+/// The number of neighbouring columns whose sums a thread holds.
 int neighbours(const Product& product, const ProductTile& tile) {
   if (tile.arithmetic != Arithmetic::scalar) return 2;
   return product.right.along_depth ? 1 : 4;
@@ -70,8 +70,7 @@ ProductText::Steps ProductText::steps(const Dim& all) {
   return {"first_step", "steps"};
 }
 
-/// What the epilogue reads is on its way before the first result is stored; where a thread has many sums, of some at
-/// a time.
+/// Issues the epilogue's loads before the first result is stored. A thread with many sums does this in parts.
 void ProductText::store_results() {
   constexpr int kPart = 8;
   const bool in_parts = tile_.is_wide && has_loads(p_.epilogue);
@@ -91,8 +90,8 @@ void ProductText::store_results() {
   if (in_parts) f_.close();
 }
 
-/// Calls body(place) where this thread of the tile whose first row is `row0` has a result in row `row`, `vector`
-/// columns from `column` on, for columns number `first` to `end` of its own.
+/// Calls body(place) for each result of this thread in the tile that begins at `row0`. A result is `vector` columns
+/// from `column` on in row `row`; `first` to `end` number the thread's own columns.
 template <class Body>
 void ProductText::each_sum(const std::string& row0, const std::string& first, const std::string& end,
                            const Body& body) {
@@ -133,7 +132,7 @@ KernelText ProductText::finish(const std::string& kind, int least_blocks) const 
   return text;
 }
 
-/// What the cost model had to assume.
+/// The assumptions of the cost model, for the kernel's note.
 std::string ProductText::assumed_text() const {
   for (const Dim& d : {p_.batch, p_.rows, p_.columns, p_.depth})
     if (!d.is_constant()) return concat(" with open extents of ", kTypicalExtent);

@@ -1,4 +1,4 @@
-// What the texts of a product's loops have in common: where a tile lies, and what becomes of its sums.
+// The shared parts of the texts of product loops: the position of a tile, and the use of its sums.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ class ProductText {
   ProductText(const Kernel& kernel, const Product& product, const ProductTile& tile);
 
  protected:
-  /// Declares `row0`, `column0`, `batch` and, of a product in splits, `split` of the tile of this number. Tiles that
-  /// are computed at the same time share rows, and the columns one after the other.
+  /// Declares `row0`, `column0`, `batch` and, for split products, `split` of tile `number`. The column changes fastest,
+  /// so that concurrent tiles share rows.
   void coordinates(const std::string& number);
   Dim tile_count() const;
-  /// Which operand, a constant, is copied before the last launch has ended, `stages` tiles of it at most: 1 the left, 2
-  /// the right one, 0 neither.
+  /// Which constant operand is prefetched before the previous launch ends: 1 left, 2 right, 0 neither. At most `stages`
+  /// of its tiles are copied.
   int copy_ahead(int stages);
-  /// The number of the first step of depths, "0" or a variable, and how many there are. Declares them for splits.
+  /// The number of the first depth step, "0" or a variable, and the number of steps. Split products declare both.
   struct Steps {
     std::string first, count;
   };
@@ -28,14 +28,14 @@ class ProductText {
   Dim all_steps() const { return ceil_div(p_.depth, Dim(tile_.depth)); }
   /// Applies the epilogue to this thread's sums and stores them.
   void store_results();
-  /// As emit_split_sum reads it.
+  /// Stores them in the format that emit_split_sum reads.
   void store_partial_sums();
   KernelText finish(const std::string& kind, int least_blocks) const;
 
   FunctionText f_;
   const Product& p_;
   const ProductTile& tile_;
-  int vector_;  // neighbouring sums of a thread that are stored at once
+  int vector_;  // neighbouring sums that a thread stores at once
   EpilogueText epilogue_;
   EvaluationPoint batch_;
 

@@ -1,4 +1,4 @@
-// The shapes of tiles, by target.
+// The tile shapes of each target.
 #include <algorithm>
 #include <array>
 
@@ -7,7 +7,7 @@
 namespace gcg::cuda {
 namespace {
 
-/// Tiles by shape, with registers that leave room for `blocks` on one multiprocessor (as assembled, without spills).
+/// Tile shapes whose registers leave room for `blocks` on one multiprocessor (as assembled, without spills).
 struct Shape {
   int rows, columns, warp_rows, warp_columns, rows_each, columns_each, blocks;
 };
@@ -23,33 +23,33 @@ constexpr std::array kTensor = {
     Shape{16, 128, 1, 4, 1, 4, 4},
 };
 
-/// By warpgroups: rows, columns, warpgroups, blocks. Of 256 columns not in splits: a split may have no step, and ptxas
-/// then moves so many sums that it serialises the products.
+/// Warpgroup tiles: rows, columns, warpgroups, blocks. Tiles of 256 columns are not split: a split may have no step,
+/// and ptxas then moves so many sums that it serialises the products.
 struct WideShape {
   int rows, columns, groups, blocks;
 };
 constexpr std::array kWide = {WideShape{64, 64, 1, 4},   WideShape{64, 128, 1, 3}, WideShape{128, 64, 2, 2},
                               WideShape{128, 128, 2, 2}, WideShape{64, 256, 1, 2}, WideShape{128, 256, 2, 1}};
-/// Of the tile loop: a block has a multiprocessor to itself.
+/// Shapes of the tile loop: a block has a multiprocessor to itself.
 constexpr std::array kLoop = {WideShape{64, 64, 1, 1},   WideShape{64, 128, 1, 1},  WideShape{64, 256, 1, 1},
                               WideShape{128, 64, 2, 1},  WideShape{128, 128, 2, 1}, WideShape{128, 192, 2, 1},
                               WideShape{128, 256, 2, 1}, WideShape{192, 128, 3, 1}};
 constexpr int kWideDepth = 64;
-/// The same of f32 (device/gart_f32_loop.cuh).
+/// Shapes of the tile loop for f32 (device/gart_f32_loop.cuh).
 constexpr std::array kF32Loop = {WideShape{128, 128, 2, 1}, WideShape{128, 64, 2, 1}};
 constexpr int kF32Depth = 32;
 constexpr int kBoxBytes = 64 * 128;  // of results
 
-/// Can tiles of this depth be copied at all, and in registers that do not spill?
+/// True if tiles of this depth can be copied, with registers that do not spill.
 bool takes_depth(const Target& target, Arithmetic arithmetic, const ProductForm& form, int depth) {
   const int64_t whole = form.whole_steps;
   if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0 && !form.divides);
-  if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes: only where longer ones would be cut
+  if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes pay only where longer ones would be cut
   if (depth == 64 && (form.is_held || !machine_of(target).has_async_copies)) return false;
   return whole % depth == 0;
 }
 
-/// Registers for the divisions that find an element, as assembled.
+/// True if registers remain for the divisions that find an element, as assembled.
 bool leaves_room(Arithmetic arithmetic, const Shape& s) {
   if (arithmetic == Arithmetic::tf32x3) return s.rows_each * s.columns_each < 16;
   return !is_half(arithmetic) || s.columns_each < 4 || s.rows_each > 1;
@@ -62,14 +62,14 @@ std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
     if (form.divides && !leaves_room(arithmetic, s)) return;
     for (int depth : {16, 32, 64}) {
       if (!takes_depth(target, arithmetic, form, depth)) continue;
-      // Two registers per value: more than a k-step of large fragments at a time spills.
+      // Each value takes two registers: more than one k-step of large fragments at a time spills.
       if (arithmetic == Arithmetic::tf32x3 && s.rows_each * s.columns_each >= 16 && depth > 16) continue;
       ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
-      // Without asynchronous copies the next tile is in registers, too.
+      // Without asynchronous copies, registers also hold the next tile.
       t.blocks = machine_of(target).has_async_copies ? s.blocks : std::min(s.blocks, 4);
       if (form.divides || (form.gathers && arithmetic == Arithmetic::tf32x3)) t.blocks -= (t.blocks + 1) / 3;
-      // 128 registers hold two k-steps of its fragments, but not the conditions of a depth that ends within a step as
-      // well.
+      // 128 registers hold two k-steps of the fragments, but not also the bounds checks of a depth that ends within a
+      // step.
       if (arithmetic == Arithmetic::tf32x3 && s.rows == 32 && s.columns == 64 && depth == 32)
         t.blocks = std::min(t.blocks, 3);
       all.push_back(t);
@@ -82,7 +82,7 @@ std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
   return all;
 }
 
-/// Tiles for warpgroups, where the target has them.
+/// The tiles for warpgroups, if the target has them.
 std::vector<ProductTile> wide_shapes(const Target& target, const ProductForm& form) {
   const Arithmetic arithmetic = arithmetic_of(target);
   std::vector<ProductTile> all;

@@ -1,4 +1,4 @@
-// Results of a product, and what its epilogue reads in their order, as tensors of which boxes are stored and copied.
+// Results of a product, and epilogue inputs with the same layout, as tensors that are copied as boxes.
 #include <algorithm>
 
 #include "codegen/cuda/contractions/product.h"
@@ -7,8 +7,8 @@
 namespace gcg::cuda {
 namespace {
 
-/// Where an access goes: the offset in elements of the point 0, and how far each axis moves it. Null if not the same
-/// everywhere.
+/// The address of an access: the offset in elements at point 0, and the stride along each axis. Null if the strides are
+/// not the same everywhere.
 std::optional<Affine> address_of(const Kernel& kernel, int operand, const std::vector<Expr>& index) {
   const std::vector<Dim> strides = access_strides(kernel.operands[static_cast<size_t>(operand)], index);
   Affine address;
@@ -21,7 +21,7 @@ std::optional<Affine> address_of(const Kernel& kernel, int operand, const std::v
   return address;
 }
 
-/// Several axes, outermost first, as one through whose points the address moves evenly.
+/// Merges several axes, outermost first, into one with a constant stride.
 std::optional<Product::TmaView::Dimension> joined(const std::vector<Axis>& axes, Affine& address, const char* at,
                                                   char kind) {
   Product::TmaView::Dimension d{1, 0, at, kind};
@@ -38,7 +38,7 @@ std::optional<Product::TmaView::Dimension> joined(const std::vector<Axis>& axes,
   return d;
 }
 
-/// 16- or 32-bit floats in rows of which the columns are neighbours, as a tensor; null for other accesses.
+/// A tensor of 16- or 32-bit floats in rows whose columns are neighbours; null for other accesses.
 std::optional<Product::TmaView> view_of(const Kernel& kernel, int operand, const std::vector<Expr>& index,
                                         const ResultAxes& axes) {
   const DType stored = kernel.operands[static_cast<size_t>(operand)].dtype;

@@ -1,4 +1,4 @@
-// Products with few rows or columns: vector times matrix. Time is that of reading the larger operand once.
+// Products with few rows or columns: vector times matrix. The time is that of reading the larger operand once.
 #include <algorithm>
 
 #include "codegen/cuda/contractions/choice.h"
@@ -12,13 +12,13 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int64_t kMostLines = 8;  // of a warp's sums in registers; tensor cores take kMostVectors
+constexpr int64_t kMostLines = 8;  // lines whose sums a warp holds in registers; tensor cores take kMostVectors
 constexpr int kWarps = 8;          // of a block
 
-/// How the lines of the larger operand are shared out.
+/// How the lines of the larger operand are divided.
 struct Sharing {
-  int each = 1;    // lines that a warp takes at once; more than one only where they run along the depth
-  int splits = 1;  // of the depth
+  int each = 1;    // lines that a warp takes at once; more than one only if they run along the depth
+  int splits = 1;  // splits of the depth
 };
 
 std::string describe(const Sharing& s) {
@@ -26,7 +26,7 @@ std::string describe(const Sharing& s) {
                 s.splits == 1 ? " split" : " splits");
 }
 
-/// A product of which one operand is skinny: it has few lines.
+/// A product whose smaller operand is skinny: it has few lines.
 struct SkinnyGemm {
   SkinnyGemm(const Product& product, bool rows)
       : few_rows(rows),
@@ -44,7 +44,7 @@ struct SkinnyGemm {
   Product::Copy copy, few_copy;
 };
 
-/// Expected seconds: reads under way at a time, against the memory's bandwidth.
+/// Expected seconds: limited by the reads in flight or by the memory's bandwidth.
 double seconds(const Machine& gpu, const Product& product, const SkinnyGemm& l, const Sharing& s) {
   const double depth = typical(product.depth), lines = typical(l.many) * typical(product.batch);
   const auto element = static_cast<double>(size_of(l.copy.stored));
@@ -54,9 +54,9 @@ double seconds(const Machine& gpu, const Product& product, const SkinnyGemm& l, 
   return element * depth * lines / std::min(reads, gpu.bytes_per_second) + (s.splits > 1 ? kDependentLaunch * 1e-6 : 0);
 }
 
-/// All that are worth a measurement, what the cost model likes best first.
+/// All divisions that are worth a measurement, sorted by the cost model.
 std::vector<Sharing> sharings(const Machine& gpu, const Product& product, const SkinnyGemm& l) {
-  constexpr int kMostSums = 8;  // of a thread
+  constexpr int kMostSums = 8;  // sums per thread
   const int usual = l.few <= 2 && typical(l.many) >= 8192 ? 4 : 1;
   std::vector<Sharing> all;
   for (int each : {1, 2, 4}) {
@@ -111,7 +111,7 @@ class SkinnyGemmText {
  private:
   int lines_of_block() const { return l_.lines_of_block(sharing_); }
   int unroll() const { return l_.unroll(sharing_); }
-  /// A multiple of every vector.
+  /// The depth of a split, a multiple of every vector length.
   std::string depth_of_split() { return int_text(f_, ceil_div(p_.depth, Dim(8 * sharing_.splits)) * 8); }
 
   void declare(const char* name, bool left, const Dim& lines) {
@@ -162,21 +162,22 @@ bool is_few(const Dim& lines, int64_t most) {
   return lines.is_constant() && lines.constant() >= 1 && lines.constant() <= most;
 }
 
-/// Are the rows the few lines, are the columns? Of both the fewer.
+/// True if the skinny operand is the left one (few rows), false if the right one (few columns). If both are skinny, the
+/// one with fewer lines.
 std::optional<bool> few_rows_of(const Product& product, int64_t most) {
   const bool rows = is_few(product.rows, most), columns = is_few(product.columns, most);
   if (!rows && !columns) return std::nullopt;
   return rows && !(columns && product.rows.constant() > product.columns.constant());
 }
 
-/// Is every operand a matrix whose larger one can be read in order?
+/// True if every operand is a matrix and the larger one can be read in order.
 bool fits(const Kernel& kernel, const Product& product, bool few_rows) {
   FunctionText scratch(kernel);
   const auto many = product.matrix(scratch, !few_rows), few = product.matrix(scratch, few_rows);
   return many && few && (many->line_stride.is(1) || many->depth_stride.is(1));
 }
 
-/// What is worth measuring: tensor cores, ways of sharing lines out among warps, then tiles.
+/// The variants worth measuring: tensor cores, divisions of lines among warps, then tiles.
 struct Candidates {
   std::vector<VectorForm> forms;
   std::vector<Sharing> sharings;
@@ -241,7 +242,7 @@ class SkinnyGemmChoice {
   const Product& product_;
   std::string kind_;
   Candidates all_;
-  bool few_rows_ = true;  // of `forms`
+  bool few_rows_ = true;  // whether the rows are the few lines of `forms`
   std::optional<SkinnyGemm> lines_;
 };
 

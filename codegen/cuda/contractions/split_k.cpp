@@ -1,4 +1,4 @@
-// The launch that adds what the splits of a product's depth have summed.
+// The second launch of split-K, which adds the partial sums.
 #include "codegen/cuda/contractions/epilogue_text.h"
 #include "codegen/cuda/contractions/product.h"
 

@@ -1,4 +1,5 @@
-// Products by warpgroups whose operands and results are copied as boxes, tile after tile in each block (sm_90a).
+// Warpgroup products whose operands and results are copied as boxes; each block computes one tile after the other
+// (sm_90a).
 #include <algorithm>
 
 #include "codegen/cuda/contractions/product_text.h"
@@ -39,7 +40,7 @@ class TileLoopText : public ProductText {
 
  private:
   bool is_f32() const { return tile_.arithmetic == Arithmetic::tf32x3; }
-  /// Are results stored as boxes? Splits store sums.
+  /// True if results are stored as boxes. Split products store sums.
   bool stores_boxes() const { return p_.boxes && tile_.splits == 1; }
   bool reads_boxes() const { return stores_boxes() && cuda::reads_boxes(tile_, memory_form(p_)); }
   int box_columns() const { return kBoxBytes / static_cast<int>(size_of(p_.boxes->results.stored)); }
@@ -71,13 +72,13 @@ class TileLoopText : public ProductText {
     f_.open("for (int tile = blockIdx.x; tile < ", tiles_, "; tile += gridDim.x)");
   }
 
-  /// Where the tile lies, and its steps.
+  /// Declares the position of the tile, and its steps.
   Steps place_tile() {
     coordinates("tile");
     batch_ = {};
     p_.declare_batch(f_, batch_);
     Steps of_tile = steps(p_.tap_channels > 0 ? Dim(p_.taps * (box_channels(p_) / tile_.depth)) : all_steps());
-    // A product of no depth, or a split past its end, adds zeros: there is nothing in its boxes.
+    // A product of depth 0, or a split past the end of the depth, runs one step that adds zeros: its boxes are empty.
     if (tile_.splits > 1 || !p_.depth.is_constant()) of_tile.count = concat("gart_max(1, ", of_tile.count, ")");
     return of_tile;
   }
@@ -100,7 +101,7 @@ class TileLoopText : public ProductText {
     f_.line("return;");
   }
 
-  /// The warpgroup between those that multiply and the one that feeds.
+  /// Writes the code of the warpgroup that computes rests. It stands between the multiplying ones and the feeding one.
   void make_rests() {
     f_.open("if (loop.splits())");
     f_.line("gart_await_last_launch();");
@@ -131,7 +132,7 @@ class TileLoopText : public ProductText {
   }
 
   void ask_for_boxes() {
-    // Warpgroups whose rows all lie below the matrix have no part in it: nothing would keep their warps together.
+    // Warpgroups whose rows all lie below the matrix take no part: nothing would keep their warps in step.
     f_.open("if (box_row < ", int_text(f_, p_.rows), ")");
     f_.line("const int box_column = column0;");
     f_.line("const int at[", p_.boxes->read_view.dimensions.size(), "] = ", places(p_.boxes->read_view), ";");
@@ -139,8 +140,8 @@ class TileLoopText : public ProductText {
     f_.close();
   }
 
-  /// The results of a chunk, instead of its sums. What lies outside of the matrix is computed at its last row and
-  /// columns, and left out when the box is stored.
+  /// Replaces the sums of a chunk by results. Elements outside the matrix are computed at its last row and columns; the
+  /// box store drops them.
   void apply_epilogue() {
     EvaluationPoint place = batch_;
     f_.line("#pragma unroll");
@@ -163,7 +164,7 @@ class TileLoopText : public ProductText {
   }
 
   void store_box() {
-    // Others of the warp have read where its results go.
+    // Other lanes of the warp have read the input before this one's results overwrite it.
     if (reads_boxes()) f_.line("__syncwarp();");
     const std::string number = reads_boxes() ? "chunk" : "loop.next_box()";
     f_.line("const int number = ", number, ";");

@@ -1,4 +1,4 @@
-// Operands of a product as tiles that the tensor memory accelerator (TMA) of sm_90a copies.
+// A product's operands as tiles that the tensor memory accelerator (TMA) of sm_90a copies.
 #include <algorithm>
 
 #include "codegen/cuda/contractions/product.h"
@@ -12,8 +12,8 @@ namespace {
 constexpr size_t kMostDimensions = 5;
 constexpr int kLineBytes = 128;  // of a tile, which the map swizzles
 
-/// Is `a` a multiple of `b` for every value of the symbols? cuTensorMapEncodeTiled documents that each stride must be
-/// one of the stride before, though drivers were seen to take others.
+/// True if `a` is a multiple of `b` for every value of the symbols. cuTensorMapEncodeTiled documents that each stride
+/// must be a multiple of the stride before, though drivers were seen to accept others.
 bool divides(const Dim& b, const Dim& a) { return b.is_constant() ? is_multiple(a, b.constant()) : mod(a, b).is(0); }
 
 int dimension_of(const Product::TmaView& view, char kind) {
@@ -24,7 +24,7 @@ int dimension_of(const Product::TmaView& view, char kind) {
 
 int line_of(const Product::TmaView& view) { return kLineBytes / static_cast<int>(size_of(view.stored)); }
 
-/// A map of the view, one line a box.
+/// A map of the view; a box has one line.
 TensorMap map_of(const Product::TmaView& view) {
   TensorMap map{view.operand, view.stored, view.offset, {}, {}, std::vector<int>(view.dimensions.size(), 1)};
   map.box[0] = line_of(view);
@@ -51,7 +51,7 @@ void declare_type(FunctionText& f, const Product::TmaView& view, int lines, cons
          ", ", dimension_of(view, 'd'), "> ", type, ";");
 }
 
-/// The map of tiles of so many lines.
+/// The map of tiles with `lines` lines.
 std::string operand_map(FunctionText& f, const Product::TmaView& view, int lines) {
   const bool along_depth = view.dimensions[0].kind == 'd';
   TensorMap map = map_of(view);

@@ -15,9 +15,9 @@ namespace {
 
 constexpr int kTile = 16, kPiece = 64;  // lines; depths that a warp takes at once
 constexpr int kPieceBytes = kTile * kPiece * 2;
-constexpr double kLeastPieces = 4;  // of a depth: fewer leave most warps without work
+constexpr double kLeastPieces = 4;  // pieces per depth: fewer leave most warps without work
 
-// Of equal ones the first is the fastest on an H200.
+// Where several forms cost the same, the first is the fastest on an H200.
 constexpr std::array kForms = {VectorForm{8, 2, 2}, VectorForm{16, 2, 1}, VectorForm{4, 4, 3}, VectorForm{8, 4, 2}};
 
 /// The two operands.
@@ -35,17 +35,17 @@ struct Sides {
 
 double tiles_of(const Sides& s) { return std::ceil(typical(s.lines) / kTile); }
 
-/// Blocks that share the tiles of one product of the batch.
+/// The number of blocks that share the tiles of one product of the batch.
 double blocks_of_batch(const Machine& gpu, const VectorForm& f, const Product& p) {
   return std::max(1.0, std::floor(double{1} * gpu.processors * f.blocks / typical(p.batch)));
 }
 
-/// Either the memory gives no more, less what blocks miss that have one tile less than others; or what is under way
-/// does not keep it busy. Measured on an H200 for one row times 0.6 to 500 MB: within 8 %, and the best form within 3
-/// %.
+/// The time is limited by memory bandwidth, less the share of blocks with one tile fewer than others, or by the reads
+/// in flight. Measured on an H200 for one row times 0.6 to 500 MB: within 8 %, and the best form within 3 %.
 double microseconds(const Machine& gpu, const VectorForm& f, const Product& p, const Sides& s) {
-  constexpr double kStart = 1.5, kUnderLoad = 0.8, kEnd = 0.1;  // a read's time under load; the end of a tile
-  constexpr double kIdle = 0.25;  // of the time of blocks without work is lost: others get their share of the memory
+  constexpr double kStart = 1.5, kUnderLoad = 0.8, kEnd = 0.1;  // latency of a read under load; the end of a tile
+  constexpr double kIdle = 0.25;  // lost fraction of idle blocks' time: the other blocks get their share of the
+                                  // bandwidth
   const double batch = typical(p.batch), tiles = tiles_of(s), pieces = std::ceil(typical(p.depth) / kPiece);
   const double tile_bytes = kPieceBytes * pieces, slots = f.warps * f.unroll;
   const double blocks = std::min(tiles, blocks_of_batch(gpu, f, p)), each = std::ceil(tiles / blocks);
@@ -124,7 +124,8 @@ class VectorText {
   int64_t most_blocks_;
 };
 
-/// Do registers hold what a lane has under way? Both lie there: 16 of weights a piece, 8 of each eight lines.
+/// True if registers hold all data that a lane has in flight: 16 registers of weights per piece, and 8 for each eight
+/// lines.
 bool fits_registers(const VectorForm& f, const Sides& s) {
   constexpr int64_t kMost = 96, kMostOfManyWarps = 48;
   return f.unroll * (16 + 8 * ((s.vectors.constant() + 7) / 8)) <= (f.warps > 8 ? kMostOfManyWarps : kMost);

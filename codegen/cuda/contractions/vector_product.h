@@ -1,5 +1,5 @@
-// Products of at most 16 lines with a matrix of 16-bit elements whose lines run along the depth, on tensor cores
-// straight from memory (device/gart_vectors.cuh).
+// Products of at most 16 lines with a matrix of 16-bit elements whose lines run along the depth. Tensor cores take the
+// operands straight from memory (device/gart_vectors.cuh).
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@ namespace gcg::cuda {
 
 constexpr int64_t kMostVectors = 16;
 
-/// How such a product is shared out.
+/// How the product is divided among blocks and warps.
 struct VectorForm {
-  int warps = 8;   // of a block; they share the depth
-  int unroll = 2;  // pieces of 64 depths that a warp has under way
+  int warps = 8;   // warps of a block; they share the depth
+  int unroll = 2;  // pieces of 64 depths that a warp has in flight
   int blocks = 2;  // resident on a multiprocessor
   double microseconds = 0;
 };
 std::string describe(const VectorForm& form);
 
-/// The forms for the product, the one of least expected time first; none where the target, the type or the order of its
-/// operands has no such product. `few_rows`: the few lines are rows of the left operand, else columns of the right one.
+/// The forms for the product, least expected time first. Empty if the target, the element type or the operands' order
+/// does not support them. `few_rows`: the few lines are rows of the left operand, otherwise columns of the right one.
 std::vector<VectorForm> vector_forms(const Kernel& kernel, const Target& target, const Product& product, bool few_rows);
 
 KernelText emit_vectors(const Kernel& kernel, const Target& target, const Product& product, bool few_rows,

@@ -1,4 +1,5 @@
-// Arithmetic with the meaning of compiler/kernel/expr.h. Integers wrap; division goes towards zero, by zero gives zero.
+// Arithmetic with the meaning of compiler/kernel/expr.h. Integers wrap. Division rounds towards zero; division by zero
+// gives zero.
 #pragma once
 
 /// The unsigned type in which a type's arithmetic wraps; at least as wide as int.
@@ -167,7 +168,7 @@ template <class T>
 T gart_min(T a, T b) {
   return a < b ? a : b;
 }
-// NaN where either is: a NaN in b fails the comparison, one in a is asked for.
+// NaN if either is NaN: a NaN in b fails the first comparison, and a != a finds one in a.
 inline float gart_max(float a, float b) { return a > b || a != a ? a : b; }
 inline float gart_min(float a, float b) { return a < b || a != a ? a : b; }
 inline double gart_max(double a, double b) { return a > b || a != a ? a : b; }

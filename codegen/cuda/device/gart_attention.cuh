@@ -1,12 +1,12 @@
-// Attention of a block of queries: scores, their softmax and the sum of values, tile by tile of the keys, with the largest
-// score and the sum of weights so far kept per query (online softmax). No score leaves the registers.
+// Attention of a block of queries: scores, their softmax and the sum of values, one tile of keys after the other. Keeps
+// the largest score and the sum of weights so far per query (online softmax). No score leaves the registers.
 #pragma once
 
 #include "gart_attention_kinds.cuh"
 
-/// A block takes 16 * QueryWarps queries; KeyGroups groups of so many warps share the keys. A step takes 8 * KeyTiles keys per
-/// group. Head: depth of the scores; Columns: 8-wide tiles of a value. Q, K, V: operands of tiles [16 * QueryWarps][Head],
-/// [keys of a step][Head], [8 * Columns][keys of a step].
+/// A block takes 16 * QueryWarps queries; KeyGroups groups of QueryWarps warps share the keys. A step takes 8 *
+/// KeyTiles keys per group. Head: depth of the scores; Columns: 8-wide tiles of a value. Q, K, V: operands of tiles [16
+/// * QueryWarps][Head], [keys of a step][Head], [8 * Columns][keys of a step].
 template <class Product, class Q, class K, class V, int Head, int Columns, int QueryWarps, int KeyGroups, int KeyTiles>
 struct gart_attention {
   static constexpr int kKeys = 8 * KeyTiles, kStep = kKeys * KeyGroups;
@@ -21,7 +21,7 @@ struct gart_attention {
   static int row(int i) { return warp_of_queries() * 16 + i * 8 + threadIdx.x % 32 / 4; }
   static int column(int j) { return j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2; }
   float& sum(int i, int j) { return sums[j / 2][i * 2 + j % 2]; }
-  /// Warps of the first group have the results.
+  /// The warps of the first group hold the results.
   static bool has_results() { return group() == 0; }
 
   static float over_quad(float v, bool largest) {
@@ -32,13 +32,13 @@ struct gart_attention {
     }
     return v;
   }
-  /// e^(v - most); where nothing counts yet, most is -infinity and every weight zero.
+  /// e^(v - most). Before any key counts, most is -infinity and every weight is zero.
   static float weight(float v, float most) {
     return exp2f((v - (most == -gart_infinity() ? 0.0f : most)) * 1.44269504f);
   }
   static float gart_infinity() { return gart_f32_from_bits(0x7f800000u); }
 
-  /// Takes a tile of scores into the sums: scores become weights.
+  /// Turns a tile of scores into weights and adds them to the sums.
   void weigh(float (&scores)[KeyTiles][4]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -62,9 +62,9 @@ struct gart_attention {
     }
   }
 
-  /// Shared memory: a tile of Q, two of K and V. score(row, key, product) is the score of a query (counted in the block) and a
-  /// key below `keys`. Ahead: the sum of 1 (Q), 2 (K), 4 (V) for the operands that no launch writes: their first tiles are read
-  /// before the last launch has ended.
+  /// Shared memory: a tile of Q, two of K and V. score(row, key, product) is the score of a query (numbered within the
+  /// block) and a key below `keys`. Ahead: bit mask of the operands that no launch writes (Q: 1, K: 2, V: 4); their
+  /// first tiles are read before the previous launch ends.
   template <int Ahead, class Score>
   void run(const Q& q, const K& k, const V& v, int keys, unsigned char* shared, const Score& score) {
     constexpr int kKeyTile = K::Tile::kBytes / sizeof(Element), kStage = kKeyTile + V::Tile::kBytes / sizeof(Element);
@@ -136,8 +136,8 @@ struct gart_attention {
     Product::template sum<V, KeyTiles, Columns>(scores, v, key, sums);
   }
 
-  /// Adds the groups' sums, in their order, to those of the first one. `shared`: floats for (KeyGroups - 1) * QueryWarps * 32
-  /// threads of 4 * Columns + 4.
+  /// Adds the sums of the other groups, in their order, to those of the first group. `shared`: floats for (KeyGroups -
+  /// 1) * QueryWarps * 32 threads of 4 * Columns + 4.
   void combine(float* shared) {
     constexpr int kFloats = 4 * Columns + 4, kGroup = 32 * QueryWarps;
     __syncthreads();

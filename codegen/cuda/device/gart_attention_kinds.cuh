@@ -1,19 +1,20 @@
-// The two products of an attention, of queries and keys and of weights and values, as a warp computes them.
+// The two matrix products of attention as a warp computes them: queries * keys, and weights * values.
 #pragma once
 
 #include "gart_arithmetic.cuh"
 #include "gart_product.cuh"
 
-// How a warp multiplies. Fragments of scores and results are those of the tensor cores' C: element e of a 16 x 8 tile is row
-// g + 8 * (e / 2), column 2t + e % 2 of lane (g, t). A lane's scores are what it needs of the left factor of the second
-// product: of floats (one value per register) column 2t + j belongs to key t + 4j, of 16-bit elements to key 2t + j.
+// How a warp multiplies. Fragments of scores and results have the layout of the tensor cores' C: element e of a 16 x 8
+// tile is row g + 8 * (e / 2), column 2t + e % 2 of lane (g, t). Keys are permuted so that a lane's scores are its part
+// of the second product's left factor. For floats (one value per register) column 2t + j belongs to key t + 4j, for
+// 16-bit elements to key 2t + j.
 
 template <class Kind>
 struct gart_attention_tensor {
   typedef float Element;
   /// The key (of 8) of column g of a tile.
   static int key_of_column(int column) { return column / 2 + column % 2 * 4; }
-  static constexpr int kTiles = Kind::kDepth / 8;  // tiles of 8 keys that one product of the second kind takes
+  static constexpr int kTiles = Kind::kDepth / 8;  // tiles of 8 keys per instruction of the second product
   static constexpr int kEach = Kind::kDepth / 4;
 
   /// scores[j] += Q (16 rows from `row`) times tile j of the keys, over a depth of Depth.
@@ -41,7 +42,7 @@ struct gart_attention_tensor {
     }
   }
 
-  /// sums += weights times V
+  /// sums += weights * V
   template <class V, int Tiles, int Columns>
   static void sum(const float (&weights)[Tiles][4], const float* v, int key, float (&sums)[Columns][4]) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -67,7 +68,7 @@ struct gart_attention_tensor {
   }
 };
 
-/// The same of 16-bit elements.
+/// The two products for 16-bit elements.
 template <class Kind>
 struct gart_attention_half {
   typedef unsigned short Element;
@@ -110,7 +111,7 @@ struct gart_attention_half {
   }
 };
 
-/// The same on CUDA cores.
+/// The two products on CUDA cores.
 struct gart_attention_scalar {
   typedef float Element;
   static int key_of_column(int column) { return column / 2 + column % 2 * 4; }

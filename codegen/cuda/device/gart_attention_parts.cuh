@@ -1,5 +1,5 @@
-// Attention of few queries (sm_90a): the blocks of a cluster share the keys; what they summed meets in their shared memory and
-// is added in the order of their ranks.
+// Attention of few queries (sm_90a). The blocks of a cluster share the keys. Their sums meet in shared memory, where
+// they are added in the order of the blocks' ranks.
 #pragma once
 
 #include "gart_attention_wide.cuh"
@@ -17,7 +17,7 @@ struct gart_attention_parts {
   float* most() const { return part + 64 * kLine; }
   float* total() const { return most() + 64; }
 
-  /// What the warp's lanes have of their 16 queries.
+  /// Stores the sums that the warp's lanes hold for their 16 queries.
   template <class Softmax>
   void put(const float (&sums)[Columns / 2], const Softmax& softmax) const {
     const int lane = threadIdx.x % 32, row0 = threadIdx.x / 32 * 16 + lane / 4;
@@ -68,7 +68,8 @@ struct gart_attention_parts {
   }
 };
 
-/// All threads of a cluster's blocks, warp by warp: what was put before is there, and before anyone leaves everyone has read it.
+/// Both functions are called by all threads of a cluster's blocks, warp by warp. Meeting makes earlier puts visible.
+/// Leaving waits until all blocks have read them.
 inline void gart_meet_in_cluster() {
   __syncwarp();
   gart_cluster_arrive();

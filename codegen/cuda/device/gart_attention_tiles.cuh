@@ -1,5 +1,5 @@
-// What attention by warpgroups (sm_90a) has beside its products: which blocks of keys a tile of queries sees, the softmax of a
-// fragment of scores, and the way of results to memory.
+// Parts of attention by warpgroups (sm_90a) other than the products: the blocks of keys that a tile of queries sees,
+// the softmax of a fragment of scores, and the store of results.
 #pragma once
 
 #include "gart_fragment.cuh"
@@ -19,26 +19,27 @@ struct gart_flag {
   static constexpr bool value = Value;
 };
 
-/// Query `row` sees keys below `end`, up to row + `last` if that bound moves, and from row + `first` on if that one does.
+/// Query `row` sees keys below `end`. If the last bound moves, it sees them up to row + `last`; if the first bound
+/// moves, from row + `first` on.
 struct gart_seen_keys {
   int end, last, first;
 };
 
-/// A bound as such, where far away is as good as anywhere beyond all keys.
+/// Clamps a bound to an int; values beyond all keys are equivalent.
 inline int gart_bound_of_keys(long long value) {
   const long long far = 1ll << 30;
   return (int)(value < -far ? -far : value > far ? far : value);
 }
 
-/// Queries from `row` on of head `batch`; they see blocks of keys from `begin` to before `end`.
+/// Queries from `row` on of head `batch`; they see the blocks of keys [begin, end).
 struct gart_attention_tile {
   int batch, row, begin, end;
   gart_seen_keys seen;
 };
 
-/// How the tiles of `Queries` queries, of blocks of `Keys` keys, are shared by the blocks of the launch. A unit is a tile or, if
-/// the last key alone moves, two tiles of a head that have the same work together. `Splits` blocks, a cluster, share the keys of
-/// a unit, which then is one tile.
+/// Divides the tiles of `Queries` queries and blocks of `Keys` keys among the blocks of the launch. A unit is one tile.
+/// If only the last bound moves, a unit is two tiles of a head whose total work is constant. The `Splits` blocks of a
+/// cluster share the keys of a unit, which then is one tile.
 template <int Queries, int Keys, int Splits, bool LastMoves, bool FirstMoves, class Seen>
 struct gart_attention_tiles {
   static constexpr int kSplits = Splits;
@@ -74,18 +75,18 @@ struct gart_attention_tiles {
     }
     return t;
   }
-  /// The first block in which some query of the tile does not see some key because it comes too late.
+  /// The first block in which some query of the tile drops a key because it comes after the query's last one.
   template <int Keys_>
   int first_dropped_above(const gart_attention_tile& t) const {
     return gart_max(0, t.row + t.seen.last + 1) / Keys_;
   }
-  /// The first block of which all queries see all keys as far as those that come too early are concerned.
+  /// The first block from which on no query of the tile drops a key because it comes before the query's first one.
   template <int Keys_, int Queries_>
   int last_dropped_below(const gart_attention_tile& t) const {
     return gart_max(t.begin, (gart_max(0, t.row + Queries_ - 1 + t.seen.first) + Keys_ - 1) / Keys_);
   }
 
-  /// Scores of this warp's queries from `row0` on and block `n` of the keys: what is not seen counts nothing.
+  /// Masks the scores of this warp's queries from `row0` on and block `n` of the keys: unseen keys do not count.
   template <int Keys_>
   static void drop(float (&scores)[Keys_ / 2], const gart_attention_tile& t, int row0, int n) {
     const int row = row0 + threadIdx.x % 32 / 4, key0 = n * Keys_ + threadIdx.x % 4 * 2;
@@ -104,7 +105,7 @@ struct gart_attention_tiles {
   }
 };
 
-/// The online softmax of a warp's 16 queries, of which a lane has two, over steps of `Keys` keys.
+/// The online softmax of a warp's 16 queries, in steps of `Keys` keys. A lane holds two queries.
 template <int Keys>
 struct gart_softmax {
   float most[2], total[2];
@@ -116,7 +117,8 @@ struct gart_softmax {
   static int lane_row() { return threadIdx.x % 32 / 4; }
   static int lane_key() { return threadIdx.x % 4 * 2; }
 
-  /// Scores become weights; what was summed before counts `before` times as much. Where nothing counts yet every weight is zero.
+  /// Turns scores into weights. Earlier sums must be multiplied by `before`. While no key counts yet, every weight is
+  /// zero.
   void weigh(float (&scores)[Keys / 2], float log2_scale, float (&before)[2]) {
     const float nothing = -gart_f32_from_bits(0x7f800000u);
 #pragma unroll
@@ -141,7 +143,7 @@ struct gart_softmax {
       total[h] = fmaf(total[h], before[h], added);
     }
   }
-  /// The sums of weights of all lanes' keys.
+  /// Adds the sums of weights over all lanes.
   void add_lanes() {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -158,10 +160,11 @@ struct gart_softmax {
   }
 };
 
-/// Of a warp, for 16 rows of 64 columns of 16 bits.
+/// Bytes per warp: 16 rows of 64 columns of 16 bits.
 constexpr int kGartStagingBytes = 2048;
 
-/// Stores `lines` rows, at most 16, of a warp's sums as 16-bit numbers, 16 bytes a lane; at(line, column) is where they go.
+/// Stores `lines` rows (at most 16) of a warp's sums as 16-bit numbers, 16 bytes per lane. at(line, column) is the
+/// destination.
 template <class Half, int Columns, int Count, class At>
 void gart_store_rows(unsigned char* staging, const float (&sums)[Count], int lines, const At& at) {
   const int lane = threadIdx.x % 32, line = lane % 16;

@@ -1,10 +1,11 @@
-// Attention on sm_90a by warpgroups: scores and sums of values by wgmma, queries, keys and values brought as boxes. The scores
-// of the next keys are computed while the weights of these multiply values, so that the softmax of one product runs beside
-// another. Weights stay in registers: the pairs of a scores' fragment are those of a left factor.
+// Attention on sm_90a by warpgroups: wgmma computes the scores and the sums of values; queries, keys and values are
+// copied as boxes. The scores of the next keys are computed while the weights of the current keys multiply values, so
+// that the softmax overlaps with a product. Weights stay in registers: the pairs of a score fragment are those of a
+// left factor.
 //
-// Blocks of keys are taken from the last to the first. Queries see keys up to a bound that may move with them, so only the
-// first blocks taken need a comparison per score, and of windows the last ones: those loops are separate, and blocks that no
-// query of a tile sees are left out.
+// Blocks of keys are taken from the last to the first. Queries see keys up to a bound that may move with them, so only
+// the first blocks taken (and, for windows, the last ones) need a comparison per score. Those blocks have separate
+// loops. Blocks that no query of a tile sees are skipped.
 #pragma once
 
 #include "gart_attention_tiles.cuh"
@@ -12,9 +13,10 @@
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// `Groups` warpgroups multiply, 64 queries each; the warps after them ask for boxes. `Depth` of scores and `Columns` of values
-/// are multiples of 8; `Keys` of a step one of 16. Few, Many: registers of a thread that asks and of one that multiplies, 0: as
-/// at entry. Turns: one warpgroup after the other starts products, so that their softmaxes do not coincide.
+/// `Groups` warpgroups multiply, 64 queries each; the warps after them request boxes. `Depth` of scores and `Columns`
+/// of values are multiples of 8; `Keys` per step is a multiple of 16. Few, Many: registers of a requesting and of a
+/// multiplying thread, 0: as at entry. Turns: warpgroups start their products one after the other, so that their
+/// softmaxes do not coincide.
 template <class Kind, class Half, class Tiles, int Depth, int Columns, int Keys, int Groups, int Few, int Many, bool Turns>
 struct gart_attention_wide {
   static constexpr int kQueries = 64 * Groups, kMultiplying = 128 * Groups, kStages = 2;
@@ -47,7 +49,7 @@ struct gart_attention_wide {
   unsigned long long* queries_full() const { return barrier(4 * kStages); }
   unsigned long long* queries_read() const { return barrier(4 * kStages + 1); }
 
-  /// All threads of the block.
+  /// All threads of the block call it.
   gart_attention_wide(unsigned char* shared_, const Tiles& tiles_) : shared(shared_), tiles(tiles_) {
     if (threadIdx.x == 0) {
 #pragma unroll
@@ -65,14 +67,14 @@ struct gart_attention_wide {
   }
   static bool multiplies() { return threadIdx.x < kMultiplying; }
 
-  /// Those that feed: one thread asks for boxes by copy_q(to, column, row, batch, barrier) and its like, in the order in which
-  /// the others need them.
+  /// Called by the feeding warps. One thread requests boxes by copy_q(to, column, row, batch, barrier) and its
+  /// counterparts, in the order in which the other threads need them.
   template <class CopyQ, class CopyK, class CopyV>
   void feed(const CopyQ& copy_q, const CopyK& copy_k, const CopyV& copy_v) {
     if constexpr (kShares) gart_give_registers<Few>();
     gart_await_last_launch();
     if (threadIdx.x != kMultiplying) return;
-    Place keys{0, 1}, values{0, 1};  // at first nobody has anything to read
+    Place keys{0, 1}, values{0, 1};  // at first no thread has anything to read
     int queries_parity = 1;
     for (int unit = tiles.first_unit(); unit < tiles.units; unit += tiles.unit_step())
 #pragma unroll 1
@@ -111,14 +113,15 @@ struct gart_attention_wide {
       }
   }
 
-  /// The others. change(batch, row, key, a, b) makes of the scores of a query and of two neighbouring keys, a in front, those
-  /// of the softmax, whose power of two is taken after `log2_scale` times them. results(tile, row, sums, softmax, staging) stores
-  /// the results of this warp's 16 queries from `row` on: sums, not yet divided where blocks share the keys.
+  /// Called by the multiplying warpgroups. change(batch, row, key, a, b) turns the scores of a query and two
+  /// neighbouring keys (a is the first) into those of the softmax, which takes 2^(log2_scale * score). results(tile,
+  /// row, sums, softmax, staging) stores the results of this warp's 16 queries from `row` on. The sums are not yet
+  /// divided if blocks share the keys.
   template <class Change, class Results>
   void multiply(float log2_scale, const Change& change, const Results& results) {
     if constexpr (kShares) gart_take_registers<Many>();
     gart_await_last_launch();
-    // The same in all lanes, which the compiler cannot know of threadIdx.
+    // Uniform across the warp; the compiler cannot derive that from threadIdx.
     const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0), me = warp / 4;
     const unsigned long long q0 = gart_wgmma_descriptor(shared + me * 64 * 128, 64 * 128, 1024);
     const unsigned long long k0 = gart_wgmma_descriptor(shared + kKeysAt, 64 * 128, 1024);
@@ -199,7 +202,7 @@ struct gart_attention_wide {
             change_all(n);
             if constexpr (decltype(drops)::value) tiles.template drop<Keys>(scores, tile, row0, n);
             softmax.weigh(scores, log2_scale, before);
-            // ptxas would move the wait up to the other one, past all that is not known to come before it.
+            // Without this, ptxas would move the wait up to the previous one, past independent code.
             gart_known(softmax.total[0] + softmax.total[1], barrier(0));
             gart_wgmma_wait<0>();
             gart_wgmma_hold(sums);
@@ -239,7 +242,7 @@ struct gart_attention_wide {
   }
 
  private:
-  /// Barrier 8 + group is met by that group, which waits, and by the one before it, which lets it go.
+  /// Barrier 8 + group has two participants: that group waits, and the group before it arrives.
   static void await_turn(int group) { gart_named_barrier(8 + group, 256); }
   static void end_turn(int group) { gart_named_arrive(8 + (group + 1) % Groups, 256); }
 };

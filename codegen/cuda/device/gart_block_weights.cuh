@@ -1,11 +1,12 @@
-// Products of few lines with weights that are integers of few bits, with a scale and perhaps an offset for each block of a column:
-// w = q * scale - offset. The words stay as they are until tensor cores multiply: q becomes a 16-bit float in registers, exactly,
-// and each block's sums are multiplied by its scale in f32.
+// Products of few lines with weights that are integers of few bits, with a scale and perhaps an offset per block of a
+// column: w = q * scale - offset. Words stay packed until the tensor cores multiply. q is converted exactly to a 16-bit
+// float in registers, and each block's sums are multiplied by its scale in f32.
 //
-// Words lie in panels of 48 columns, [panel][word][column], a word holding neighbouring depths of one column from its lowest bits on;
-// scales and offsets [panel][block][column]. A warp takes 64 depths of Tiles * 16 columns at a time, every Warps-th, and copies them
-// through a ring of its own. Lane (g, t) multiplies depths 8t to 8t + 7 of every 32, of columns 2g and 2g + 1 of 16; the few lines are
-// read alike. As f32 they are the sum of three bf16, each a column of the product: no bit of them is lost.
+// Words lie in panels of 48 columns, [panel][word][column]; a word holds neighbouring depths of one column, lowest bits
+// first. Scales and offsets lie as [panel][block][column]. A warp takes every Warps-th piece of 64 depths of Tiles * 16
+// columns, and copies it through a ring of its own. Lane (g, t) multiplies depths 8t to 8t + 7 of every 32, of columns
+// 2g and 2g + 1 of 16; the few lines are read in the same order. f32 lines are split into three bf16 numbers, each a
+// column of the product, so that no bit is lost.
 #pragma once
 
 #include "gart_half_pairs.cuh"
@@ -36,7 +37,8 @@ struct gart_ones<gart_bf16> {
   static constexpr unsigned int kPair = 0x3f803f80u;
 };
 
-/// Signed integers of `Bits` in words as pairs of Kind's floats, whose depths are kApart from one another.
+/// Converts words with signed integers of `Bits` bits to pairs of Kind's floats. The two depths of a pair are kApart
+/// from one another.
 template <class Kind, int Bits>
 struct gart_integers;
 
@@ -82,7 +84,8 @@ struct gart_integers<gart_f16, 8> {
 template <>
 struct gart_integers<gart_bf16, 8> {
   static constexpr int kApart = 2;
-  /// Bytes two apart lie as pairs do: (0, 2), (1, 3), (4, 6), (5, 7). A byte is 16 times its upper half, signed, and the lower one.
+  /// Bytes two apart lie as pairs do: (0, 2), (1, 3), (4, 6), (5, 7). A byte is 16 times its signed upper half plus its
+  /// lower half.
   static void pairs(const unsigned int (&word)[2], unsigned int (&to)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -94,7 +97,7 @@ struct gart_integers<gart_bf16, 8> {
   }
 };
 
-/// Eight neighbouring depths as pairs `Apart` from one another.
+/// Eight neighbouring depths as pairs whose depths are `Apart` from one another.
 template <int Apart>
 gart_words gart_pairs_apart(const gart_words& v) {
   if constexpr (Apart == 1) return v;
@@ -109,7 +112,8 @@ gart_words gart_pairs_apart(const gart_words& v) {
   return r;
 }
 
-/// Eight depths as Kind's floats; of f32 in three parts the part number `part`, the rest of those before it.
+/// Eight depths as Kind's floats. f32 lines have three parts: part number `part` is the remainder after the earlier
+/// parts.
 template <class Kind, int Parts, int Apart, int Vector, class Lines>
 gart_words gart_read_parts(const Lines& lines, const typename Lines::Source* from, int part) {
   if constexpr (Parts == 1) {
@@ -138,7 +142,7 @@ gart_words gart_read_parts(const Lines& lines, const typename Lines::Source* fro
   }
 }
 
-/// The weights: `depth` of them in each of `columns` columns. Scale: unsigned short (f16) or float.
+/// The weights: `depth` rows and `columns` columns. Scale: unsigned short (f16) or float.
 template <class Scale_>
 struct gart_block_matrix {
   typedef Scale_ Scale;
@@ -151,8 +155,8 @@ struct gart_block_matrix {
 inline float gart_scale(float v) { return v; }
 inline float gart_scale(unsigned short v) { return gart_widen_f16(v); }
 
-/// How a product is shared out. Few lines in Parts parts; blocks of Block depths, a multiple of 16 (0: one scale a column); a unit is
-/// Tiles (1 or 3) times 16 columns.
+/// The form of a product. The few lines have Parts parts. Blocks have Block depths, a multiple of 16 (0: one scale per
+/// column). A unit is Tiles (1 or 3) times 16 columns.
 template <class Kind_, int Few_, int Parts_, int Bits_, int Block_, int Tiles_, int Warps_, int Stages_, bool Offsets_, class Scale>
 struct gart_block_form {
   typedef Kind_ Kind;
@@ -160,22 +164,23 @@ struct gart_block_form {
   static constexpr bool kOffsets = Offsets_;
   static constexpr int kColumns = 16 * kTiles, kUsed = kFew * kParts, kEights = (kUsed + 7) / 8, kPiece = 64;
   static constexpr int kWordRows = kPiece * kBits / 32;
-  static constexpr int kLine = kColumns + (kBits == 4 ? 8 : 4);  // words, so that lanes read other banks
-  static constexpr int kBlocks = kBlock == 0 || kBlock >= kPiece ? 1 : kPiece / kBlock;  // that a piece can meet, aligned ones
+  static constexpr int kLine = kColumns + (kBits == 4 ? 8 : 4);  // words per line, so that lanes read different banks
+  static constexpr int kBlocks = kBlock == 0 || kBlock >= kPiece ? 1 : kPiece / kBlock;  // aligned blocks that a piece
+                                                                                         // can touch
   static constexpr int kScaleBytes = kColumns * (int)sizeof(Scale), kOffsetBytes = kOffsets ? kColumns * 4 : 0;
   static constexpr int kStage = kWordRows * kLine * 4 + kBlocks * (kScaleBytes + kOffsetBytes);
   static constexpr int kRing = kWarps * kStages * kStage;
   static constexpr int kShared = kRing + kWarps * kColumns * kUsed * 4;
 };
 
-/// FewVector: depths of the few operand that may be read at once. `shared`: Form::kShared bytes.
+/// FewVector: depths of the few operand per access. `shared`: Form::kShared bytes.
 template <class Form, int FewVector, class FewLines, class Weights>
 struct gart_block_product {
   typedef typename Form::Kind Kind;
   typedef typename Weights::Scale Scale;
   typedef gart_integers<Kind, Form::kBits> Integers;
   static constexpr int kPanel = 48, kOfPanel = 3 / Form::kTiles;  // units of a panel
-  typedef gart_words Factors[2][Form::kEights];                   // of a piece: 32 depths, and 32 more
+  typedef gart_words Factors[2][Form::kEights];                   // of a piece: the first 32 depths, and the other 32
 
   const FewLines& few;
   const Weights& weights;
@@ -183,8 +188,9 @@ struct gart_block_product {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const int pieces = (weights.depth + Form::kPiece - 1) / Form::kPiece, rounds = (pieces + Form::kWarps - 1) / Form::kWarps;
 
-  /// Calls finish(few line, column, sum) once for each sum of the units first_unit, first_unit + stride, ... Every thread of the block
-  /// of Form::kWarps warps must come. The weights are constants: they are read ahead of the wait.
+  /// Calls finish(few line, column, sum) once for each sum of the units first_unit, first_unit + stride, ... All
+  /// threads of the Form::kWarps warps must call it. The weights are constants: they are read before the wait for the
+  /// previous launch.
   template <class Finish>
   void run(int first_unit, int stride, const Finish& finish) const {
     const int units = (weights.columns + Form::kColumns - 1) / Form::kColumns;
@@ -208,7 +214,7 @@ struct gart_block_product {
       float sums[Form::kTiles][Form::kEights][4] = {};
 #pragma unroll 1
       for (int round = 0; round < rounds; ++round) {
-        Factors next;  // of the next piece, which is the first one again after the last
+        Factors next;  // of the next piece; after the last piece, of the first
         read_factors(next, (round + 1 < rounds ? round + 1 : 0) * Form::kWarps + warp);
         gart_cp_async_wait<Form::kStages - 2>();
         __syncwarp();
@@ -230,7 +236,7 @@ struct gart_block_product {
   unsigned char* scales_at(int s) const { return stage(s) + Form::kWordRows * Form::kLine * 4; }
   unsigned char* offsets_at(int s) const { return scales_at(s) + Form::kBlocks * Form::kScaleBytes; }
 
-  /// Lines of Bytes bytes from rows first, first + 1, ... of those before `end`; zeros for the rest.
+  /// Copies lines of Bytes bytes from rows first, first + 1, ... below `end`; fills the rest with zeros.
   template <int Rows, int Bytes, int Line>
   void copy_lines(unsigned char* to, const unsigned char* from, long long row_bytes, int first, int end) const {
     constexpr int kOfLine = Bytes / 16;
@@ -266,11 +272,11 @@ struct gart_block_product {
   /// Adds one piece. factors: of both halves.
   void multiply(float (&sums)[Form::kTiles][Form::kEights][4], int s, const gart_words (&factors)[2][Form::kEights]) const {
     constexpr bool kSixteens = Form::kBlock == 16;
-    constexpr int kParts = Form::kBlocks == 1 ? 1 : kSixteens ? 4 : 2;  // that are scaled each by itself
+    constexpr int kParts = Form::kBlocks == 1 ? 1 : kSixteens ? 4 : 2;  // parts of a piece that are scaled separately
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int p = 0; p < kParts; ++p) {
-      const bool mine = !kSixteens || t / 2 == p % 2;  // of blocks of 16 half of the lanes' depths
+      const bool mine = !kSixteens || t / 2 == p % 2;  // for blocks of 16, half of the lanes hold the depths
       float ones[Form::kEights][4] = {};
       if constexpr (Form::kOffsets) {
         constexpr unsigned int kOne = gart_ones<Kind>::kPair;
@@ -311,7 +317,7 @@ struct gart_block_product {
     }
   }
 
-  /// Calls body(half) for the 32 depths that part number p of `Parts` of a piece is of, or for both.
+  /// Calls body(half) for each half of 32 depths that part p of `Parts` covers.
   template <int Parts, class Body>
   static void each_half(int p, const Body& body) {
     if (Parts == 1) {
@@ -325,7 +331,7 @@ struct gart_block_product {
     return {{exists ? v.at[2 * i] : 0u, exists ? v.at[2 * i + 1] : 0u}};
   }
 
-  /// This lane's eight depths of half `b` of a piece, of both of its columns of a tile.
+  /// This lane's eight depths of half `b` of a piece, for both of its columns of a tile.
   void read_words(int s, int tile, int b, unsigned int (&upper)[4], unsigned int (&lower)[4]) const {
     constexpr int kWords = Form::kBits / 4;
     const int g = lane / 4, t = lane % 4;
@@ -356,7 +362,7 @@ struct gart_block_product {
       }
   }
 
-  /// The sums of all warps and parts, in their order.
+  /// Adds the sums of all warps and parts, in their order.
   template <class Finish>
   void add(const float (&sums)[Form::kTiles][Form::kEights][4], int unit, const Finish& finish) const {
     float* const partial = reinterpret_cast<float*>(shared + Form::kRing);

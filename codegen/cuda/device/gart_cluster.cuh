@@ -1,9 +1,9 @@
-// sm_90: clusters, neighbouring blocks (`__cluster_dims__`) that run side by side and reach one another's shared memory. One PTX
-// instruction each.
+// sm_90: clusters, which are neighbouring blocks (`__cluster_dims__`) that run at the same time and can access one
+// another's shared memory. Each function is one PTX instruction.
 //
-// Order: what a block wrote to its shared memory is seen by the others of the cluster after gart_cluster_arrive by the writers and
-// gart_cluster_wait by the readers; every thread of every block takes part in both. A block may not exit while others still reach
-// its shared memory or arrive at its barriers: arrive and wait once more, relaxed, at the end.
+// Order: writes of a block to its shared memory are visible to the cluster after the writers call gart_cluster_arrive
+// and the readers gart_cluster_wait; every thread of every block takes part in both. A block may not exit while others
+// still access its shared memory or arrive at its barriers: arrive and wait once more, relaxed, at the end.
 #pragma once
 
 #include "gart_memory.cuh"
@@ -16,7 +16,7 @@ inline int gart_cluster_rank() {
   return rank;
 }
 inline void gart_cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-/// Orders nothing in memory: who waits knows only that the others came as far.
+/// Orders no memory: a waiting thread knows only that the others have arrived.
 inline void gart_cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 inline void gart_cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
@@ -43,7 +43,8 @@ inline gart_vector<float, 4> gart_load4_in_cluster(unsigned int address) {
   return v;
 }
 
-/// Makes barriers that this thread initialised known to copies and to the cluster, after a barrier of the block or cluster.
+/// Makes barriers that this thread initialised visible to copies and to the cluster, after a barrier of the block or
+/// cluster.
 inline void gart_mbarrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 /// Arrives at the barrier in the same place of block `rank` of the cluster.
 inline void gart_mbarrier_arrive_in_cluster(unsigned long long* barrier, int rank) {

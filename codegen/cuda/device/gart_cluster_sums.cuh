@@ -1,7 +1,9 @@
-// sm_90a: a tile of a product whose depth the blocks of a cluster share. Each multiplies a run of steps; their sums meet in shared
-// memory, where block r adds its part of the rows in the order of the blocks: the bits depend on nothing but the shape.
+// sm_90a: a tile of a product whose depth the blocks of a cluster share. Each block multiplies a range of steps. The
+// sums meet in shared memory, where block r adds its part of the rows in the order of the blocks: the bits depend on
+// the shape alone.
 //
-// One thread asks for the boxes of both operands; of a constant one, a whole ring of them before the last launch has ended.
+// One thread requests the boxes of both operands. For a constant operand it requests a whole ring of them before the
+// previous launch ends.
 #pragma once
 
 #include "gart_cluster.cuh"
@@ -9,8 +11,8 @@
 #include "gart_warp.cuh"
 #include "gart_warpgroup.cuh"
 
-/// A and B have a Tile and copy(tile, step, barrier). A stage holds `Depths` steps of both. Across: sums are added and stored along
-/// the rows of A, not along those of B.
+/// A and B have a Tile and copy(tile, step, barrier). A stage holds `Depths` steps of both operands. Across: sums are
+/// added and stored along the rows of A, otherwise along those of B.
 template <class Kind, class A, class B, int Stages, int Depths, int Splits, bool Across>
 struct gart_cluster_sums {
   typedef typename A::Tile Left;
@@ -25,10 +27,10 @@ struct gart_cluster_sums {
   typedef gart_wgmma<Kind, kColumns, !Left::kAlongDepth, !Right::kAlongDepth> Products;
 
   unsigned char* shared;
-  int warp;  // the same in all lanes, which the compiler cannot know of threadIdx
+  int warp;  // uniform across the warp; the compiler cannot derive that from threadIdx
   int rank;
 
-  /// All threads of the block.
+  /// All threads of the block call it.
   explicit gart_cluster_sums(unsigned char* shared_)
       : shared(shared_), warp(__shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0)), rank(0) {
     if constexpr (Splits > 1) rank = gart_cluster_rank();
@@ -51,8 +53,8 @@ struct gart_cluster_sums {
   unsigned long long* read(int s) const { return full(Stages + s); }
   float* sum_at(int row, int column) const { return reinterpret_cast<float*>(shared) + row * kPitch + column; }
 
-  /// The sums of all blocks over `steps` steps of 64 depths lie in shared memory after this. Ahead: no launch writes 1 the left,
-  /// 2 the right operand; 0: either may be written.
+  /// Adds `steps` steps of 64 depths; afterwards the sums of all blocks lie in shared memory. Ahead: the operand that
+  /// no launch writes (1 left, 2 right); 0: either may be written.
   template <int Ahead>
   void multiply(const A& a, const B& b, int steps) {
     const int stages = (steps + Depths - 1) / Depths, each = (stages + Splits - 1) / Splits;
@@ -71,7 +73,7 @@ struct gart_cluster_sums {
   }
 
   static bool adds() { return threadIdx.x < kMultiplying; }
-  /// Of this block's part number i: its place in the tile.
+  /// The row in the tile of this block's part number i.
   int row(int i) const {
     constexpr int kSlice = kRows / Splits;
     return rank * kSlice + (Across ? i % kSlice : i / (kColumns / 4));
@@ -87,7 +89,7 @@ struct gart_cluster_sums {
     }
     return v;
   }
-  /// All threads, at the end: others may still read this block's sums.
+  /// All threads call it at the end: other blocks may still read this block's sums.
   void leave() const {
     if constexpr (Splits > 1) {
       __syncwarp();
@@ -125,7 +127,7 @@ struct gart_cluster_sums {
     int stage = ahead == Stages ? 0 : ahead, parity = ahead == Stages ? 0 : 1;
 #pragma unroll 1
     for (int s = ahead; s < count; ++s) {
-      gart_mbarrier_wait(read(stage), parity);  // at first nobody has anything to read
+      gart_mbarrier_wait(read(stage), parity);  // at first no thread has anything to read
       gart_mbarrier_expect(full(stage), kStage);
       copy<true, true>(a, b, stage, first + s);
       if (++stage == Stages) stage = 0, parity ^= 1;
@@ -168,7 +170,7 @@ struct gart_cluster_sums {
     }
     gart_wgmma_wait<0>();
     gart_wgmma_hold(sums);
-    gart_named_barrier(1, kMultiplying);  // nobody reads the ring any more
+    gart_named_barrier(1, kMultiplying);  // no thread reads the ring any more
 #pragma unroll
     for (int j = 0; j < kColumns / 8; ++j)
 #pragma unroll

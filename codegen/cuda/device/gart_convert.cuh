@@ -1,4 +1,4 @@
-// Conversions between element types. f16 and bf16 are storage: their bits in an unsigned short.
+// Conversions between element types. f16 and bf16 are stored as their bits in an unsigned short.
 #pragma once
 
 #include "gart_arithmetic.cuh"
@@ -25,7 +25,7 @@ inline unsigned short gart_narrow_bf16(float value) {
   return (unsigned short)(rounded >> 16);
 }
 
-/// f64 -> f32 rounding to odd, so that a second rounding to a 16-bit format is the only one that counts.
+/// f64 -> f32, rounding to odd: only the second rounding, to a 16-bit format, then counts.
 inline float gart_round_to_odd(double value) {
   const float nearest = (float)value;
   if (value != value || (double)nearest == value) return nearest;

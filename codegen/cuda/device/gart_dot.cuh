@@ -1,12 +1,12 @@
-// Products with a matrix of few lines (the "few" operand): every element of the other one (the "many") is read once, by 16
-// bytes where it lies so, with several reads under way; sums in an order that depends on nothing but the shape. Ahead: no launch
-// writes the many operand, so its first elements are read before the last launch has ended.
+// Products with a matrix of few lines (the "few" operand). Every element of the other operand (the "many") is read
+// once, 16 bytes at a time where aligned, with several reads in flight. The order of summation depends on the shape
+// alone. Ahead: no launch writes the many operand, so its first elements are read before the previous launch ends.
 #pragma once
 
 #include "gart_group.cuh"
 #include "gart_operand.cuh"
 
-/// One sum, of line `few` and line `many`; there is none where few < 0.
+/// The sum of line `few` times line `many`; few < 0: no sum.
 struct gart_dot {
   float sum;
   int few, many;
@@ -21,7 +21,7 @@ struct gart_lines {
   long long line_stride, depth_stride;
   int lines;
 
-  /// `Vector` neighbours, or depths a stride apart.
+  /// `Vector` neighbouring depths, or depths a stride apart.
   template <int Vector, bool Neighbours>
   static gart_vector<Source, Vector> read(const Source* from, long long stride) {
     if constexpr (Neighbours) return gart_load<Vector>(from);
@@ -32,8 +32,9 @@ struct gart_lines {
   }
 };
 
-/// `many` runs along the depth, which a warp shares, Vector at a time. Sums over [first, end) of Few x Each lines from
-/// `first_line` on; they go to the warp's first lanes. FewNeighbours: the few operand runs along the depth, too, and is read by as many.
+/// `many` runs along the depth, which a warp shares, Vector at a time. Computes sums over [first, end) of Few x Each
+/// lines from `first_line` on, and leaves them in the warp's first lanes. FewNeighbours: the few operand also runs
+/// along the depth, and is read with the same vector length.
 template <int Few, int Each, int Vector, bool FewNeighbours, int Unroll, bool Ahead, class FewLines, class ManyLines>
 gart_dot gart_dot_along_depth(const FewLines& few, const ManyLines& many, int first_line, int first, int end) {
   typedef typename ManyLines::Source Source;
@@ -92,7 +93,7 @@ gart_dot gart_dot_along_depth(const FewLines& few, const ManyLines& many, int fi
 }
 
 /// `many` runs along its lines, of which a block takes 32, Vector at a time; its warps share the depth. Sums over
-/// [first, end) go to the first Few * 32 threads. `shared`: Warps * Few * 32 floats.
+/// [first, end) are left in the first Few * 32 threads. `shared`: Warps * Few * 32 floats.
 template <int Few, int Vector, int Warps, int Unroll, bool Ahead, class FewLines, class ManyLines>
 gart_dot gart_dot_along_lines(const FewLines& few, const ManyLines& many, int first_line, int first, int end, float* shared) {
   typedef typename ManyLines::Source Source;

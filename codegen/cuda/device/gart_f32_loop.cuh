@@ -1,10 +1,11 @@
-// Products of f32 on sm_90a as three products of tf32 each, by warpgroups, in the frame of gart_tile_loop.cuh. Tensor cores read
-// a number's first 19 bits, so a tile as it was copied is its high part; the rest, what those bits leave of it, is a tf32 number,
-// too: 22 bits of each factor count, and rest times rest, 2^-22 of a product, is left out. Tensor cores cut what falls below the
-// largest term of a sum (Fasi et al. 2021, PeerJ CS 7:e330): each 32 depths are summed by themselves, and steps added to nearest.
+// f32 products on sm_90a as three tf32 products each, by warpgroups, in the frame of gart_tile_loop.cuh. Tensor cores
+// read the first 19 bits of a number, so a tile as copied is its own high part. The rest (the number minus those bits)
+// is a tf32 number, too. Together they count 22 bits of each factor; rest times rest, 2^-22 of a product, is left out.
+// Tensor cores truncate bits below the largest term of a sum (Fasi et al. 2021, PeerJ CS 7:e330). Therefore each 32
+// depths are summed separately, and steps are added with rounding to nearest.
 //
-// A warpgroup of its own writes the rests of the right operand beside it; those that multiply have the left one in registers and
-// make its rests themselves. Infinities and NaN give what they give in a product of f32.
+// A separate warpgroup writes the rests of the right operand beside it. The multiplying warpgroups hold the left
+// operand in registers and compute its rests themselves. Infinities and NaN give the same result as in an f32 product.
 #pragma once
 
 #include "gart_tile_loop.cuh"
@@ -15,7 +16,7 @@ struct gart_f32_depths {
   static int of(int step) { return step * 32; }
 };
 
-/// A tile of f32 as wgmma reads it: lines of 32 elements, 16-byte chunk c of line l at place c ^ l % 8.
+/// An f32 tile in the layout that wgmma reads: lines of 32 elements, 16-byte chunk c of line l at place c ^ l % 8.
 template <int Rows>
 struct gart_f32_tile {
   typedef float Element;
@@ -23,16 +24,16 @@ struct gart_f32_tile {
   static constexpr bool kAlongDepth = true;
 };
 
-/// A number as two of tf32: `high`, of which tensor cores read the first bits, and the rest, rounded. Returns the rest as it was,
-/// NaN of what is not finite: that has no rest.
+/// Splits a number into two tf32 numbers: `high`, of which tensor cores read the first bits, and the rounded rest.
+/// Returns the unrounded rest; it is NaN if v is not finite.
 inline float gart_split_f32(float v, unsigned int& high, unsigned int& rest) {
   high = gart_bits_of(v);
   const float left = v - gart_f32_from_bits(high & 0xffffe000u);
   rest = gart_f32_to_tf32(left);
   return left;
 }
-/// The same of a number that may be infinite or NaN: those become the rest. An infinity as the high part would make NaN of a
-/// product with a rest of zero; the first bits of a NaN may be those of an infinity.
+/// As above, for a number that may be infinite or NaN: such a number becomes the rest. An infinity as the high part
+/// would give NaN when multiplied by a rest of zero, and the first bits of a NaN may be those of an infinity.
 inline void gart_split_any(float v, unsigned int& high, unsigned int& rest) {
   gart_split_f32(v, high, rest);
   const unsigned int size = high & 0x7fffffffu;
@@ -41,7 +42,7 @@ inline void gart_split_any(float v, unsigned int& high, unsigned int& rest) {
   high = (high & 0x80000000u) | 0x3f800000u;
 }
 
-/// As gart_tile_loop, of two multiplying warpgroups, with `Splitting` registers of a thread that makes rests.
+/// As gart_tile_loop with two multiplying warpgroups; threads that compute rests have `Splitting` registers.
 template <class A, class B, int Stages, int Few, int Splitting, int Many, int Buffers>
 struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, B::Tile::kBytes> {
   typedef gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, B::Tile::kBytes> Loop;
@@ -58,7 +59,7 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
 
   unsigned long long* split(int s) const { return Loop::barrier(2 * Stages + 2 + s); }
 
-  /// All threads of the block.
+  /// All threads of the block call it.
   explicit gart_f32_loop(unsigned char* shared) : Loop(shared) {
     if (threadIdx.x == 0) {
 #pragma unroll
@@ -73,21 +74,21 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
     if constexpr (Loop::kShares) gart_give_registers<Few>();
     return true;
   }
-  /// Does the thread make rests?
+  /// True if the thread computes rests.
   bool splits() const {
     if (warp < kMultiplying / 32) return false;
     if constexpr (Loop::kShares) gart_give_registers<Splitting>();
     return true;
   }
 
-  /// Makes the rests of a tile's steps.
+  /// Computes the rests of a tile's steps.
   void make_rests(int steps) {
     constexpr int kEach = Right::kBytes / (128 * 16);
     const int thread = threadIdx.x - kMultiplying;
 #pragma unroll 1
     for (int s = 0; s < steps; ++s) {
       gart_mbarrier_wait(full(stage), parity);
-      // Where a number lies does not matter: its rest lies as far after it.
+      // The layout does not matter here: the rest of each number lies at a fixed distance after it.
       float* const from = reinterpret_cast<float*>(Loop::right(stage)) + thread * 4;
       gart_vector<float, 4> v[kEach];
 #pragma unroll
@@ -108,7 +109,7 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
     }
   }
 
-  /// The products of a tile's steps, one at least.
+  /// Multiplies a tile's steps, at least one.
   void multiply(Sums& sums, int steps) {
     float first[16], second[16];
 #pragma unroll
@@ -124,7 +125,7 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
   }
 
  private:
-  /// The rests of a thread's numbers that may be infinite or NaN, with what takes their place.
+  /// Computes the rests of a thread's numbers that may be infinite or NaN, and replaces those numbers.
   static void split_any(float* from) {
 #pragma unroll 1
     for (int i = 0; i < Right::kBytes / (128 * 16); ++i, from += 512) {
@@ -137,7 +138,7 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
     }
   }
 
-  /// A lane's part of 16 rows and 32 depths: of each 8 depths, A of m16n8k8.
+  /// A lane's part of 16 rows and 32 depths: for each 8 depths, fragment A of m16n8k8.
   void load(float (&a)[16], int s) const {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const float* const lines = reinterpret_cast<const float*>(Loop::left(s)) + (warp * 16 + g) * 32 + t;
@@ -145,8 +146,8 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
     for (int i = 0; i < 16; ++i) a[i] = lines[i % 2 * 256 + ((i / 4 * 2 + i / 2 % 2) ^ g) * 4];
   }
 
-  /// Multiplies what `now` has and loads what comes after it to `next`: registers that products read are not written before those
-  /// are done.
+  /// Multiplies the factors in `now` and loads the next ones to `next`: registers that products read may not be written
+  /// before the products are done.
   void step(Sums& sums, const float (&now)[16], float (&next)[16], bool is_last) {
     typedef gart_wgmma<gart_wide_tf32, kColumns, false, false> Products;
     unsigned int high[16], rest[16];

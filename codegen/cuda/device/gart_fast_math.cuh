@@ -1,5 +1,5 @@
-// Functions by approximate instructions, for results that are rounded to 16 bits: absolute errors below 3e-7 where values are
-// bounded, relative ones of 1e-5 else. NaNs stay NaNs.
+// Functions by approximate instructions, for results that are rounded to 16 bits. Absolute errors are below 3e-7 for
+// bounded functions; other functions have relative errors of 1e-5. NaNs stay NaNs.
 #pragma once
 
 #include "gart_arithmetic.cuh"
@@ -17,7 +17,7 @@ inline float gart_fast_erf(float a) {
   const float rest = gart_exp2_fast(a * a * -1.44269504f) * (p * t);
   return copysignf(1.0f - rest, a);
 }
-/// 1 - 2 / (e^2a + 1); near zero its series, where that would cancel.
+/// 1 - 2 / (e^2a + 1); near zero, where that would cancel, its series.
 inline float gart_fast_tanh(float a) {
   const float z = fabsf(a);
   const float large = fmaf(-2.0f, gart_reciprocal_fast(1.0f + gart_exp2_fast(z * 2.88539008f)), 1.0f);

@@ -1,11 +1,12 @@
-// Kinds of tensor core arithmetic, and how a warp gets its part of the factors from tiles in shared memory.
+// Kinds of tensor core arithmetic, and how a warp loads its fragments from tiles in shared memory.
 #pragma once
 
 #include "gart_memory.cuh"
 #include "gart_tensor.cuh"
 
-// Kinds: a k-step's registers, and their product. From f32 values: value j of a lane has depth t + 4 * j of the step, for A and
-// B alike: any order of the depths gives the same sum, and this one reads shared memory without bank conflicts.
+// Kinds: the registers of a k-step, and their product. For f32 values, value j of a lane has depth t + 4 * j of the
+// step, for A and B alike. Any order of the depths gives the same sum; this one reads shared memory without bank
+// conflicts.
 #if __CUDA_ARCH__ >= 800
 struct gart_tf32 {
   static constexpr int kDepth = 8;
@@ -22,10 +23,11 @@ struct gart_tf32 {
   static void add(float (&c)[4], const A& a, const B& b) { gart_mma_m16n8k8_tf32(c, a.at, b.at); }
 };
 
-/// Each value as the sum of two tf32 numbers, 22 bits together: what is left out is 2^-22 of a product. The smaller one of an
-/// infinity is the infinity: the larger one would make NaN of it where the other factor's smaller one is zero. Tensor cores cut what
-/// falls below the largest term of a sum, products and sum so far alike (Fasi et al. 2021, PeerJ CS 7:e330), so that over a depth of
-/// 4096 an error of 1e-4 comes together: each step's products are summed by themselves, and steps are added to nearest.
+/// Splits each value into the sum of two tf32 numbers, together 22 bits; the omitted term is 2^-22 of a product. The
+/// smaller part of an infinity is the infinity: as the larger part it would give NaN if the other factor's smaller part
+/// is zero. Tensor cores truncate bits below the largest term of a sum, including the sum so far (Fasi et al. 2021,
+/// PeerJ CS 7:e330). Over a depth of 4096 that adds up to an error of 1e-4. Therefore each step's products are summed
+/// separately, and steps are added with rounding to nearest.
 struct gart_tf32x3 {
   static constexpr int kDepth = 8;
   struct A { unsigned int high[4], low[4]; };
@@ -54,7 +56,7 @@ struct gart_tf32x3 {
   }
 };
 
-/// Of 16-bit elements, whose pairs shared memory has as the tensor cores want them.
+/// 16-bit elements; shared memory holds their pairs as the tensor cores need them.
 struct gart_f16 {
   static constexpr int kDepth = 16;
   struct A { unsigned int at[4]; };

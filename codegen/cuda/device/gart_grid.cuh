@@ -1,5 +1,5 @@
-// The launches before and after this one (programmatic dependent launch, from sm_90 on). A launch may be started while the one
-// before it runs. Until it has waited for that one it may read what no launch writes, and write nothing.
+// Programmatic dependent launch (from sm_90 on): a launch may start while the previous one runs. Until it has waited
+// for the previous launch it may read only memory that no launch writes, and may not write.
 #pragma once
 
 #if !defined(GART_SHIM) && __CUDA_ARCH__ >= 900
@@ -14,8 +14,8 @@ inline void gart_start_next_launch() {
 #endif
 }
 
-/// Waits until the launch before this one has ended, and sees what it wrote. Every thread must call it: whoever comes later
-/// relies on this launch for that, too.
+/// Waits until the previous launch has ended, and makes its writes visible. Every thread must call it: later launches
+/// also rely on this wait.
 inline void gart_await_last_launch() {
 #if __CUDA_ARCH__ >= 900
   gart_griddepcontrol_wait();

@@ -1,4 +1,4 @@
-// Reductions over the threads of a group, in an order that depends on nothing but the group's size.
+// Reductions over the threads of a group. The order depends on the group's size alone.
 #pragma once
 
 #include "gart_arithmetic.cuh"
@@ -34,7 +34,7 @@ struct gart_op_or {
   static bool of(bool a, bool b) { return a | b; }
 };
 
-// The value of the lane whose number differs in the bits of `mask`. Types narrower than int travel as int.
+// The value of the lane whose number differs in the bits of `mask`. Types narrower than int are passed as int.
 inline float gart_shuffle_xor(float v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
 inline double gart_shuffle_xor(double v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
 inline long long gart_shuffle_xor(long long v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
@@ -68,8 +68,8 @@ T gart_block_reduce(T v, T* slots) {
   return total;
 }
 
-/// Over `Group` threads a warp apart, for each lane of a block of Group * 32; every thread gets its lane's result. `slots`:
-/// shared, one per thread, used by this reduction only.
+/// Over `Group` threads that are a warp apart, for each lane of a block of Group * 32; every thread gets its lane's
+/// result. `slots`: shared, one per thread, used by this reduction only.
 template <int Group, class Op, class T>
 T gart_across_reduce(T v, T* slots) {
   slots[threadIdx.x] = v;

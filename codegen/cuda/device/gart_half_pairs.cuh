@@ -1,4 +1,4 @@
-// Pairs of f16 in 32 bits, and other single instructions that C has no word for.
+// Pairs of f16 in 32 bits, and other single instructions that C has no operator for.
 #pragma once
 
 #include "gart_memory.cuh"
@@ -38,8 +38,8 @@ inline float gart_reciprocal_fast(float x) {
   return r;
 }
 
-/// 16 bytes that are read once, from memory that no launch writes if before gart_await_last_launch: volatile, so that ptxas moves it
-/// below no wait, as it does with ld.global.nc.
+/// Loads 16 bytes that are read once. Before gart_await_last_launch, no launch may write them. The load is volatile, so
+/// that ptxas does not move it below a wait, as it does with ld.global.nc.
 inline gart_vector<unsigned int, 4> gart_load_once(const void* from) {
   gart_vector<unsigned int, 4> v;
   asm volatile("ld.global.L1::no_allocate.L2::256B.v4.b32 {%0,%1,%2,%3}, [%4];"

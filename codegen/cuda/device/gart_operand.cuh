@@ -1,4 +1,4 @@
-// Operands of a matrix product on their way into shared memory, a tile of Rows x Depth elements at a time. "Rows" are the
+// Copies operands of a matrix product to shared memory, one tile of Rows x Depth elements at a time. "Rows" are the
 // rows of the left operand and the columns of the right one; "depth" is the direction of the sum.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include "gart_memory.cuh"
 #include "gart_tensor.cuh"
 
-// What becomes of an operand's elements in its tile. 16-bit floats are their bits.
+// How an operand's elements are converted for its tile. 16-bit floats are handled as their bits.
 template <class T>
 struct gart_kept {
   typedef T Source;
@@ -66,9 +66,9 @@ template <class Conversion, class Tile, int Threads, int Vector>
 struct gart_matrix : gart_chunks<Conversion, Tile, Threads, Vector> {
   typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;
   typedef typename Conversion::Source Source;
-  const Source* from;  // of this thread's first chunk in depth 0
+  const Source* from;  // this thread's first chunk at depth 0
   long long row_stride, depth_stride;
-  int rows, depth_end;  // what is left of the matrix from this tile's first row on; the sum's end
+  int rows, depth_end;  // rows of the matrix from this tile's first row on; the end of the sum
 
   gart_matrix(const Source* base, long long row_stride_, long long depth_stride_, int first_row, int row_count, int end)
       : from(base + (first_row + Chunks::row(0)) * row_stride_ + Chunks::depth(0) * depth_stride_),
@@ -83,7 +83,7 @@ struct gart_matrix : gart_chunks<Conversion, Tile, Threads, Vector> {
   }
   void seek(int) {}
   void advance() {}
-  /// Where chunk i of the tile that begins at depth k lies, if it `exists`.
+  /// The address of chunk i of the tile that begins at depth k, and whether it `exists`.
   const Source* chunk(int i, int k, bool& exists) const {
     exists = Chunks::row(i) < rows && k + Chunks::depth(i) < depth_end;
     const long long lines = (long long)i * Chunks::kStep * (Tile::kAlongDepth ? row_stride : depth_stride);
@@ -106,7 +106,7 @@ inline void gart_commit_copies() {
   gart_cp_async_commit();
 #endif
 }
-/// Waits for all copies of this thread but the `Left` last groups, and for the other threads of the block.
+/// Waits for all of this thread's copies except the `Left` last groups, and for the other threads of the block.
 template <int Left>
 void gart_await_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -115,8 +115,8 @@ void gart_await_copies() {
   __syncthreads();
 }
 
-/// A copy of the tile at depth k that begins before other work and ends after it, when `tile` may be written; what lies
-/// outside of the operand becomes zero. This one goes through registers.
+/// A copy of the tile at depth k. It begins before other work and ends after that, when `tile` may be written. Elements
+/// outside the operand become zero. This version copies through registers.
 template <class Operand, bool IsAsync>
 struct gart_tile_copy {
   typedef typename Operand::Tile::Element Element;
@@ -147,7 +147,7 @@ struct gart_tile_copy {
 };
 
 #if __CUDA_ARCH__ >= 800
-/// This one is asynchronous.
+/// This version is asynchronous.
 template <class Operand>
 struct gart_tile_copy<Operand, true> {
   typedef typename Operand::Tile::Element Element;
@@ -170,8 +170,8 @@ template <class Operand>
 struct gart_transfer : gart_tile_copy<Operand, false> {};
 #endif
 
-/// Copies the first Count tiles of both operands, a group of copies for each pair. Operand Ahead (1: a, 2: b, 0: neither) is one
-/// that no launch writes: its copies begin before the last launch has ended.
+/// Copies the first Count tiles of both operands, with a group of copies for each pair. No launch writes operand Ahead
+/// (1: a, 2: b, 0: neither): its copies begin before the previous launch has ended.
 template <int Count, int Ahead, class A, class B, class Left, class Right>
 void gart_copy_first_tiles(A& a, B& b, gart_transfer<A>& copy_a, gart_transfer<B>& copy_b, const Left& left, const Right& right,
                            int first, int steps) {

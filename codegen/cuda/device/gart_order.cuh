@@ -1,6 +1,6 @@
-// The first `count` of `n` points by the order of their keys, unsigned integers; of equal keys the lower point comes
-// first. A block does it: the key of the last one is found digit by digit, those up to it are collected in ascending
-// order of points, and sorted: few of them by exchanges in shared memory, many digit by digit.
+// The first `count` of `n` points in the order of their keys, which are unsigned integers; equal keys are ordered by
+// point. A block finds the key of the last wanted point digit by digit, and collects the points up to it in ascending
+// order. Then it sorts them: few of them by exchanges in shared memory, many digit by digit.
 #pragma once
 
 #include "gart_scan.cuh"
@@ -25,7 +25,7 @@ struct gart_order_room {
   };
 };
 
-/// Calls see(point, key) for all points, those of a thread `Threads` apart.
+/// Calls see(point, key) for all points; a thread's points are `Threads` apart.
 template <int Threads, class Key, class KeyOf, class See>
 void gart_each_key(const KeyOf& key_of, int n, const See& see) {
   for (int first = (int)threadIdx.x; first < n; first += kGartAtOnce * Threads) {
@@ -39,7 +39,7 @@ void gart_each_key(const KeyOf& key_of, int n, const See& see) {
   }
 }
 
-/// The keys up to the last one wanted: those with a smaller `key >> shift`, and `equals` of those with the same one.
+/// The threshold: keys with a smaller `key >> shift` are wanted, and `equals` of those with the same value.
 template <class Key>
 struct gart_threshold {
   Key key;
@@ -81,7 +81,7 @@ gart_threshold<Key> gart_find_threshold(const KeyOf& key_of, int n, int count, g
   return last;
 }
 
-/// Writes the points up to the threshold to `out`: those below it in ascending order, then those at it.
+/// Writes the points up to the threshold to `out`: first those below it, then those at it, each in ascending order.
 template <int Threads, class Key, class KeyOf>
 void gart_collect(const KeyOf& key_of, int n, int count, const gart_threshold<Key>& last, int* out,
                   gart_order_room<Threads, Key>& room) {
@@ -114,7 +114,7 @@ void gart_collect(const KeyOf& key_of, int n, int count, const gart_threshold<Ke
   }
 }
 
-/// Sorts few points by their keys: bitonic exchanges, of pairs whose order is never undecided.
+/// Sorts few points by their keys with bitonic exchanges. No two points compare equal.
 template <int Threads, class Key, class KeyOf>
 void gart_sort_few(const KeyOf& key_of, int count, int* out, gart_order_room<Threads, Key>& room) {
   Key* const keys = room.exchanged.keys;
@@ -148,7 +148,8 @@ void gart_sort_few(const KeyOf& key_of, int count, int* out, gart_order_room<Thr
   for (int i = (int)threadIdx.x; i < count; i += Threads) out[i] = points[i];
 }
 
-/// One stable pass of a sort: from -> to, by the digit of `shift`. False, and nothing done, where all have the same.
+/// One stable pass of a radix sort, from -> to, by the digit at `shift`. Returns false and does nothing if all digits
+/// are equal.
 template <int Threads, class Key, class KeyOf>
 bool gart_sort_digit(const KeyOf& key_of, int count, int shift, const int* from, int* to,
                      gart_order_room<Threads, Key>& room) {
@@ -196,10 +197,10 @@ bool gart_sort_digit(const KeyOf& key_of, int count, int shift, const int* from,
   return true;
 }
 
-/// Sorts points, which stand in ascending order, by their keys.
+/// Sorts points, which are in ascending order, by their keys.
 template <int Threads, class Key, class KeyOf>
 void gart_sort_many(const KeyOf& key_of, int count, int* out, int* spare, gart_order_room<Threads, Key>& room) {
-  bool is_spare = false;  // do they stand there?
+  bool is_spare = false;  // are the points there?
   for (int shift = 0; shift < (int)sizeof(Key) * 8; shift += kGartSortBits)
     if (gart_sort_digit<Threads, Key>(key_of, count, shift, is_spare ? spare : out, is_spare ? out : spare, room))
       is_spare = !is_spare;
@@ -208,8 +209,8 @@ void gart_sort_many(const KeyOf& key_of, int count, int* out, int* spare, gart_o
   for (int i = (int)threadIdx.x; i < count; i += Threads) out[i] = spare[i];
 }
 
-/// All threads of the block call it. Before it they must have met after what it reads was written, and after they read
-/// what `out` and `spare` held; they meet at its end.
+/// All threads of the block call it. Before the call a barrier must follow the writes to its inputs, and the last reads
+/// of `out` and `spare`. It ends with a barrier.
 template <int Threads, class Key, class KeyOf>
 void gart_order(const KeyOf& key_of, int n, int count, int* out, int* spare, gart_order_room<Threads, Key>& room) {
   if (count <= 0 || n <= 0) return;

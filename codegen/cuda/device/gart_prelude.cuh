@@ -1,9 +1,10 @@
-// What the text of a kernel may use, beside threadIdx.x, blockIdx.x, __syncthreads, __syncwarp and static __shared__ arrays.
+// The features that kernel texts may use, besides threadIdx.x, blockIdx.x, __syncthreads, __syncwarp and static
+// __shared__ arrays.
 //
-// The same text is compiled by NVRTC (with -default-device: functions need no __device__) and, for tests, by a host
-// compiler through a shim that is included first and defines GART_SHIM, the CUDA names above, and every function that
-// stands here under `#ifndef GART_SHIM`. Functions that CUDA itself provides and the shim must too: the C mathematical
-// functions and their f variants, fmaf, __shfl_xor_sync, __syncthreads, __syncwarp.
+// NVRTC compiles the text with -default-device: functions need no __device__. For tests a host compiler compiles the
+// same text. It first includes a shim that defines GART_SHIM, the CUDA names above, and every function that is under
+// `#ifndef GART_SHIM` here. The shim must also define these functions of CUDA: the C mathematical functions and their f
+// variants, fmaf, __shfl_xor_sync, __syncthreads, __syncwarp.
 #pragma once
 
 #include "gart_arithmetic.cuh"

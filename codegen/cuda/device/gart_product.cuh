@@ -5,7 +5,7 @@
 #include "gart_operand.cuh"
 #include "gart_register_pressure.cuh"
 
-/// Sums on CUDA cores. A warp takes 4 x 8 threads of RowsEach x ColumnsEach sums (4 or 8 each).
+/// Sums on CUDA cores. A warp has 4 x 8 threads with RowsEach x ColumnsEach sums each (4 or 8).
 template <class A, class B, int Depth, int WarpRows, int WarpColumns, int RowsEach, int ColumnsEach, bool ADepth, bool BDepth>
 struct gart_scalar_sums {
   static constexpr int kThreads = 32 * WarpRows * WarpColumns;
@@ -156,8 +156,8 @@ struct gart_half_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, Colu
   }
 };
 
-/// Adds the products of `steps` tiles of Depth from depth `first` on to `sums`. Shared memory: Stages tiles of each
-/// operand (2 at least). All threads of the block must call it. Ahead: of gart_copy_first_tiles.
+/// Adds the products of `steps` tiles of Depth to `sums`, from depth `first` on. Shared memory: Stages tiles of each
+/// operand (at least 2). All threads of the block must call it. Ahead: as in gart_copy_first_tiles.
 template <int Depth, int Stages, int Ahead, class A, class B, class Sums>
 void gart_add_products(A& a, B& b, Sums& sums, unsigned char* shared, int first, int steps) {
   typedef typename A::Tile::Element Left;

@@ -1,9 +1,9 @@
-// Scans: what the threads of a block before each one have together.
+// Scans: the combined values of the threads of a block before each thread.
 #pragma once
 
 #include "gart_group.cuh"
 
-// The value of the lane `delta` below this one. Types narrower than int travel as int.
+// The value of the lane `delta` below this one. Types narrower than int are passed as int.
 inline float gart_shuffle_up(float v, int delta) { return __shfl_up_sync(0xffffffffu, v, delta); }
 inline double gart_shuffle_up(double v, int delta) { return __shfl_up_sync(0xffffffffu, v, delta); }
 inline long long gart_shuffle_up(long long v, int delta) { return __shfl_up_sync(0xffffffffu, v, delta); }
@@ -15,8 +15,8 @@ T gart_shuffle_up(T v, int delta) {
   return (T)__shfl_up_sync(0xffffffffu, (int)v, delta);
 }
 
-/// The combination of `v` of all threads before this one, `none` for the first; `total` is that of all. The order of
-/// combining depends on `Threads` alone. `slots`: shared, one per warp; may be used again at once.
+/// Combines `v` of all threads before this one (`none` for the first); `total` combines all threads. The order of
+/// combining depends on `Threads` alone. `slots`: shared, one per warp; may be reused at once.
 template <int Threads, class Op, class T>
 T gart_block_scan(T v, T none, T* slots, T& total) {
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;

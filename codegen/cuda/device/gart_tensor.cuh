@@ -12,8 +12,8 @@ inline void gart_mma_m16n8k8_f16(float (&c)[4], const unsigned int (&a)[2], cons
                : "r"(a[0]), "r"(a[1]), "r"(b[0]));
 }
 
-// Matrices of 8 x 8 elements of 16 bits: lane l gives the address of row l % 8 of matrix l / 8, and gets of each matrix elements
-// 2 * (l % 4) and the next of row l / 4; transposed: of column l / 4, rows 2 * (l % 4) and the next.
+// Loads matrices of 8 x 8 elements of 16 bits. Lane l gives the address of row l % 8 of matrix l / 8. From each matrix
+// it gets elements 2 * (l % 4) and the next of row l / 4; transposed: of column l / 4, rows 2 * (l % 4) and the next.
 #define GART_LDMATRIX(name, kind)                                                           \
   inline void gart_ldmatrix_x4##name(unsigned int(&r)[4], const void* row) {                \
     const unsigned int from = (unsigned int)__cvta_generic_to_shared(row);                  \
@@ -66,7 +66,7 @@ inline void gart_cp_async_4(void* shared, const void* global, int source_bytes) 
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(global), "r"(source_bytes) : "memory");
 }
 inline void gart_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Waits until at most `Left` of this thread's groups are under way.
+/// Waits until at most `Left` of this thread's groups are in flight.
 template <int Left>
 void gart_cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Left) : "memory");

@@ -1,9 +1,9 @@
-// sm_90a: the tiles of a product, one after the other in each block. One thread asks for boxes of both operands, which lie in a
-// ring of stages; warpgroups of 64 rows each multiply them, apply the epilogue and store boxes of results, while the boxes of the
-// next tile are already copied.
+// sm_90a: a persistent product kernel; each block computes one tile after the other. One thread requests boxes of both
+// operands, which go to a ring of stages. Warpgroups of 64 rows each multiply them, apply the epilogue and store boxes
+// of results, while the boxes of the next tile are already being copied.
 //
-// In shared memory: the stages; for each warpgroup what it stages results in; the barriers: of each stage "it is full" and "it is
-// read", of each warpgroup "what the epilogue reads is there".
+// Shared memory holds the stages, a staging area of results for each warpgroup, and the barriers. Each stage has the
+// barriers "full" and "read"; each warpgroup has the barrier "the epilogue's inputs are there".
 #pragma once
 
 #include "gart_cluster.cuh"
@@ -17,7 +17,8 @@
 #define GART_EVEN_REGISTERS 0
 #endif
 
-/// Where a step's depths begin. Of a convolution a step is a tap and 64 of its `Channels`, the last ones fewer.
+/// The depth coordinates of a step. In a convolution a step is one tap and 64 of its `Channels`; the last step of a tap
+/// may have fewer.
 template <int Channels>
 struct gart_tap_depths {
   static constexpr int kBlocks = (Channels + 63) / 64;
@@ -27,7 +28,7 @@ struct gart_plain_depths {
   static int of(int step) { return step * 64; }
 };
 
-/// An operand as boxes of a tensor: `at` are the coordinates of the tile's first row in depth 0.
+/// An operand as boxes of a tensor: `at` are the coordinates of the tile's first row at depth 0.
 template <class Tile_, class Depths, int Rank, int RowDimension, int DepthDimension>
 struct gart_box_tiles {
   typedef Tile_ Tile;
@@ -48,8 +49,8 @@ struct gart_box_tiles {
   }
 };
 
-/// The windows of a convolution at the positions of a tile, a line each, of images (channels, columns, rows, images). `column`, `row`
-/// and `image` are where the first position's window begins.
+/// The windows of a convolution at the positions of a tile, one line each, over images (channels, columns, rows,
+/// images). `column`, `row` and `image` are where the first position's window begins.
 template <class Tile_, int Channels, int KernelColumns, int ColumnDilation, int RowDilation>
 struct gart_window_tiles {
   typedef Tile_ Tile;
@@ -64,7 +65,7 @@ struct gart_window_tiles {
   }
 };
 
-/// The sums of a tile, as gart_warpgroup_sums has them.
+/// The sums of a tile, in the layout of gart_warpgroup_sums.
 template <int Columns>
 struct gart_tile_sums {
   static constexpr int kRows = 2, kColumns = Columns / 4;
@@ -88,8 +89,8 @@ struct gart_box_f32 {
   static constexpr int kColumns = 32;
 };
 
-/// `Groups` warpgroups multiply, with Many registers a thread; one more feeds them and keeps Few. Buffers: boxes of results that
-/// each warpgroup has room for. Extra: bytes of a stage that no box is copied to.
+/// `Groups` warpgroups multiply, with Many registers per thread; one more feeds them and keeps Few. Buffers: boxes of
+/// results that each warpgroup has room for. Extra: bytes of a stage that no box is copied to.
 template <class Kind, class A, class B, int Stages, int Groups, int Few, int Many, int Buffers, int Extra = 0>
 struct gart_tile_loop {
   typedef typename A::Tile Left;
@@ -102,13 +103,13 @@ struct gart_tile_loop {
   static constexpr bool kShares = !GART_EVEN_REGISTERS;
 
   unsigned char* shared;
-  int warp;        // the same in all lanes, which the compiler cannot know of threadIdx
-  bool is_leader;  // of a warpgroup: one of its threads
+  int warp;        // uniform across the warp; the compiler cannot derive that from threadIdx
+  bool is_leader;  // one thread of each warpgroup
   int stage = 0, parity = 0;
-  int ahead = 0;            // boxes of the constant operand that have been asked for
-  int slot = 0, asked = 0;  // the next buffer; how often boxes have been asked for
+  int ahead = 0;            // boxes of the constant operand that were already requested
+  int slot = 0, asked = 0;  // the next buffer; how often boxes were requested
 
-  /// All threads of the block.
+  /// All threads of the block call it.
   explicit gart_tile_loop(unsigned char* shared_) : shared(shared_), warp(__shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0)) {
     is_leader = gart_elect_one() && warp % 4 == 0;
     if (is_leader && warp == 0) {
@@ -140,16 +141,16 @@ struct gart_tile_loop {
     parity ^= 1;
   }
 
-  // ---- The warpgroup that feeds -------------------------------------------------------------------------------------
+  // ---- The feeding warpgroup ---------------------------------------------------------------------------------------
   bool feeds() const {
     if (warp < kMultiplying / 32) return false;
     if constexpr (kShares) gart_give_registers<Few>();
     return true;
   }
-  /// Its one thread that asks for boxes.
+  /// True for the one thread that requests boxes.
   bool asks() const { return is_leader; }
 
-  /// Asks for the first boxes of an operand that no launch writes, of the block's first tile. Ahead: 1 the left, 2 the right one.
+  /// Requests the first boxes of an operand that no launch writes, for the block's first tile. Ahead: 1 left, 2 right.
   template <int Ahead>
   void feed_ahead(const A& a, const B& b, int first, int steps) {
     ahead = gart_min(steps, Stages);
@@ -160,12 +161,12 @@ struct gart_tile_loop {
       else b.copy(right(s), first + s, full(s));
     }
   }
-  /// Asks for the boxes of a tile's steps.
+  /// Requests the boxes of a tile's steps.
   template <int Ahead>
   void feed(const A& a, const B& b, int first, int steps) {
 #pragma unroll 1
     for (int s = first; s < first + steps; ++s) {
-      gart_mbarrier_wait(read(stage), parity ^ 1);  // at first nobody has anything to read
+      gart_mbarrier_wait(read(stage), parity ^ 1);  // at first no thread has anything to read
       const bool is_new = Ahead == 0 || ahead == 0;
       if (is_new) gart_mbarrier_expect(full(stage), kCopied);
       if (is_new || Ahead != 1) a.copy(left(stage), s, full(stage));
@@ -175,13 +176,13 @@ struct gart_tile_loop {
     }
   }
 
-  // ---- Those that multiply ------------------------------------------------------------------------------------------
+  // ---- The multiplying warpgroups ----------------------------------------------------------------------------------
   void prepare() const {
     if constexpr (kShares) gart_take_registers<Many>();
     gart_await_last_launch();
   }
 
-  /// The products of a tile's steps, one at least. A stage is given back when the next one's products are under way.
+  /// Multiplies a tile's steps, at least one. A stage is released when the products of the next one are in flight.
   void multiply(Sums& sums, int steps) {
     const unsigned long long a0 = gart_wgmma_descriptor(left(0) + warp / 4 * 64 * 64, Left::kAlongDepth ? 16 : kBox, 1024);
     const unsigned long long b0 = gart_wgmma_descriptor(right(0), Right::kAlongDepth ? 16 : kBox, 1024);
@@ -207,8 +208,9 @@ struct gart_tile_loop {
     __syncwarp();
   }
 
-  // ---- What the epilogue reads in the boxes that its results go to ---------------------------------------------------
-  /// Box number `i` begins at at[0] + i * Columns. Between this and the next time the warpgroup's warps must have met.
+  // ---- Inputs of the epilogue, in the boxes of its results ---------------------------------------------------------
+  /// Box number `i` begins at at[0] + i * Columns. Between this call and the next one the warpgroup's warps must have
+  /// met at a barrier.
   template <int Columns, int Rank>
   void ask_for_boxes(const GartTensorMap& map, const int (&at)[Rank]) {
     if (is_leader) {
@@ -229,7 +231,7 @@ struct gart_tile_loop {
     gart_mbarrier_wait(loaded(warp / 4), asked & 1);
     ++asked;
   }
-  /// Columns 8 * j + column(0) and the next of this thread's row number i, in box number `number`.
+  /// Columns 8 * j + column(0) and the following one of this thread's row number i, in box number `number`.
   template <class T>
   gart_vector<T, 2> in_box(int number, int i, int j) const {
     return *reinterpret_cast<const gart_vector<T, 2>*>(pair<T>(number, i, j));
@@ -272,7 +274,7 @@ struct gart_tile_loop {
         }
     }
   }
-  /// Stores the box once all of the warpgroup have written their part.
+  /// Stores the box when all threads of the warpgroup have written their part.
   template <int Rank>
   void store(int number, const GartTensorMap& map, const int (&at)[Rank]) {
     gart_fence_proxy_async();
@@ -283,7 +285,7 @@ struct gart_tile_loop {
     }
     __syncwarp();
   }
-  /// After the last tile: shared memory stays until it has been read.
+  /// Called after the last tile: keeps shared memory until the stores have read it.
   void finish() const {
     if (Buffers > 0 && is_leader) gart_store_wait<0>();
   }

@@ -1,11 +1,11 @@
-// Products of up to 16 lines (the "few" operand) with a matrix whose lines run along the depth (the "many"), both of 16 bits, on
-// tensor cores straight from memory: each element of the many operand is read once, by 16 bytes, and nothing of it goes through
-// shared memory.
+// Products of up to 16 lines (the "few" operand) with a matrix whose lines run along the depth (the "many"), both of 16
+// bits, on tensor cores straight from memory. Each element of the many operand is read once, 16 bytes at a time, and
+// does not pass through shared memory.
 //
-// A warp takes 16 lines of the many operand and every Warps-th 64 depths of them. Lane (g, t) reads 8 depths from 8t on, and from
-// 32 + 8t on, of lines g and g + 8: 128 neighbouring bytes of 16 lines. Which depths a product takes together does not matter as long
-// as both factors agree, so the few operand is read alike. A block goes from one tile of 16 lines to the next, and the first
-// elements of the next are on their way while the sums of this one are added.
+// A warp takes 16 lines of the many operand and every Warps-th 64 depths of them. Lane (g, t) reads 8 depths from 8t
+// on, and from 32 + 8t on, of lines g and g + 8: 128 neighbouring bytes of 16 lines. Depths may be combined in any
+// order as long as both factors agree, so the few operand is read in the same order. A block goes from one tile of 16
+// lines to the next. The first elements of the next tile are loaded while the sums of the current one are added.
 #pragma once
 
 #include "gart_dot.cuh"
@@ -15,7 +15,7 @@
 #if __CUDA_ARCH__ >= 800
 typedef gart_vector<unsigned int, 4> gart_words;
 
-/// Eight depths of a line from `from` on, Vector of which may be read at once.
+/// Eight depths of a line from `from` on, Vector per access.
 template <class Kind, class Lines, int Vector>
 gart_words gart_read_factors(const Lines& lines, const typename Lines::Source* from) {
   typedef typename Lines::Source Source;
@@ -35,10 +35,10 @@ gart_words gart_read_factors(const Lines& lines, const typename Lines::Source* f
   return v;
 }
 
-/// Calls finish(line of few, line of many, sum) once for each sum of Few lines with those of tiles first_tile, first_tile + stride,
-/// ... of 16 lines. Every thread of the block of Warps warps must come. Whole: the depth is a multiple of 64, otherwise of 8. Ahead: no
-/// launch writes the many operand. FewVector: depths of the few operand that may be read at once. `shared`:
-/// 2 * Warps * 16 * Few floats.
+/// Calls finish(line of few, line of many, sum) once for each sum of Few lines with those of tiles first_tile,
+/// first_tile + stride, ... of 16 lines. All threads of the block's Warps warps must call it. Whole: the depth is a
+/// multiple of 64, otherwise of 8. Ahead: no launch writes the many operand. FewVector: depths of the few operand per
+/// access. `shared`: 2 * Warps * 16 * Few floats.
 template <class Kind, int Few, int Warps, int Unroll, int FewVector, bool Whole, bool Ahead, class FewLines, class ManyLines, class Finish>
 void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth, int first_tile, int stride, float* shared,
                            const Finish& finish) {
@@ -58,9 +58,9 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
       for (int e = 0; e < 4; ++e) {
         weights[i][0][b].at[e] = weights[i][1][b].at[e] = 0;
 #pragma unroll
-        for (int h = 0; h < kHalves; ++h) factors[i][h][b].at[e] = 0;  // they stay where there is no such line
+        for (int h = 0; h < kHalves; ++h) factors[i][h][b].at[e] = 0;  // stays zero if the line does not exist
       }
-  // Of the round that is read next: its tile, its number, and where it begins.
+  // The round that is read next: its tile, its number, and its first depth.
   int tile_ahead = first_tile, round_ahead = 0, depth_ahead = first;
   const unsigned short* lines[2];
   const auto seek = [&] {
@@ -76,7 +76,7 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
     tile_ahead += stride;
     if (tile_ahead < tiles) seek();
   };
-  // Does the piece hold the depths from `k` on? Of a whole depth all or none of a lane's do.
+  // True if the piece holds the depths from `k` on. If the depth is Whole, a lane's depths exist all or not at all.
   const auto exists = [&](int k) { return (Whole ? k - t * 8 : k) < depth; };
   const auto read_weights = [&](int i) {
     const int k = depth_ahead + i * kNext;
@@ -110,7 +110,7 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
   for (int i = 0; i < Unroll; ++i) read_factors(i);
   advance();
 
-  int part = 0;  // of `shared`: the other threads may still read the last tile's
+  int part = 0;  // half of `shared`: other threads may still read that of the last tile
 #pragma unroll 1
   for (int tile = first_tile; tile < tiles; tile += stride) {
     float sums[kHalves][4] = {};
@@ -122,7 +122,8 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
         if (k - t * 8 + i * kNext < depth) {
 #pragma unroll
           for (int b = 0; b < 2; ++b) {
-            const bool kept = Whole || exists(k + i * kNext + b * 32);  // else a former piece's
+            const bool kept = Whole || exists(k + i * kNext + b * 32);  // otherwise the values are those of an earlier
+                                                                        // piece
             gart_words upper = weights[i][0][b], lower = weights[i][1][b];
 #pragma unroll
             for (int e = 0; e < 4; ++e) {

@@ -1,4 +1,4 @@
-// Work that the threads of a warp, or some warps of a block, do together. One PTX instruction each.
+// Operations that the threads of a warp, or some warps of a block, execute together. Each is one PTX instruction.
 #pragma once
 
 #ifndef GART_SHIM
@@ -6,21 +6,22 @@
 inline void gart_named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
-/// Is one of the `threads` that others wait for, and goes on.
+/// Arrives at the barrier as one of its `threads` threads, without waiting.
 inline void gart_named_arrive(int id, int threads) {
   asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 #if __CUDA_ARCH__ >= 900
-/// True for one lane of the warp, always the same one; all its lanes ask. ptxas then knows that one lane goes on.
+/// True for one lane of the warp, always the same; all lanes must call it. It tells ptxas that one lane continues.
 inline bool gart_elect_one() {
   unsigned int is_elected;
   asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.b32 %0, 1, 0, p;\n}" : "=r"(is_elected));
   return is_elected != 0;
 }
 
-// The reverse of gart_ldmatrix_x4: four matrices of 8 x 8 elements of 16 bits, of which a lane has elements 2 * (l % 4) and the next
-// of row l / 4 (transposed: of column l / 4) in r0 to r3; lane l's `row` is where row l % 8 of matrix l / 8 goes, 16-aligned.
+// The reverse of gart_ldmatrix_x4, for four matrices of 8 x 8 elements of 16 bits. In r0 to r3 a lane holds elements 2
+// * (l % 4) and the next of row l / 4 (transposed: of column l / 4) of each matrix. Lane l's `row` is the destination
+// of row l % 8 of matrix l / 8, 16-aligned.
 #define GART_STORE_MATRICES(name, kind)                                                                            \
   inline void name(void* row, unsigned int r0, unsigned int r1, unsigned int r2, unsigned int r3) {                \
     asm volatile("stmatrix.sync.aligned.m8n8.x4" kind ".shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(                    \

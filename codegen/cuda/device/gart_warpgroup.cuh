@@ -1,11 +1,11 @@
-// A block's tile of a matrix product by warpgroups: 64 rows and all columns of the tile each, 64 depths a step.
+// A block's tile of a matrix product by warpgroups. Each takes 64 rows and all columns of the tile, 64 depths a step.
 #pragma once
 
 #include "gart_operand.cuh"
 #include "gart_wgmma.cuh"
 
-/// A tile as wgmma reads it: lines of 64 elements, 16-byte chunk c of line l at place c ^ l % 8. Across the depth: a block of 64
-/// rows after the other, a line per depth.
+/// A tile in the layout that wgmma reads: lines of 64 elements, 16-byte chunk c of line l at place c ^ l % 8. Across
+/// the depth: blocks of 64 rows one after the other, with a line per depth.
 template <int Rows, bool AlongDepth>
 struct gart_swizzled_tile {
   typedef unsigned short Element;
@@ -17,7 +17,7 @@ struct gart_swizzled_tile {
   static constexpr int at(int row, int depth) {
     return AlongDepth ? in_line(row, depth) : in_line(row / 64 * 64 + depth, row % 64);
   }
-  /// Of what begins at `row`, a multiple of 64.
+  /// The descriptor of the part that begins at `row`, a multiple of 64.
   static unsigned long long descriptor(const Element* tile, int row) {
     return gart_wgmma_descriptor(tile + row * 64, 64 * 128, 1024);
   }
@@ -49,7 +49,7 @@ struct gart_warpgroup_sums {
 
   /// Starts adding the products of two tiles.
   void begin(const unsigned short* a_tile, const unsigned short* b_tile) {
-    // The same in all lanes, which the compiler cannot know of threadIdx.
+    // Uniform across the warp; the compiler cannot derive that from threadIdx.
     const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
     const unsigned long long a = Left::descriptor(a_tile, group * 64), b = Right::descriptor(b_tile, 0);
     gart_wgmma_fence();
@@ -60,8 +60,8 @@ struct gart_warpgroup_sums {
   }
 };
 
-/// As gart_add_products. While a tile is multiplied the next but Stages - 3 is copied: to where the tile lay that every thread
-/// has waited for before the barrier.
+/// As gart_add_products. While a tile is multiplied, the one Stages - 2 steps later is copied. It overwrites a tile
+/// whose products every thread has awaited before the barrier.
 template <int Stages, int Ahead, class A, class B, class Sums>
 void gart_add_wide_products(A& a, B& b, Sums& sums, unsigned char* shared, int first, int steps) {
   constexpr int kStage = A::Tile::kBytes + B::Tile::kBytes, kDepth = A::Tile::kDepth, kAhead = Stages - 2;

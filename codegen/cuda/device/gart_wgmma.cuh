@@ -1,11 +1,11 @@
-// sm_90a: a warpgroup (four warps) has the tensor cores multiply tiles as they lie in shared memory, while its threads go on.
-// One PTX instruction each. Sums of 64 x 8n: thread t of the warpgroup has of every 8 columns what C of m16n8 gives lane t % 32,
-// for the 16 rows of warp t / 32.
+// sm_90a: a warpgroup (four warps) starts products of tiles in shared memory on the tensor cores; its threads continue
+// meanwhile. Each function is one PTX instruction. Sums are 64 x 8n. In every 8 columns, thread t of the warpgroup
+// holds the elements that C of m16n8 gives lane t % 32, for the 16 rows of warp t / 32.
 //
-// Order: what threads copied to shared memory is seen after gart_fence_proxy_async by the copying thread and a barrier; sums
-// that were written or read otherwise, after gart_wgmma_fence; between a product and the wait for its group nobody may touch
-// its sums or change its tiles. A left operand in registers counts as a sum: it is written before the fence, and not again before
-// the wait.
+// Order: data that threads copied to shared memory is visible after the copying thread calls gart_fence_proxy_async and
+// a barrier follows. Sums that were accessed otherwise are visible after gart_wgmma_fence. Between a product and the
+// wait for its group no thread may touch its sums or change its tiles. A left operand in registers counts as a sum: it
+// is written before the fence, and not again before the wait.
 #pragma once
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -26,13 +26,13 @@ struct gart_wide_bf16 {
 inline void gart_fence_proxy_async() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 inline void gart_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 inline void gart_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-/// Waits until at most `Left` groups are under way.
+/// Waits until at most `Left` groups are in flight.
 template <int Left>
 void gart_wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
 }
-/// Keeps the compiler from moving uses of the sums, or definitions of a left operand in registers, across this point: no
-/// instruction. ptxas serialises products whose left registers are defined after their fence (C7513).
+/// Keeps the compiler from moving uses of the sums, or definitions of a left operand in registers, across this point;
+/// emits no instruction. ptxas serialises products whose left registers are defined after their fence (C7513).
 template <int Count>
 void gart_wgmma_hold(float (&sums)[Count]) {
 #pragma unroll
@@ -48,16 +48,16 @@ void gart_wgmma_hold(unsigned int (&left)[Count]) {
 #pragma unroll
   for (int i = 0; i < Count; ++i) asm volatile("" : "+r"(left[i])::"memory");
 }
-/// The following waits for products stay behind the computation of `value`, which is not negative: ptxas moves them up past
-/// arithmetic, but not past this store, which never happens. `scratch`: 4 bytes of shared memory.
+/// Keeps the following waits for products behind the computation of `value`, which is not negative. ptxas moves waits
+/// up past arithmetic, but not past this store, which never happens. `scratch`: 4 bytes of shared memory.
 inline void gart_known(float value, void* scratch) {
   const unsigned int to = (unsigned int)__cvta_generic_to_shared(scratch);
   asm volatile("{\n.reg .pred p;\nsetp.lt.f32 p, %0, 0f00000000;\n@p st.shared.f32 [%1], %0;\n}" ::"f"(value), "r"(to)
                : "memory");
 }
 
-/// Says where a tile lies whose lines are 128 (64, 32) bytes with swizzled 16-byte chunks, aligned to 8 lines but for the step's
-/// offset. `stride_bytes`: to the next 8 lines.
+/// The descriptor of a tile whose lines are 128 (64, 32) bytes with swizzled 16-byte chunks. The tile is aligned to 8
+/// lines except for the step's offset. `stride_bytes`: to the next 8 lines.
 inline unsigned long long gart_wgmma_descriptor(const void* tile, int leading_bytes, int stride_bytes, int line_bytes = 128) {
   const unsigned int address = (unsigned int)__cvta_generic_to_shared(tile);
   return (address >> 4 & 0x3fffu) | (unsigned long long)(leading_bytes >> 4) << 16 |

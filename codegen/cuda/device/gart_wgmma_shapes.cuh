@@ -1,5 +1,5 @@
-// sm_90a: the names of a product's registers in its instruction's text, and its sums as operands, for each number of columns:
-// what gart_wgmma.cuh and its neighbours make their instructions of.
+// sm_90a: macros for each number of columns of a wgmma: the names of its registers in the instruction's text, and its
+// sums as operands. gart_wgmma.cuh and its neighbours build their instructions from them.
 #pragma once
 
 #define GART_NAMES_4 "%0,%1,%2,%3"

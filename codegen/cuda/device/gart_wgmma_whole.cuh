@@ -1,17 +1,18 @@
-// sm_90a: gart_wgmma for elements that are wide or whole: f32 of which 19 bits are read (tf32), and signed bytes. Both operands lie
-// along the depth. As gart_wgmma.cuh otherwise.
+// sm_90a: gart_wgmma for two more element types: f32, of which 19 bits are read (tf32), and signed bytes. Both operands
+// lie along the depth. Otherwise as gart_wgmma.cuh.
 #pragma once
 
 #include "gart_wgmma.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// 8 depths a product. Bits below the 10th one of a fraction are ignored. A left operand in registers: as A of m16n8k8.
+/// 8 depths per product. Bits below the 10th of the fraction are ignored. A left operand in registers: as A of m16n8k8.
 struct gart_wide_tf32 {
   typedef float Sum;
   enum { kDepth = 8 };
 };
-/// 32 depths a product, for 8, 16, 24 and from 32 on multiples of 16 columns. A left operand in registers: as A of m16n8k32.
+/// 32 depths per product; 8, 16, 24 columns, and from 32 on multiples of 16. A left operand in registers: as A of
+/// m16n8k32.
 struct gart_wide_s8 {
   typedef int Sum;
   enum { kDepth = 32 };

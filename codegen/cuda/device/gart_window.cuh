@@ -1,10 +1,10 @@
-// The input of a convolution as an operand of a matrix product: line j is an output position, counted over the images of the
-// batch, depth k a tap and a channel.
+// The input of a convolution as an operand of a matrix product: line j is an output position, numbered over the images
+// of the batch; depth k is a tap and a channel.
 #pragma once
 
 #include "gart_operand.cuh"
 
-/// A convolution's window, in three spatial dimensions; those that a convolution has not are of extent 1.
+/// A convolution's window in three spatial dimensions; missing dimensions have extent 1.
 template <int KernelD, int KernelH, int KernelW, int StrideD, int StrideH, int StrideW, int DilationD, int DilationH,
           int DilationW, int Channels>
 struct gart_window {
@@ -21,18 +21,18 @@ struct gart_extents {
   long long volume() const { return (long long)d * h * w; }
 };
 
-/// What a depth stands for: an offset within the window, and a channel of the group.
+/// The meaning of a depth: an offset within the window, and a channel of the group.
 struct gart_tap {
   int d, h, w, channel;
 };
 
-/// The taps of the tile that comes next, `Depth` depths a time.
+/// The taps of the next tile, with `Depth` depths per tile.
 template <class Window, int Depth>
 struct gart_taps {
   static constexpr bool kWhole = Window::kTaps == 1 || Window::kChannels % Depth == 0;  // a tile lies within one tap
   int channel = 0, d = 0, h = 0, w = 0;
 
-  /// Makes `k`, a multiple of Depth, the tile that comes next.
+  /// Makes `k`, a multiple of Depth, the start of the next tile.
   void seek(int k) {
     channel = k % Window::kChannels;
     const int tap = k / Window::kChannels;
@@ -50,7 +50,7 @@ struct gart_taps {
     h = 0;
     ++d;
   }
-  /// Depth `within` of the tile that comes next, which is at `k`.
+  /// The tap of depth `within` of the next tile, which begins at `k`.
   gart_tap at(int k, int within) const {
     if (Window::kTaps == 1) return {0, 0, 0, k + within};
     if (kWhole) return {d * Window::kDilationD, h * Window::kDilationH, w * Window::kDilationW, channel + within};
@@ -61,7 +61,7 @@ struct gart_taps {
   }
 };
 
-/// Where the window of an output position begins.
+/// The corner of an output position's window in the input.
 struct gart_window_start {
   int image, d, h, w;
 
@@ -78,7 +78,7 @@ struct gart_window_start {
     start.w = (int)ow * Window::kStrideW - pad.w;
     return start;
   }
-  /// Its position in the image, which may be outside.
+  /// Its position in the image; it may lie outside.
   long long offset(const gart_extents& input) const { return ((long long)d * input.h + h) * input.w + w; }
   bool is_inside(const gart_tap& tap, const gart_extents& input) const {
     return (unsigned int)(d + tap.d) < (unsigned int)input.d && (unsigned int)(h + tap.h) < (unsigned int)input.h &&
@@ -131,10 +131,10 @@ struct gart_channels_last_patches : gart_chunks<Conversion, Tile, Threads, Vecto
   static_assert(Window::kChannels % Vector == 0, "a chunk lies within one tap");
 
   const Source* x;
-  int first[Chunks::kCount];  // of each line of this thread: the window's first position, counted over all images
+  int first[Chunks::kCount];  // per line of this thread: the window's first position, numbered over all images
   gart_window_start start[Chunks::kCount];
   gart_extents input;
-  int positions;  // from this tile's first on
+  int positions;  // from this tile's first position on
   gart_taps<Window, Tile::kDepth> taps;
 
   gart_channels_last_patches(const Source* x_, const gart_extents& input_, const gart_extents& output, const gart_extents& pad,

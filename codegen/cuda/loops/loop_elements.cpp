@@ -12,7 +12,7 @@ class ElementsText : public LoopText {
   KernelText emit();
 
  private:
-  /// Whole vectors from `base` on, or one by one what is left of the lane axis.
+  /// Emits whole vectors from `base` on, then the rest of the lane axis one by one.
   void emit_vectors(const StagePlan& s, const std::string& base);
   void emit_vector(const StagePlan& s, const std::string& base);
 };

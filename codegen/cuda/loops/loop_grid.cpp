@@ -1,5 +1,5 @@
-// ThreadMapping::grid: few points with long rows. A row is cut into chunks, a block each. A launch reduces chunks to
-// partial results in the workspace; the next one combines them, always in the same order, before it goes on.
+// ThreadMapping::grid: few points with long rows. A row is cut into chunks, one per block. A launch reduces chunks to
+// partial results in the workspace. The next launch combines them, always in the same order, before its own work.
 #include <algorithm>
 #include <set>
 
@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kPartialBytes = 8;  // room for a partial result of any type
 
 bool is_reduce(const StagePlan& s) { return s.stage.kind == Stage::Kind::reduce; }
-/// Does it run over a row that blocks share?
+/// True if the stage runs over a row that blocks share.
 bool is_shared(const StagePlan& s) { return s.lane.id >= 0; }
 
 std::set<int> locals_of(const Stage& stage) {
@@ -33,11 +33,11 @@ struct StageRange {
   size_t begin, end;
 };
 
-/// Reductions that do not need each other share a launch. A store has one of its own, since it may take the place of
-/// what others read, or be read by them.
+/// Independent reductions share a launch. A store has its own, because it may overwrite memory that other stages read,
+/// and other stages may read its result.
 std::vector<StageRange> launches_of(const std::vector<StagePlan>& stages) {
   std::vector<StageRange> ranges;
-  std::set<int> made;  // by the last range
+  std::set<int> made;  // reductions made by the last range
   bool reduces = false;
   for (size_t s = 0; s < stages.size(); ++s) {
     const std::set<int> wanted = locals_of(stages[s].stage);
@@ -85,7 +85,7 @@ KernelText GridText::emit() {
     is_reduce(plan_.stages[s]) ? emit_partial(plan_.stages[s]) : emit_row_store(plan_.stages[s]);
   KernelText text = f_.finish("loop", plan_.threads);
   const Dim tiles = plan_.across ? ceil_div(points_, Dim(kWarpThreads)) : points_;
-  // What stores a single element of each point needs one block for it.
+  // A store of one element per point needs only one block per point.
   const bool is_single = range_.end == range_.begin + 1 && !is_shared(plan_.stages[range_.begin]);
   text.tasks = is_single ? tiles : tiles * Dim(plan_.chunks);
   text.scratch_bytes = points_ * Dim(plan_.chunks * kPartialBytes * static_cast<int64_t>(plan_.stages.size()));
@@ -124,7 +124,7 @@ void GridText::emit_place() {
   for (size_t k = 0; k < names.size(); ++k) place_.axes[plan_.outer[k].id] = names[k];
 }
 
-/// The results of earlier launches' reductions that this one needs.
+/// The results of earlier reductions that this launch needs.
 std::set<int> GridText::wanted() const {
   std::set<int> needed;
   for (size_t s = range_.end; s-- > 0;) {
@@ -142,14 +142,15 @@ void GridText::declare(const Stage& stage) {
   place_.locals[stage.local] = local;
 }
 
-/// Where the partial results of a reduction lie: those of a point side by side, or those of neighbouring points.
+/// The workspace address of a reduction's partial results: those of one point side by side, or those of neighbouring
+/// points.
 std::string GridText::partials(const Stage& stage) {
   const std::string type = type_of(stage.value->dtype);
   const Dim offset = points_ * Dim(plan_.chunks * kPartialBytes * stage.local);
   return concat("((", type, "*)((char*)workspace + ", f_.dim(offset).as_wide(), "))");
 }
 
-/// The result of an earlier launch's reduction.
+/// Combines the partial results of an earlier launch's reduction.
 void GridText::emit_combination(const StagePlan& s) {
   const Stage& stage = s.stage;
   declare(stage);
@@ -167,7 +168,7 @@ void GridText::emit_combination(const StagePlan& s) {
   emit_exchange(stage, local);
 }
 
-/// The threads that share a row put their parts together.
+/// Combines the values of the threads that share a row.
 void GridText::emit_exchange(const Stage& stage, const std::string& local) {
   const std::string slots = f_.fresh("s"), functor = combine_functor(stage.reduce);
   const int count = plan_.across ? plan_.threads : plan_.threads / kWarpThreads;
@@ -200,7 +201,7 @@ void GridText::emit_row_store(const StagePlan& s) {
   if (!guard.empty()) f_.close();
 }
 
-/// The block's threads walk over its part of a row, a vector at a time.
+/// The block's threads iterate over its part of a row, one vector at a time.
 void GridText::emit_chunk(const StagePlan& s, const Body& body) {
   std::vector<Axis> axes = s.loops;
   axes.push_back({s.lane.id, ceil_div(s.lane.extent, Dim(s.vector))});
@@ -220,7 +221,7 @@ void GridText::emit_chunk(const StagePlan& s, const Body& body) {
   f_.close();
 }
 
-/// One vector, or what is left of a row one by one.
+/// Emits one vector, or the rest of a row one by one.
 void GridText::emit_vector(const StagePlan& s, const EvaluationPoint& place, const std::string& item,
                            const Body& body) {
   if (s.vector == 1) return body(place);

@@ -8,14 +8,14 @@
 namespace gcg::cuda {
 namespace {
 
-/// The number is fixed, not a GPU's, so that sums have the same bits on all of them.
-constexpr int64_t kBlocks = 264;     // that keep the memory of a large GPU busy
-constexpr int64_t kFewBlocks = 96;   // that do not
+/// The number of blocks is fixed and does not depend on the GPU, so that sums have the same bits on all GPUs.
+constexpr int64_t kBlocks = 264;     // enough to use the memory bandwidth of a large GPU
+constexpr int64_t kFewBlocks = 96;   // too few for that
 constexpr int64_t kRowChunk = 4096;  // elements worth a block, where its threads share a row
 constexpr int kRowThreads = 512, kAcrossGroup = 16;
 constexpr int64_t kAcrossChunk = 256;  // elements of each row worth a block, where its threads have 32 rows
 
-/// Elements of the longest row; very many where that depends on the input.
+/// The elements of the longest row; a very large number if that depends on the input.
 int64_t longest(const std::vector<Stage>& stages) {
   constexpr int64_t kOpen = int64_t{1} << 40;
   int64_t longest = 1;

@@ -29,7 +29,7 @@ class GroupsText : public LoopText {
   void emit_linear(const StagePlan& s, const Body& body);
   void emit_rounds(size_t number, const Body& body);
   int64_t rounds(const StagePlan& s) const;
-  /// Is the lane axis shorter than the group, so that threads would be left over?
+  /// True if the lane axis is shorter than the group, so that some threads would be idle.
   bool is_short(const StagePlan& s) const;
 };
 
@@ -55,8 +55,8 @@ KernelText GroupsText::emit() {
   return text;
 }
 
-/// The point of this thread and its number within the point's group. Threads without a point compute the last one
-/// again, so that whole warps take part in every exchange, and store nothing.
+/// Declares this thread's point and its number within the point's group. Threads without a point compute the last one
+/// again and store nothing, so that whole warps take part in every exchange.
 void GroupsText::emit_point(const Dim& points, int per_block) {
   std::string in_block = concat("threadIdx.x / ", plan_.group);
   if (per_block == 1) in_block = "0u";
@@ -100,7 +100,7 @@ void GroupsText::emit_reduce(size_t number) {
   place_.locals[stage.local] = local;
 }
 
-/// The group's threads put their parts together.
+/// Combines the values of the group's threads.
 void GroupsText::emit_exchange(const Stage& stage, const std::string& local, const std::string& type) {
   const std::string functor = combine_functor(stage.reduce);
   if (plan_.across) {
@@ -126,7 +126,7 @@ void GroupsText::emit_row_store(size_t number) {
     f_.line(plan_.group > kWarpThreads || plan_.across ? "__syncthreads();" : "__syncwarp();");
 }
 
-/// The group's threads walk over the elements of a stage.
+/// The group's threads iterate over the elements of a stage.
 void GroupsText::emit_row(size_t number, const Body& body) {
   const StagePlan& s = plan_.stages[number];
   if (s.lane.id < 0) {
@@ -148,8 +148,8 @@ void GroupsText::emit_row(size_t number, const Body& body) {
   for (size_t k = 0; k <= s.loops.size(); ++k) f_.close();
 }
 
-/// Loops around the lane's. Left to itself, the compiler would unroll 49 rounds as a whole and hold what all of them
-/// read.
+/// Emits the loops around the lane's. Without a limit the compiler would unroll, for example, all 49 rounds and hold
+/// every value they read in registers.
 void GroupsText::open_outer_loops(const std::vector<Axis>& axes, EvaluationPoint& place) {
   const Dim points = extent_of(axes);
   const bool window = points.is_constant() && points.constant() <= kWindow;
@@ -174,7 +174,7 @@ void GroupsText::emit_serial(const StagePlan& s, const Body& body) {
   for (size_t k = 0; k < axes.size(); ++k) f_.close();
 }
 
-/// Several axes of which the lane's is shorter than the group: one loop over all of their points.
+/// One loop over all points of several axes, where the lane's axis is shorter than the group.
 void GroupsText::emit_linear(const StagePlan& s, const Body& body) {
   std::vector<Axis> axes = s.loops;
   axes.push_back(s.lane);
@@ -189,7 +189,7 @@ void GroupsText::emit_linear(const StagePlan& s, const Body& body) {
   f_.close();
 }
 
-/// A row of constant length, `rounds` vectors per thread, with what the stages keep of it.
+/// Emits a row of constant length, `rounds` vectors per thread, with the values that the stages keep.
 void GroupsText::emit_rounds(size_t number, const Body& body) {
   const StagePlan& s = plan_.stages[number];
   const std::string j = f_.fresh("j"), i = f_.fresh("i");

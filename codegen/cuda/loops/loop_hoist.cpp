@@ -9,10 +9,10 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int64_t kShortest = 16;         // reductions below it stay where they are
-constexpr int64_t kManyPoints = 1 << 17;  // as do those of stores with so many elements
+constexpr int64_t kShortest = 16;         // shorter reductions stay where they are
+constexpr int64_t kManyPoints = 1 << 17;  // reductions stay, too, in stores with this many elements
 
-/// Calls `see` for every reduction that is evaluated for every element.
+/// Calls `see` for every reduction that is evaluated for all elements, regardless of selects.
 void visit_reductions(const Expr& e, const std::function<void(const Expr&)>& see) {
   if (e->kind == ExprKind::reduce) return see(e);
   if (e->kind == ExprKind::select) return visit_reductions(e->args[0], see);

@@ -1,4 +1,5 @@
-// Not reading or computing a row twice: softmax takes the maximum of x, then sums exp(x - max), then divides those.
+// Avoids reading or computing a row twice. Example: softmax takes the maximum of x, then sums exp(x - max), then
+// divides those values.
 #include <functional>
 #include <map>
 #include <unordered_map>
@@ -9,7 +10,7 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int kMostNodes = 300;  // beyond it, comparing everything with everything takes too long
+constexpr int kMostNodes = 300;  // with more, comparing all pairs takes too long
 constexpr size_t kMostRows = 3;
 
 struct Found {

@@ -12,12 +12,12 @@
 namespace gcg::cuda {
 namespace {
 
-/// Threads that keep a large GPU busy; below it, threads take fewer elements each.
+/// Threads that occupy a large GPU; with fewer, each thread takes fewer elements.
 constexpr int64_t kManyThreads = 1 << 14;
-/// Points that need no more than one thread each.
+/// With this many points, one thread per point suffices.
 constexpr int64_t kManyPoints = 1 << 17;
 
-/// How badly neighbouring threads use memory if they are neighbours along `axis`: 1 per access of a full sector.
+/// Cost of memory accesses if neighbouring threads are neighbours along `axis`: 1 per access of a full sector.
 LaneCost lane_cost(const std::vector<Operand>& operands) {
   return [&operands](const Stage& stage, const Axis& axis) {
     double cost = 0;
@@ -49,7 +49,7 @@ void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan)
   const Dim elements = extent_of(loop.stages[0].axes);
   StagePlan stage_plan = plan_stage(loop.stages[0], kernel.operands);
   if (stage_plan.lane.id >= 0) {
-    // Windows: all that they read along the lane are vectors, or neighbouring threads take neighbouring elements.
+    // Windows: all reads along the lane are vectors, or neighbouring threads take neighbouring elements.
     const auto count = has_reduction(stage_plan.stage.value) ? window_count : vector_count;
     stage_plan.vector = count(stage_plan.stage, kernel.operands, stage_plan.lane.id);
     while (stage_plan.vector > 1 && is_below(elements, stage_plan.vector * kManyThreads)) stage_plan.vector /= 2;
@@ -88,7 +88,7 @@ void plan_group(const std::vector<Stage>& stages, LoopPlan& plan) {
   if (plan.group > kWarpThreads) plan.threads = plan.group;
 }
 
-/// Threads per point where neighbours have neighbouring points: enough of them to keep a large GPU busy.
+/// Threads per point if neighbouring threads have neighbouring points: enough of them to occupy a large GPU.
 int across_group(const std::vector<Stage>& stages, const std::vector<Axis>& outer) {
   constexpr int64_t kShortRow = 16, kUnknownRow = 64, kEachThread = 4, kUnknownPoints = 1 << 15;
   const int64_t row = longest_row(stages).value_or(kUnknownRow);
@@ -97,7 +97,7 @@ int across_group(const std::vector<Stage>& stages, const std::vector<Axis>& oute
   return std::min({power_of_two(kManyPoints / points), power_of_two(row / kEachThread), kWarpThreads});
 }
 
-/// Elements at a time, the same for all stages; their rows must be whole numbers of vectors.
+/// Chooses the vector length, the same for all stages; rows must be whole numbers of vectors.
 void plan_vectors(const Kernel& kernel, LoopPlan& plan) {
   int count = 16;
   for (const StagePlan& s : plan.stages) {
@@ -110,7 +110,7 @@ void plan_vectors(const Kernel& kernel, LoopPlan& plan) {
     if (s.lane.id >= 0) s.vector = count;
 }
 
-/// Gives all stages the same lane axis where each runs over one axis of one constant extent. False if they do not.
+/// Gives all stages the same lane axis if each runs over one axis of the same constant extent; otherwise returns false.
 bool share_lane(LoopPlan& plan) {
   const StagePlan* first = nullptr;
   for (StagePlan& s : plan.stages) {

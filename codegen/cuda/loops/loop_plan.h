@@ -12,19 +12,19 @@
 
 namespace gcg::cuda {
 
-/// A value that a stage computes per element of its row and that later stages want again: in registers.
+/// A value that a stage computes per element of its row and that later stages need again; it stays in registers.
 struct KeptRow {
   struct Use {
     size_t stage;
-    Expr node;      // where the stage has it
-    bool computes;  // the first stage does; others read
+    Expr node;      // the expression in the stage's value
+    bool computes;  // true in the first stage, which computes it; the others read it
   };
   DType dtype = DType::f32;
   std::vector<Use> uses;
 };
 
 struct StagePlan {
-  Stage stage;              // with flat addresses; `axes` is not used any more
+  Stage stage;              // with flat addresses; `axes` is no longer used
   std::vector<Axis> loops;  // outermost first, around the lane axis
   Axis lane;                // neighbouring threads have neighbouring elements of it; id -1: the stage is a single point
   int vector = 1;           // elements of the lane axis that a thread takes at once
@@ -34,35 +34,35 @@ enum class ThreadMapping : uint8_t { elements, groups, grid, tiles };
 
 struct LoopPlan {
   ThreadMapping mapping = ThreadMapping::elements;
-  std::vector<Axis> outer;  // elements: all axes but the lane; tiles: all but the two of the tile
+  std::vector<Axis> outer;  // elements: all axes except the lane; tiles: all except the two of the tile
   std::vector<StagePlan> stages;
-  int threads = 256;          // of a block
+  int threads = 256;          // threads per block
   int group = 1;              // threads per outer point: 1, 2, ..., 32 or the whole block
   bool across = false;        // groups of more than one thread: neighbouring threads have neighbouring points
   int chunks = 1;             // grid: blocks that share a row
-  std::vector<KeptRow> kept;  // groups; every stage then runs over one axis of the same constant extent
-  Axis tile_row;              // tiles: the axis along which `transposed` are contiguous
+  std::vector<KeptRow> kept;  // for groups whose stages all run over one axis of the same constant extent
+  Axis tile_row;              // tiles: the axis along which the transposed loads are contiguous
   std::vector<Expr> transposed;
 };
 
-/// Reductions inside a single store become stages of their own, before it, where they are long and several threads have
-/// to share one to keep a GPU busy. (loop_hoist.cpp)
+/// Moves reductions inside a single store into stages of their own before it, if they are long and a GPU needs several
+/// threads per reduction. (loop_hoist.cpp)
 LoopKernel hoist_reductions(const LoopKernel& loop);
 
-/// Equal reductions become one node, which is computed once: a scatter's lowering asks several times which update it
-/// takes. (loop_hoist.cpp)
+/// Merges equal reductions into one node, which is computed once: a scatter's lowering asks several times which update
+/// it takes. (loop_hoist.cpp)
 Expr share_reductions(const Expr& value);
 
 LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop);
 
-/// Where all strided loads of an elements plan run along one other axis of its store, makes tiles of the two.
+/// Turns an elements plan into tiles if all strided loads run along one other axis of its store.
 void plan_tiles(const Kernel& kernel, LoopPlan& plan);
 
-/// Makes a plan of groups, whose stages are there, one of ThreadMapping::grid where that leaves most of a large GPU
-/// idle; false where it does not. `neighbours`: neighbouring points lie next to each other. (loop_grid_plan.cpp)
+/// Turns a finished groups plan into one of ThreadMapping::grid if groups would leave most of a large GPU idle;
+/// otherwise returns false. `neighbours`: neighbouring points are neighbours in memory. (loop_grid_plan.cpp)
 bool plan_grid(const Kernel& kernel, const LoopKernel& loop, bool neighbours, LoopPlan& plan);
 
-/// Values worth keeping between the stages of a plan. Requires stages that share one lane axis. (loop_keep.cpp)
+/// The values worth keeping between the stages of a plan. Requires stages that share one lane axis. (loop_keep.cpp)
 std::vector<KeptRow> plan_kept(const std::vector<StagePlan>& stages);
 
 }  // namespace gcg::cuda

@@ -28,7 +28,7 @@ EvaluationPoint LoopText::place_at(const EvaluationPoint& place, const StagePlan
   return result;
 }
 
-/// The vectors that the stage's value reads at `place`.
+/// Reads the vectors that the stage's value needs at `place`.
 std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, const EvaluationPoint& place) {
   std::unordered_set<const ExprNode*> known;
   for (const auto& [node, name] : place.known) known.insert(node);
@@ -72,7 +72,7 @@ std::vector<LoopText::Vector> LoopText::emit_windows(const StagePlan& s, const E
   return sums;
 }
 
-/// One result per element of the vector that begins at `place`.
+/// Computes one result per element of the vector that begins at `place`.
 void LoopText::emit_window(const StagePlan& s, const ExprNode& window, const std::vector<Expr>& reads,
                            EvaluationPoint place, const std::string& sums) {
   constexpr int64_t kUnrolled = 32;
@@ -93,7 +93,8 @@ void LoopText::emit_window(const StagePlan& s, const ExprNode& window, const std
   for (size_t k = 0; k < window.reduce_axes.size(); ++k) f_.close();
 }
 
-/// vector = what `e`, a load, a constant or a select of such, is at `place` and the elements after it.
+/// Assigns to `vector` the values of `e` (a load, a constant or a select of these) at `place` and the elements after
+/// it.
 void LoopText::emit_choice(const Expr& e, const std::string& vector, const EvaluationPoint& place, int count) {
   ExprText exprs(f_, place);
   if (e->kind == ExprKind::load) {

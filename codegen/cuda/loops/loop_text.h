@@ -1,4 +1,4 @@
-// What the mappings of a loop kernel share: the elements of one vector, numbers, loops.
+// The parts that all mappings of a loop kernel share: the elements of one vector, numbers, loops.
 #pragma once
 
 #include <functional>
@@ -9,24 +9,24 @@
 
 namespace gcg::cuda {
 
-/// The text of a loop kernel while it is written. Each mapping derives from it.
+/// Writes the text of a loop kernel. Each mapping derives from it.
 class LoopText {
  protected:
   using Body = std::function<void(const EvaluationPoint&)>;
 
   LoopText(const Kernel& kernel, const LoopPlan& plan);
 
-  /// The elements of one vector of a stage from `base` on: its loads first, then body() per element, then the store.
-  /// Names of kept rows in `place` get `slot` (plus the element's number) as their index.
+  /// Emits one vector of a stage from `base` on: its loads, then body() per element, then the store. Names of kept rows
+  /// in `place` get `slot` (plus the element's number) as their index.
   void emit_lanes(const StagePlan& s, EvaluationPoint place, const std::string& base, const std::string& slot,
                   const Body& body);
-  /// One element: to memory, or to its place in the vector that is stored afterwards.
+  /// Stores one element: to memory, or into the vector that is stored afterwards.
   void emit_store(const StagePlan& s, const EvaluationPoint& place);
   void open_loops(const std::vector<Axis>& axes, EvaluationPoint& place);
 
-  /// Can numbers up to this count, and one block beyond, be ints?
+  /// True if numbers up to `count` plus one block fit an int.
   static bool fits(const Dim& count);
-  /// Declares `name`, below `count` and a block more, as an int or long long.
+  /// Declares `name`, which is below `count` plus one block, as an int or long long.
   std::string number(const std::string& name, const Dim& count, const std::string& narrow, const std::string& wide);
   std::string lane_type(const StagePlan& s) { return index_type(f_.ranges().of_axis(s.lane.id)); }
 
@@ -41,7 +41,7 @@ class LoopText {
   };
   std::vector<Vector> emit_vector_reads(const StagePlan& s, const EvaluationPoint& place);
   std::vector<Vector> emit_reads(const std::vector<Expr>& reads, const EvaluationPoint& place, int count);
-  /// The reductions in a stage's value whose results for a whole vector are summed side by side.
+  /// The reductions in a stage's value that are computed for a whole vector at once.
   std::vector<Vector> emit_windows(const StagePlan& s, const EvaluationPoint& place);
   void emit_window(const StagePlan& s, const ExprNode& window, const std::vector<Expr>& reads, EvaluationPoint place,
                    const std::string& sums);
@@ -49,7 +49,7 @@ class LoopText {
   void emit_choice(const Expr& e, const std::string& vector, const EvaluationPoint& place, int count);
   EvaluationPoint place_at(const EvaluationPoint& place, const StagePlan& s, const std::string& i);
 
-  std::string vector_index_, vector_result_;  // while the elements of a vector are computed
+  std::string vector_index_, vector_result_;  // set while the elements of a vector are computed
 };
 
 KernelText emit_elements(const Kernel& kernel, const LoopPlan& plan);

@@ -1,4 +1,4 @@
-// ThreadMapping::tiles: what is contiguous along one axis and stored along another goes through shared memory.
+// ThreadMapping::tiles: data that is contiguous along one axis and stored along another passes through shared memory.
 #include <algorithm>
 
 #include "codegen/cuda/loops/loop_text.h"
@@ -15,11 +15,11 @@ class TilesText : public LoopText {
   KernelText emit();
 
  private:
-  /// This thread's elements of the tile: one of each 8th row (`row_part` is "far") or of each 8th column.
+  /// This thread's elements of the tile: every 8th row (`row_part` is "far") or every 8th column.
   void emit_tile_pass(const std::string& row, const std::string& column, const std::string& row_part,
                       const std::string& column_part,
                       const std::function<void(const EvaluationPoint&, const std::string&)>& body);
-  /// Every occurrence of a load that went through a tile has its value there, at `at`.
+  /// Replaces every load that passed through a tile by its value there, at `at`.
   void know_transposed(EvaluationPoint& place, const std::string& at);
 };
 

@@ -1,4 +1,4 @@
-// When does a store go through tiles?
+// Decides when a store uses tiles.
 #include <algorithm>
 
 #include "codegen/cuda/loops/loop_plan.h"

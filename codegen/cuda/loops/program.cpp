@@ -1,5 +1,5 @@
-// Programs: statements in order, a task per thread. Where tasks have arrays of their own, a bounded number of threads
-// takes tasks in turn.
+// Programs: statements in order, one thread per task. If each task has arrays of its own, a bounded number of threads
+// iterates over the tasks.
 #include "codegen/cuda/loops/program_text.h"
 #include "codegen/cuda/text/operator_text.h"
 #include "compiler/kernel/loop_planning.h"
@@ -9,7 +9,7 @@ namespace gcg::cuda {
 namespace {
 
 constexpr int kThreads = 64;         // of a block
-constexpr int64_t kMostBlocks = 64;  // where each thread has arrays of its own
+constexpr int64_t kMostBlocks = 64;  // if each thread has arrays of its own
 
 }  // namespace
 

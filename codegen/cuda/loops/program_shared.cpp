@@ -1,6 +1,6 @@
-// Programs whose tasks are shared by the threads of a block. Statements of single values are done by all threads alike,
-// stores of single elements by one; the points of ranges are dealt out. Threads meet wherever one may read what another
-// writes.
+// Programs whose tasks are shared by the threads of a block. All threads execute statements of single values alike, one
+// thread stores single elements, and all divide the points of ranges. A barrier stands wherever one thread may read
+// memory that another writes.
 #include <algorithm>
 
 #include "codegen/cuda/loops/program_text.h"
@@ -32,7 +32,8 @@ KernelText ProgramText::emit_shared() {
   declare_variables();
   together_ = true;
   emit(launch_.body);
-  KernelText text = f_.finish("program", threads_);
+  // Two blocks of 1024 threads on a processor would leave 32 registers a thread, which spills.
+  KernelText text = f_.finish("program", threads_, threads_ == kOrderThreads ? 1 : 0);
   text.tasks = tasks;
   text.note = concat("program, tasks ", tasks.str(), " shared by ", threads_, " threads");
   return text;
@@ -90,8 +91,8 @@ void ProgramText::share_reduce(const Statement& s) {
   f_.line(local, " = gart_block_reduce<", threads_, ", ", combine_functor(s.reduce), ">(", local, ", ", slots, ");");
 }
 
-/// Each thread takes neighbours; what the threads before it have comes from a scan of the block, what the rounds before
-/// have from the variable.
+/// Each thread takes neighbouring elements. A scan of the block gives the value of the threads before it, and the
+/// variable that of the rounds before.
 void ProgramText::share_scan(const Statement& s) {
   f_.include("gart_scan.cuh");
   const std::string local = variable(s.local), here = variable(s.local + 1), type = type_of(s.value->dtype);

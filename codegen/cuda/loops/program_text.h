@@ -1,4 +1,4 @@
-// The text of one launch of a program (compiler/kernel/program.h) while it is written.
+// Writes the text of one launch of a program (compiler/kernel/program.h).
 #pragma once
 
 #include "codegen/cuda/text/expr_text.h"
@@ -6,12 +6,12 @@
 
 namespace gcg::cuda {
 
-/// A launch: these tasks do `body`, a thread each or shared by the threads of a block.
+/// A launch executes `body` for these tasks, with one thread per task or with the threads of a block sharing a task.
 struct ProgramLaunch {
   std::vector<Axis> tasks;
   const Statements& body;
   bool shared = false;
-  bool arrays_per_task = false;  // else they are there once for all launches
+  bool arrays_per_task = false;  // otherwise all launches share one set of arrays
 };
 
 class ProgramText {
@@ -34,7 +34,8 @@ class ProgramText {
   std::string variable(int local) const { return place_.locals.at(local); }
   std::string loop_type(const Statement& s) { return index_type(f_.ranges().of_axis(s.axis.id)); }
 
-  // ---- program_shared.cpp: the threads of a block share a task. What all of them do, they do with the same values.
+  // ---- program_shared.cpp: the threads of a block share a task. Statements that all of them execute use the same
+  // values.
 
   KernelText emit_shared();
   void share(const Statement& s);
@@ -42,7 +43,7 @@ class ProgramText {
   void share_reduce(const Statement& s);
   void share_scan(const Statement& s);
   void share_order(const Statement& s);
-  /// The block's threads meet: all have read what the next statement may write.
+  /// Emits a barrier of the block: all threads have read the memory that the next statement may write.
   void meet() { f_.line("__syncthreads();"); }
 
   FunctionText f_;
@@ -50,7 +51,7 @@ class ProgramText {
   const ProgramKernel& program_;
   const ProgramLaunch& launch_;
   EvaluationPoint place_;
-  bool together_ = false;  // is the statement one of the whole block, not of one of its threads?
+  bool together_ = false;  // true if the whole block executes the statement, false if one of its threads does
   int threads_ = 0;        // of a block that shares tasks
 };
 

@@ -6,7 +6,7 @@
 namespace gcg::cuda {
 namespace {
 
-/// A small constant window is worth unrolling.
+/// True for a small constant window, which is worth unrolling.
 bool is_window(const ExprNode& reduce) {
   constexpr int64_t kLargest = 16;
   int64_t size = 1;
@@ -81,7 +81,7 @@ std::string ExprText::full_value(const Expr& e) {
   return is_narrow(e) ? concat("(long long)", text) : text;
 }
 
-/// What needs no statement; empty for the rest.
+/// The text of an expression that needs no statement; empty for other expressions.
 std::string ExprText::leaf(const Expr& e) {
   switch (e->kind) {
     case ExprKind::constant:
@@ -135,7 +135,7 @@ std::string ExprText::index_arithmetic(const Expr& e) {
   const IndexText a = index_value(e->args[0]), b = index_value(e->args[1]);
   if (const std::string sign = comparison_sign(e->binary); !sign.empty()) return a.text + sign + b.text;
   if (e->binary == BinaryOp::checked_index) return checked_index(e);
-  // Arithmetic on data may overflow, and wraps then; on axes and extents it does not.
+  // Arithmetic on data may overflow and then wraps; arithmetic on axes and extents does not.
   const Interval range = f_.ranges().of(e);
   const bool plain = is_arithmetic(e->binary) && (range.is_known() || !is_data(e));
   if (!plain) return binary_text(e->binary, DType::i64, a.as_wide(), b.as_wide(), nullptr);

@@ -1,4 +1,4 @@
-// Expressions into statements: one element at one point, by one thread.
+// Turns expressions into statements: one element at one point, by one thread.
 #pragma once
 
 #include <map>
@@ -11,36 +11,37 @@
 
 namespace gcg::cuda {
 
-/// Where an expression is evaluated. Variables of axes have index_type of the axis's range.
+/// The point at which an expression is evaluated. Axis variables have index_type of the axis's range.
 struct EvaluationPoint {
   std::map<int, std::string> axes;
   std::map<int, std::string> locals;
   std::string accumulator;
-  bool approximates = false;  // f32 functions by gart_fast_math.cuh: what becomes of them is rounded to 16 bits
-  std::unordered_map<const ExprNode*, std::string> known;  // nodes whose value has a name already
-  std::unordered_map<const ExprNode*, std::string> kept;   // nodes whose value is to be assigned to this as well
+  bool approximates = false;  // f32 functions use gart_fast_math.cuh, because the results are rounded to 16 bits
+  std::unordered_map<const ExprNode*, std::string> known;  // nodes whose value already has a name
+  std::unordered_map<const ExprNode*, std::string> kept;   // nodes whose value is also assigned to this name
 };
 
-/// Where an access goes: `condition` is empty if the element surely exists.
+/// The target of an access: `condition` is empty if the element surely exists.
 struct Access {
   IndexText offset;
   std::string condition;
 };
 
-/// Evaluations that share what they have computed, all in the C++ block that is open when it is made.
+/// Expressions that share computed values, all in the C++ block that is open when this object is made.
 class ExprText {
  public:
   ExprText(FunctionText& function, const EvaluationPoint& place) : f_(function), place_(place), axes_(place.axes) {}
 
-  /// Emits what is needed and returns a name or literal of type_of(dtype). An i64 value that fits is an int.
+  /// Emits the statements that `e` needs and returns a name or literal of type_of(dtype). An i64 value that fits is an
+  /// int.
   std::string value(const Expr& e);
-  /// sum = combine(sum, e), in the dtype of `e`; an f32 product is added with one rounding.
+  /// Emits sum = combine(sum, e), in the dtype of `e`; an f32 product is added with one rounding.
   void accumulate(ReduceOp op, const Expr& e, const std::string& sum);
-  /// Type of value(e).
+  /// The type of value(e).
   std::string register_type(const Expr& e) { return is_narrow(e) ? "int" : type_of(e->dtype); }
-  /// Element number of an access. Emits the check of indices that are read from data.
+  /// The element number of an access. Emits the check of indices that are read from data.
   Access access(int operand, const std::vector<Expr>& index);
-  /// operand[index] = value, of type_of the operand's dtype.
+  /// Emits operand[index] = value; `value` has type_of the operand's dtype.
   void store(int operand, const std::vector<Expr>& index, const std::string& value);
 
  private:
@@ -51,10 +52,10 @@ class ExprText {
   class ScopeGuard;
 
   bool is_narrow(const Expr& e) { return e->dtype == DType::i64 && f_.ranges().of(e).fits_int(); }
-  /// value(), an i64 always as long long.
+  /// As value(), but an i64 is always a long long.
   std::string full_value(const Expr& e);
   IndexText index_value(const Expr& e) { return {value(e), !is_narrow(e)}; }
-  /// Declares a constant with this value; returns its name.
+  /// Declares a constant with this value and returns its name.
   std::string name_it(const std::string& type, const std::string& text);
   std::string leaf(const Expr& e);
   std::string compute(const Expr& e);

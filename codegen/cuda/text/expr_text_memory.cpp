@@ -6,7 +6,7 @@
 namespace gcg::cuda {
 namespace {
 
-/// Can every element number of the operand be an int?
+/// True if every element number of the operand fits an int.
 bool is_small(const Operand& operand) {
   const auto elements = product(operand.shape).upper_bound();
   return elements && *elements <= INT32_MAX;
@@ -27,7 +27,8 @@ std::string ExprText::checked_index(const Expr& e) {
   return concat(valid, " ? ", narrow, i.text, " : 0");
 }
 
-/// Emits a check of the indices that come from data and are not bounded by arithmetic; empty if there are none.
+/// Emits a check of the indices that come from data and that arithmetic does not bound. Returns an empty string if
+/// there are none.
 std::string ExprText::check_range(const Operand& operand, const std::vector<Expr>& index) {
   std::string all;
   for (size_t d = 0; d < index.size(); ++d) {

@@ -1,4 +1,4 @@
-// The text of one kernel function while it is written: statements, fresh names, parameters.
+// Writes the text of one kernel function: statements, fresh names, parameters.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace gcg::cuda {
 
-/// C++ type of a value in a register; f16 and bf16 are the bits of their storage.
+/// The C++ type of a value in a register; f16 and bf16 are held as the bits of their storage.
 std::string type_of(DType dtype);
-/// C++ type of an element in memory: as in registers, but boolean is unsigned char.
+/// The C++ type of an element in memory: as in registers, but boolean is unsigned char.
 std::string stored_type(DType dtype);
-/// Type of a loop variable: int where it fits.
+/// The type of a loop variable: int where it fits.
 std::string index_type(const Interval& values);
 
-/// An integer of index arithmetic: `wide` text is a long long, other text an int.
+/// An integer in index arithmetic: a long long if `wide`, otherwise an int.
 struct IndexText {
   std::string text;
   bool wide = false;
@@ -32,12 +32,12 @@ class FunctionText {
   const Kernel& kernel() const { return kernel_; }
   IndexRanges& ranges() { return ranges_; }
 
-  /// One statement or comment, indented.
+  /// Appends one statement or comment, indented.
   template <class... Parts>
   void line(const Parts&... parts) {
     body_ += std::string(2 * depth_, ' ') + concat(parts...) + '\n';
   }
-  /// "head {": what follows is inside until close().
+  /// Opens "head {"; the following lines are inside until close().
   template <class... Parts>
   void open(const Parts&... head) {
     line(head..., " {");
@@ -52,33 +52,33 @@ class FunctionText {
     line("} else {");
     ++depth_;
   }
-  /// A name that is used nowhere else: "t17".
+  /// A name that no other call returns: "t17".
   std::string fresh(const char* prefix) { return concat(prefix, next_name_++); }
 
-  /// The value of a Dim: a number, or a parameter.
+  /// The value of a Dim: a literal or a parameter.
   IndexText dim(const Dim& dim);
   std::string pointer(int operand) const { return concat("p", operand); }
-  /// Declares the coordinates of point number `point` of these axes, row-major; returns their names. `point` is any
-  /// number below the product of their extents.
+  /// Declares the coordinates of point number `point` of these axes, row-major, and returns their names. `point` is
+  /// below the product of their extents.
   std::vector<std::string> coordinates(const std::vector<Axis>& axes, IndexText point);
-  /// The program includes this header of device/ too.
+  /// The program also includes this header of device/.
   void include(const std::string& header) { includes_ += concat("#include \"", header, "\"\n"); }
-  /// Instead of at its begin the function waits for the last launch in what this text calls; before that it reads, of
-  /// the operands, at most `operand` (a constant; -1: none), `bytes` of it per block.
+  /// The function does not wait for the previous launch at its beginning: a function that this text calls waits. Before
+  /// that it reads at most `bytes` per block of `operand` (a constant; -1: none), and no other operand.
   void wait_later(int operand, int64_t bytes);
-  /// The name of a parameter with the tensor map that the driver makes of this.
+  /// The name of the parameter that holds the tensor map; the driver encodes it from `map`.
   std::string map(TensorMap map) {
     maps_.push_back(std::move(map));
     return concat("m", maps_.size() - 1);
   }
-  /// Kernels whose indices are read from data report those out of range.
+  /// Marks a kernel that reads indices from data and reports those out of range.
   void flag_index_error() {
     may_fail_ = true;
     line("*status = 1u;");
   }
 
-  /// The whole program. Its function is called `kind`_<hash of the text>; `min_blocks` of 0 is left out of the bounds.
-  /// `cluster`: blocks that run side by side, at most 8; the caller's tasks are a multiple.
+  /// Returns the whole program. Its function is called `kind`_<hash of the text>. A `min_blocks` of 0 is left out of
+  /// the launch bounds. `cluster`: blocks of a cluster, at most 8; the caller's tasks are a multiple of it.
   KernelText finish(const std::string& kind, int threads, int min_blocks = 0, int cluster = 0) const;
 
  private:
@@ -94,7 +94,7 @@ class FunctionText {
   int64_t ahead_bytes_ = 0;
 };
 
-/// a / b and a % b of values that are not negative, b > 0.
+/// a / b and a % b for a >= 0 and b > 0.
 IndexText quotient(const IndexText& a, const IndexText& b);
 IndexText remainder(const IndexText& a, const IndexText& b);
 

@@ -1,4 +1,4 @@
-// Bounds of index arithmetic: what fits 32 bits is computed in 32 bits.
+// Bounds of index arithmetic: values that fit 32 bits are computed in 32 bits.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace gcg::cuda {
 
-/// Values from `low` to `high`; an end that is not known is missing.
+/// The values from `low` to `high`; an unknown end is missing.
 struct Interval {
   std::optional<int64_t> low, high;
 
@@ -19,18 +19,18 @@ struct Interval {
 };
 
 Interval interval_of(const Dim& dim);
-/// Of a loop variable of that extent: from 0 to the extent's largest value less one.
+/// The range of a loop variable: from 0 to the extent's largest value less one.
 Interval interval_of_axis(const Dim& extent);
 
 class IndexRanges {
  public:
-  /// Knows the axes of all loops and reductions of the kernel.
+  /// Collects the axes of all loops and reductions of the kernel.
   explicit IndexRanges(const Kernel& kernel);
   void add(const Axis& axis) { axes_[axis.id] = interval_of_axis(axis.extent); }
   void add(const std::vector<Axis>& axes) {
     for (const Axis& a : axes) add(a);
   }
-  /// An i64 expression's values, as mathematics has them; unknown where they could overflow i64.
+  /// The mathematical range of an i64 expression; unknown if it could overflow i64.
   Interval of(const Expr& e);
   Interval of_axis(int id) const;
 

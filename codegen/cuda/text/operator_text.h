@@ -1,4 +1,4 @@
-// Operators on values that have a text already. Every value has type_of(its dtype); results do too.
+// The text of operators on values that already have a text. Every value has type_of(its dtype); results do too.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 namespace gcg::cuda {
 
 std::string constant_text(const ExprNode& constant);
-/// `approximates`: by functions of device/gart_fast_math.cuh where there are such.
+/// `approximates`: uses functions of device/gart_fast_math.cuh where they exist.
 std::string unary_text(UnaryOp op, DType dtype, const std::string& a, bool approximates = false);
-/// `dtype` is the operands'; `exponent`: of a power, if it is a constant.
+/// `dtype` is that of the operands; `exponent`: of a power, if it is a constant.
 std::string binary_text(BinaryOp op, DType dtype, const std::string& a, const std::string& b, const ExprNode* exponent);
 std::string cast_text(DType from, DType to, const std::string& a);
 /// One step of a reduction.

@@ -26,7 +26,7 @@ class DeviceMemory : public MemorySource {
   Device& device_;
 };
 
-/// Host memory that the device copies from and to, and that kernels can write at the same address.
+/// Host memory for the device's copies. Kernels can write it at the same address.
 class PinnedMemory : public MemorySource {
  public:
   explicit PinnedMemory(Device& device) : device_(device) {}
@@ -39,7 +39,7 @@ class PinnedMemory : public MemorySource {
 
 class Device final : public gart::Device {
  public:
-  /// Retains the primary context, which the process's other users of CUDA share. Throws Failure.
+  /// Retains the primary context, which is shared with other users of CUDA in the process. Throws Failure.
   Device(const Driver& driver, int ordinal);
   ~Device() override;
   Device(const Device&) = delete;
@@ -50,8 +50,8 @@ class Device final : public gart::Device {
   DeviceMemory memory{*this};
   PinnedMemory pinned{*this};
 
-  /// Throws Failure unless the call `name` succeeded. `steps`: what it was about, or empty. A sticky error is kept: the
-  /// device is lost for this program.
+  /// Throws Failure unless the call `name` succeeded. `steps`: the steps it belongs to, or empty. A sticky error is
+  /// kept: the device is lost for this program.
   void check(CUresult result, const char* call, std::string_view steps = {});
   void check_alive() const override;
   int attribute(CUdevice_attribute which);
@@ -67,12 +67,12 @@ class Device final : public gart::Device {
   Error loss_;
 };
 
-/// Makes a device's context the calling thread's, and gives the thread back the one it had.
+/// Makes a device's context the calling thread's current one; the destructor restores the previous one.
 class CurrentContext {
  public:
   /// Throws Failure.
   explicit CurrentContext(Device& device);
-  /// For what gives things back: tells by is_current() whether it can.
+  /// For destructors that release resources: is_current() tells whether they can.
   CurrentContext(const Device& device, std::nothrow_t) noexcept;
   ~CurrentContext();
   bool is_current() const { return result_ == CUDA_SUCCESS; }
@@ -111,7 +111,7 @@ class Event {
   const Device& device_;
 };
 
-/// A compute capability * 10 as a GPU has it: 90.
+/// A GPU's compute capability * 10: 90.
 CUresult get_sm(const Driver& driver, CUdevice device, int& sm);
 
 }  // namespace gart::cuda

@@ -15,13 +15,13 @@ struct DriverFunctions {
 };
 
 struct Driver : DriverFunctions {
-  int version = 0;  // as cuDriverGetVersion says it: 12060 for CUDA 12.6
+  int version = 0;  // in the format of cuDriverGetVersion: 12060 for CUDA 12.6
 };
 
-inline constexpr int kOldestDriver = 12030;  // graph nodes are made by cuGraphAddNode_v2
+inline constexpr int kOldestDriver = 12030;  // the first with cuGraphAddNode_v2, which makes graph nodes
 
-/// The process's driver, initialised. Fails if there is none, if it is too old, or if it finds no device. Stays open to
-/// the end of the process, as the driver's own threads do.
+/// The process's driver, initialised. Fails if there is none, if it is too old, or if it finds no device. It stays open
+/// to the end of the process, because the driver's own threads do not end before.
 Result<const Driver*> open_driver();
 
 /// "12.6" for 12060.
@@ -30,7 +30,7 @@ std::string version_text(int version);
 /// "an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)"
 std::string result_text(const Driver& driver, CUresult result);
 
-/// After one of these every further call in the context fails the same way, and what it held is gone.
+/// True for errors after which every further call in the context fails the same way and its memory is lost.
 bool is_sticky(CUresult result);
 
 }  // namespace gart::cuda

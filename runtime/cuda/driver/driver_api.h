@@ -1,5 +1,6 @@
-// The part of the CUDA driver's ABI that this runtime calls, declared by us: libgart builds without a toolkit and links
-// nothing of it. A test compares these declarations with the real cuda.h where there is one. Names are the driver's.
+// The part of the CUDA driver's ABI that this runtime calls. We declare it ourselves, so that libgart builds without a
+// toolkit and links nothing of it. A test compares these declarations with the real cuda.h where there is one. Names
+// are the driver's.
 #pragma once
 
 #include <cstddef>
@@ -178,8 +179,8 @@ struct CUDA_GRAPH_INSTANTIATE_PARAMS {
 };
 static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32 && offsetof(CUDA_GRAPH_INSTANTIATE_PARAMS, result_out) == 24);
 
-/// X(exported name, parameter types...). Each has this one signature from its first driver to the newest; 12.3 has them
-/// all. The calls for single kinds of graph nodes are left out: toolkit 13.5 announces their end.
+/// X(exported name, parameter types...). Each function has the same signature from its first driver to the newest; 12.3
+/// has them all. Calls for single kinds of graph nodes are omitted: toolkit 13.5 announces their removal.
 #define GART_CUDA_FUNCTIONS(X)                                                                                        \
   X(cuInit, unsigned)                                                                                                 \
   X(cuDriverGetVersion, int*)                                                                                         \

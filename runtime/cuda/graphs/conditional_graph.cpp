@@ -13,7 +13,7 @@ bool has(const Plan& plan, fb::StepKind kind) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return step.kind == kind; });
 }
 
-/// Does this step end the run? What it depends on is known.
+/// True if this step ends the run. Requires that the slots it depends on are known.
 bool fails(const PlanStep& step, const BoundStep& bound) {
   return step.kind == fb::StepKind::fail && (step.params == 0 || bound.params[0] != bound.params[1]);
 }
@@ -43,7 +43,7 @@ void ConditionalGraph::update(const GraphContext& c) {
   built_ = false;
   for (Node& node : nodes_.list) {
     if (node.kind == NodeKind::step || !nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
-    nodes_.wait(c.stream);  // for the launches before, which this run comes after
+    nodes_.wait(c.stream);  // orders this run after the previous launches
     return build(c);
   }
   built_ = true;
@@ -59,7 +59,8 @@ void ConditionalGraph::build(const GraphContext& c) {
   const CUgraph graph = graph_.begin();
   copies_.note(c, true, true);
   const Nodes inputs = nodes_.add_inputs(graph, c);
-  nodes_.forget_inputs();  // everything comes after them, also what lies within conditionals and cannot name them
+  // Later nodes come after all inputs, also those inside conditionals, which cannot name inputs as dependencies.
+  nodes_.forget_inputs();
   const Nodes end = add_sequence(graph, plan_.entry_sequence(), inputs, c);
   std::vector<Nodes> written(c.outputs.count(), end);
   nodes_.add_outputs(graph, written, c);
@@ -68,7 +69,7 @@ void ConditionalGraph::build(const GraphContext& c) {
   built_ = true;
 }
 
-/// A step that decides comes after everything before it, and everything after it comes after it.
+/// A deciding step comes after everything before it, and everything after it comes after it.
 Nodes ConditionalGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   for (const Segment& segment : plan_.sequence(index)) {
     const uint32_t i = segment.begin;
@@ -80,13 +81,13 @@ Nodes ConditionalGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before
     } else if (step->kind == fb::StepKind::loop) {
       before = add_loop(graph, i, before, c);
     } else if (fails(*step, c.bound.step(i))) {
-      return add_report(graph, i, before, c);  // nothing after it is reached
+      return add_report(graph, i, before, c);  // nothing after it runs
     }
   }
   return before;
 }
 
-/// Sets the step's word in the device's memory, which it returns.
+/// Sets the step's word in the device's memory, and returns its address.
 void* ConditionalGraph::add_mark(CUgraph graph, uint32_t index, Nodes& before, const std::string& what) {
   void* word = counters_.data() + index * sizeof(int64_t);
   CUgraphNodeParams fill = {};
@@ -101,7 +102,7 @@ void* ConditionalGraph::add_mark(CUgraph graph, uint32_t index, Nodes& before, c
   return word;
 }
 
-/// By way of the device's memory: a fill there, and a copy to the host.
+/// Reports through the device's memory: a fill there, and a copy to the host.
 Nodes ConditionalGraph::add_report(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const std::string what = steps_text(plan_, index, index + 1);
   const void* word = add_mark(graph, index, before, what);
@@ -149,8 +150,8 @@ ConditionalGraph::Conditional ConditionalGraph::add_conditional(CUgraph graph, C
   return {node, params.conditional.phGraph_out[0]};
 }
 
-/// Two conditional nodes, since one with an ELSE needs a newer driver. No body stays empty: drivers before 12.8 hang at
-/// a conditional node without anything in it (seen in XLA, openxla/xla pull request 25769).
+/// Uses two conditional nodes, because one with an ELSE needs a newer driver. No body stays empty: drivers before 12.8
+/// hang at an empty conditional node (seen in XLA, openxla/xla pull request 25769).
 Nodes ConditionalGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const PlanStep& step = plan_.steps[index];
   const std::string what = steps_text(plan_, index, index + 1);

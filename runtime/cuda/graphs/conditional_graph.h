@@ -1,5 +1,5 @@
-// A plan with branches and loops as one executable graph: conditional nodes, whose handles the target's conditional
-// kernel sets on the device. A run is one launch, and the host waits for nothing on the way.
+// A plan with branches and loops as one executable graph. The target's conditional kernel sets the handles of
+// conditional nodes on the device. A run is one launch, in which the host never waits.
 #pragma once
 
 #include <vector>
@@ -8,22 +8,21 @@
 
 namespace gart::cuda {
 
-inline constexpr int kOldestConditionalDriver = 12040;  // conditional nodes that others rely on, too
+inline constexpr int kOldestConditionalDriver = 12040;  // the first with conditional nodes that this code can rely on
 
 class ConditionalGraph {
  public:
-  /// It has branches or loops, and nothing that only the host can do: give symbols values, run steps of its own. Nor
-  /// steps that may end the run beside loops, which might turn for ever on what was not computed.
+  /// True if the plan has branches or loops, and no step that only the host can run: no bind steps. Plans with loops
+  /// may not have fail steps either: a loop might run forever on values that were not computed.
   static bool can_hold(const Plan& plan);
 
   /// `conditional_kernel`: the function that kernel_abi.h describes.
   ConditionalGraph(Device& device, const Plan& plan, CUfunction conditional_kernel);
 
-  /// It must be thrown away and built anew, because something moved: nodes within a conditional cannot be changed. That
-  /// is why such a plan's inputs and outputs have places of their own on the device. Launches must be over before
-  /// update().
+  /// True if the graph must be rebuilt because some address moved: nodes within a conditional cannot be changed.
+  /// Therefore such a plan's inputs and outputs have fixed places on the device. Launches must be over before update().
   bool must_go(const GraphContext& context) const { return graph_.exec != nullptr && !fits(context); }
-  /// Builds the graph if it does not fit; otherwise only its copies may change. Throws Failure.
+  /// Builds the graph if it does not fit; otherwise updates only its copies. Throws Failure.
   void update(const GraphContext& context);
   void launch(CUstream stream) const;
   void rebind() { generation_ = 0; }
@@ -33,11 +32,11 @@ class ConditionalGraph {
     return built_ && generation_ == context.generation && copies_.same(context, true, true);
   }
   void build(const GraphContext& context);
-  /// Adds the sequence after `before`; returns the nodes that stand for its end.
+  /// Adds the sequence after `before`; returns its last nodes.
   Nodes add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& context);
   Nodes add_branch(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
   Nodes add_loop(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
-  /// Tells the step's status that it was reached.
+  /// Records in the step's status that it was reached.
   void* add_mark(CUgraph graph, uint32_t step, Nodes& before, const std::string& what);
   Nodes add_report(CUgraph graph, uint32_t step, Nodes before, const GraphContext& context);
   Nodes add_carries(CUgraph graph, const fb::Loop& loop, Nodes before, const std::string& what,
@@ -49,7 +48,7 @@ class ConditionalGraph {
     uint64_t flags = 0;
   };
   CUgraphNode add_decision(CUgraph graph, const Decision& decision, Nodes& before, const std::string& what);
-  /// A node, and the graph that it runs once or as long as the handle says.
+  /// A conditional node, and the graph that it runs once or as long as its handle says.
   struct Conditional {
     CUgraphNode node;
     CUgraph body;
@@ -57,7 +56,7 @@ class ConditionalGraph {
   Conditional add_conditional(CUgraph graph, CUgraphConditionalNodeType kind, CUgraphConditionalHandle handle,
                               Nodes before, const std::string& what);
   CUgraphConditionalHandle make_handle(CUgraph graph);
-  /// The address of a value that a decision reads or writes; null for -1.
+  /// The address of a value that a decision reads or writes; null for buffer -1.
   void* scalar(int32_t buffer, int64_t bytes, const GraphContext& context) const;
 
   Device& device_;
@@ -65,7 +64,7 @@ class ConditionalGraph {
   const CUfunction conditional_kernel_;
   bool built_ = false;
   uint64_t generation_ = 0;
-  Block counters_;  // an i64 per step: turns of a loop, status of a failure
+  Block counters_;  // an i64 per step: iterations of a loop, status of a failure
   GraphNodes nodes_;
   CopyKinds copies_;
   ExecutableGraph graph_;

@@ -56,7 +56,7 @@ SegmentGraph::SegmentGraph(Device& device, const Plan& plan, const Segment& segm
   }
 }
 
-/// Do the nodes stand for exactly the steps that have work? The copies do: same_copies.
+/// True if the nodes match exactly the steps that have work. same_copies checks the copies.
 bool SegmentGraph::same_work(const GraphContext& c) const {
   size_t at = 0;
   const auto& nodes = nodes_.list;
@@ -83,7 +83,7 @@ void SegmentGraph::update(const GraphContext& c) {
   for (Node& node : nodes_.list) {
     if (!all && node.kind == NodeKind::step && moving_[node.index - segment_.begin] == 0) continue;
     if (!nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
-    nodes_.wait(c.stream);  // for the launches before, which this run comes after
+    nodes_.wait(c.stream);  // orders this run after the previous launches
     return build(c);
   }
   generation_ = c.generation;

@@ -1,5 +1,5 @@
-// The driver's executable graph for a run of steps that need nothing of the host between them, made node by node: one
-// launch runs them all, with the copies of the caller's inputs before and of his outputs after them.
+// The driver's executable graph for a run of steps that need no action of the host between them, built node by node.
+// One launch runs them all, with copies of the caller's inputs before them and of the outputs after them.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace gart::cuda {
 
-/// A graph and its executable. What ran of it must be over when it ends.
+/// A graph and its executable. Its launches must be over before its destructor runs.
 class ExecutableGraph {
  public:
   explicit ExecutableGraph(Device& device) : device_(device) {}
@@ -17,10 +17,10 @@ class ExecutableGraph {
   ExecutableGraph(const ExecutableGraph&) = delete;
   ExecutableGraph& operator=(const ExecutableGraph&) = delete;
 
-  /// Throws away what there is and begins an empty one. Throws Failure.
+  /// Discards the current graph and begins an empty one. Throws Failure.
   CUgraph begin();
   void clear();
-  /// Nothing if there is nothing to do. `plan` [begin, end): its steps, for messages.
+  /// Does nothing if the graph is empty. `plan` [begin, end): its steps, for messages.
   void launch(CUstream stream, const Plan& plan, uint32_t begin, uint32_t end) const;
   CUgraphExec exec = nullptr;
 
@@ -29,7 +29,7 @@ class ExecutableGraph {
   CUgraph graph_ = nullptr;  // keeps the names of the nodes valid
 };
 
-/// Which copies a graph holds: the kinds of the transfers, inputs first.
+/// The kinds of the copies that a graph holds, inputs first.
 class CopyKinds {
  public:
   void note(const GraphContext& context, bool inputs, bool outputs);
@@ -43,13 +43,13 @@ class SegmentGraph {
  public:
   SegmentGraph(Device& device, const Plan& plan, const Segment& segment);
 
-  /// It must be thrown away and built anew, because it needs other nodes: its launches must be over before update().
+  /// True if the graph must be rebuilt because it needs other nodes; its launches must be over before update().
   bool must_go(const GraphContext& context);
-  /// Makes the graph fit the context: built if it is new or needs other nodes, otherwise changed in place where
-  /// addresses, extents or launch sizes are others. Throws Failure; the next call then builds it anew.
+  /// Makes the graph fit the context. Builds it if it is new or needs other nodes; otherwise updates addresses, extents
+  /// and launch sizes in place. Throws Failure; the next call then rebuilds it.
   void update(const GraphContext& context);
   void launch(CUstream stream) const { graph_.launch(stream, plan_, segment_.begin, segment_.end); }
-  /// Whatever it points to may have moved.
+  /// Everything that the graph points to may have moved.
   void rebind() { generation_ = 0; }
 
  private:

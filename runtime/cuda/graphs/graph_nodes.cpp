@@ -115,7 +115,7 @@ Nodes GraphNodes::add_steps(CUgraph graph, const Segment& run, const Nodes& befo
   return end.empty() ? before : end;
 }
 
-/// What the step waits for beside the launch before it has ended when that one has. Copies of inputs need edges of
+/// True if all dependencies of the step have ended once the previous launch has ended. Copies of inputs need edges of
 /// their own.
 bool GraphNodes::may_overlap(uint32_t index, uint32_t previous, const Segment& run, const GraphContext& c) const {
   constexpr int kOldestMajor = 9;
@@ -138,7 +138,7 @@ void GraphNodes::note_writes(const PlanStep& step, const Nodes& nodes, std::vect
   }
 }
 
-/// Steps outside the run are ordered by what the run comes after.
+/// Steps outside the run are ordered by the nodes that the run comes after.
 void GraphNodes::collect_dependencies(uint32_t index, const Segment& run, uint32_t previous,
                                       const std::vector<Nodes>& done, Nodes& out) const {
   const PlanStep& step = plan_.steps[index];
@@ -176,7 +176,7 @@ CUgraphNode GraphNodes::add(CUgraph graph, CUgraphNodeParams& params, Nodes& dep
   };
   CUresult result = add_after(overlaps ? &kOverlap : nullptr);
   if (overlaps && result != CUDA_SUCCESS && !is_sticky(result))
-    result = add_after(nullptr);  // a full edge is right, too
+    result = add_after(nullptr);  // a full dependency edge is correct, too
   device_.check(result, "cuGraphAddNode_v2", what);
   return node;
 }

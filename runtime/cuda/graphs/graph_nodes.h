@@ -1,4 +1,4 @@
-// The nodes of driver graphs for parts of a plan: what a step or a copy becomes, and what it comes after.
+// The nodes of driver graphs for parts of a plan: how steps and copies become nodes, and their dependencies.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@ namespace gart::cuda {
 class CallNode;
 class Libraries;
 
-/// What the nodes of a graph point to.
+/// The memory that the nodes of a graph point to.
 struct GraphContext {
-  CUstream stream;  // where a new graph is uploaded
+  CUstream stream;  // the stream on which a new graph is uploaded
   const BoundPlan& bound;
   const Inputs& inputs;
   const Outputs& outputs;
-  uint8_t* workspace;  // stream i's at i * workspace_stride
+  uint8_t* workspace;  // that of stream i begins at i * workspace_stride
   int64_t workspace_stride;
   uint32_t* const* statuses;  // per step of the plan
-  uint64_t generation;        // not 0; another one: arena or workspace moved
+  uint64_t generation;        // not 0; changes when arena or workspace moved
   Libraries& libraries;
 };
 
 using Nodes = std::vector<CUgraphNode>;
 
-/// What a node does: copy input `index`, run step `index`, copy output `index`.
+/// The work of a node: copy input `index`, run step `index`, copy output `index`.
 enum class NodeKind : uint8_t { input, step, output };
 
 struct Node {
@@ -39,12 +39,12 @@ struct Node {
   CUgraphNode handle = nullptr;
   CUgraphNodeParams params = {};
   std::vector<uint64_t> values = {};  // of a kernel's parameters
-  std::vector<void*> pointers = {};   // to them, and to
+  std::vector<void*> pointers = {};   // to `values`, and to
   TensorMaps maps = {};
-  std::shared_ptr<CallNode> call = {};  // of a call step; its child graph is in `params` only while the node is made
+  std::shared_ptr<CallNode> call = {};  // of a call step; `params` holds its child graph only while the node is made
 };
 
-/// Everything here throws Failure, naming the step.
+/// All functions throw Failure, naming the step.
 class GraphNodes {
  public:
   GraphNodes(Device& device, const Plan& plan) : device_(device), plan_(plan) {}
@@ -52,32 +52,32 @@ class GraphNodes {
   std::vector<Node> list;
   void clear() { list.clear(); }
 
-  /// Copies of the inputs that need one; nothing orders them. Later steps come after the copies of what they use,
+  /// Adds copies of the inputs that need one, in no order. Later steps come after the copies of the inputs they use,
   /// unless forget_inputs() was called.
   Nodes add_inputs(CUgraph graph, const GraphContext& context);
   void forget_inputs() { input_copies_.clear(); }
-  /// The steps that have work, each after the one before it on its stream and those it waits for; those with nobody
-  /// before them in the run after `before`. Returns the nodes that stand for the run's end. `written`, per output, gets
-  /// the nodes that write it; may be null.
+  /// Adds the steps that have work. Each comes after the one before it on its stream and the steps it waits for; steps
+  /// without a predecessor in the run come after `before`. Returns the last nodes of the run. `written`, per output,
+  /// gets the nodes that write it; may be null.
   Nodes add_steps(CUgraph graph, const Segment& run, const Nodes& before, const GraphContext& context,
                   std::vector<Nodes>* written = nullptr);
-  /// Copies of the outputs that need one, each after written[i].
+  /// Adds copies of the outputs that need one, each after written[i].
   void add_outputs(CUgraph graph, std::vector<Nodes>& written, const GraphContext& context);
-  /// Adds a node whose parameters are complete. Removes doubles from `dependencies`. `overlaps`: both it and its only
-  /// dependency are kernels, and it may start as soon as all blocks of that one have.
+  /// Adds a node whose parameters are complete. Removes duplicates from `dependencies`. `overlaps`: the node and its
+  /// only dependency are kernels, and the node may start as soon as all blocks of that kernel have started.
   CUgraphNode add(CUgraph graph, CUgraphNodeParams& params, Nodes& dependencies, const std::string& what,
                   bool overlaps = false);
   CUgraphNode add_copy(CUgraph graph, const Transfer& transfer, Nodes& dependencies, const std::string& what);
 
   /// Brings the node's parameters up to date; true if they changed.
   bool refresh(Node& node, const GraphContext& context) const;
-  /// Tells the executable graph what refresh() changed. False: the driver does not take the change, as it may where a
-  /// fill or a copy has another size, memory is of another kind, or a library does other work for a call; the graph has
-  /// to be built anew.
+  /// Applies the changes of refresh() to the executable graph. Returns false if the driver rejects the change; the
+  /// graph must be rebuilt then. Reasons are another size of a fill or copy, another kind of memory, or other work of a
+  /// library for a call.
   bool set_params(CUgraphExec exec, Node& node) const;
-  /// Until the stream has done its work.
+  /// Waits until the stream has finished its work.
   void wait(CUstream stream) const;
-  /// An executable of `graph`, uploaded. `what`: its steps.
+  /// Makes and uploads an executable of `graph`. `what`: its steps.
   CUgraphExec instantiate(CUgraph graph, CUstream stream, const std::string& what) const;
 
  private:

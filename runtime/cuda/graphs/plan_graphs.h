@@ -1,4 +1,4 @@
-// The graphs of a bound plan on a GPU, and what its kernels report.
+// The graphs of a bound plan on a GPU, and the errors that its kernels report.
 #pragma once
 
 #include <memory>
@@ -14,26 +14,26 @@ class PlanGraphs final : public DeviceGraphs {
   PlanGraphs(Device& device, const Plan& plan, CUfunction conditional_kernel);
   void rebind() override;
 
-  /// The plan as one graph; null where the host has to decide, or the driver refused the graph.
+  /// The plan as one graph; null if the host must decide, or the driver rejected the graph.
   ConditionalGraph* conditional() const { return conditional_.get(); }
   void give_up_conditional() { conditional_.reset(); }
 
   SegmentGraph& segment(const Segment& segment);
   uint32_t* const* statuses() const { return status_of_.data(); }
-  /// Fails if a step reported something, and forgets it. Only while no run of the plan is under way.
+  /// Fails if a step reported an error, and clears the report. Requires that no run of the plan is in progress.
   void check_statuses(const BoundPlan& bound);
 
  private:
-  /// The buffer's bytes in `copy`; null where later steps may have written over them.
+  /// The buffer's bytes in `copy`; null if later steps may have overwritten them.
   const void* host_copy(const BoundPlan& bound, uint32_t buffer, std::vector<uint8_t>& copy) const;
 
   Device& device_;
   const Plan& plan_;
   std::unique_ptr<ConditionalGraph> conditional_;
-  std::vector<std::unique_ptr<SegmentGraph>> segments_;  // by the first step; the last is for none
-  Block words_;                                          // one per step that may fail, and one for all that cannot
+  std::vector<std::unique_ptr<SegmentGraph>> segments_;  // indexed by first step; the last entry is for no step
+  Block words_;                                          // one per step that may fail, and one shared by all others
   std::vector<uint32_t*> status_of_;                     // per step
-  std::vector<uint32_t> may_fail_;                       // steps
+  std::vector<uint32_t> may_fail_;                       // the steps that may fail
 };
 
 }  // namespace gart::cuda

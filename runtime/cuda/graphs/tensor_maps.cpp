@@ -9,21 +9,21 @@
 namespace gart::cuda {
 namespace {
 
-/// By the logarithm of an element's bytes, which are copied as they are, whatever they mean.
+/// Indexed by the logarithm of an element's bytes; elements are copied unchanged, whatever their type.
 constexpr CUtensorMapDataType kTypes[] = {CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENSOR_MAP_DATA_TYPE_UINT16,
                                           CU_TENSOR_MAP_DATA_TYPE_UINT32, CU_TENSOR_MAP_DATA_TYPE_UINT64};
 
 constexpr uint32_t kNone = UINT32_MAX;
 
-/// `numbers`: the tensor's offset, extents, and strides but the first, in elements of `element` bytes; `bytes`: of its
-/// buffer. The first of them that the driver, or the buffer, does not take.
+/// Returns the index of the first number that the driver or the buffer does not allow. `numbers`: the tensor's offset,
+/// extents, and all strides but the first, in elements of `element` bytes; `bytes`: of its buffer.
 uint32_t first_wrong(const int64_t* numbers, uint32_t rank, uint32_t element, const void* data, int64_t bytes) {
   const auto is_size = [&](int64_t elements) {
     const uint64_t size = static_cast<uint64_t>(elements);  // enormous if it is negative
     return size <= uint64_t{kMaxMapStride} / element && size * element % kMapAlignment == 0;
   };
   if (!is_size(numbers[0]) || reinterpret_cast<uint64_t>(data) % kMapAlignment != 0) return 0;
-  double end = double(numbers[0] + 1);  // in elements; far below 2^53 where it is right
+  double end = double(numbers[0] + 1);  // in elements; far below 2^53 in a valid map
   for (uint32_t d = 0; d < rank; ++d) {
     const int64_t extent = numbers[1 + d], stride = d == 0 ? 1 : numbers[rank + d];
     if (d > 0 && !is_size(stride)) return rank + d;
@@ -33,15 +33,15 @@ uint32_t first_wrong(const int64_t* numbers, uint32_t rank, uint32_t element, co
   return kNone;
 }
 
-/// Does the window of a convolution fit nowhere into the images?
+/// True if the window of a convolution does not fit the images at any place.
 bool has_no_place(const fb::TensorMap& map, const int64_t* extents) {
   for (uint32_t d = 0; d < count_of(map.lower()); ++d)
     if (extents[1 + d] <= int64_t{map.lower()->Get(d)} - map.upper()->Get(d)) return true;
   return false;
 }
 
-/// Throws Failure naming the step. Of a tensor without elements, or without a place for a window, nothing is copied: it
-/// needs no map.
+/// Throws Failure naming the step. Nothing is copied from a tensor without elements, or without a place for a window,
+/// so it needs no map.
 void encode(Device& device, const std::string& step, const fb::TensorMap& map, const int64_t* numbers, uint8_t* data,
             int64_t bytes, CUtensorMap& out) {
   const uint32_t rank = count_of(map.box());

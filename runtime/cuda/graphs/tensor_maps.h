@@ -1,4 +1,4 @@
-// The tensor maps of a launch, as the driver encodes them for the addresses and extents of the moment.
+// The tensor maps of a launch, encoded by the driver for the current addresses and extents.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,9 @@ namespace gart::cuda {
 
 class TensorMaps {
  public:
-  /// Adds their places to the pointers to a kernel's parameters.
+  /// Appends the maps' addresses to the pointers to a kernel's parameters.
   void add_to(std::vector<void*>& pointers, const PlanStep& step);
-  /// Brings them up to date; true if one changed. Throws Failure, naming step `index`, where TMA would not take a
-  /// tensor.
+  /// Updates the maps; true if one changed. Throws Failure, naming step `index`, if TMA does not support a tensor.
   bool refresh(Device& device, const Plan& plan, const BoundPlan& bound, uint32_t index);
 
  private:

@@ -1,4 +1,4 @@
-// What a graph node of a call step needs: the library's plan, and the addresses that its last recording holds.
+// State of a call step's graph node: the library's plan, and the addresses in its last recording.
 #pragma once
 
 #include "runtime/cuda/libraries/libraries.h"
@@ -22,7 +22,7 @@ class ChildGraph {
 
 class CallNode {
  public:
-  /// Brings it up to date; true if the work must be recorded anew. Throws Failure.
+  /// Updates the state; true if the work must be recorded again. Throws Failure.
   bool refresh(Libraries& libraries, const Plan& plan, const BoundPlan& bound, uint32_t step, void* workspace);
   ChildGraph record(Device& device) const;
 

@@ -1,5 +1,5 @@
-// Matrix products by cuBLASLt. Its matrices have contiguous columns, ours mostly contiguous rows: it is asked for the
-// transposed product, transposed b times transposed a.
+// Matrix products by cuBLASLt. Its matrices have contiguous columns; ours mostly have contiguous rows. Therefore it
+// computes the transposed product: transposed b times transposed a.
 #include <algorithm>
 #include <cstring>
 
@@ -38,7 +38,7 @@ cudaDataType data_type(fb::DType dtype, const std::string& step) {
   fail(ErrorCode::unsupported, step, ": cuBLASLt has no products of ", fb::EnumNameDType(dtype));
 }
 
-/// What f32 factors are rounded to; others are what they are.
+/// The format that f32 factors are rounded to; other factors are not rounded.
 cublasComputeType_t compute_type(const CallProblem& p) {
   if (p.tensors[0].dtype != fb::DType::f32) return CUBLAS_COMPUTE_32F;
   switch (p.call->precision()) {
@@ -60,7 +60,7 @@ uint32_t epilogue(const fb::Call& call) {
   return epilogue == 0 ? uint32_t{CUBLASLT_EPILOGUE_DEFAULT} : epilogue;
 }
 
-/// How the library sees the transpose of a matrix of ours.
+/// The library's view of the transpose of one of our matrices.
 struct Stored {
   int64_t rows, columns, stride;
   bool transposed;
@@ -96,7 +96,7 @@ class CublasLt final : public Library {
   cublasLtHandle_t handle = nullptr;
 };
 
-/// Destroyed with its owner, however far that got.
+/// Destroys its handle, also if its owner was not completed.
 struct Description {
   explicit Description(const Functions& functions) : lt(functions) {}
   ~Description() {
@@ -181,7 +181,7 @@ class MatMulPlan final : public CallPlan {
     if (!take_stored(p)) take(propose(p, 1)[0]);
   }
 
-  /// The heuristic's best ones first, one or more. Throws Failure.
+  /// The heuristic's proposals, best first; at least one. Throws Failure.
   std::vector<cublasLtMatmulHeuristicResult_t> propose(const CallProblem& p, size_t most) const {
     const Preference preference(lt_, p);
     std::vector<cublasLtMatmulHeuristicResult_t> results(most);
@@ -231,12 +231,12 @@ class MatMulPlan final : public CallPlan {
     set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{b_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N}, p.step);
     set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t{a_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N}, p.step);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(*p.call), p.step);
-    // The heuristic looks at the alignment of this address alone.
+    // Only the alignment of this address matters to the heuristic.
     if (p.bias())
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{p.bias()->alignment()}), p.step);
   }
 
-  /// What was measured on such a GPU, where the library agrees that it does.
+  /// Takes the algorithm that was measured on such a GPU, if the library accepts it.
   bool take_stored(const CallProblem& p) {
     const std::span<const int64_t> stored = p.algorithm(library_.device.sm(), lt_.cublasLtGetVersion());
     if (stored.empty()) return false;

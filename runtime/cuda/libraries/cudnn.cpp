@@ -1,6 +1,6 @@
-// Convolutions and attention by cuDNN: a graph of operations, for which the library's heuristic proposes engines. The
-// one that was measured to be the fastest is taken, else the first one that computes as accurately as asked and with
-// the workspace allowed.
+// Convolutions and attention by cuDNN: a graph of operations, for which the library's heuristic proposes engines. Uses
+// the engine that was measured to be the fastest, otherwise the first one that is as accurate as requested and needs no
+// more workspace than allowed.
 #include <algorithm>
 
 #include "runtime/cuda/driver/symbols.h"
@@ -12,7 +12,7 @@
 namespace gart::cuda {
 namespace {
 
-/// Of the heuristic, in the order in which they are asked.
+/// The heuristic's modes, in the order in which they are tried.
 constexpr cudnnBackendHeurMode_t kModes[] = {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK};
 
 constexpr char kSymbols[] =
@@ -57,7 +57,7 @@ class CudnnPlan final : public CallPlan {
     check_cudnn(library.dnn, refusal, "the heuristic", p.step);
   }
 
-  /// Those that will do, of both modes. Leaves the plan with the last of them.
+  /// The usable engines of both modes. Leaves the plan with the last of them.
   std::vector<std::vector<int64_t>> algorithms(const CallProblem& p, size_t most) {
     const CudnnGraph graph(library_.dnn, library_.handle, p);
     std::vector<std::vector<int64_t>> all;
@@ -85,7 +85,7 @@ class CudnnPlan final : public CallPlan {
   }
 
  private:
-  /// What was measured on such a GPU, where the library agrees that it does.
+  /// Takes the engine that was measured on such a GPU, if the library accepts it.
   bool take_stored(const CudnnGraph& graph, const CallProblem& p) {
     const std::span<const int64_t> stored = p.algorithm(library_.device.sm(), library_.version());
     if (stored.empty()) return false;
@@ -139,9 +139,9 @@ class CudnnPlan final : public CallPlan {
   }
 
   Cudnn& library_;
-  std::vector<int64_t> uids_;  // of the call's tensors, in their order, and of the scalars
+  std::vector<int64_t> uids_;  // of the call's tensors, in order, and of the scalars
   std::vector<float> scalars_;
-  std::vector<CudnnDescriptor> parts_;  // what a stored configuration points to
+  std::vector<CudnnDescriptor> parts_;  // descriptors that a stored configuration points to
   std::unique_ptr<CudnnDescriptor> config_, plan_;
   bool populates_ = false;
 };

@@ -1,12 +1,13 @@
-// Attention as cuDNN's operation of that name; with something added to the scores, as the operations that it consists
-// of.
+// Attention as cuDNN's operation of that name. With an addend to the scores, attention is built from its single
+// operations.
 #include "runtime/cuda/libraries/cudnn_graph.h"
 #include "runtime/errors.h"
 
 namespace gart::cuda {
 namespace {
 
-/// Elements of 16 bits that the library's engines read at once: lines begin there, and heads are as many of them long.
+/// The number of 16-bit elements that the library's engines read at once: lines begin at multiples of it, and heads
+/// have multiples of it.
 constexpr int64_t kMultiple = 8, kMostHead = 128;
 constexpr size_t kResult = 3;
 
@@ -36,7 +37,7 @@ void one_operation(CudnnGraph& graph) {
   graph.append(operation);
 }
 
-/// The operations in the order by which the library's engines know an attention.
+/// Describes the operations in the order in which the library's engines recognise an attention.
 class Parts {
  public:
   explicit Parts(CudnnGraph& graph)
@@ -54,7 +55,8 @@ class Parts {
     x = &pointwise(CUDNN_POINTWISE_SUB, *x, &largest, scores_);
     x = &pointwise(CUDNN_POINTWISE_EXP, *x, nullptr, scores_);
     const CudnnDescriptor& sum = reduce(CUDNN_REDUCE_TENSOR_ADD, *x);
-    // What training would keep of each row. Nobody stores it, but without it no engine knows the pattern.
+    // The log-sum-exp of each row, which training would keep. It is not stored, but without it no engine recognises the
+    // pattern.
     pointwise(CUDNN_POINTWISE_ADD, largest, &pointwise(CUDNN_POINTWISE_LOG, sum, nullptr, rows_), rows_);
     const CudnnDescriptor& probabilities = graph_.intermediate(p_.tensors[0].dtype, scores_);
     graph_.append_pointwise(CUDNN_POINTWISE_DIV, *x, &sum, probabilities);
@@ -70,7 +72,7 @@ class Parts {
                              k.alignment()});
   }
 
-  /// Of one element along the axes where it is the same for all.
+  /// The addend, with extent 1 along the axes on which it is constant.
   const CudnnDescriptor& addend() {
     const CallTensor& t = *p_.addend();
     std::vector<int64_t> extents = t.extents;

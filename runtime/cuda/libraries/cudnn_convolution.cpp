@@ -1,4 +1,4 @@
-// Convolutions as cuDNN's operations: a convolution, then additions and an activation, each of its own.
+// Convolutions as cuDNN's operations: a convolution, then separate additions and an activation.
 #include <algorithm>
 
 #include "runtime/cuda/libraries/cudnn_graph.h"
@@ -11,7 +11,7 @@ class Convolution {
  public:
   explicit Convolution(CudnnGraph& graph) : graph_(graph), p_(graph.problem()) {}
 
-  /// In the order that the library's engines for fused convolutions know: addend, bias, activation.
+  /// Uses the order that the library's engines for fused convolutions recognise: addend, bias, activation.
   void describe() {
     const bool relu = p_.call->activation() == fb::Activation::relu;
     if (p_.call->activation() == fb::Activation::gelu_tanh || p_.call->scale() != 1) {
@@ -32,7 +32,7 @@ class Convolution {
   }
 
  private:
-  /// In the tensor's own form, 1-D convolutions as 2-D ones of one row.
+  /// The tensor's own shape; 1-D convolutions become 2-D ones with one row.
   std::vector<int64_t> two_dimensional(std::vector<int64_t> values, int64_t inserted) const {
     if (p_.call->strides()->size() == 1) values.insert(values.end() - 1, inserted);
     return values;
@@ -51,12 +51,12 @@ class Convolution {
     return graph_.tensor(index, {t.dtype, std::move(extents), std::move(strides), t.alignment()});
   }
 
-  /// Of the result's form.
+  /// An intermediate value with the result's shape.
   const CudnnDescriptor& sums() {
     return graph_.intermediate(fb::DType::f32, two_dimensional(p_.tensors[p_.result()].extents, 1));
   }
 
-  /// Its windows.
+  /// The convolution's windows: strides, dilations and pads.
   const CudnnDescriptor& windows() {
     const fb::Call& call = *p_.call;
     std::vector<int64_t> strides, dilations, before, after;

@@ -1,4 +1,4 @@
-// cuDNN's functions, and its descriptors: everything that cuDNN is asked for is a tree of them.
+// cuDNN's functions and descriptors: each request to cuDNN is a tree of descriptors.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct CudnnFunctions {
 #undef GART_CUDNN_MEMBER
 };
 
-/// Throws Failure (unsupported) unless the call `name` succeeded. `step`: what it was about.
+/// Throws Failure (unsupported) unless the call `name` succeeded. `step`: the step it belongs to.
 void check_cudnn(const CudnnFunctions& dnn, cudnnStatus_t status, const char* name, const std::string& step);
 
 class CudnnDescriptor {
@@ -30,11 +30,11 @@ class CudnnDescriptor {
   void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   void set_int64(cudnnBackendAttributeName_t name, const std::vector<int64_t>& values);
   void finalize();
-  /// The status: descriptors of what may not be supported.
+  /// Returns the status instead of throwing, for descriptors that the library may not support.
   cudnnStatus_t try_finalize();
-  /// How many there are.
+  /// The number of values of the attribute.
   int64_t count(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type) const;
-  /// Reads up to `count`, returns how many there are.
+  /// Reads up to `count` values and returns how many there are.
   int64_t get(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, void* values, size_t count) const;
 
   cudnnBackendDescriptor_t handle() const { return handle_; }

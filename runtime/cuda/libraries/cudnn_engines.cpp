@@ -5,10 +5,10 @@
 namespace gart::cuda {
 namespace {
 
-/// The library does not say beforehand how many an engine has; it knows fewer kinds of them.
+/// An upper limit: the library does not tell in advance how many knobs an engine has; it knows fewer kinds of them.
 constexpr int64_t kMostKnobs = 64;
 
-/// May an engine with these notes compute what is asked?
+/// True if an engine with these notes is accurate enough for the call.
 bool is_accurate(const std::vector<int>& notes, const CallProblem& p) {
   const fb::Precision precision = p.call->precision();
   const bool f32 = p.tensors[0].dtype == fb::DType::f32;
@@ -36,7 +36,7 @@ std::vector<int> notes_of(const CudnnDescriptor& engine, cudnnBackendAttributeNa
   return notes;
 }
 
-/// Descriptors of one type, empty, after those that there are. Returns their handles.
+/// Appends empty descriptors of one type. Returns their handles.
 std::vector<cudnnBackendDescriptor_t> add(std::vector<CudnnDescriptor>& to, const CudnnFunctions& dnn,
                                           cudnnBackendDescriptorType_t type, int64_t count, const std::string& step) {
   std::vector<cudnnBackendDescriptor_t> handles;
@@ -47,7 +47,7 @@ std::vector<cudnnBackendDescriptor_t> add(std::vector<CudnnDescriptor>& to, cons
   return handles;
 }
 
-/// The descriptors of an attribute, up to `most`, filled by the library.
+/// Up to `most` descriptors of an attribute, filled by the library.
 std::vector<CudnnDescriptor> get_all(const CudnnDescriptor& from, cudnnBackendAttributeName_t name,
                                      const CudnnFunctions& dnn, cudnnBackendDescriptorType_t type, int64_t most,
                                      const std::string& step) {

@@ -1,4 +1,4 @@
-// The engines that cuDNN has for a graph of operations, each with its knobs set: an engine's configuration.
+// The engine configurations that cuDNN has for a graph of operations: an engine with each of its knobs set.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,24 @@
 
 namespace gart::cuda {
 
-/// What the heuristic of this mode proposes, the best one first; none: `refusal` may say why. Throws Failure.
+/// The engines that the heuristic proposes in this mode, best first. If empty, `refusal` may give the reason. Throws
+/// Failure.
 std::vector<CudnnDescriptor> propose_engines(const CudnnFunctions& dnn, const CudnnGraph& graph,
                                              cudnnBackendHeurMode_t mode, cudnnStatus_t& refusal);
 
-/// The one that an artifact names by these numbers, last, and before it what it points to. Throws Failure where the
-/// library has it not, or not for this graph. `device`: the one that plans are made for, where it is only described.
+/// The engine that an artifact names by these numbers, as the last element; the descriptors it points to come before
+/// it. Throws Failure if the library does not have it, or not for this graph. `device`: the device that plans are made
+/// for, if it is only described.
 std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph,
                                            std::span<const int64_t> numbers, const CudnnDescriptor* device = nullptr);
 
-/// The numbers that name it.
+/// The numbers that name the engine.
 std::vector<int64_t> numbers_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& config,
                                        const std::string& step);
 
 struct EngineNotes {
-  bool accurate;   // enough for what the call asks
-  bool populates;  // it adds its work to a graph itself
+  bool accurate;   // accurate enough for the call
+  bool populates;  // adds its work to a graph itself
 };
 EngineNotes notes_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& config, const CallProblem& problem);
 

@@ -54,7 +54,7 @@ CudnnDescriptor& CudnnGraph::describe(const CudnnTensor& t, int64_t uid) {
 
 const CudnnDescriptor& CudnnGraph::tensor(size_t index, const CudnnTensor& t) {
   CudnnTensor known = t;
-  for (size_t d = known.extents.size(); d-- > 0;) {  // of an axis of one element no stride is known
+  for (size_t d = known.extents.size(); d-- > 0;) {  // the stride of an axis with one element is arbitrary
     int64_t& stride = known.strides[d];
     if (known.extents[d] == 1 && stride == 0)
       stride = d + 1 == known.extents.size() ? 1 : known.extents[d + 1] * known.strides[d + 1];

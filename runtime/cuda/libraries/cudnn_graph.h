@@ -1,4 +1,4 @@
-// A call as cuDNN's graph of operations.
+// A call as a graph of cuDNN operations.
 #pragma once
 
 #include <memory>
@@ -13,34 +13,34 @@ namespace gart::cuda {
 struct CudnnTensor {
   fb::DType dtype;
   std::vector<int64_t> extents, strides;
-  uint32_t alignment;  // of its address, bytes
+  uint32_t alignment;  // bytes, of its address
 };
 
-/// What all sums are computed in.
+/// The type of all sums.
 inline constexpr cudnnDataType_t kCudnnSums = CUDNN_DATA_FLOAT;
 
 class CudnnGraph {
  public:
-  /// Throws Failure. `problem` must live as long as this. `handle`: null where plans are made for a device that is only
+  /// Throws Failure. `problem` must outlive this object. `handle`: null if plans are made for a device that is only
   /// described.
   CudnnGraph(const CudnnFunctions& functions, cudnnHandle_t handle, const CallProblem& problem);
 
   const CudnnDescriptor& operations() const { return graph_; }
-  /// By which the call's tensors are named, in their order, and after them the scalars.
+  /// The names of the call's tensors, in order, followed by the scalars.
   std::vector<int64_t> uids() const;
-  /// Values that the library reads from the host's memory when it is called.
+  /// Values that the library reads from host memory during its call.
   const std::vector<float>& scalars() const { return scalars_; }
 
-  // For those that describe operations. What they get lives as long as the graph.
+  // For the functions that describe operations. The returned objects live as long as the graph.
   const CallProblem& problem() const { return p_; }
   CudnnDescriptor& add(cudnnBackendDescriptorType_t type);
-  /// Tensor `index` of the call, seen in this way; a dense value that nobody stores; a number.
+  /// Three kinds of tensors: tensor `index` of the call with this view; a dense value that is not stored; a number.
   const CudnnDescriptor& tensor(size_t index, const CudnnTensor& t);
   const CudnnDescriptor& intermediate(fb::DType dtype, const std::vector<int64_t>& extents);
   const CudnnDescriptor& scalar(float value);
-  /// Takes a complete operation into the graph.
+  /// Adds a complete operation to the graph.
   void append(CudnnDescriptor& operation);
-  /// y = x, or x and b, in f32, as an operation of its own.
+  /// Appends y = op(x), or op(x, b), in f32, as a separate operation.
   void append_pointwise(cudnnPointwiseMode_t mode, const CudnnDescriptor& x, const CudnnDescriptor* b,
                         const CudnnDescriptor& y);
 
@@ -49,13 +49,13 @@ class CudnnGraph {
 
   const CudnnFunctions& dnn_;
   const CallProblem& p_;
-  std::vector<std::unique_ptr<CudnnDescriptor>> parts_;  // what the operations point to
+  std::vector<std::unique_ptr<CudnnDescriptor>> parts_;  // the descriptors that the operations point to
   std::vector<cudnnBackendDescriptor_t> operations_;
   std::vector<float> scalars_;
   CudnnDescriptor graph_;
 };
 
-/// The operations of a call's kind. Throw Failure (unsupported) where the library has no such.
+/// Describe the operations of a call's kind. Throw Failure (unsupported) if the library does not have them.
 void describe_convolution(CudnnGraph& graph);
 void describe_attention(CudnnGraph& graph);
 

@@ -7,7 +7,7 @@
 namespace gart::cuda {
 namespace {
 
-/// More shapes than that, and the plans made so far are forgotten; steps that use them keep them.
+/// With more shapes, the plans made so far are discarded; steps that use them keep them.
 constexpr size_t kMostPlans = 4096;
 
 struct Known {

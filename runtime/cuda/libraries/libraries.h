@@ -1,4 +1,4 @@
-// The libraries that a program's call steps need, and the plans they have made for its calls.
+// The libraries that a program's call steps need, and the plans that they made for its calls.
 #pragma once
 
 #include <map>
@@ -15,15 +15,16 @@ class Libraries {
  public:
   explicit Libraries(Device& device) : device_(device) {}
 
-  /// Opens what the plan's call steps need, and says which steps are off: the calls of a library that is not to be had,
-  /// where they have fallbacks, or those. Throws Failure naming a library whose calls have none.
+  /// Opens the libraries that the plan's call steps need, and switches steps off. If a library is available, the
+  /// fallbacks of its calls are off; otherwise its calls are. Throws Failure naming an unavailable library whose calls
+  /// have no fallback.
   void open(const fb::Manifest& manifest, Plan& plan);
 
-  /// Asks for a plan for each call whose shapes are known. Where a library refuses, the fallback does
-  /// the work; throws Failure if nothing does.
+  /// Requests a plan for each call whose shapes are known. If a library refuses, the fallback runs instead; throws
+  /// Failure if there is none.
   void settle(BoundPlan& bound);
 
-  /// The library's choice for a step that is on; made when first asked for, then shared. Throws Failure.
+  /// The library's plan for a step that is on; made on first use, then shared. Throws Failure.
   std::shared_ptr<CallPlan> plan(const CallProblem& problem);
   CUgraph record(CallPlan& plan, const std::vector<void*>& data, void* workspace, const std::string& step);
 

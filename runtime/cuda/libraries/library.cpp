@@ -29,14 +29,14 @@ std::string library_version_text(uint64_t version) {
   return text(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-/// Relaxed: a library may load code and take memory when it does a call for the first time.
+/// Uses relaxed mode: on its first call a library may load code and allocate memory.
 void Capture::begin(const std::string& step) {
   if (stream_ == nullptr) stream_ = std::make_unique<Stream>(device_);
   device_.check(device_.driver.cuStreamBeginCapture_v2(stream_->handle, CU_STREAM_CAPTURE_MODE_RELAXED),
                 "cuStreamBeginCapture_v2", step);
 }
 
-/// The stream of a broken capture is not used again.
+/// The stream of a failed capture is not used again.
 void Capture::abandon() noexcept {
   CUgraph graph = nullptr;
   device_.driver.cuStreamEndCapture(stream_->handle, &graph);

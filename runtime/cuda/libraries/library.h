@@ -1,4 +1,4 @@
-// A library of the machine that does calls: found, opened, and of a version that the artifact takes.
+// A library of this machine that runs calls: found, opened, and of a version that the artifact accepts.
 #pragma once
 
 #include <memory>
@@ -10,16 +10,16 @@
 
 namespace gart::cuda {
 
-/// A shared library by the first of its names that opens. Stays open to the end of the process, as CUDA libraries want
-/// it.
+/// A shared library, opened by the first of its names that works. It stays open to the end of the process, as CUDA
+/// libraries require.
 class SharedLibrary {
  public:
   explicit SharedLibrary(std::vector<std::string> names);
   bool is_open() const { return handle_ != nullptr; }
-  /// Which one it is; why none is open.
+  /// The name that was opened; the reason if none was.
   const std::string& name() const { return name_; }
   const std::string& reason() const { return reason_; }
-  /// Fills a table of functions, as find_symbols() does; false: one is missing, reason() says which.
+  /// Fills a table of functions, as find_symbols() does. Returns false if one is missing; reason() says which.
   bool load(const char* names, void* table);
 
  private:
@@ -33,28 +33,28 @@ std::string library_version_text(uint64_t version);
 class Library {
  public:
   virtual ~Library() = default;
-  /// The version that the library says it has.
+  /// The version that the library reports.
   virtual uint64_t version() const = 0;
-  /// Gets ready for work on the device, whose context is current. Throws Failure.
+  /// Prepares for work on the device, whose context is current. Throws Failure.
   virtual void start() = 0;
-  /// Chooses how to do the call. Throws Failure (unsupported) if it cannot. Not from two threads at a time.
+  /// Chooses how to run the call. Throws Failure (unsupported) if it cannot. Not for two threads at a time.
   virtual std::unique_ptr<CallPlan> plan(const CallProblem& problem) = 0;
 };
 
-/// Each: null if it cannot be opened or lacks a function, `reason` says which.
+/// Both return null if the library cannot be opened or lacks a function; `reason` says which.
 std::unique_ptr<Library> open_cublaslt(Device& device, std::string& reason);
 std::unique_ptr<Library> open_cudnn(Device& device, std::string& reason);
 
-/// Of a library opened by the function above and started: the numbers (Algorithm.config) of up to `most` of its ways to
-/// do the call, the one that it would take first. Throws Failure.
+/// For a library that was opened by open_cublaslt() and started: the numbers (Algorithm.config) of up to `most`
+/// algorithms for the call, its own choice first. Throws Failure.
 std::vector<std::vector<int64_t>> cublaslt_algorithms(Library& library, const CallProblem& problem, size_t most);
 std::vector<std::vector<int64_t>> cudnn_algorithms(Library& library, const CallProblem& problem, size_t most);
 
-/// Records what `enqueue` puts on a stream, which is this thread's alone.
+/// Records the work that `enqueue` puts on a stream, which belongs to this thread alone.
 class Capture {
  public:
   explicit Capture(Device& device) : device_(device) {}
-  /// Throws Failure; what `enqueue` throws is passed on.
+  /// Throws Failure; exceptions of `enqueue` are passed on.
   template <class Enqueue>
   CUgraph record(const std::string& step, const Enqueue& enqueue) {
     begin(step);

@@ -24,7 +24,8 @@ CallTensor read_tensor(const fb::CallView& view, const int64_t*& numbers) {
   return tensor;
 }
 
-/// Extents from 1 to kMostExtent, and no element outside of the buffer. False also where the numbers overflow.
+/// Checks that extents are from 1 to kMostExtent and that all elements are inside the buffer. Also false if the numbers
+/// overflow.
 bool lies_within(const CallTensor& t, int64_t bytes) {
   int64_t last = t.offset, reach = 0;
   if (t.offset < 0) return false;
@@ -41,7 +42,7 @@ void expect(const CallProblem& p, bool right, const char* what) {
     fail(ErrorCode::invalid_artifact, p.step, " calls a library for tensors whose ", what, " do not fit together");
 }
 
-/// Every tensor after the result: a bias along `channels`, an addend like `like`.
+/// Checks every tensor after the result: a bias along `channels`, an addend with the extents `like`.
 void check_extras(const CallProblem& p, int64_t channels, const std::vector<int64_t>& like) {
   if (p.bias() != nullptr) expect(p, p.bias()->extents[0] == channels, "biases");
   if (p.addend() != nullptr) expect(p, p.addend()->extents == like, "addends");

@@ -1,4 +1,4 @@
-// A call step with all its numbers known, and what libraries make of it.
+// A call step with all its numbers known, and the plan that a library makes for it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct CallTensor {
   int64_t offset;
   std::vector<int64_t> extents, strides;
 
-  /// Of the address of element 0, which is `offset` elements after a multiple of 64 bytes.
+  /// The alignment of element 0's address, which is `offset` elements after a multiple of 64 bytes.
   uint32_t alignment() const;
 };
 
@@ -31,19 +31,19 @@ struct CallProblem {
   size_t result() const;
   /// The numbers of the call's algorithm, if it was measured on GPUs of this kind with this version of the library.
   std::span<const int64_t> algorithm(int sm, uint64_t version) const;
-  /// Equal for problems that a library solves the same way.
+  /// Equal for problems that a library solves in the same way.
   std::vector<int64_t> key() const;
 };
 
-/// Throws Failure where the extents contradict each other, or a tensor reaches beyond its buffer.
+/// Throws Failure if the extents contradict each other, or a tensor exceeds its buffer.
 CallProblem make_call_problem(const Plan& plan, const BoundPlan& bound, uint32_t step);
 
-/// A call as a library does it for certain shapes.
+/// A library's way to run a call for certain shapes.
 class CallPlan {
  public:
   virtual ~CallPlan() = default;
-  /// The work on these tensors, `data` pointing to their elements 0, as a graph that the caller destroys. Not from two
-  /// threads at a time. Throws Failure naming library, call and `step`.
+  /// Returns the work on these tensors as a graph that the caller destroys; `data` points to their elements 0. Not for
+  /// two threads at a time. Throws Failure naming library, call and `step`.
   virtual CUgraph record(const std::vector<void*>& data, void* workspace, const std::string& step) = 0;
 };
 

@@ -1,5 +1,5 @@
-/* Operators that the application computes. A model's nodes of such are declared when it is compiled (gcc-graph compile
- * --custom-op); its artifact runs where the application gives a function for each when it loads it. */
+/* Operators that the application computes. They are declared when a model is compiled (gcc-graph compile --custom-op).
+ * When the application loads the artifact, it must give a function for each. */
 #ifndef GART_CUSTOM_OP_H
 #define GART_CUSTOM_OP_H
 
@@ -18,25 +18,25 @@ typedef struct gart_op_tensor {
   int32_t dtype; /* a gart_dtype; GART_UNDEFINED where data is NULL */
 } gart_op_tensor;
 
-/* Everything here lives for the call alone. */
+/* All data is valid during the call only. */
 typedef struct gart_op_call {
   const gart_op_tensor* inputs;  /* as many as were declared */
-  const gart_op_tensor* outputs; /* to be written whole; their contents are undefined before */
+  const gart_op_tensor* outputs; /* the function must write all elements; they are undefined before */
   const char* attributes;        /* of the model's node, a JSON object; a tensor is {"dims": [2, 3], "data": [...]} */
   void* workspace;               /* of the declared size, 64-byte aligned; NULL: none was declared */
   int64_t workspace_bytes;
   int32_t input_count, output_count;
 } gart_op_call;
 
-/* Computes a node; on the thread that runs the model, and on several at once where several run it. The same inputs must
- * give the same outputs. Returns 0, or another number, which ends the run with an error that names it. Must not
- * throw, nor run the invocation that called it: that one is under way. */
+/* Computes a node on the thread that runs the model; several threads may call it at once if several run the model. The
+ * same inputs must give the same outputs. Returns 0 for success; another number ends the run with an error that names
+ * it. Must not throw, nor run the invocation that called it, whose run is in progress. */
 typedef int32_t (*gart_op_function)(void* user, const gart_op_call* call);
 
 typedef struct gart_custom_op {
   const char* name;          /* "acme::Blend": domain and operator; an operator of ai.onnx by its name alone */
   gart_op_function function; /* must be callable as long as the program lives */
-  void* user;                /* handed to the function */
+  void* user;                /* passed to the function */
 } gart_custom_op;
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 /* The C API of models over several devices, over the same core as fleet.hpp; C11. Semantics, threads and lifetimes are
- * as told there. libgart_fleet.so, beside libgart.so.
+ * those of fleet.hpp. libgart_fleet.so, beside libgart.so.
  *
- * Every function that can fail returns 0 (GART_OK) or one of gart_status; gart_fleet_last_error() then has the
- * sentence.
+ * Every function that can fail returns 0 (GART_OK) or one of gart_status; gart_fleet_last_error() then returns
+ * the message.
  */
 #ifndef GART_FLEET_H
 #define GART_FLEET_H
@@ -20,56 +20,56 @@ typedef struct gart_fleet_options {
   size_t size;     /* sizeof(gart_fleet_options) */
   int skip_verify; /* as gart_load_options */
   int threads;     /* of each CPU pool; 0: one per core */
-  int requests;    /* that may be under way at once; 0: two per device */
-  /* What is taken here for a device of the file, "cpu:0-1" for "acc:0": names and devices in turn. */
+  int requests;    /* limit of concurrent requests; 0: two per device */
+  /* The devices of this machine that serve as devices of the file, "cpu:0-1" for "acc:0": names and devices in turn. */
   const char* const* devices;
   size_t device_count; /* pairs */
-  /* Where groups run instead of where the file places them: groups and devices of the file in turn. */
+  /* Placements that replace those of the file: groups and devices of the file in turn. */
   const char* const* places;
   size_t place_count;      /* pairs */
-  const char* const* only; /* names in the file: no other devices are used; none: all */
+  const char* const* only; /* names in the file: only these devices are used; none: all */
   size_t only_count;
   int no_monitor;                   /* measure nothing */
   const gart_custom_op* custom_ops; /* as gart_load_options; called by the lanes' threads */
   size_t custom_op_count;
-  int dynamic; /* each request's groups go where they would end first when it begins */
+  int dynamic; /* each request's groups run where they are estimated to end first when it begins */
 } gart_fleet_options;
 
-/* What a group took on a device: microseconds of a run, medians. */
+/* The times of a group on a device: microseconds per run, medians. */
 typedef struct gart_group_time {
-  const char *group, *device; /* live until the next gart_fleet_times on this thread */
+  const char *group, *device; /* valid until the next gart_fleet_times on this thread */
   double operation_us, idle_us, noise_us, begin_us;
   int64_t runs;
   int crossed; /* in runs where another device made one of its inputs */
 } gart_group_time;
 
 typedef struct gart_group_place {
-  const char *group, *device; /* live until the next gart_fleet_places on this thread */
+  const char *group, *device; /* valid until the next gart_fleet_places on this thread */
 } gart_group_place;
 
-/* Of this thread; "" if nothing failed yet. */
+/* The message of the last failure on this thread; "" if nothing failed yet. */
 GART_C_API const char* gart_fleet_last_error(void);
 
-/* `options`: NULL for all as the file says. */
+/* `options`: NULL for the file's choices. */
 GART_C_API gart_status gart_fleet_load(const char* path, const gart_fleet_options* options, gart_fleet** fleet);
-/* Requests keep what they need of it. */
+/* Requests may outlive the fleet: they keep the state that they need. */
 GART_C_API void gart_fleet_free(gart_fleet* fleet);
 GART_C_API size_t gart_fleet_input_count(const gart_fleet* fleet);
-GART_C_API const char* gart_fleet_input_name(const gart_fleet* fleet, size_t index); /* NULL: there is none */
+GART_C_API const char* gart_fleet_input_name(const gart_fleet* fleet, size_t index); /* NULL past the end */
 GART_C_API const char* gart_fleet_output_name(const gart_fleet* fleet, size_t index);
-GART_C_API const char* gart_fleet_value_name(const gart_fleet* fleet, size_t index); /* all that can be fetched */
-/* Both write up to `capacity` of them and return how many there are. */
+GART_C_API const char* gart_fleet_value_name(const gart_fleet* fleet, size_t index); /* values for gart_fleet_fetch */
+/* Both functions write up to `capacity` entries and return the total number. */
 GART_C_API size_t gart_fleet_places(const gart_fleet* fleet, gart_group_place* places, size_t capacity);
 GART_C_API size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t capacity);
 
-/* Of a request, from its start to its end: microseconds, the median of those that ran the whole model. */
+/* The time of a request from its start to its end: microseconds, median of the requests that ran the whole model. */
 GART_C_API double gart_fleet_run_us(const gart_fleet* fleet);
 GART_C_API void gart_fleet_forget_times(const gart_fleet* fleet);
 
 GART_C_API gart_status gart_fleet_request_new(const gart_fleet* fleet, gart_fleet_request** request);
-GART_C_API void gart_fleet_request_free(gart_fleet_request* request); /* waits for what is under way */
+GART_C_API void gart_fleet_request_free(gart_fleet_request* request); /* waits for a run in progress */
 GART_C_API gart_status gart_fleet_set_input(gart_fleet_request* request, const char* name, const gart_tensor* tensor);
-/* Values instead of the outputs; count 0: the outputs again. */
+/* Runs compute these values instead of the outputs; count 0: the outputs again. */
 GART_C_API gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* names, size_t count);
 GART_C_API gart_status gart_fleet_start(gart_fleet_request* request);
 GART_C_API gart_status gart_fleet_wait(gart_fleet_request* request);

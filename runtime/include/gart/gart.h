@@ -1,7 +1,7 @@
-/* The C API of the gart runtime, over the same core as gart.hpp; C11. Semantics, threads and lifetimes are as told
- * there.
+/* The C API of the gart runtime, over the same core as gart.hpp; C11. Semantics, threads and lifetimes are those
+ * of gart.hpp.
  *
- * Every function that can fail returns 0 (GART_OK) or one of gart_status; gart_last_error() then has the sentence.
+ * Every function that can fail returns 0 (GART_OK) or one of gart_status; gart_last_error() then returns the message.
  */
 #ifndef GART_GART_H
 #define GART_GART_H
@@ -61,7 +61,7 @@ typedef enum gart_dtype {
 
 #define GART_MAX_RANK 16
 
-/* A dense row-major tensor to be read. */
+/* A dense row-major tensor, for reading. */
 typedef struct gart_tensor {
   const void* data;
   gart_dtype dtype;
@@ -72,49 +72,49 @@ typedef struct gart_tensor {
 
 /* All zeros are the defaults: `gart_load_options options = {0};`. */
 typedef struct gart_load_options {
-  size_t size;     /* sizeof(gart_load_options): newer libraries read no more; 0: of this, the first version */
-  int skip_verify; /* nonzero: do not check the digests; damaged weights or code go unnoticed */
+  size_t size;     /* sizeof(gart_load_options): newer libraries read no more; 0: the size of this first version */
+  int skip_verify; /* nonzero: do not check the digests; damaged weights or code remain undetected */
   int threads;     /* 0: one per CPU */
   const char*
       device; /* NULL: the first GPU that there is code for, otherwise the CPU; "cpu", "cpu:0-3", "cuda", "cuda:0" */
-  const char* target;               /* NULL: the best one for the device */
-  int blocking;                     /* nonzero: on a GPU wait for each step, so that errors name it; slow */
+  const char* target;               /* NULL: the device's best one */
+  int blocking;                     /* nonzero: on a GPU wait for each step, so that errors name the step; slow */
   const gart_custom_op* custom_ops; /* the functions of the model's custom operators; others are ignored. Copied */
   size_t custom_op_count;
   int intra, inter, replicas;      /* gart.hpp, Parallel; 0: the file's choice */
-  const char* const* entry_points; /* only these, in ascending order; a model's parts, too */
-  size_t entry_point_count;        /* 0: all that are no parts */
-  int no_spin;                     /* nonzero: a CPU's threads that wait sleep at once; gart.hpp, spin */
+  const char* const* entry_points; /* only these, in ascending order; may name a model's parts */
+  size_t entry_point_count;        /* 0: all entry points except parts */
+  int no_spin;                     /* nonzero: waiting CPU threads sleep at once; gart.hpp, spin */
 } gart_load_options;
 
 /* Bytes, of an invocation and its program. */
 typedef struct gart_memory_info {
   int64_t arena_bytes;             /* of intermediate results, per invocation, on the program's device */
-  int64_t arena_lower_bound_bytes; /* the most that is live at one time; 0: not known */
+  int64_t arena_lower_bound_bytes; /* most bytes that are live at one time; 0: not known */
   int64_t weight_bytes;            /* shared by all invocations */
   int64_t code_bytes;
 } gart_memory_info;
 
 typedef struct gart_program gart_program;
 typedef struct gart_invocation gart_invocation;
-typedef struct gart_tensor_info gart_tensor_info; /* what an entry point takes or gives */
+typedef struct gart_tensor_info gart_tensor_info; /* an input or output of an entry point */
 
-/* Of the library, "0.1.0". */
+/* The version of the library: "0.1.0". */
 GART_C_API const char* gart_version(void);
 
-/* The sentence of the last failure on this thread; never NULL. Valid until this thread's next failing call. */
+/* The message of the last failure on this thread; never NULL. Valid until this thread's next failing call. */
 GART_C_API const char* gart_last_error(void);
 
-/* `options` may be NULL. On success *program is to be released with gart_program_free. */
+/* `options` may be NULL. On success the caller releases *program with gart_program_free. */
 GART_C_API gart_status gart_load(const char* path, const gart_load_options* options, gart_program** program);
 GART_C_API gart_status gart_load_memory(const void* bytes, size_t size, const gart_load_options* options,
                                         gart_program** program);
-GART_C_API void gart_program_free(gart_program* program); /* NULL is fine; invocations may outlive it */
+GART_C_API void gart_program_free(gart_program* program); /* NULL is allowed; invocations may outlive it */
 
 GART_C_API size_t gart_input_count(const gart_program* program); /* of the first entry point */
 GART_C_API size_t gart_output_count(const gart_program* program);
-/* NULL when index is out of range. Dim texts are numbers, symbols or expressions of them. Live as long as the program.
- */
+/* NULL if the index is out of range. Dimensions are numbers, symbols or expressions of symbols. The texts live as long
+ * as the program. */
 GART_C_API const char* gart_input_name(const gart_program* program, size_t index);
 GART_C_API const char* gart_output_name(const gart_program* program, size_t index);
 GART_C_API gart_dtype gart_input_dtype(const gart_program* program, size_t index);
@@ -123,21 +123,20 @@ GART_C_API size_t gart_input_rank(const gart_program* program, size_t index);
 GART_C_API size_t gart_output_rank(const gart_program* program, size_t index);
 GART_C_API const char* gart_input_dim(const gart_program* program, size_t index, size_t axis);
 GART_C_API const char* gart_output_dim(const gart_program* program, size_t index, size_t axis);
-/* Name `number` that the model has for an output: what an i64 element of this value stands for, of other types what the
- * column is called. NULL from the end of the names on. */
+/* Name `number` that the model has for an output: for i64 elements the meaning of the value, for other types the name
+ * of a column. NULL past the last name. */
 GART_C_API const char* gart_output_label(const gart_program* program, size_t index, size_t number);
-/* Entry points by their names: NULL from the end on. Where a function takes `entry`, NULL or "" is the first. */
+/* The names of the entry points; NULL past the end. For functions with a parameter `entry`, NULL or "" is the first. */
 GART_C_API const char* gart_entry_point(const gart_program* program, size_t index);
-/* The same of any entry point. NULL from the end on, or for an unknown entry point; lives as long as the program. */
+/* The same for any entry point. NULL past the end, or for an unknown entry point. Lives as long as the program. */
 GART_C_API const gart_tensor_info* gart_entry_input(const gart_program* program, const char* entry, size_t index);
 GART_C_API const gart_tensor_info* gart_entry_output(const gart_program* program, const char* entry, size_t index);
 GART_C_API const char* gart_entry_label(const gart_program* program, const char* entry, size_t output, size_t number);
 GART_C_API const char* gart_info_name(const gart_tensor_info* info);
 GART_C_API gart_dtype gart_info_dtype(const gart_tensor_info* info);
 GART_C_API size_t gart_info_rank(const gart_tensor_info* info);
-GART_C_API const char* gart_info_dim(const gart_tensor_info* info, size_t axis); /* NULL from the rank on */
-/* What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value. NULL from
- * the end on. */
+GART_C_API const char* gart_info_dim(const gart_tensor_info* info, size_t axis); /* NULL if axis >= rank */
+/* The model's metadata, as names and values in turn: text 2i is a name, 2i + 1 its value. NULL past the end. */
 GART_C_API const char* gart_metadata(const gart_program* program, size_t index);
 GART_C_API const char* gart_target(const gart_program* program);
 GART_C_API const char* gart_device(const gart_program* program); /* "cpu", "cpu:0-3", "cuda:0" */
@@ -148,7 +147,7 @@ GART_C_API gart_status gart_invocation_new(const gart_program* program, const ch
 GART_C_API void gart_invocation_free(gart_invocation* invocation);
 GART_C_API gart_status gart_set_input(gart_invocation* invocation, size_t index, const gart_tensor* tensor);
 GART_C_API gart_status gart_set_input_by_name(gart_invocation* invocation, const char* name, const gart_tensor* tensor);
-/* `bytes` is the capacity. data == NULL: back to the invocation's own memory. */
+/* `bytes` is the capacity. data == NULL: use the invocation's own memory again. */
 GART_C_API gart_status gart_set_output(gart_invocation* invocation, size_t index, void* data, size_t bytes,
                                        gart_dtype dtype);
 /* The same in the memory of `device` ("cuda:0"; NULL means "cpu"). data == NULL: the invocation's own memory there. */
@@ -157,10 +156,10 @@ GART_C_API gart_status gart_set_output_on(gart_invocation* invocation, size_t in
 GART_C_API gart_status gart_set_output_by_name(gart_invocation* invocation, const char* name, void* data, size_t bytes,
                                                gart_dtype dtype, const char* device);
 GART_C_API gart_status gart_run(gart_invocation* invocation);
-/* On a CUDA stream (CUstream, cudaStream_t); gart_wait waits for the end. */
+/* Runs on a CUDA stream (CUstream, cudaStream_t); gart_wait waits for the end. */
 GART_C_API gart_status gart_run_async(gart_invocation* invocation, void* stream);
 GART_C_API gart_status gart_wait(gart_invocation* invocation);
-/* From any thread: the run under way ends before its next step with GART_CANCELLED. NULL is fine. */
+/* For any thread: the current run ends before its next step with GART_CANCELLED. NULL is allowed. */
 GART_C_API void gart_cancel(gart_invocation* invocation);
 /* Output `index` of the last successful run; its data is valid until the next gart_run or gart_set_output. */
 GART_C_API gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor);

@@ -10,16 +10,15 @@
 //
 // Threads: a Program is immutable and may be used by any number of threads at once. An Invocation belongs to one thread
 // at a time; concurrent callers take one each. All programs on the same cores with the same options share worker
-// threads: a run that begins while others are under way runs on its caller's thread alone, with the same results.
+// threads. A run that begins while others are in progress runs on its caller's thread alone, with the same results.
 //
-// A Program, Invocation or Tensor that was moved from may be destroyed or assigned to, and nothing else.
+// A Program, Invocation or Tensor that was moved from may only be destroyed or assigned to.
 //
 // Devices: a program runs on the CPU ("cpu"), on a pool of some of its cores ("cpu:0-3"), or on one CUDA GPU
-// ("cuda:0"), chosen at load; several programs on different devices, or on the same, live beside each other. A tensor's
-// device names the memory that it lies in: "cpu" is the host's, for all pools. On a GPU inputs and outputs may be in
-// the host's memory (they are copied there and back) or in the GPU's (they are used in place). Only the CUDA driver is
-// needed, and only looked for if the model has code for GPUs. Invocations run beside each other, each on a stream of
-// its own or on the caller's.
+// ("cuda:0"), chosen at load. Several programs may exist on the same or on different devices. A tensor's device names
+// the memory that holds it: "cpu" is the host's, for all pools. On a GPU, inputs and outputs may be in host memory
+// (they are copied) or in the GPU's memory (they are used in place). Only the CUDA driver is needed, and only if the
+// model has code for GPUs. Invocations run concurrently, each on a stream of its own or on the caller's.
 #pragma once
 
 #include <initializer_list>
@@ -35,47 +34,48 @@
 
 namespace gart {
 
-/// Of the library, "0.1.0".
+/// The version of the library: "0.1.0".
 GART_API const char* version();
 
-/// How threads share the work on a CPU. 0: as the file says it is best for so many threads. Results do not depend on
-/// it.
+/// How threads share the work on a CPU. 0: the file's choice for the number of threads. Results do not depend on it.
 struct Parallel {
   int intra = 0;     ///< threads that share a step's tasks; 1: one
-  int inter = 0;     ///< threads that independent steps run on beside each other; 1: steps follow each other
-  int replicas = 0;  ///< runs beside each other that have workers of their own. 0: one, while no other run is under way
+  int inter = 0;     ///< threads that run independent steps concurrently; 1: steps run one after the other
+  int replicas = 0;  ///< concurrent runs with workers of their own; 0: one run, while no other run is in progress
 };
 
 struct LoadOptions {
-  /// Prove the file whole by its digests. The manifest's indices, offsets and sizes are checked in any case; without
-  /// the digests, damaged weights or code go unnoticed. Saves about 10 ms per 100 MB.
+  /// Verify the file by its digests. The manifest's indices, offsets and sizes are checked in any case. Without the
+  /// digests, damaged weights or code remain undetected, but loading takes about 10 ms per 100 MB less.
   bool verify = true;
-  /// "": the first GPU that the model has code for, otherwise the CPU. "cpu", "cuda" (the first such GPU), "cuda:1";
-  /// "cpu:0-3,8": these cores, which the program's threads stay on, and a caller for as long as he runs something.
+  /// "": the first GPU that the model has code for, otherwise the CPU. Other values: "cpu", "cuda" (the first such
+  /// GPU), "cuda:1", or "cpu:0-3,8": these cores. The program's threads stay on these cores, and so does a caller
+  /// during its run.
   std::string device = {};
-  /// Threads that share the work of one run, the caller's included; 0: one per core of the device that this thread may
+  /// Threads that share the work of one run, including the caller's. 0: one per core of the device that this thread may
   /// use, or as many as its control group has time for. At most 1024.
   int threads = 0;
-  /// Each of `replicas` has threads / replicas threads, or as many as the larger of intra and inter where both are
-  /// given.
+  /// Each of `replicas` has threads / replicas threads. If both intra and inter are given, it has as many as the larger
+  /// of them.
   Parallel parallel = {};
-  /// May a CPU's threads that wait, for each other or for the next run, keep their cores for up to 2 ms before they
-  /// sleep? Without, each wait is a sleep: runs of several threads take longer, and cost no processor time while they
-  /// wait. Programs on the same cores, with the same counts and the same answer share threads.
+  /// Whether a CPU's waiting threads keep their cores for up to 2 ms before they sleep. They wait for each other or for
+  /// the next run. If false, each wait is a sleep: runs of several threads take longer, but waiting costs no processor
+  /// time. Programs share threads if they have the same cores, counts and value of `spin`.
   bool spin = true;
-  /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the best one that the device supports.
+  /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the device's best supported one.
   std::string target = {};
-  /// On a GPU: enqueue step by step and wait for each, so that an error names the very step. Slow; to find out what an
-  /// error like "one of the 90 steps" is about.
+  /// On a GPU: enqueue step by step and wait for each, so that an error names the exact step. Slow; use it to
+  /// investigate an error like "one of the 90 steps".
   bool blocking = false;
-  /// The functions of the model's custom operators; others are ignored. Copied but for what `user` points to.
+  /// The functions of the model's custom operators; others are ignored. They are copied, except for the data that
+  /// `user` points to.
   std::span<const gart_custom_op> custom_ops = {};
-  /// Only these entry points, in ascending order; a model's parts, too, which callers do not see otherwise (fleet.hpp).
-  /// Empty: all that are no parts.
+  /// Load only these entry points, in ascending order. They may include parts of a model, which are otherwise hidden
+  /// from callers (fleet.hpp). Empty: all except parts.
   std::span<const std::string_view> entry_points = {};
 };
 
-/// What an entry point takes or gives.
+/// An input or output of an entry point.
 struct TensorInfo {
   std::string name;
   DType dtype = DType::undefined;
@@ -86,17 +86,17 @@ struct TensorInfo {
 };
 
 struct MemoryInfo {
-  int64_t arena_bytes = 0;              ///< of intermediate results, per invocation, on the program's device
-  int64_t arena_lower_bound_bytes = 0;  ///< the most that is live at one time; no plan can need less. 0: not known
+  int64_t arena_bytes = 0;              ///< bytes of intermediate results, per invocation, on the program's device
+  int64_t arena_lower_bound_bytes = 0;  ///< most bytes that are live at one time; no plan can need less. 0: not known
   int64_t weight_bytes = 0;             ///< shared by all invocations
   int64_t code_bytes = 0;
 };
 
-/// When a thread worked on a step of a run.
+/// The time when a thread worked on a step of a run.
 struct StepTime {
   uint32_t step = 0;                 ///< number of the step in its plan: the steps of all sequences in the file's order
-  uint32_t thread = 0;               ///< of the team, 0: the caller; on a GPU 0
-  int64_t begin_ns = 0, end_ns = 0;  ///< of a steady clock. On a GPU the begin is the host's when the step was
+  uint32_t thread = 0;               ///< number in the team, 0: the caller; on a GPU 0
+  int64_t begin_ns = 0, end_ns = 0;  ///< of a steady clock. On a GPU the begin is the host's time when the step was
                                      ///< enqueued, and the length is the GPU's, between two events
 };
 
@@ -109,24 +109,24 @@ struct InvocationState;
 /// A loaded model. Copies are cheap and share everything.
 class GART_API Program {
  public:
-  /// In the file's order; most models have one. Where a function takes `entry`, "" means the first.
+  /// In the file's order; most models have one. For functions with a parameter `entry`, "" means the first.
   std::vector<std::string> entry_points() const;
   /// Empty for an unknown entry point.
   std::span<const TensorInfo> inputs(std::string_view entry = {}) const;
   std::span<const TensorInfo> outputs(std::string_view entry = {}) const;
-  /// Name `number` that the model has for an output: what an i64 element of this value stands for (the label of a
-  /// class), of other types what the column is called (a class's probabilities). Null from the end of the names on, and
-  /// where there are none; lives as long as the program.
+  /// Name `number` that the model has for an output. For i64 elements it is the meaning of the value (the label of a
+  /// class), for other types the name of a column (a class's probabilities). Null past the last name, and if there are
+  /// none. Lives as long as the program.
   const char* label(size_t output, size_t number, std::string_view entry = {}) const;
-  /// What the model's author wrote about it, as names and values in turn: text 2i is a name, 2i + 1 its value, in
-  /// ascending order of names. Null from the end on; lives as long as the program.
+  /// The model's metadata, as names and values in turn: text 2i is a name, 2i + 1 its value, in ascending order of
+  /// names. Null past the end. Lives as long as the program.
   const char* metadata(size_t index) const;
-  const std::string& target() const;  ///< whose code runs: "x86-64-v4"
+  const std::string& target() const;  ///< the target whose code it runs: "x86-64-v4"
   const std::string& device() const;  ///< "cpu", "cpu:0-3", "cuda:0"
   int threads() const;
 
-  /// Runs once. By order: inputs[i] is input i. The outputs come in order, in host memory, owned by the caller.
-  /// For the lowest latency hold an Invocation: this borrows one from the program and allocates the outputs.
+  /// Runs once. inputs[i] is input i. The outputs come in order, in host memory, owned by the caller. For the lowest
+  /// latency hold an Invocation: this function borrows one from the program and allocates the outputs.
   Result<std::vector<Tensor>> run(std::span<const TensorView> inputs) const;
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs) const;
   Result<std::vector<Tensor>> run(std::span<const NamedTensor> inputs, std::string_view entry = {}) const;
@@ -138,7 +138,7 @@ class GART_API Program {
     return run(std::span<const NamedTensor>(inputs.begin(), inputs.size()));
   }
 
-  /// Memory for one caller. With static shapes everything is allocated and touched here; with symbolic shapes the first
+  /// Memory for one caller. With static shapes everything is allocated and touched here. With symbolic shapes the first
   /// run with new shapes allocates.
   Result<Invocation> new_invocation(std::string_view entry = {}) const;
 
@@ -149,48 +149,51 @@ class GART_API Program {
 };
 
 /// One caller's memory for running one entry point. Keeps its program alive. A warm run (shapes seen before) allocates
-/// nothing, takes no lock, and makes no system call while the workers are awake (they sleep after about 2 ms without
-/// work). On a GPU a warm run of a model without If and Loop is one graph launch; addresses that moved since the last
-/// run are told to the graph before it.
+/// nothing and takes no lock. It makes no system call while the workers are awake; they sleep after about 2 ms without
+/// work. On a GPU a warm run of a model without If and Loop is one graph launch. Addresses that moved since the last
+/// run are updated in the graph before it.
 class GART_API Invocation {
  public:
   Invocation(Invocation&&) noexcept;
   Invocation& operator=(Invocation&&) noexcept;
   ~Invocation();
 
-  /// The data must be complete when run() is called: a run works on a stream of its own, which waits for no other, so
-  /// what a kernel or copy of the caller's still writes to a GPU's memory is to be waited for before; run_async() on
-  /// that stream comes after it by itself. The data must stay valid and unchanged until run() returns, and is looked at
-  /// anew by each run().
-  /// Checked here: index or name, dtype, rank, device, null. Checked by run(): extents, and that all inputs are set.
+  /// The data must be complete when run() is called. A run works on a stream of its own, which waits for no other
+  /// stream. Therefore first wait for kernels or copies that still write the data in a GPU's memory. run_async() on the
+  /// same stream needs no such wait. The data must stay valid and unchanged until run() returns; each run() reads it
+  /// again. Checked here: index or name, dtype, rank, device, null. Checked by run(): extents, and that all inputs are
+  /// set.
   Result<void> set_input(size_t index, const TensorView& tensor);
   Result<void> set_input(std::string_view name, const TensorView& tensor);
-  /// Where run() shall write output `index`; without this, or after set_output(index, {}), the invocation's own memory,
-  /// which is host memory, or after set_output(index, {.device = "cuda:0"}) on the program's GPU.
-  /// What is written must not overlap another output: run() fails then. What overlaps an input is written when the run
-  /// has read it, by way of a copy.
+  /// Sets the memory where run() writes output `index`. Without this, or after set_output(index, {}), it is the
+  /// invocation's own host memory; after set_output(index, {.device = "cuda:0"}) its own memory on the program's GPU.
+  /// Outputs must not overlap each other: run() fails then. An output that overlaps an input is written through a copy,
+  /// after the run has read the input.
   Result<void> set_output(size_t index, const OutputBuffer& buffer);
   Result<void> set_output(std::string_view name, const OutputBuffer& buffer);
 
-  /// Errors found before the first step (a missing input, extents that disagree, an output buffer that is too small)
-  /// leave the outputs untouched. After a failure during the run they hold anything.
+  /// Runs once. Errors found before the first step (a missing input, extents that disagree, an output buffer that is
+  /// too small) leave the outputs untouched. After a failure during the run their contents are undefined.
   Result<void> run();
 
-  /// Enqueues a run on a CUDA stream (CUstream or cudaStream_t; null: the default stream) of the program's GPU, after
-  /// what is there and after this invocation's earlier runs, and returns. Inputs in host memory are copied before it
-  /// returns; inputs in the GPU's memory must stay valid and unchanged until the run is over. Outputs in the GPU's
-  /// memory are ready for whatever follows on the stream; those in host memory, and errors that the run found on the
-  /// way, only after wait(). Waits itself where the model's If and Loop or the sizes of its results depend on computed
-  /// values, for everything before each step that was compiled to run on the CPU (such steps run on the caller's thread
-  /// and the program's workers before it returns), and, with inputs or outputs in host memory, for this invocation's
-  /// run before. Fails on the CPU.
+  /// Enqueues a run on a CUDA stream of the program's GPU and returns. `stream` is a CUstream or cudaStream_t; null:
+  /// the default stream. The run comes after the stream's work and after this invocation's earlier runs. Inputs in host
+  /// memory are copied before it returns. Inputs in the GPU's memory must stay valid and unchanged until the run is
+  /// over. Outputs in the GPU's memory are ready for later work on the stream. Outputs in host memory, and errors found
+  /// during the run, are available only after wait().
+  ///
+  /// It waits itself in three cases: where the model's If and Loop or the sizes of its results depend on computed
+  /// values; for all earlier work before each step that was compiled to run on the CPU (the caller's thread and the
+  /// program's workers run such steps before it returns); and, with inputs or outputs in host memory, for this
+  /// invocation's previous run. Fails on the CPU.
   Result<void> run_async(void* stream);
-  /// Waits for the last run_async(). Fails as it did; errors of runs that nobody waited for come up here, too.
+  /// Waits for the last run_async(). Fails as that run did, and also reports errors of earlier runs that were not
+  /// waited for.
   Result<void> wait();
 
-  /// For any thread, while the invocation lives: the run under way fails with ErrorCode::cancelled before its next
-  /// step, or turn of a loop; what a GPU was given runs to its end. Without a run nothing happens: the next one is
-  /// another's.
+  /// May be called by any thread, while the invocation lives. The current run fails with ErrorCode::cancelled before
+  /// its next step, or iteration of a loop; work that was passed to a GPU runs to its end. Without a current run it
+  /// does nothing: later runs are not affected.
   void cancel();
 
   /// Output `index` of the last run() that succeeded, with its actual shape; valid until the next run() or
@@ -198,11 +201,11 @@ class GART_API Invocation {
   TensorView output(size_t index) const;
   TensorView output(std::string_view name) const;
 
-  /// From now on each run() notes in `times` what each thread did of each step, from the first place on; steps in loops
-  /// come once per turn. {} ends that, and costs nothing. On a GPU only a program loaded with `blocking` notes
-  /// anything. `times` must outlive the runs.
+  /// From now on each run() records in `times` when each thread worked on each step, from the first entry on; steps in
+  /// loops come once per iteration. {} ends the recording, and costs nothing. On a GPU only a program loaded with
+  /// `blocking` records. `times` must outlive the runs.
   void record_steps(std::span<StepTime> times);
-  /// How many there were in the last run(); those past the end of `times` are lost.
+  /// The number of entries of the last run(); those past the end of `times` are lost.
   size_t recorded_steps() const;
 
   /// For the shapes of the last run(); for static shapes also before.
@@ -214,11 +217,11 @@ class GART_API Invocation {
   std::unique_ptr<detail::InvocationState> state_;
 };
 
-/// Maps the file and proves it sound. The file must not be changed while the program lives (replacing it is fine).
+/// Maps the file and verifies it. The file must not be changed while the program lives (replacing it is fine).
 GART_API Result<Program> load(const std::string& path, const LoadOptions& options = {});
 
-/// From memory, which must stay valid and unchanged while the program lives. Used in place when 64-byte aligned,
-/// otherwise copied; code is always copied.
+/// Loads from memory, which must stay valid and unchanged while the program lives. It is used in place if it is 64-byte
+/// aligned, otherwise copied; code is always copied.
 GART_API Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& options = {});
 
 }  // namespace gart

@@ -11,22 +11,22 @@
 namespace gart {
 
 enum class ErrorCode : int32_t {
-  invalid_argument = 1,  ///< what the caller passed: a name, dtype, shape, pointer or option
+  invalid_argument = 1,  ///< an argument is invalid: a name, dtype, shape, pointer or option
   invalid_artifact = 2,  ///< the file is damaged, inconsistent or of another format version
-  unsupported = 3,       ///< a sound file, but not for this machine or this runtime
+  unsupported = 3,       ///< the file is valid, but not for this machine or this runtime
   io = 4,                ///< the file cannot be opened, read or mapped
   out_of_memory = 5,
-  run_failed = 6,   ///< the model itself failed on this data: an index out of range, a size that overflows
-  device_lost = 7,  ///< the device failed and took everything on it along: this program will not run again
+  run_failed = 6,   ///< the model failed on this data: an index out of range, a size that overflows
+  device_lost = 7,  ///< the device failed, and its memory is lost: this program will not run again
   cancelled = 8,    ///< Invocation::cancel() ended the run
 };
 
 struct Error {
   ErrorCode code = ErrorCode::invalid_argument;
-  std::string message;  ///< one sentence that names what, where, value and limit
+  std::string message;  ///< one sentence that names place, value and limit
 };
 
-/// A T or an Error. Using the value of an error prints its message and aborts: test first, or mean it.
+/// A T or an Error. Accessing the value of an error prints its message and aborts, so test first.
 template <class T>
 class [[nodiscard]] Result {
  public:

@@ -1,4 +1,4 @@
-// Tensors as the runtime's API sees them: dense, row-major.
+// The tensors of the runtime's API: dense, row-major.
 #pragma once
 
 #include <cstddef>
@@ -51,8 +51,8 @@ GART_API const char* name_of(DType dtype);
 
 inline constexpr size_t kMaxRank = 16;
 
-/// Extents, outermost first; rank 0 is a scalar. Never allocates. A longer list keeps its true rank, so that whoever
-/// takes the shape can refuse it, but only the first kMaxRank extents.
+/// Extents, outermost first; rank 0 is a scalar. Never allocates. A longer list keeps its true rank but only the first
+/// kMaxRank extents, so that the function that takes the shape can refuse it.
 class Shape {
  public:
   Shape() = default;
@@ -74,8 +74,8 @@ class Shape {
   size_t rank_ = 0;
 };
 
-/// Somebody else's tensor, to be read. On a CPU data of aligned elements is used in place, on a GPU data that lies
-/// there at a multiple of 64 bytes; other data is copied by the runtime.
+/// A tensor that another object owns, for reading. On a CPU, data aligned to its elements is used in place; on a GPU,
+/// data that is there at a multiple of 64 bytes. The runtime copies other data.
 struct TensorView {
   const void* data = nullptr;  ///< may be null if the tensor has no elements
   DType dtype = DType::undefined;
@@ -88,7 +88,7 @@ struct TensorView {
   }
 };
 
-/// Somebody else's memory, to be written.
+/// Memory that another object owns, for writing.
 struct OutputBuffer {
   void* data = nullptr;
   size_t bytes = 0;  ///< capacity; may exceed what the output needs
@@ -108,7 +108,7 @@ class GART_API Tensor {
 
   /// Uninitialised memory for shape.elements() elements.
   static Result<Tensor> allocate(DType dtype, const Shape& shape, std::string name = {});
-  /// A copy; fails if view.data is null though there are elements, or on a device other than "cpu".
+  /// Copies the tensor. Fails if view.data is null though there are elements, or if it is on a device other than "cpu".
   static Result<Tensor> copy_of(const TensorView& view, std::string name = {});
 
   const std::string& name() const { return name_; }  ///< of the output it came from; may be empty

@@ -33,20 +33,15 @@ class DeviceText : public testing::Test {
   Target target_;
 };
 
-/// Products of every number of columns, from shared memory or registers, and the sums' use.
-std::string products(const std::string& kind, const std::string& sum, const std::string& across, int most_odd) {
-  std::string body = "  const unsigned long long a = gart_wgmma_descriptor(raw, 8192, 1024), b = a + 512;\n";
-  for (int columns = 8; columns <= 256; columns += 8) {
-    if (columns > most_odd && columns % 16 != 0) continue;
-    const std::string product = concat("gart_wgmma<", kind, ", ", columns, ", ", across, ">::");
-    body += concat(
-        "  {\n    ", sum, " sums[", columns / 2, "];\n    unsigned int left[4] = {in[0], in[1], in[2], in[3]};\n",
-        "    gart_wgmma_hold(sums);\n    gart_wgmma_hold(left);\n    gart_wgmma_fence();\n    ", product,
-        columns % 32 < 16 ? "ss(sums, a, b, 0);\n" : "rs(sums, left[0], left[1], left[2], left[3], b, 1);\n",
-        "    gart_wgmma_commit();\n    gart_wgmma_wait<0>();\n    gart_wgmma_hold(sums);\n    for (int i = 0; i < ",
-        columns / 2, "; ++i) out[i] = sums[i];\n  }\n");
-  }
-  return body;
+/// A product of so many columns, from shared memory or registers, and the sums' use.
+std::string product_of(const std::string& kind, const std::string& sum, const std::string& across, int columns) {
+  const std::string product = concat("gart_wgmma<", kind, ", ", columns, ", ", across, ">::");
+  return concat("  const unsigned long long a = gart_wgmma_descriptor(raw, 8192, 1024), b = a + 512;\n  ", sum,
+                " sums[", columns / 2, "];\n  unsigned int left[4] = {in[0], in[1], in[2], in[3]};\n",
+                "  gart_wgmma_hold(sums);\n  gart_wgmma_hold(left);\n  gart_wgmma_fence();\n  ", product,
+                columns % 32 < 16 ? "ss(sums, a, b, 0);\n" : "rs(sums, left[0], left[1], left[2], left[3], b, 1);\n",
+                "  gart_wgmma_commit();\n  gart_wgmma_wait<0>();\n  gart_wgmma_hold(sums);\n",
+                "#pragma unroll\n  for (int i = 0; i < ", columns / 2, "; ++i) out[i] = sums[i];\n");
 }
 
 TEST_F(DeviceText, products_of_every_width_assemble) {
@@ -54,11 +49,15 @@ TEST_F(DeviceText, products_of_every_width_assemble) {
                                                     {"gart_wide_bf16", "float", "true, false", 256},
                                                     {"gart_wide_tf32", "float", "false, false", 256},
                                                     {"gart_wide_s8", "int", "false, false", 24}}) {
-    const cuda::Usage usage = assemble("wgmma_whole", concat("const unsigned int* in, volatile ", sum, "* out"),
-                                       products(kind, sum, across, most_odd));
-    EXPECT_TRUE(usage.notes.empty()) << kind << ": " << (usage.notes.empty() ? "" : usage.notes[0]);
-    EXPECT_EQ(usage.spill_bytes, 0) << kind;
-    EXPECT_GT(usage.registers, 128) << kind;
+    // All multiples of 8 up to 64, and odd and even ones beyond.
+    for (int columns = 8; columns <= 256; columns += columns < 64 ? 8 : 24) {
+      if (columns > most_odd && columns % 16 != 0) continue;
+      const cuda::Usage usage = assemble("wgmma_whole", concat("const unsigned int* in, volatile ", sum, "* out"),
+                                         product_of(kind, sum, across, columns));
+      EXPECT_TRUE(usage.notes.empty()) << kind << " " << columns << ": " << (usage.notes.empty() ? "" : usage.notes[0]);
+      EXPECT_EQ(usage.spill_bytes, 0) << kind << " " << columns;
+      EXPECT_GT(usage.registers, columns / 2) << kind << " " << columns;
+    }
   }
 }
 

@@ -1,7 +1,6 @@
-// No operator falls off a cliff on a GPU: for every form of every row of tests/ops, with symbolic extents taken as
-// large ones, no launch works more than 64 times the bytes that it touches, and no thread of it walks through more than
-// 4096 points one after the other where others could take them. Matrix products, convolutions and attention are counted
-// elsewhere (product_cost).
+// No operator falls off a cliff on a GPU: in every form of the long rows of tests/ops, with symbolic extents taken as
+// large ones, no launch works more than 64 times the bytes that it touches, and no thread walks through more than 4096
+// points one after the other if others could take them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -90,7 +90,7 @@ def overlapping_launches(artifact, target):
 
 
 def check(simulation, name, folder, sm, precision, libraries):
-    """Prints a row; returns True if it is good."""
+    """Prints a row. Returns True if it is good, and the number of launches that overlapped another."""
     make, sizes = small_models.MODELS[name]
     model, path = make(), os.path.join(folder, name + ".onnx")
     onnx.save(model, path)
@@ -108,7 +108,8 @@ def check(simulation, name, folder, sm, precision, libraries):
         worst = max(worst, relative_error(first, on_cpu.run(feeds)))
         problems += problems_of_warm_run(simulation, on_gpu, feeds, first)
     del on_gpu
-    if (edges > 0) != (overlaps > 0) or edges > overlaps * len(sizes):
+    # A launch that reads a copied input overlaps none, though the artifact lets it.
+    if edges > overlaps * len(sizes):
         problems.append(f"{edges} launches of {len(sizes)} graphs overlap, {overlaps} of the artifact may")
     problems += simulation.reports()
     if simulation.alive():
@@ -117,7 +118,7 @@ def check(simulation, name, folder, sm, precision, libraries):
         problems.append("wrong values")
     print(f"{name:18} {worst:9.1e}  {'; '.join(problems) or 'ok'}{f', {calls} library calls' if calls else ''}"
           f"{f', {overlaps} launches overlap' if overlaps else ''}", flush=True)
-    return not problems
+    return not problems, edges
 
 
 def main():
@@ -128,10 +129,15 @@ def main():
     p.add_argument("names", nargs="*")
     a = p.parse_args()
     simulation = Simulation()
-    failed = 0
+    failed = overlapped = 0
     with tempfile.TemporaryDirectory(prefix="gcc-graph-sim-") as folder:
         for name in a.names or small_models.MODELS:
-            failed += not check(simulation, name, folder, "sm_" + a.sm, a.precision, a.libraries)
+            good, edges = check(simulation, name, folder, "sm_" + a.sm, a.precision, a.libraries)
+            failed += not good
+            overlapped += edges > 0
+    if a.sm.startswith("9") and len(a.names) > 5 and not overlapped:
+        print("no launch of any model overlaps another")
+        failed += 1
     print("all passed" if not failed else f"{failed} failed")
     return 1 if failed else 0
 

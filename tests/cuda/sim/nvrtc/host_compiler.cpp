@@ -151,7 +151,15 @@ std::string name_of(const Architecture& architecture) {
   return "sm_" + std::to_string(architecture.sm) + (architecture.variant ? std::string(1, architecture.variant) : "");
 }
 
-// The assembler's notes in ptxas's format; the numbers of registers are made up.
+// ptxas gives a kernel of one resident block all registers that its threads can have; other numbers are made up.
+int registers_of(const KernelText& kernel) {
+  constexpr int kAll = 65536, kMost = 255, kMadeUp = 32;
+  const size_t comma = kernel.bounds.find(',');
+  if (comma == std::string::npos || std::stoi(kernel.bounds.substr(comma + 1)) != 1) return kMadeUp;
+  return std::min(kMost, kAll / std::stoi(kernel.bounds) / 8 * 8);
+}
+
+// The assembler's notes in ptxas's format.
 std::string resource_log(const std::vector<KernelText>& kernels, const std::string& module,
                          const Architecture& architecture) {
   std::ostringstream log;
@@ -160,7 +168,8 @@ std::string resource_log(const std::vector<KernelText>& kernels, const std::stri
     log << "ptxas info    : Compiling entry function '" << kernel.name << "' for '" << name_of(architecture) << "'\n"
         << "ptxas info    : Function properties for " << kernel.name << "\n"
         << "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
-        << "ptxas info    : Used 32 registers, used 1 barriers, " << static_shared_bytes(module) << " bytes smem\n";
+        << "ptxas info    : Used " << registers_of(kernel) << " registers, used 1 barriers, "
+        << static_shared_bytes(module) << " bytes smem\n";
   }
   return log.str();
 }
