@@ -1,4 +1,4 @@
-// A model with an operator of the application's own: custom_op CLIPPED.gart
+// A model with a custom operator: custom_op CLIPPED.gart
 #include <algorithm>
 #include <cstdio>
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr float kCeiling = 6;  // what the model's node says; call->attributes has it as JSON
+constexpr float kCeiling = 6;  // the attribute of the model's node; call->attributes has it as JSON
 
 /// acme::Median(f32[n, c]) -> f32[n]; workspace 4*c: the median of each row, at most the ceiling.
 int32_t median(void*, const gart_op_call* call) {

@@ -1,4 +1,4 @@
-"""A model with an operator of the application's own: custom_op.py CLIPPED.gart"""
+"""A model with a custom operator: custom_op.py CLIPPED.gart"""
 import sys
 
 import numpy as np

@@ -60,7 +60,7 @@ def train(p, text, steps, rng):
 
 
 def sample(p, start, count, key):
-    """The next words, one graph for all: the window is always as long, only its numbers differ."""
+    """The next words, with one graph for all: the window has a fixed length, so only its numbers differ."""
     tokens = list(start)
     for _ in range(count):
         window = tokens[-LENGTH:]

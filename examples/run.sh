@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the examples' models, compiles them, and runs each example, in C++, C and Python: run.sh FOLDER
-# The C, C++ and Python forms of an example must print the same.
+# Makes the examples' models, compiles them, and runs each example, in C++, C and Python: run.sh FOLDER The C, C++ and
+# Python forms of an example must print the same output.
 set -euo pipefail
 if [ -z "${GCC_GRAPH_PYTHON:-}" ]; then
   echo "SKIP: GCC_GRAPH_PYTHON is not set (tools/test.sh sets it)"

@@ -1,4 +1,4 @@
-// Many callers of one model: a program is shared, each thread has an invocation of its own. serve CLASSIFIER.gart
+// Many callers of one model: they share a program, and each thread has its own invocation. serve CLASSIFIER.gart
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kCallers = 4, kRequests = 50;
 
-/// Answers requests until there are none; counts the answers that differ from the first one.
+/// Answers requests until none are left; counts the answers that differ from the first one.
 void work(const gart::Program& model, std::atomic<int>& left, std::atomic<int>& wrong) {
   auto invocation = model.new_invocation();
   auto image = gart::Tensor::allocate(gart::DType::f32, {1, 3, 32, 32});
@@ -35,8 +35,7 @@ void work(const gart::Program& model, std::atomic<int>& left, std::atomic<int>& 
 
 int main(int argc, char** argv) {
   if (argc != 2) return std::fprintf(stderr, "usage: serve CLASSIFIER.gart\n"), 1;
-  auto model =
-      gart::load(argv[1], {.threads = 1});  // callers run beside each other, so a run needs no threads of its own
+  auto model = gart::load(argv[1], {.threads = 1});  // callers run concurrently, so a run needs no threads of its own
   if (!model) return std::fprintf(stderr, "%s\n", model.error().message.c_str()), 1;
   std::atomic<int> left = kRequests, wrong = 0;
   std::vector<std::thread> callers;

@@ -2,13 +2,14 @@
 
     conformance.py [--target T] [--simulate] [--sample N | CASE...] [--json FILE]
 
-passed: every output of every data set is as expected. unsupported: the compiler refuses the model with exit code 2 and says
-which node it cannot do. failed: anything else, that is a wrong value, shape or dtype, a crash, a time limit, another error.
-With a GPU's target (sm_80, ptx) every case runs on the CPU, too, and what passes there alone is listed. Where there is no
-GPU, or with --simulate, the GPU is the simulated one (tests/cuda/sim), which must have been built (ninja cuda_sim); there
-every load and store is watched, but those of the nine whole networks.
-Exit code 1 if a case failed or passed on the CPU alone. The tool is $GCC_GRAPH, libgart $GART_LIBRARY, or those of
-build/release.
+passed: every output of every data set is as expected.
+unsupported: the compiler refuses the model with exit code 2 and names the node.
+failed: anything else, such as a wrong value, shape or dtype, a crash, a time limit, another error.
+
+With a GPU's target (sm_80, ptx) every case runs on the CPU, too, and cases that pass only there are listed. Without a
+GPU, or with --simulate, the GPU is the simulated one (tests/cuda/sim), which must have been built (ninja cuda_sim). It
+watches every load and store, except those of the nine whole networks. Exit code 1 if a case failed or passed only on
+the CPU. The tool is $GCC_GRAPH, libgart $GART_LIBRARY, or those of build/release.
 """
 import argparse
 import collections
@@ -78,7 +79,7 @@ class Target:
 
 
 def elements(numbers, shapes):
-    """Those of a sequence whose length only the run knows, which leaves as all its numbers and the elements' shapes."""
+    """Splits a sequence into its elements. It leaves the model as all numbers and the elements' shapes."""
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     return [part.reshape(shape) for part, shape in zip(np.split(numbers, ends[:-1]), shapes)]
 
@@ -98,7 +99,7 @@ def has_gpu():
 
 
 def enter_simulation(target):
-    """This program once more, with a simulated GPU that `target` is for."""
+    """Runs this program again with a simulated GPU that matches `target`."""
     build = os.path.dirname(os.path.dirname(TOOL))
     sm = "80" if target == "ptx" else "".join(c for c in target if c.isdigit())
     sys.stdout.flush()
@@ -106,7 +107,7 @@ def enter_simulation(target):
 
 
 def host_target(model):
-    """The best CPU target of this machine: what a program compiled for all CPU targets chooses here."""
+    """The best CPU target of this machine, as a program that is compiled for all CPU targets chooses it."""
     targets = "x86-64-v3,x86-64-v4" if platform.machine() == "x86_64" else platform.machine()
     with tempfile.TemporaryDirectory() as folder:
         artifact = os.path.join(folder, "host.gart")
@@ -115,7 +116,7 @@ def host_target(model):
 
 
 def check_outputs(case, target, artifact):
-    """None, or what is wrong with the first output that is not as expected."""
+    """None, or a description of the first output that is not as expected."""
     for feeds, expected in case.data_sets():
         outputs = target.run(artifact, feeds)
         if len(outputs) != len(expected):
@@ -128,7 +129,8 @@ def check_outputs(case, target, artifact):
 
 
 def in_child(function, seconds):
-    """What `function` returns or raises, as text, in a process of its own; a crash or a time limit is text, too."""
+    """Runs `function` in a process of its own and returns its result or error as text; so are crashes and time limits.
+    """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     child = os.fork()
     if child == 0:
@@ -195,7 +197,8 @@ def run_all(cases, target, jobs):
 
 
 class Progress:
-    """How many cases are done: on one line of a terminal; else a line for every 200 and for every failed one."""
+    """Prints how many cases are done: on one line of a terminal, else a line for every 200 cases and for every failure.
+    """
 
     def __init__(self, count, target):
         self.done, self.count, self.target = 0, count, target
@@ -252,7 +255,7 @@ def report(rows, target):
 
 
 def report_missing(rows, cpu_rows, cpu):
-    """Prints what passes on the CPU and not here; returns how many cases that are."""
+    """Prints the cases that pass on the CPU only; returns their number."""
     missing = [row for row, other in zip(rows, cpu_rows) if other["status"] == "passed" and row["status"] != "passed"]
     for row in missing:
         print(f"PASSED ON THE CPU ALONE {row['kind']}/{row['name']}: {row['status']}: {row['reason']}")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds what is missing, then compiles and runs the ONNX backend suite (PyPI onnx 1.22.0, 1914 cases). Prints a table by
+# Builds missing programs, then compiles and runs the ONNX backend suite (PyPI onnx 1.22.0, 1914 cases). Prints a table by
 # operator and 'passed / failed / unsupported of 1914'; exit code 1 if a case failed.
 #
 #   tools/conformance.sh [--target T] [--simulate] [--sample N | CASE...] [--json FILE]
 #
-# With the target of a GPU (sm_80) the suite runs on the CPU and on the GPU, and what passes on the CPU alone fails. Where
-# there is no GPU, or with --simulate, the GPU is the simulation of tests/cuda/sim; the output says so.
+# With the target of a GPU (sm_80) the suite runs on the CPU and on the GPU; a case that passes only on the CPU fails.
+# Without a GPU, or with --simulate, the GPU is the simulation of tests/cuda/sim; the output says so.
 source "$(dirname "$0")/lib/setup.sh"
 
 python_packages numpy onnx==1.22.0

@@ -1,32 +1,36 @@
 #!/usr/bin/env bash
 # Checks and measures gcc-graph on a machine with an NVIDIA GPU that has nothing but the driver.
 #
-#   tools/gpu-check.sh --bundle DIR          on a machine with the project's tools: packs all that the check needs into
-#                                            DIR/part-00, part-01, ..., at most 64 MiB with the repository's own files, and this script
-#   DIR/gpu-check.sh [--quick] [STAGE...]    on the machine with the GPU: all stages, or those named, in this order:
-#     device       what there is: GPU, driver, CPU, compilers
+#   tools/gpu-check.sh --bundle DIR          on a machine with the project's tools: packs everything that the check needs, and
+#                                            this script, into DIR/part-00, part-01, ...: at most 64 MiB with the
+#                                            repository's own files
+#   DIR/gpu-check.sh [--quick] [STAGE...]    on the machine with the GPU: all stages, or the named ones, in this order:
+#     device       describes the machine: GPU, driver, CPU, compilers
 #     conformance  every case of the ONNX backend suite that the CPU passes: compiled, run, compared
 #     ops          the operator tables
 #     models       the benchmark models, fp32 and fp16, against this machine's CPU
 #     soak         10,000 runs on 4 threads, all results equal
-#     sanitizer    the operator tables under compute-sanitizer, where that is installed
-#     libraries    the models once more with cuBLASLt and cuDNN bound (--libraries auto), where the machine, or its Python, has them
-#     fleets       rates and links of all GPUs and pools of cores; the models over all of them: right, and how fast
-#     tune         every product of the benchmark models, and every call of libraries that are there, in every candidate, into
+#     sanitizer    the operator tables under compute-sanitizer, if that is installed
+#     libraries    the models again with cuBLASLt and cuDNN bound (--libraries auto), if the machine or its Python has them
+#     fleets       rates and links of all GPUs and CPU pools; the models over all of them: correctness and speed
+#     tune         every product of the benchmark models, and every call of installed libraries, with every candidate, into
 #                  RESULTS/tuning.json
 #     bench        wall, device and enqueue time by the cost model and by tuning.json
-#     engines      PyTorch and JAX beside it, where they are installed
+#     engines      PyTorch and JAX for comparison, if they are installed
 #   tools/gpu-check.sh --record RESULTS      back in the project: adds RESULTS/table.md to tests/bench/results/DATE-GPU.md
 #
-# Results go to $RESULTS (default: DIR/results), the tables to RESULTS/table.md, which ends with each stage's outcome. The exit
-# code is 1 if a stage failed. What $RESULTS already has is not done again, except what failed: a run that was cut short goes on.
-# GPU_CHECK_MINUTES=N begins nothing new after N minutes: the exit code is then 3, and the same call does the rest (what is under way
-# may take a minute or two more). --quick takes a little of everything, to see that all of it works: a few cases (no whole
-# networks), operators, small models, one of them tuned, runs and milliseconds. What it takes can be named: GPU_CHECK_CASES=N of them, GPU_CHECK_SOAK=N runs,
-# GPU_CHECK_MODELS="mlp ..." (of the bundle, too), GPU_CHECK_OPS=PATTERN of operator tests, GPU_CHECK_SECONDS=N for each row,
-# GPU_CHECK_TUNE_SECONDS=N for each candidate; GPU_CHECK_JOBS=N processes side by side where times do not matter. Where there is no GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
+# Results go to $RESULTS (default: DIR/results), and tables to RESULTS/table.md, which ends with each stage's outcome. The exit
+# code is 1 if a stage failed. Results that are already in $RESULTS are not measured again, except failed ones, so an
+# interrupted run continues.
+# GPU_CHECK_MINUTES=N starts nothing new after N minutes (running work may take a minute or two more). The exit code is then
+# 3, and the same call does the rest.
+# --quick runs a small part of every stage, as a smoke test: a few cases (no whole networks), operators, small models (one of
+# them tuned), few runs and milliseconds. These variables set its parts: GPU_CHECK_CASES=N cases, GPU_CHECK_SOAK=N runs,
+# GPU_CHECK_MODELS="mlp ..." (also of the bundle), GPU_CHECK_OPS=PATTERN of operator tests, GPU_CHECK_SECONDS=N for each row,
+# GPU_CHECK_TUNE_SECONDS=N for each candidate, GPU_CHECK_JOBS=N parallel processes for work that is not timed.
+# Without a GPU: tests/cuda/sim/run_sim.sh --sm 80 DIR/gpu-check.sh.
 # For tests of this script: GPU_CHECK_BUILD=DIR packs the programs of that build, $GCC_GRAPH_PYTHON makes the models,
-# GPU_CHECK_PACK=cat instead of compressing, GPU_CHECK_RECORDS=DIR instead of tests/bench/results.
+# GPU_CHECK_PACK=cat packs without compression, GPU_CHECK_RECORDS=DIR replaces tests/bench/results.
 set -euo pipefail
 
 say() { printf '== %s\n' "$*"; }
@@ -67,8 +71,8 @@ prepare_tools() {
   fi
 }
 
-# The models' weights are noise, and are made again where they are used: most of the bundle is code, NVRTC's and LLVM's, of which
-# xz takes 6 % off by its filter for it.
+# The models' weights are noise, and are generated again on the other machine. Most of the bundle is the code of NVRTC
+# and LLVM, which xz's filter for it makes 6 % smaller.
 bundle() {
   local out home nvrtc size limit
   out=$(realpath -m "$1"); cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -107,7 +111,7 @@ record() {  # RESULTS
 
 # ---- there: the stages
 
-# A program of the bundle, with the libraries of the bundle; cuBLASLt and cuDNN may be the machine's or Python's.
+# Runs a program of the bundle with the bundle's libraries; cuBLASLt and cuDNN may be the machine's or Python's.
 bundled() {
   local program=$home/bin/$1; shift
   LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}${wheels:+:$wheels}" ${wrapper:-} "$program" "$@"
@@ -118,7 +122,7 @@ time_is_up() { [ "$(date +%s)" -ge "$deadline" ]; }
 
 unxz_by_python() { python3 -c 'import lzma, shutil, sys; shutil.copyfileobj(lzma.open(sys.stdin.buffer), sys.stdout.buffer)'; }
 
-# Writes out what packs the parts' first bytes: xz, zstd or nothing.
+# Prints the command that unpacks the parts, by their first bytes: xz, python3, zstd or cat.
 unpacker() {
   case $(head -c 4 "$here/part-00" | od -An -tx1 | tr -d ' ') in
     fd377a58) if command -v xz >/dev/null; then echo "xz -d -T0"; elif command -v python3 >/dev/null; then echo unxz_by_python
@@ -152,7 +156,7 @@ stage_device() {
     echo "System: $(uname -sr), $(basename "$GCC_GRAPH_NVRTC"), target $target"; echo; } | tee "$table"
 }
 
-# The SM of the GPU, with the instructions that only that one has.
+# The GPU's SM version, with the suffix for architecture-specific instructions.
 gpu_target() {
   local cap=${GART_SIM_SM:-}
   [ -n "$cap" ] || cap=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d .)
@@ -215,7 +219,7 @@ stage_sanitizer() {
 
 models() { if [ -n "${GPU_CHECK_MODELS:-}" ]; then echo "$GPU_CHECK_MODELS"; else (cd "$home/models" && basename -s .onnx -a ./*.onnx); fi; }
 
-# ROW MODEL NAME=VALUE...: what is measured. compare_torch.py and compare_jax.py call their rows the same.
+# ROW MODEL NAME=VALUE...: the measured rows. compare_torch.py and compare_jax.py use the same row names.
 bench_rows() {
   local size sequence batch
   echo "resnet50_b1 resnet50 batch=1
@@ -234,7 +238,7 @@ mlp_b1 mlp batch=1"
   done; done; done
 }
 
-# The rows of the models that are there, less those of which an earlier row has the model if $1 is "models".
+# The rows whose models exist. If $1 is "models": only the first row of each model.
 rows() {
   local row name dims there=" $(models | tr '\n' ' ') " seen=" "
   bench_rows | while read -r row name dims; do
@@ -310,14 +314,14 @@ bench_row() {  # ARTIFACT "| ROW | PRECISION | ENGINE" DIM...
     END {printf "%s | %.4f | %.4f | %.1f |\n", head, w, d, e}' | tee -a "$table"
 }
 
-# "ROW PRECISION ENGINE WALL DEVICE ENQUEUE" as rows of the table; everything else below it.
+# Prints "ROW PRECISION ENGINE WALL DEVICE ENQUEUE" lines as rows of the table, and all other lines below it.
 other_rows() {  # LOG...
   { awk 'NF == 6 && $1 !~ /^(#|SKIP|FAILED)/ {print "| " $1 " | " $2 " | " $3 " | " $4 " | " $5 " | " $6 " |"}' "$@"
     echo; grep -hE '^(#|SKIP|FAILED)' "$@" | sed 's/^# //' || true; } | awk 'FILENAME == ARGV[1] {there[$0]; next} $0 == "" || !($0 in there)' "$table" - >"$results/other_rows.txt"
   tee -a "$table" <"$results/other_rows.txt"
 }
 
-# Ours against each other engine: the wall and device times' ratios, above 1 where ours is faster.
+# Compares ours with each other engine: ratios of wall and device times, above 1 if ours is faster.
 ratios() {
   echo; echo "| row | precision | engine | wall: theirs / ours | device: theirs / ours |"; echo "|---|---|---|---|---|"
   awk -F' *\\| *' 'NF == 8 && $4 == "gcc-graph" {wall[$2 $3] = $5; device[$2 $3] = $6}
@@ -325,7 +329,7 @@ ratios() {
       printf "| %s | %s | %s | %.2f | %s |\n", $2, $3, $4, $5 / wall[$2 $3], $6 == "-" ? "-" : sprintf("%.2f", $6 / device[$2 $3])}' "$table"
 }
 
-# LIBRARY: does the machine have it? A model that calls it loads only there.
+# LIBRARY: true if the machine has it. A model that calls it loads only there.
 has_library() {
   local row name dims line
   while read -r row name dims; do
@@ -356,8 +360,8 @@ stage_libraries() {
   return $status
 }
 
-# Parts of the models on all GPUs and the CPU's pools, by measured rates and links: right, how fast one after the other and as a pipeline,
-# and how far predictions are from runs of placements at random.
+# Runs parts of the models on all GPUs and CPU pools, placed by measured rates and links. Checks the results, measures
+# the speed of single runs and of a pipeline, and compares predictions with runs of random placements.
 stage_fleets() {
   local row name dims status=0 line fleet=$results/fleet.json artifact
   [ -s "$fleet" ] || { tool devices --probe --json >"$fleet.tmp" && mv "$fleet.tmp" "$fleet"; } || return 1
@@ -399,7 +403,7 @@ stage_bench() {
   return $status
 }
 
-# The rows that were not measured before of the bundle's models.
+# The rows of the bundle's models that have not been measured yet.
 run_engine() {  # NAME
   local log=$results/$1.txt errors=$results/$1.errors.txt status=0
   touch "$log"; sed -i '/^\(#\|SKIP\|FAILED\)/d' "$log"
@@ -419,7 +423,7 @@ stage_engines() {
   return $status
 }
 
-# A little of everything.
+# Runs a small part of everything.
 be_quick() {
   export GPU_CHECK_WITHOUT='^light-' GPU_CHECK_CASES=${GPU_CHECK_CASES:-12} GPU_CHECK_SOAK=${GPU_CHECK_SOAK:-40} GPU_CHECK_OPS=${GPU_CHECK_OPS:-Softmax*:Gemm*}
   export GPU_CHECK_SECONDS=${GPU_CHECK_SECONDS:-0.05} GPU_CHECK_TUNE_SECONDS=${GPU_CHECK_TUNE_SECONDS:-0.001}

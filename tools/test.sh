@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything, runs all tests. Ends with ctest's summary line. From PyPI come what models are
-# compared with, NVIDIA's run-time compilers of both majors, and the CUDA headers: GPU code is assembled, GPU or not; clang-format and
-# clang-tidy, of one version everywhere.
+# Installs missing packages, builds everything, runs all tests. Ends with ctest's summary line. These packages come from PyPI:
+# the engines that models are compared with; NVIDIA's run-time compilers of both major versions and the CUDA headers, so that
+# GPU code is assembled even without a GPU; clang-format and clang-tidy, of the same version on every machine.
 #
 #   tools/test.sh [CTEST OPTIONS...]
 source "$(dirname "$0")/lib/setup.sh"
@@ -10,7 +10,7 @@ python_packages numpy onnx==1.22.0 onnxruntime nvidia-cuda-nvrtc nvidia-cuda-nvr
   clang-format==19.1.7 clang-tidy==19.1.0.1
 export GCC_GRAPH_PYTHON=$python VIRTUAL_ENV=$PWD/build/venv
 build release
-# Tests find the programs that setup.sh installs and no others, so that one that needs more fails here, too.
+# Tests find only the programs that setup.sh installs, so a test that needs another program fails here, too.
 rm -rf build/programs
 python3 tools/lib/listed_programs.py build/programs
 [ ! -d build/programs ] || PATH=$PWD/build/programs

@@ -1,4 +1,4 @@
-"""A measurement in a process of its own: what crashes or hangs costs one row."""
+"""Runs a measurement in a process of its own, so that a crash or a hang costs only one row."""
 import multiprocessing
 
 
@@ -10,7 +10,7 @@ def _child(pipe, function, arguments):
 
 
 def run_apart(function, arguments, limit_s):
-    """What the function returns, or {"failed": words} where it raises, dies or has no end after so many seconds."""
+    """The function's result, or {"failed": words} if it raises, dies or does not end within `limit_s` seconds."""
     ours, theirs = multiprocessing.Pipe(False)
     process = multiprocessing.get_context("fork").Process(target=_child, args=(theirs, function, arguments))
     process.start()

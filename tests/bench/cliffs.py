@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
-"""Finds cliffs: every distinct node of real graphs, and of a table, as a model of one node beside onnxruntime.
+"""Finds cliffs: tests every distinct node of real graphs, and of a table, as a one-node model against onnxruntime.
 
   cliffs.py [--zoo NAME,..] [--forms f32,f16,qdq,qoperator,dynamic] [--no-table] [--only PATTERN] [--skip PATTERN] [--sample N]
             [--budget S] [--made FOLDER] [--json F] [--results F]
 
-The whole zoo is hours: with --json a run that ended, by --budget or otherwise, goes on where it was, and --made keeps the models.
+The whole zoo takes hours. With --json an interrupted run (by --budget or otherwise) continues; --made keeps the models.
 
-For each row the model is compiled with its dims open and with its dims fixed and measured beside onnxruntime, 1 thread, in turns
-in one process, once where ours is twice as fast, and more often where it seems the slower. The ratio is onnxruntime's time over ours; the row counts by the worse of its two. Fails: a wrong result, a
-refusal, a remark of the compiler that a kernel works more than its nodes, and a row over 20 us under 0.8x. At the end: the rows
-under 1x, worst first, with the time that they cost; the share of all rows that they are; ratios by operator.
+Each row's model is compiled with its dims open and with its dims fixed. Both run in turns with onnxruntime in one
+process, on 1 thread: once if ours is twice as fast, more often if it seems slower. The ratio is onnxruntime's time over
+ours; the worse of the two ratios counts.
+These fail: a wrong result, a refusal, a compiler remark that a kernel does more work than its nodes, and a row over 20
+us under 0.8x. The end of the output lists the rows under 1x, worst first, with the time that they cost, their share of
+all rows, and ratios by operator.
 
-The zoo is looked for in shared/models beside the repository, or $GCC_GRAPH_MODELS; without it there is the table alone. f16
-needs onnxconverter-common; the quantised forms are made by onnxruntime's own tools with random calibration data.
+The zoo is in shared/models beside the repository, or in $GCC_GRAPH_MODELS. Without it, only the table is tested. f16
+needs onnxconverter-common. onnxruntime's own tools make the quantised forms, with random calibration data.
 """
 import argparse
 import fnmatch
@@ -37,10 +39,10 @@ from model_check import TOLERANCE, relative_error, tool
 from one_node import rows_of_model
 
 BAR, LONG_US, SHARE = 0.8, 20.0, 0.03
-LARGEST = 300 << 20      # bytes of a model whose every value is recorded
-LIMIT_S = 60             # of one row
-AHEAD = 2                # so many times as fast as onnxruntime in one round: no more are measured
-SAVE_S = 20              # from one writing of the results to the next
+LARGEST = 300 << 20      # size in bytes of a model whose values are all recorded
+LIMIT_S = 60             # time limit of one row
+AHEAD = 2                # if ours is this many times as fast as onnxruntime in one round, measuring stops
+SAVE_S = 20              # between two writes of the results
 REASONS = json.load(open(os.path.join(HERE, "cliff_reasons.json")))  # {pattern of rows: why they may be under 1x}
 
 
@@ -49,7 +51,7 @@ REASONS = json.load(open(os.path.join(HERE, "cliff_reasons.json")))  # {pattern 
 def float16(model):
     from onnxconverter_common import float16 as converter
     halves = onnx.ModelProto()
-    halves.CopyFrom(model)  # the converter writes into what it is given
+    halves.CopyFrom(model)  # the converter modifies its argument
     return converter.convert_float_to_float16(halves, disable_shape_infer=True)
 
 
@@ -75,7 +77,8 @@ def quantised(form, model, feeds):
 
 
 def in_form(form, model, feeds):
-    """The model as an exporter of that form would have written it, with its inputs: `feeds`, two sets of other sizes."""
+    """The model in the form that an exporter would have written, with its inputs. `feeds`: two sets of different sizes.
+    """
     if form == "f32":
         return model, *feeds
     if form == "f16":
@@ -106,7 +109,7 @@ def zoo_rows(patterns, forms, folder, keep):
         for form in forms:
             try:
                 yield from rows_of_model(f"{form} {name}", *in_form(form, original, feeds), sizes, seen)
-            except Exception as e:  # a converter that cannot do this model, or writes one that onnxruntime refuses
+            except Exception as e:  # the converter fails for this model, or onnxruntime refuses its result
                 print(f"-- {form} {name}: left out, {type(e).__name__}: {str(e).splitlines()[0][:120]}", flush=True)
         if not keep:
             os.remove(path)
@@ -150,7 +153,7 @@ def open_onnxruntime(path, feeds):
 
 
 def compile_form(path, artifact):
-    """Compiles; returns remarks that a kernel works more than its nodes."""
+    """Compiles the model; returns the remarks that a kernel does more work than its nodes."""
     done = subprocess.run([tool(), "compile", path, "-o", artifact], capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}")
@@ -158,7 +161,8 @@ def compile_form(path, artifact):
 
 
 def as_steps(outputs):
-    """Results of 8 bits as numbers, which may be a step apart: a sum next to a half is rounded either way."""
+    """Converts 8-bit results to numbers. They may differ by one step, because a sum near a half may round either way.
+    """
     return {n: v.astype(np.float32) if v.dtype in (np.int8, np.uint8) else v for n, v in outputs.items()}
 
 
@@ -204,13 +208,14 @@ def measure_apart(row):
 # ---------------------------------------------------------------- report
 
 def tolerance(name):
-    """onnxruntime rounds to few bits: what the model says, and for accuracy 4 the left operand of a product as well."""
+    """onnxruntime rounds to few bits: the values that the model states and, for accuracy 4, the left operand of a
+    product."""
     coarse = name.startswith(("f16", "qdq", "qoperator", "dynamic")) or "accuracy 4" in name
     return 2e-2 if coarse else TOLERANCE
 
 
 def verdict(name, r):
-    """Words for what fails, or None."""
+    """The reason for a failure, or None."""
     if "failed" in r:
         return r["failed"]
     if not r["error"] <= tolerance(name):
@@ -251,7 +256,7 @@ def processor():
 
 
 def write_results(path, results):
-    """What was measured, when, and on what: one line a row, worst first."""
+    """Writes the measurements, their date and the machine: one line a row, worst first."""
     import onnxruntime
     version = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
     timed = sorted((n for n in results if "ratio" in results[n]), key=lambda n: results[n]["ratio"])

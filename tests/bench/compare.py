@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Latency of gcc-graph, dims open and fixed, against onnxruntime and OpenVINO, side by side.
+"""Latency of gcc-graph with dims open and fixed, compared with onnxruntime and OpenVINO.
 
   compare.py [--threads 1,2] [--rounds 7] [--seconds 0.4] [--cache DIR] [--only NAME,...] [--forms open,fixed]
              [--before TREE] [--json F] [ROW...]
@@ -84,7 +84,7 @@ def worker(engine, path, feeds_file, threads, outputs_file):
     run()
     np.savez(outputs_file, *outputs())
     print("ready", flush=True)
-    for line in sys.stdin:  # how long to measure; answers the smallest and the median latency in ms
+    for line in sys.stdin:  # reads how long to measure; answers with the smallest and the median latency in ms
         end, times = time.perf_counter() + float(line), []
         run()
         while time.perf_counter() < end or len(times) < 3:
@@ -130,7 +130,7 @@ def relative_error(ours, theirs):
 
 
 def compile_form(tree, model, artifact, symbols, form):
-    """Seconds of the tree's compiler, processor time of all its threads."""
+    """Processor time of the tree's compiler in seconds, over all its threads."""
     command = [os.path.join(tree, "build", "release", "bin", "gcc-graph"), "compile", model, "-o", artifact]
     if form == "fixed":
         for k, v in symbols.items():

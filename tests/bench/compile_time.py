@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What compiling costs as graphs grow, and for a net of windows: ninja check_compile_time
+"""Compile time as graphs grow, and for a window attention network: ninja check_compile_time
 
-Graphs of 2,500, 5,000 and 10,000 nodes (layers of ten nodes of seven kinds) for both CPU targets: four times the nodes take at most five
-times the processor time. swin_t of the zoo, where that lies beside the repository, takes at most 4 s of wall time on two cores. The bars of
-all other files of the zoo are those of bench_zoo. Exit code 1 beyond these bars."""
+Graphs of 2,500, 5,000 and 10,000 nodes (layers of ten nodes of seven kinds) are compiled for both CPU targets. Four
+times the nodes may take at most five times the processor time. swin_t of the zoo, if the zoo lies beside the
+repository, may take at most 4 s of wall time on two cores. bench_zoo has the bars for all other files of the zoo. Exit
+code 1 beyond these bars."""
 import importlib
 import os
 import subprocess
@@ -33,7 +34,7 @@ def seconds_of(nodes, folder):
 
 
 def windows(folder):
-    """Yields (name, seconds of wall time) of the zoo's nets of windows."""
+    """Yields (name, seconds of wall time) for the zoo's window attention networks."""
     home = os.path.join(os.environ.get("GCC_GRAPH_MODELS") or os.path.join(ROOT, "..", "shared", "models"), "zoo")
     if not os.path.isdir(home):
         print("SKIP swin_t: no zoo beside the repository")

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""gart.lazy beside NumPy and those of torch, tinygrad, mlx and jax that are installed: recording, values of graphs that are known, first values,
-and four programs. One thread each; minima over interleaved rounds, in milliseconds of one evaluation.
+"""Speed of gart.lazy compared with NumPy and the installed ones of torch, tinygrad, mlx and jax: recording, values of
+known graphs, first values, and four programs. All use one thread. Prints minima over interleaved rounds, in
+milliseconds per evaluation.
 
 lazy_speed.py [--rounds N] [--only PATTERN] [--peers numpy,torch,mlx,jax,tinygrad]
 
-Peers run first in every round, so that ours finds the machine as warm as they leave it. Below the table each bar is said with what was measured;
-the exit status is 1 where one is missed. A peer that is not installed is skipped, in words.
+Peers run first in every round, so that ours finds the machine equally warm. Below the table, each bar is printed with
+its measured value; the exit status is 1 if a bar is missed. A peer that is not installed is skipped with a message.
 
-A peer whose first evaluation of a case takes longer than --patience seconds is left out of it, by what it took.
+A peer is left out of a case, with a message, if its first evaluation takes longer than --patience seconds.
 """
 import argparse
 import contextlib
@@ -31,14 +32,15 @@ import gart.lazy as gl  # noqa: E402
 
 
 OURS = "gart.lazy"
-# How many times as fast as a peer, at least. Neither a block of a GPT over 64 tokens nor chains of operators have a bar against NumPy of 1.5: the
-# block's time is that of its products, which are sgemm on either side.
+# Minimum speed relative to a peer. A block of a GPT over 64 tokens and chains of operators have no bar of 1.5 against
+# NumPy.
+# The block's time is that of its products, which are sgemm calls in both.
 BARS = {"mandelbrot 300x300": (1.5, 1.0), "k-means 4000x8": (1.5, 1.0), "mlp step": (1.5, 1.0), "mlp training, 20 steps by grad": (1.5, 1.0),
         "gpt step, past 128": (1.5, 1.0), "gpt block 64x256": (1.0, 1.0)}  # over numpy, over all others
 
 
 class Peer:
-    """One library: its module of NumPy's functions, how data enters, how values are computed."""
+    """One library: its module of NumPy-like functions, a function that makes arrays, and one that computes values."""
 
     def __init__(self, name, np_like, array, finish, wrap=None):
         self.name, self.np, self.array, self.finish, self.wrap = name, np_like, array, finish, wrap
@@ -134,7 +136,7 @@ def k_means(peer):
 
 
 def mlp_training(peer):
-    """A step of gradient descent, the gradients written out."""
+    """A step of gradient descent, with gradients written by hand."""
     rng = np.random.default_rng(0)
     x, y = (peer.array(rng.standard_normal(s).astype(np.float32)) for s in ((64, 32), (64, 8)))
     w1, w2 = (peer.array((rng.standard_normal(s) * 0.1).astype(np.float32)) for s in ((32, 128), (128, 8)))
@@ -149,7 +151,7 @@ def mlp_training(peer):
 
 
 def recorded_training(peer, steps, data, first):
-    """The step as a function, which is how its Python, differentiating included, runs once."""
+    """The step as a function, so that its Python code, including differentiation, runs only once."""
     x, y = map(peer.array, data)
 
     def loss(w1, w2, x, y):
@@ -171,7 +173,7 @@ def recorded_training(peer, steps, data, first):
 
 
 def mlp_by_grad(peer, steps=20):
-    """The same network's loss, differentiated by the library; NumPy's by hand."""
+    """The same network's loss. The library differentiates it; for NumPy the gradient is written by hand."""
     rng = np.random.default_rng(0)
     data = [rng.standard_normal(s).astype(np.float32) for s in ((64, 32), (64, 8))]
     first = [(rng.standard_normal(s) * 0.1).astype(np.float32) for s in ((32, 128), (128, 8))]
@@ -239,7 +241,7 @@ def gpt_block(peer):
 
 
 def gpt_step(peer, layers=4, width=256, heads=8, past=128):
-    """One token after `past` others, whose keys and values are there."""
+    """One token after `past` others, whose keys and values are cached."""
     rng = np.random.default_rng(0)
 
     def made(*shape):
@@ -305,7 +307,8 @@ def first_value():
 
 
 def over_the_run(nodes, rounds=200):
-    """A value that is known, beside the run of a file of the same graph: us of recording it, of asking for it, of the file's run."""
+    """A value of a known graph, compared with the run of a file with the same graph. Microseconds to record it, to ask
+    for it, and to run the file."""
     x, w = (gl.array(np.full((4, 4), v, np.float32)) for v in (0.5, 0.9))
 
     def record(x, w):
@@ -332,7 +335,7 @@ def over_the_run(nodes, rounds=200):
 
 
 def overheads(all_):
-    """What recording, the first value and asking cost, each with its bar."""
+    """Times of recording, of the first value and of later values, each with its bar."""
     times = {p.name: recording(p) for p in all_ if p.name in (OURS, "mlx", "numpy", "torch")}
     print("recording, us per node: " + ", ".join(f"{name} {t:.2f}" for name, t in times.items()))
     first, compiled = min(first_value() for _ in range(3))
@@ -347,7 +350,7 @@ def overheads(all_):
 
 @contextlib.contextmanager
 def patience(seconds):
-    """Ends what takes longer, as soon as it is in Python."""
+    """Interrupts a call that takes longer, once control is back in Python."""
     def end(*_):
         raise Slow(f"more than {seconds:.0f} s at first")
     signal.signal(signal.SIGALRM, end)
@@ -359,7 +362,7 @@ def patience(seconds):
 
 
 def measure(name, make, all_, given):
-    """Milliseconds by peer, or why there are none."""
+    """Milliseconds per peer, or the reason why there are none."""
     runs, times, expected = [], {}, None
     for p in all_:
         try:
@@ -371,7 +374,7 @@ def measure(name, make, all_, given):
             expected = value if expected is None else expected
             assert np.allclose(value, expected, rtol=1e-3, atol=1e-3), f"{p.name} computes something else"
             runs.append((p, run))
-        except Exception as error:  # a peer that cannot: said, not hidden
+        except Exception as error:  # a peer that fails is reported
             times[p.name] = f"({error if isinstance(error, Slow) else type(error).__name__})"
     for _ in range(given.rounds):
         for p, run in runs:

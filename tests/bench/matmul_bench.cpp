@@ -132,9 +132,9 @@ int run(const std::string& target) {
   return 0;
 }
 
-// ---------------------------------------------------------------- words of several elements
+// ---------------------------------------------------------------- elements packed into words
 
-/// C [m, n] = (f32) A [m, k] * B + bias; u8 by i8 in quads, or f32 by bf16.
+/// C [m, n] = (f32) A [m, k] * B + bias, with u8 by i8 in VNNI groups of 4, or f32 by bf16.
 Kernel product_of_words(int64_t m, int64_t n, int64_t k, bool bytes) {
   Kernel kernel = product(1, m, n, k, true, false, false);
   auto& body = std::get<MatMulKernel>(kernel.body);

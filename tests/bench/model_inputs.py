@@ -1,4 +1,5 @@
-"""Inputs for a model's file: those of the model zoo by the zoo's own maker, which knows what each input means; of others at random."""
+"""Inputs for a model's file. The zoo's own maker, which knows the meaning of each input, makes those of zoo models;
+those of other models are random."""
 import importlib
 import os
 import sys
@@ -9,7 +10,8 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
 
 def zoo_of(path):
-    """The zoo's maker, and its entry of the model; None: it is none of the zoo's, or the zoo is not here."""
+    """The zoo's input maker, and its entry for the model. None if the model is not in the zoo, or the zoo is missing.
+    """
     home = os.path.join(os.environ.get("GCC_GRAPH_MODELS") or os.path.join(ROOT, "..", "shared", "models"), "zoo")
     if not os.path.isdir(home):
         return None
@@ -21,7 +23,7 @@ def zoo_of(path):
 
 
 def random_inputs(graph, symbols):
-    """Seeded, from the declared types."""
+    """Seeded random inputs of the declared types."""
     import onnx
     random = np.random.Generator(np.random.PCG64(7))
     feeds = {}
@@ -36,8 +38,8 @@ def random_inputs(graph, symbols):
 
 
 def make_inputs(path, symbols):
-    """Arrays by name, and the options that fix the model's open extents to theirs. `symbols`: extents wanted; of a zoo model others are as
-    in its first example."""
+    """Arrays by name, and the options that fix the model's open extents to those of the arrays. `symbols`: wanted
+    extents; others of a zoo model are those of its first example."""
     import onnx
     found = zoo_of(path)
     graph = onnx.load(path, load_external_data=False).graph

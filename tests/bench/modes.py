@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
-"""Parallel modes on one machine: what the file's mode costs beside each mode by hand, and beside onnxruntime's ways.
+"""Parallel modes on one machine: the default mode of a file compared with each explicit mode, and with the modes of
+onnxruntime.
 
   modes.py [--threads 2] [--starts 4] [--rounds 16] [--seconds 0.06] [--models DIR] [--json F] [CASE...]      (ninja check_modes)
 
-Latency of one caller: our own choice, our modes by hand, onnxruntime's sequential and parallel execution. Throughput of two
-callers: our own choice, two replicas, two sessions of onnxruntime of one thread each, and one session for both. Each way is a
-process of its own; rounds go round the ways in turn, one at work at a time, and the smallest time of all rounds of a process counts
-(the largest rate): rounds are short, since what shares a virtual machine's cores from outside comes and goes. Where memory comes to lie
-makes processes differ for as long as they live: each way starts several times, and the median of its processes counts. "of best": the
-best way by hand to our own choice, "of ORT": the best of onnxruntime's to ours; more than 1 is faster. Exit code 1 where our own choice
-is more than 5 % from our best, or where some way of onnxruntime's is faster than it: in so many rounds that chance makes as many of
-equal ways once in a hundred times. Needs a quiet machine.
+Latency of one caller: our default, our explicit modes, onnxruntime's sequential and parallel execution. Throughput of
+two callers: our default, two replicas, two sessions of onnxruntime with one thread each, and one session for both.
+
+Each variant is a process of its own. Rounds measure the variants in turn, one at a time, and the smallest time of all
+rounds of a process counts (the largest rate). Rounds are short, because other load on a virtual machine's cores comes
+and goes. The placement of memory makes processes differ for as long as they live, so each variant starts several times,
+and the median of its processes counts.
+
+"of best": the time of the best explicit mode over that of our default. "of ORT": the best onnxruntime time over that of
+our default; more than 1 is faster. Exit code 1 if our default is more than 5 % from our best. Exit code 1 also if a
+variant of onnxruntime is faster in more rounds than chance explains (1 in 100 for equal variants). Needs a machine
+without other load.
 """
 import argparse
 import json
@@ -29,15 +34,15 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 sys.path[:0] = [HERE, os.path.join(ROOT, "tools", "python"), os.path.join(ROOT, "tests", "models")]
 
-WAYS = {  # of one caller: what gart.load gets, or onnxruntime's (intra, inter)
+WAYS = {  # for one caller: the mode that gart.load gets, or onnxruntime's (intra, inter)
     "auto": None, "intra=1,inter=1": (1, 1), "intra=N,inter=1": ("N", 1), "intra=1,inter=N": (1, "N"), "intra=N,inter=N": ("N", "N"),
     "ort sequential": ("N", 1), "ort parallel": (1, "N"), "ort both": ("N", "N"),
 }
 CALLERS = ("auto x2", "replicas=2", "ort one session x2", "ort two sessions")
-TOLERANCE = 1.05  # of times
+TOLERANCE = 1.05  # ratio of times
 CHANCE = 0.01
-LEAST_RUNS = 3  # of a round
-PAUSE = 0.15  # seconds: threads of onnxruntime spin for up to 50 ms after its last run
+LEAST_RUNS = 3  # in a round
+PAUSE = 0.15  # seconds: onnxruntime's threads spin for up to 50 ms after its last run
 
 
 def open_ours(path, feeds, threads, parallel):
@@ -97,7 +102,7 @@ def measure_latency(run, seconds):
 
 
 def measure_callers(runs, seconds):
-    """Seconds per run of all callers together, who begin together, each after a run that is not counted."""
+    """Seconds per run of all callers together. They start together, each after one run that does not count."""
     counts, start = [0] * len(runs), threading.Barrier(len(runs))
 
     def call(i):
@@ -152,13 +157,13 @@ class Way:
 
 
 def is_slower(ours, theirs):
-    """Do the pairs of a round each say so? By the sign test."""
+    """True if the rounds' pairs show a difference, by the sign test."""
     lost = sum(t < o for o, t in zip(ours, theirs))
     return sum(math.comb(len(ours), k) for k in range(lost, len(ours) + 1)) < CHANCE * 2 ** len(ours)
 
 
 def models_of(a):
-    """Case -> how to make its model, or the file; None: it is not here."""
+    """Case -> function that makes its model, or the file. None: the file is missing."""
     import parallel_graphs
     cases = {name: make for name, make in parallel_graphs.CASES.items()}
     cases["googlenet"] = parallel_graphs.googlenet
@@ -183,7 +188,7 @@ def prepare(name, source, cache):
 
 
 def measure_once(files, a):
-    """{way: seconds per round} of processes that start now."""
+    """Starts new processes; returns {variant: seconds per round}."""
     ways = {way: Way(way, *files, a.threads) for way in (*WAYS, *CALLERS)}
     try:
         for _ in range(-(-a.rounds // a.starts)):

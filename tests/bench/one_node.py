@@ -1,4 +1,4 @@
-"""One-node models: taken out of real graphs, or made from a table."""
+"""One-node models, extracted from real graphs or made from a table."""
 import hashlib
 import re
 
@@ -7,25 +7,27 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 EXTENTS = "extents"
-LARGE = 256  # elements of a constant beyond which its contents do not tell two nodes apart
-# Operands that a graph computes from shapes, which a compiler of the graph knows: constants of the row.
+LARGE = 256  # elements; larger constants do not distinguish nodes by their contents
+# Operands that a graph computes from shapes, and that a compiler of the whole graph knows. In a row they are constants.
 SIZES = {"Resize": (2, 3), "Expand": (1,), "Slice": (1, 2, 3, 4), "Pad": (1,), "Tile": (1,)}
 SKIPPED = {"Constant", "If", "Loop", "Scan", "SequenceMap"}  # no node of its own, or bodies that read outer values
 
 
 class Row:
-    """A model of one node and inputs for it. `open_dims`: {input: {axis: expression}}, what the open form leaves open."""
+    """A model of one node and inputs for it. `open_dims`: {input: {axis: expression}}, the extents that are open in the
+    open form."""
 
     def __init__(self, name, model, feeds, open_dims, sizes=None):
         self.name, self.model, self.feeds, self.open_dims, self.sizes = name, model, feeds, open_dims, sizes or {}
 
     def declared(self):
-        """{symbol: extent} of what expressions alone name: an input without a reader, EXTENTS, declares them."""
+        """{symbol: extent} of symbols that occur only in expressions. An extra, unused input, EXTENTS, declares them.
+        """
         texts = [text for axes in self.open_dims.values() for text in axes.values()]
         return {s: self.sizes[s] for s in sorted({n for t in texts for n in re.findall(r"[A-Za-z_]\w*", t)} - set(texts))}
 
     def inputs(self, is_open):
-        """For the form of the model."""
+        """The inputs for this form of the model."""
         declared = self.declared() if is_open else {}
         return {**self.feeds, **({EXTENTS: np.zeros(list(declared.values()), np.bool_)} if declared else {})}
 
@@ -56,7 +58,7 @@ def make_row(name, nodes, feeds, constants, outputs, opsets, open_dims=None, fun
 # ---------------------------------------------------------------- nodes of a model
 
 def record_values(model, feeds):
-    """Every value that the main graph computes, by onnxruntime."""
+    """Every value that the main graph computes, from onnxruntime."""
     import onnxruntime as ort
     probe = onnx.ModelProto()
     probe.CopyFrom(model)
@@ -73,7 +75,8 @@ def record_values(model, feeds):
 
 
 def expression(a, b, sizes):
-    """What an extent is that was `a` in one run and `b` in the other, by the model's symbols. `sizes`: {symbol: (in one, in the other)}."""
+    """An extent in terms of the model's symbols, if it was `a` in one run and `b` in the other. `sizes`: {symbol: (in
+    one, in the other)}."""
     for s, (p, q) in sizes.items():
         if (a, b) == (p, q):
             return s
@@ -91,8 +94,8 @@ def expression(a, b, sizes):
 
 
 def open_axes(values, others, sizes):
-    """{value: {axis: expression}} of the extents that differ between two runs with inputs of other sizes. Extents that are equal in
-    both runs are the same."""
+    """{value: {axis: expression}} for the extents that differ between two runs with inputs of different sizes. Extents
+    that are equal in both runs are fixed."""
     found = {}
     for name, value in values.items():
         other = others.get(name)
@@ -102,7 +105,8 @@ def open_axes(values, others, sizes):
 
 
 def key_of(nodes, operands):
-    """What tells rows apart: operators, attributes, and of the operands dtype, shape, and contents if they are small constants."""
+    """The key that distinguishes rows: operators, attributes, and each operand's dtype, shape, and contents if it is a
+    small constant."""
     digest = hashlib.sha256()
     for node in nodes:
         digest.update(f"{node.domain}.{node.op_type}".encode())
@@ -111,13 +115,14 @@ def key_of(nodes, operands):
     for value, is_constant in operands:
         digest.update(f"{is_constant}{value.dtype}{value.shape}".encode())
         if is_constant and value.size <= LARGE and value.dtype.kind in "iub":
-            # Of zero points only that there are some: they are added, whatever they are.
+            # A zero point counts only as zero or not, because the code adds it whatever its value is.
             digest.update(value.tobytes() if value.dtype.itemsize > 1 or value.dtype.kind == "b" else bytes([bool(value.any())]))
     return digest.hexdigest()
 
 
 class Nodes:
-    """The main graph of a model with the values that a run gave; `other_feeds`: of other sizes. `sizes`: of both, as expression()'s."""
+    """The main graph of a model with the values of a run. `other_feeds`: inputs of other sizes. `sizes`: those of both,
+    as in expression()."""
 
     def __init__(self, model, feeds, other_feeds, sizes):
         self.model = model
@@ -137,8 +142,8 @@ class Nodes:
                 self.readers.setdefault(i, []).append(node)
 
     def with_quantisation(self, node):
-        """The node, after the DequantizeLinear nodes that feed it and before the QuantizeLinear that alone reads it: one node to a
-        runtime that computes in integers."""
+        """The node with the DequantizeLinear nodes that feed it and the QuantizeLinear that is its only reader. A
+        runtime that computes in integers sees these as one node."""
         before = [self.producer[i] for i in dict.fromkeys(node.input) if i in self.producer and self.producer[i].op_type == "DequantizeLinear"]
         if not before or node.op_type == "QuantizeLinear":
             return [node]
@@ -147,7 +152,7 @@ class Nodes:
         return [*before, node, *after]
 
     def row(self, name, nodes, seen):
-        """None for what cannot stand alone, is folded at compile time, or was seen."""
+        """None for a node that cannot stand alone, is folded at compile time, or was seen before."""
         made = {o for n in nodes for o in n.output if o}
         given = [i for i in dict.fromkeys(i for n in nodes for i in n.input) if i and i not in made]
         wanted = [o for o in nodes[-1].output if o]
@@ -164,7 +169,7 @@ class Nodes:
         seen.add(key)
         outputs = {o: helper.np_dtype_to_tensor_dtype(self.values[o].dtype) for o in wanted}
         arrays = {i: np.array(self.values[i], order="C") for i in feeds}
-        # Sizes that follow the input's are no constants where the input is open.
+        # Sizes that follow the input's are not constant if the input is open.
         is_open = not any(i in self.varying for i in sizes)
         return make_row(name, nodes, arrays, {i: constants[i] for i in given if i in constants}, outputs,
                         self.model.opset_import, {i: self.open_axes.get(i, {}) for i in feeds} if is_open else {},
@@ -172,7 +177,7 @@ class Nodes:
 
 
 def rows_of_model(name, model, feeds, other_feeds, sizes, seen):
-    """A Row for each distinct node of the main graph; `seen` holds the keys of those that there are already."""
+    """Yields a Row for each distinct node of the main graph. `seen`: the keys of earlier rows."""
     nodes = Nodes(model, feeds, other_feeds, sizes)
     for index, node in enumerate(model.graph.node):
         if node.op_type in SKIPPED or any(a.HasField("g") for a in node.attribute):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Models of 8-bit integers, made by onnxruntime's own tools, beside onnxruntime and beside their f32 form: ninja bench_quantised
+"""Speed of 8-bit integer models compared with onnxruntime and with their f32 form: ninja bench_quantised
 
   quantised.py [--rounds 5] [--seconds 0.2] [--cache FOLDER] [ROW..]
 
-One thread, default flags, dims open, in turns in one process. Fails: a model in QDQ form at less than 2 x our f32 or less than
-1 x onnxruntime, one whose activations are quantised as it runs at less than 1 x onnxruntime (bars of large models; MobileNetV2, most of
-whose time is no product, has that of onnxruntime alone), and outputs further from onnxruntime's than quanta explain.
+onnxruntime's own tools make the models. They run on one thread with default flags and open dims, in turns in one
+process. These fail: a model in QDQ form under 2 x our f32 or under 1 x onnxruntime; a dynamically quantised model under
+1 x onnxruntime; outputs further from onnxruntime's than quantisation steps explain. The bars are for large models.
+MobileNetV2 spends most of its time outside products, so only the bar against onnxruntime applies.
 """
 import argparse
 import os
@@ -32,7 +33,7 @@ ROWS = {  # name: (row of compare.py, form, least x our f32)
     "minilm_l6 dynamic": ("minilm_l6 s128 b1", "dynamic", 0.0),
     "mobilenet_v2 QDQ": ("mobilenet_v2 b1", "qdq", 0.0),
 }
-DIFFERENCE = 0.1  # of the largest output: a value near the middle of two quanta falls either way, in every layer
+DIFFERENCE = 0.1  # relative to the largest output: a value near the middle of two quanta rounds either way, in every layer
 LIMIT_S = 900
 
 

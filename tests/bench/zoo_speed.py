@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Every file of the model zoo beside onnxruntime: compile time and memory, error, latency with open and with fixed dims.
+"""Every file of the model zoo compared with onnxruntime: compile time and memory, error, latency with open and with
+fixed dims.
 
   zoo_speed.py [--models DIR] [--json F] [--svg F] [--rounds N] [--seconds S] [NAME...]
 
-NAME: patterns of zoo names, '*' without. Each file is compiled with default flags (both CPU targets, dims open) and once more
-with its dims fixed, and measured at the exporter's size and at batch one, 1 thread, in turns with onnxruntime in one process.
-`x` is onnxruntime's time over ours with open dims. Bars: every output within the tolerance; no file under 0.9x and a geometric
-mean of 1.3x; open over fixed at most 1.15, geometric mean 1.03; at most 20 s and 3 x the file + 500 MB to compile.
+NAME: patterns of zoo names, '*' without. Each file is compiled with default flags (both CPU targets, dims open), and
+again with its dims fixed. It is measured at the exporter's size and at batch one, on 1 thread, in turns with
+onnxruntime in one process. `x` is onnxruntime's time over ours with open dims. Bars: every output within the tolerance;
+no file under 0.9x and a geometric mean of 1.3x; open over fixed at most 1.15, geometric mean 1.03; at most 20 s and 3 x
+the file + 500 MB to compile.
 
 With --json results are added to F and files that it has are not measured again; --svg draws them.
 """
@@ -95,7 +97,7 @@ def openness(row):
 
 
 def complaints(row):
-    """Words for each bar that the row misses."""
+    """A message for each bar that the row misses."""
     if "failed" in row:
         return [row["failed"]]
     said = []

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Is every source formatted as .clang-format says? By the version of clang-format that tools/test.sh installs: others differ."""
+"""Checks that every source is formatted by .clang-format, with the version of clang-format that tools/test.sh installs
+(other versions differ)."""
 import os
 import re
 import subprocess

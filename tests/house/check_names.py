@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""One meaning per name: a type of a header has its name to itself in its namespace, and where several namespaces have it, docs/glossary.md
-says what it is in all of them. The headers that libgcc_graph installs name what the compiler has: those are one."""
+"""One meaning per name: a type name occurs once in the headers of a namespace. If several namespaces have it,
+docs/glossary.md gives one meaning for all. The headers that libgcc_graph installs may repeat the compiler's names."""
 import collections
 import os
 import re
@@ -36,7 +36,7 @@ def types(text):
 
 
 def definitions(texts):
-    """name -> [(namespace, path)] of texts by path, what is installed under its own name aside."""
+    """name -> [(namespace, path)] for texts by path, without the headers that are installed under their own names."""
     found = collections.defaultdict(list)
     for path, text in texts.items():
         for space, name in types(text):
@@ -59,7 +59,7 @@ def faults(texts, listed):
         yield f"docs/glossary.md: {name} stands in one namespace at most"
 
 
-# What is forbidden is found.
+# The check finds forbidden names.
 HEADER = "namespace gcg { struct A { struct In {}; }; using B = int; struct Forward; }"
 assert list(types(HEADER)) == [("gcg", "A"), ("gcg", "B")]
 assert list(faults({"compiler/a.h": HEADER, "compiler/b.h": "namespace gcg { class A {}; }"}, set()))

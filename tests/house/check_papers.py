@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Do the papers name what is there: files, commands and their options, targets, tests? And do they name every option?
+"""Checks that documents refer only to existing files, commands, options, targets and tests, and that they mention every
+option.
 
   check_papers.py BUILD_DIRECTORY     where the build system's targets and ctest's tests are looked up
 """
@@ -30,7 +31,7 @@ def papers():
 
 
 def snippets(text):
-    """What is set as code: blocks, and words within lines."""
+    """The text that is set as code: blocks, and inline code."""
     for match in CODE.finditer(text):
         yield next(" ".join(g.split(" ")) for g in match.groups()[1:] if g is not None)
 
@@ -42,7 +43,7 @@ def tracked():
 
 
 def braces(pattern):
-    """a.{h,cpp} is two."""
+    """Expands a.{h,cpp} to two names."""
     match = re.search(r"\{([^{}]*)\}", pattern)
     if not match:
         return [pattern]
@@ -50,12 +51,12 @@ def braces(pattern):
 
 
 def is_there(name):
-    """A file or folder of the repository; a source may be named without its extension."""
+    """True for a file or folder of the repository; a source may be named without its extension."""
     return all(any(fnmatch.fnmatchcase(f, p) or os.path.splitext(f)[0] == p for f in tracked()) for p in braces(name.rstrip("/")))
 
 
 def files(path, text):
-    """Links, and words with a slash that begin with a folder of ours."""
+    """Checks links, and words with a slash that begin with one of the repository's folders."""
     for target in LINK.findall(text):
         if "://" not in target and os.path.normpath(os.path.join(os.path.dirname(path), target)) not in tracked():
             yield f"links to {target}, which is not there"
@@ -92,12 +93,12 @@ def options_of(command):
 
 
 def own_options(script):
-    """Of a script: what its text names."""
+    """The options that a script's text names."""
     return set(OPTION.findall(read(script)))
 
 
 def commands(path, text):
-    """gcc-graph's commands in code, with options that they have."""
+    """Checks that gcc-graph commands in code exist and have the given options."""
     for snippet in snippets(text):
         for line in re.split(r"\n|&&|; ", snippet.replace("\\\n", " ")):
             match = re.search(r"(?:^|[\s/$])gcc-graph ((?:[a-z]+ ?)+)?(.*)", line)
@@ -115,7 +116,7 @@ def commands(path, text):
 
 
 def lone_options(path, text):
-    """An option by itself is one of some command's, or of a script or target that the papers name."""
+    """Checks that an option by itself belongs to a command, or to a script or target that the document names."""
     of_any = set().union(*(options_of(c) for c in subcommands())) | set().union(*(own_options(s) for s in sources() if s.endswith((".py", ".sh"))))
     for snippet in snippets(text):
         if snippet.startswith("--"):
@@ -129,7 +130,7 @@ def build_targets(build):
         with open(os.path.join(build, "build.ninja"), encoding="utf-8") as f:
             return set(re.findall(r"^build ([\w.-]+):", f.read(), re.M))
     except FileNotFoundError:
-        return None  # another generator's
+        return None  # another generator
 
 
 @functools.cache
@@ -152,7 +153,7 @@ def targets(build):
 
 
 def tests(build):
-    """ctest -R PATTERN finds some; a word like Suite.Test is one, or begins one."""
+    """Checks that ctest -R PATTERN finds tests. A word like Suite.Test must be one, or begin one."""
     def check(path, text):
         names = test_names(build)
         for snippet in snippets(text) if names is not None else ():
@@ -167,14 +168,15 @@ def tests(build):
 
 @functools.cache
 def words_of_tests():
-    """Those in the sources of tests, and the sources' names."""
+    """The words in the sources of tests, and the sources' names."""
     there = [f for f in sources() if f.startswith("tests/")]
     read_ones = [f for f in there if f.endswith((".cpp", ".h", ".py", ".txt"))]
     return frozenset([os.path.basename(f) for f in there] + [w for f in read_ones for w in re.findall(r"[\w.-]+", read(f))])
 
 
 def proofs(build):
-    """docs/testing.md's tables end with what shows a row: tests, targets, or names that tests have for their parts."""
+    """The last column of docs/testing.md's tables names the evidence for a row: tests, targets, or names that tests
+    give their parts."""
     def shows(word, names):
         pattern = r"(^|[./])" + re.escape(word).replace(r"\*", ".*")
         return word in (build_targets(build) or ()) or word in words_of_tests() or any(re.search(pattern, n) for n in names)
@@ -192,7 +194,7 @@ def proofs(build):
 
 
 def undocumented():
-    """Options that no paper names."""
+    """The options that no document names."""
     named = set(OPTION.findall("\n".join(snippet for p in papers() for snippet in snippets(read(p)))))
     for command, options in sorted(subcommands().items()):
         for names in options:
@@ -200,7 +202,7 @@ def undocumented():
                 yield f"gcc-graph {command} {names[-1]} is in no paper"
 
 
-# Each check finds what is not there.
+# Each check must find broken references.
 BROKEN = {
     "files": ("See [design](no_such.md).", "`compiler/no_such.cpp`"),
     "commands": ("`gcc-graph no_such M.gart`", "`gcc-graph run M.gart --cut`"),
@@ -212,7 +214,7 @@ BROKEN = {
 
 
 def blind(checks):
-    """Checks that let something broken pass."""
+    """The checks that let a broken reference pass."""
     for check, texts in zip(checks, BROKEN.values()):
         for text in texts:
             if not list(check("docs/testing.md", text)):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Scripts call only what a bare Debian has once tools/lib/setup.sh has run, or ask for it first (`command -v`,
-shutil.which). tools/test.sh holds all tests to the same by their PATH (tools/lib/listed_programs.py)."""
+"""Scripts call only the programs that a bare Debian has once tools/lib/setup.sh has run, or ask for a program first
+(`command -v`, shutil.which). tools/test.sh enforces the same for all tests by their PATH
+(tools/lib/listed_programs.py)."""
 import ast
 import os
 import re
@@ -23,13 +24,13 @@ TOKEN = re.compile(r"""(?P<comment>(?<![^\s;|&(])\#[^\n]*)|<<-?\s*'?(?P<here>\w+
 
 
 class Words:
-    """Reads shell text: `commands` are the words in the place of one that are written out."""
+    """Reads shell text. `commands` are the literal words in command position."""
 
     def __init__(self, text):
         self.text, self.at, self.commands = text, 0, set()
 
     def quoted(self):
-        """Up to the end of a text in double quotes."""
+        """Reads to the end of a double-quoted text."""
         while self.at < len(self.text):
             inner = TOKEN.match(self.text, self.at)
             if inner.lastgroup in ("sum", "inner"):
@@ -42,7 +43,7 @@ class Words:
                 self.at += 2 if self.text[self.at] == "\\" else 1
 
     def read(self):
-        """Up to the bracket that closes this text."""
+        """Reads to the bracket that closes this text."""
         word, literal, wanted, patterns = "", True, True, False
         while self.at < len(self.text):
             found = TOKEN.match(self.text, self.at)
@@ -86,7 +87,7 @@ class Words:
 
 
 def called(text):
-    """Programs that a script calls and does not define or ask for."""
+    """The programs that a script calls without defining or asking for them."""
     words = Words(text)
     while words.at < len(text):
         words.read()
@@ -96,7 +97,7 @@ def called(text):
 
 
 def called_by_python(text):
-    """Programs that stand as words in the calls of a module."""
+    """The programs that occur as words in the calls of a module."""
     found = set()
     for call in ast.walk(ast.parse(text)):
         words = call.args[0] if isinstance(call, ast.Call) and ast.unparse(call.func).startswith("subprocess.") and call.args else None

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rules of the house that a reader can check by looking, checked for all files (what compilers and formatters check is theirs)."""
+"""The rules of the house that a program can check, for all files. Compilers and formatters check the others."""
 import os
 import re
 import sys
@@ -8,8 +8,9 @@ from style_tools import ROOT, sources
 
 CODE = ("artifact_schema", "codegen", "compiler", "runtime", "tools")
 LONGEST_FUNCTION = 50       # lines between its braces
-LONGEST_TEST_FUNCTION = 80  # tables and scripts of what happens are one thing
-# Where a class of devices is named: what it is, what fleets and targets are made of, and who chooses among passes and files' forms by it.
+LONGEST_TEST_FUNCTION = 80  # tables and test scripts are single units
+# The files that may name a class of devices: its definition, the code that builds fleets and targets, and the choices
+# of passes and file formats.
 NAMES_DEVICE_CLASS = re.compile(
     r"codegen/cpu/cpu_backend|codegen/cuda/cuda_backend|compiler/(fleet|partition)/|compiler/kernel/(device_traits|machine|target)\."
     r"|compiler/passes/(pass|pipeline)\.cpp|compiler/artifact/emit_artifact\.cpp|compiler/weights/load_time_packing\.cpp|tools/api/tune/")
@@ -19,7 +20,7 @@ SCOPE = re.compile(r"(template\s*<.*>\s*)?(inline\s+)?(namespace|class|struct|en
 
 
 def bare(text, strings=False):
-    """Without comments and preprocessor; strings stay if asked for."""
+    """The text without comments and preprocessor lines; with `strings`, keeps strings."""
     def blank(match):
         token = match.group(0)
         if token[0] in "\"'R":
@@ -29,12 +30,12 @@ def bare(text, strings=False):
 
 
 def functions(text):
-    """(lines, name, line where it begins) of each function that is defined in a file."""
+    """(lines, name, first line) of each function that a file defines."""
     text, open_braces, begin = bare(text), [], 0
     for match in re.finditer(r"[{};]", text):
         head = text[begin:match.start()].strip()
         if match.group(0) == ";" and head.count("(") > head.count(")"):
-            continue  # of a for
+            continue  # of a for loop
         begin = match.end()
         if match.group(0) == "{":
             outside = all(kind == "scope" for kind, _, _ in open_braces)
@@ -62,7 +63,8 @@ def functions_are_short(path, text):
 
 
 def own_header_first(path, text):
-    """A source is named as the header that declares what it defines, and includes it first; parts of a larger unit have none."""
+    """A source has the name of the header that declares its contents, and includes it first. Parts of a larger unit
+    have no such header."""
     if not of_folder(path, *CODE) or not path.endswith(".cpp"):
         return []
     own = path[:-len(".cpp")] + ".h"
@@ -73,14 +75,14 @@ def own_header_first(path, text):
 
 
 def silent_below_the_tools(path, text):
-    """What users read is made in tools/ from data; the floors below fail with an error or say nothing."""
+    """User-visible text is made in tools/ from data. The layers below fail with an error or print nothing."""
     if not of_folder(path, "artifact_schema", "codegen", "compiler", "runtime"):
         return []
     found = lines_with(r"\bstd::(cout|cerr|clog|puts|printf)\b|\bf?printf *\(|\bputs *\(", path, bare(text))
     if of_folder(path, "compiler/report"):
         found += lines_with(r'"[^"]*\w+ \w+ \w+ \w+[^"]*"', path, "\n".join(
             line for line in bare(text, strings=True).split("\n") if "GCG_CHECK" not in line and "#include" not in line))
-    # A Result that nobody looked at ends the program, in words.
+    # A Result whose error nobody reads ends the program with a message.
     return [f for f in found if "runtime/include/gart/result.h" not in f]
 
 
@@ -92,7 +94,7 @@ def cpu_is_a_device(path, text):
 
 
 def no_lists_of_operators(path, text):
-    """What several operators have in common is a trait of their OpDefs, or asked of their kind."""
+    """Operators that share a property have a trait in their OpDefs, or a kind; code does not list them."""
     if not of_folder(path, "compiler", "codegen") or of_folder(path, "compiler/ops", "compiler/import", "compiler/export"):
         return []
     name = r'"[A-Z][a-z]\w+"'
@@ -104,12 +106,12 @@ def no_lists_of_operators(path, text):
 def devices_are_asked_not_named(path, text):
     if not of_folder(path, "compiler", "codegen", "tools") or NAMES_DEVICE_CLASS.match(path):
         return []
-    # A default argument or member names no decision.
+    # A default argument or member is no decision.
     return [f for f in lines_with(r"\bDeviceClass::(cpu|cuda)\b", path, bare(text)) if not re.search(r"DeviceClass \w+ = ", f)]
 
 
 def hardware_is_in_one_table(path, text):
-    """Sizes and rates of machines stand in compiler/kernel/machine."""
+    """Sizes and rates of machines belong in compiler/kernel/machine."""
     if not of_folder(path, "compiler", "codegen") or path.startswith("compiler/kernel/machine."):
         return []
     return lines_with(r"constexpr \w+ \w*(?i:l1|l2|l3|cache_?line|linebytes|line_bytes|warp(_?threads)?\b|gigahertz|bandwidth|reserved_?shared|bytes_per_second)"
@@ -117,7 +119,7 @@ def hardware_is_in_one_table(path, text):
 
 
 def words_of_the_field(path, text):
-    """Names that were given up for the field's own."""
+    """Names that were replaced by the field's standard terms."""
     return lines_with(r"(?i)\b\w*(few_lines|fewlines|thrift|steering|stand_?in_(kernel|launch)|on_host_step|HostCode|behind|in_?front)\w*", path, bare(text)) \
         if of_folder(path, *CODE) and path.endswith((".h", ".cpp")) else []
 
@@ -125,7 +127,7 @@ def words_of_the_field(path, text):
 RULES = [functions_are_short, own_header_first, silent_below_the_tools, cpu_is_a_device, no_lists_of_operators,
          devices_are_asked_not_named, hardware_is_in_one_table, words_of_the_field]
 
-# Each rule finds what it forbids.
+# Each rule must find its broken example.
 BROKEN = {
     functions_are_short: ("compiler/a.cpp", "int f() {\n" + "  g();\n" * 51 + "}\n"),
     own_header_first: ("compiler/compile.cpp", '#include "compiler/options.h"\n'),

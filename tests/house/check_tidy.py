@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""clang-tidy, with the checks of .clang-tidy, on the sources that the last commit or the working tree changed.
+"""Runs clang-tidy, with the checks of .clang-tidy, on the sources that the last commit or the working tree changed.
 
   check_tidy.py BUILD_DIRECTORY [FILE...]     its compile_commands.json says how files are compiled; FILE: instead of the changed ones
 """
@@ -11,7 +11,7 @@ import sys
 
 from style_tools import ROOT, SKIPPED, git, tool
 
-MOST = 8  # files, the least first: some take half a minute each
+MOST = 8  # files, the smallest first: some take half a minute each
 
 
 def changed():

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plain English (CONTRIBUTING, "Write plain English"), as far as a program can check it; docstrings; commit subjects.
+"""Checks plain English (CONTRIBUTING, "Write plain English") as far as a program can, docstrings, and commit subjects.
 
   check_words.py            checks
   check_words.py --draw N [SEED]   prints N comments and N sentences of the documents, drawn at random, for a reader
@@ -13,11 +13,12 @@ import sys
 
 from style_tools import ROOT, sources
 
-# Files that the rules hold for; generated tables are not prose.
+# Files that the rules apply to. Generated tables are not prose.
 COMMENTS = (".h", ".cpp", ".cuh", ".c", ".py", ".fbs", ".sh")
 DOCUMENTS = (".md",)
-FOLDERS = ("tools/python/", "docs/", "artifact_schema/README.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-GENERATED = ("docs/operators.md",)
+FOLDERS = ("artifact_schema/", "codegen/", "compiler/", "docs/", "examples/", "runtime/", "tools/", "tests/bench/", "tests/cuda/sim/", "tests/house/",
+           "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+GENERATED = ("docs/operators.md", "tests/bench/results/", "artifact_schema/released/")  # the released schemas never change
 
 # The first commit whose subject is checked comes after this one.
 SUBJECTS_SINCE = "ee9d5607f1773d2f60ccb6885c8dacb71ea6685e"
@@ -32,11 +33,11 @@ PATTERNS = {
 
 
 def is_covered(path):
-    return path.startswith(FOLDERS) and path not in GENERATED
+    return path.startswith(FOLDERS) and not path.startswith(GENERATED)
 
 
 def comment_blocks(path, text):
-    """(line, text) of each comment: lines that follow each other are one."""
+    """(line, text) of each comment. Consecutive comment lines are one comment."""
     if path.endswith(".py"):
         yield from python_comments(text)
         return
@@ -97,7 +98,7 @@ def check_text():
 
 
 def check_docstrings():
-    """Every public function and class of the Python packages says what it gives."""
+    """Every public function and class of the Python packages has a docstring."""
     found = []
     for path in sources():
         if not path.startswith("tools/python/gart/") or not path.endswith(".py"):
@@ -120,7 +121,7 @@ def check_subjects():
             if len(line.split(" ", 1)[1]) > LONGEST_SUBJECT]
 
 
-# Each pattern finds what it forbids, and leaves plain sentences alone.
+# Each pattern must find its forbidden example, and must not match plain sentences.
 BROKEN = ("Of each input, the first.", "What a runtime would refuse is ours to find.", "Who loads the file runs the model.",
           "It runs. Of these, one is kept.", "a list for who asks", "that which is left")
 RIGHT = ("Types per input; the last entry also applies to all that follow.", "Why is it so?", "What does a run cost?", "The rate of copies.")

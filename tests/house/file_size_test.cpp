@@ -1,4 +1,4 @@
-// A file says one thing: none of the compiler, the code generators, the runtime, the schema or the tool is long.
+// A file has one subject: no file of the compiler, the code generators, the runtime, the schema or the tools is long.
 #include <gtest/gtest.h>
 
 #include <algorithm>

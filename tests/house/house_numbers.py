@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The house in numbers, beside another commit: the table of docs/design.md.
+"""Statistics of the code compared with another commit: the table of docs/design.md.
 
-  house_numbers.py [--before COMMIT] [COMMIT]     default: HEAD, and the commit before plans, devices and folders became what they are
+  house_numbers.py [--before COMMIT] [COMMIT] default: HEAD, and the commit before plans, devices and folders had their
+present form
 """
 import argparse
 import re
@@ -47,7 +48,7 @@ def row(what):
 
 
 def circles(edges):
-    """Sets of more than one node that all reach each other (Tarjan)."""
+    """Sets of several nodes that all reach each other (Tarjan)."""
     index, low, stack, found = {}, {}, [], []
 
     def walk(v):

@@ -1,5 +1,5 @@
-// No include runs up the floors of the architecture, and none in a circle: neither among units (a header with its
-// source) nor among folders.
+// Includes never point to a higher layer of the architecture, and never form a cycle, neither among units (a header
+// with its source) nor among folders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,9 +65,9 @@ const std::map<std::string, std::set<std::string>> kFloors = {
       "compiler/gir",       "compiler/import",  "compiler/export",   "compiler/functions",
       "compiler/partition", "compiler/place",   "compiler/artifact", "codegen/cpu",
       "codegen/cuda",       "codegen/library",  "artifact_schema",   "runtime"}},  // tools/api/tune measures on a GPU
-    {"tools/python", {}},                                                          // public headers alone
+    {"tools/python", {}},                                                          // only public headers
     {"tools",
-     {"artifact_schema", "runtime", "runtime/fleet"}},  // the compiler by libgcc_graph's installed headers alone
+     {"artifact_schema", "runtime", "runtime/fleet"}},  // uses the compiler only by libgcc_graph's installed headers
 };
 
 std::string folder_of(const std::string& path) {
@@ -102,7 +102,7 @@ std::vector<Include> project_includes() {
 
 bool allowed(const std::string& from, const std::string& target) {
   const std::string to = folder_of(target);
-  if (to.empty() || to == from) return true;  // generated or system files; the folder itself
+  if (to.empty() || to == from) return true;  // generated or system files, or the folder itself
   const auto& list = kFloors.at(from);
   return list.count(to) != 0 || list.count(target) != 0;
 }
@@ -130,9 +130,9 @@ TEST(IncludeFloors, TheTableForbidsWhatItShould) {
 
 using Graph = std::map<std::string, std::set<std::string>>;
 
-/// "a -> b -> a", the first circle that a walk from any node meets; empty: there is none.
+/// "a -> b -> a": the first cycle that a walk from any node meets; empty if there is none.
 std::string circle(const Graph& graph) {
-  std::map<std::string, int> state;  // 1: on the path, 2: done
+  std::map<std::string, int> state;  // 1: on the current path, 2: done
   std::vector<std::string> path;
   const std::function<std::string(const std::string&)> walk = [&](const std::string& at) -> std::string {
     state[at] = 1;

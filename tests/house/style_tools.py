@@ -1,4 +1,4 @@
-"""What the checks of style share: the sources, and the tools that tools/test.sh installs beside its Python."""
+"""Shared by the checks of style: the list of sources, and the tools that tools/test.sh installs beside its Python."""
 import os
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ SKIPPED = 77
 
 
 def tool(name):
-    """Its path, beside this Python or in PATH; ends the test as skipped where there is none."""
+    """The tool's path, beside this Python or in PATH. Skips the test if the tool is missing."""
     beside = os.path.join(os.path.dirname(sys.executable), name)
     found = beside if os.path.exists(beside) else shutil.which(name)
     if not found:
@@ -19,13 +19,14 @@ def tool(name):
 
 
 def git(*arguments):
-    """Lines of its answer; None where it has none: a tree without history."""
+    """The lines that git prints. None if it fails, as in a tree without history."""
     answer = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
     return answer.stdout.split("\n")[:-1] if answer.returncode == 0 else None
 
 
 def sources():
-    """Tracked files and such as git does not ignore, relative to the root; of a tree without git all files of the folders that hold code."""
+    """The tracked files and the untracked files that git does not ignore, relative to the root. In a tree without git:
+    all files of the folders that hold code."""
     tracked = git("ls-files", "--cached", "--others", "--exclude-standard")
     if tracked is not None:
         return [f for f in tracked if os.path.exists(os.path.join(ROOT, f))]

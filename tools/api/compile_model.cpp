@@ -28,7 +28,7 @@ std::map<std::string, int64_t> only_values(const Dims& dims) {
   return values;
 }
 
-/// Without a static plan there is no arena size to compare with the limit.
+/// The arena of a plan that is not static has no known size to compare with the limit.
 void check_limit(const gcg::Graph& graph, const gcg::CompileOptions& options) {
   if (!options.memory_limit) return;
   std::set<std::string> open;
@@ -39,7 +39,7 @@ void check_limit(const gcg::Graph& graph, const gcg::CompileOptions& options) {
     gcg::fail("--memory-limit needs a size for every extent; '", *open.begin(), "' is open: fix it with --dim");
 }
 
-/// Operators of their own, or weights for those of any domain.
+/// True if the graph has quantized operators or 8-bit weights.
 bool computes_with_bytes(const gcg::Graph& graph) {
   const std::set<std::string_view> quantized = {"DequantizeLinear", "MatMulInteger", "ConvInteger"};
   for (int64_t i = 0; i < graph.value_count(); ++i)
@@ -51,15 +51,14 @@ bool computes_with_bytes(const gcg::Graph& graph) {
                      [&](gcg::NodeId id) { return quantized.count(graph.node(id).op->name) != 0; });
 }
 
-/// Of a precision "bf16", or of the model itself.
+/// True if the precision is "bf16" or the model itself holds bf16 values.
 bool computes_with_bf16(const gcg::Graph& graph, const std::string& precision) {
   for (int64_t i = 0; i < graph.value_count(); ++i)
     if (graph.value(gcg::ValueId(i)).dtype == gcg::DType::bf16) return true;
   return precision == "bf16";
 }
 
-/// For the machine at hand, with what the model has a use for, and, where a fleet is described, for what its devices
-/// run.
+/// The CPU targets, those that the model's types benefit from, these GPUs, and the targets of the fleet's devices.
 std::vector<std::string> default_targets(const std::vector<std::string>& gpus, const std::optional<gcg::Fleet>& fleet,
                                          bool bytes, bool halves) {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
@@ -76,9 +75,9 @@ std::vector<std::string> default_targets(const std::vector<std::string>& gpus, c
   return targets;
 }
 
-/// Groups and devices that functions and nodes of the model ask for (metadata_props "gart.group", "gart.device"),
-/// before what the user says, which wins. Each call of a function is a group of its own: calls may wait for each other.
-/// Devices that the fleet lacks are left out: a library of functions serves other fleets, too.
+/// Groups and devices that the functions and nodes of the model ask for (metadata_props "gart.group", "gart.device").
+/// They come before the user's labels, which win. Each call of a function is a group of its own, because calls may wait
+/// for each other. Devices that the fleet lacks are left out, because a library of functions serves other fleets, too.
 /// Returns a remark for each such device.
 std::vector<gcg::Remark> add_labels_of_nodes(const std::vector<gcg::NodeLabel>& labels, const gcg::Fleet& fleet,
                                              gcg::CutOptions& cut) {
@@ -106,7 +105,7 @@ gcg::TuningFile parse_tuning(const NamedText& tuning) {
   return gcg::TuningFile::parse({tuning.text.begin(), tuning.text.end()}, tuning.name);
 }
 
-/// What was measured for functions goes with them; what the user gives wins.
+/// The measurements that functions carry, merged with those that the user gives; the user's win.
 gcg::TuningFile tuning_of(const std::optional<NamedText>& given, const std::vector<gcg::NodeLabel>& labels) {
   gcg::TuningFile tuning;
   if (given) tuning = parse_tuning(*given);

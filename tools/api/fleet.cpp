@@ -14,7 +14,7 @@
 namespace gcc_graph {
 namespace detail {
 
-/// The two structs say the same; `To` is the one of the other side.
+/// The two structs have the same fields; `To` is the other side's struct.
 template <class To, class From>
 To converted(From from) {
   To to;

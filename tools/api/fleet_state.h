@@ -1,4 +1,4 @@
-// A public fleet as the compiler has it.
+// A public fleet in the compiler's form.
 #pragma once
 
 #include "compiler/fleet/fleet.h"

@@ -1,4 +1,4 @@
-// What a public graph and its values share.
+// Shared state of a public graph and its values.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ struct GraphState {
   std::string source_hash;
 };
 
-/// What the compiler throws is this library's Error.
+/// Converts the compiler's exceptions to this library's Error.
 template <class Body>
 auto guarded(Body body) {
   try {

@@ -35,7 +35,7 @@ const char* way_of(const gcg::OpDef& op) {
   return "";
 }
 
-/// Of as many as there may be.
+/// The element types of up to `most` operands.
 std::string types_of(const gcg::DeclaredTypes& types, int most) {
   std::string text;
   for (int i = 0; i < types.count() && (most < 0 || i < most); ++i)

@@ -15,7 +15,7 @@ namespace place = gcg::place;
 
 namespace {
 
-/// The two structs of a profile say the same.
+/// The two profile structs have the same fields.
 template <class To, class From>
 To converted(From from) {
   To to;

@@ -1,4 +1,4 @@
-// --print-code: backends that print what they make of each kernel.
+// --print-code: backends that print the code of each kernel.
 #pragma once
 
 #include <iosfwd>
@@ -8,7 +8,7 @@
 
 namespace gcc_graph::detail {
 
-/// The same backend, which prints the kernels that it is given before it compiles them. `out` lives as long as it does.
+/// Wraps a backend and prints each kernel before it is compiled. `out` must outlive it.
 std::unique_ptr<gcg::Backend> printing_assembly(std::unique_ptr<gcg::Backend> cpu_backend, std::ostream& out);
 std::unique_ptr<gcg::Backend> printing_cuda(std::unique_ptr<gcg::Backend> cuda_backend, std::ostream& out);
 

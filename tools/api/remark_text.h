@@ -1,4 +1,4 @@
-// The sentences for what the compiler has to say.
+// The text of the compiler's remarks.
 #pragma once
 
 #include <string>

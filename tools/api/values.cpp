@@ -17,7 +17,6 @@ bool parse(const std::string& text, T& value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// Sets the one element of `t`.
 bool set_element(gcg::Tensor& t, const std::string& text) {
   if (gcg::is_float(t.dtype())) {
     double number = 0;

@@ -17,7 +17,7 @@ int say(const std::string& text, int code) {
   return code;
 }
 
-/// What is wrong with a command line. Where CLI11's words hold its own terms, ours.
+/// The fault in a command line. Replaces CLI11's messages where they use the library's own terms.
 std::string words_of(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
   const std::vector<std::string> rest = app.remaining(true);

@@ -10,11 +10,11 @@ namespace gcc_graph::lazy {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kLeastKept = uint64_t{32} << 10;  // smaller ones stay in the allocator's own lists
-constexpr uint64_t kMostKept = uint64_t{64} << 20;   // of all
+constexpr uint64_t kLeastKept = uint64_t{32} << 10;  // smaller blocks stay in the allocator's own lists
+constexpr uint64_t kMostKept = uint64_t{64} << 20;   // of all kept blocks
 
-/// What is taken for so many bytes: for those kept an eighth more at most, so that values of nearly one size share
-/// them.
+/// The capacity allocated for a request. It is up to an eighth larger for blocks that are kept, so that values of
+/// similar size can share them.
 uint64_t capacity_of(int64_t bytes) {
   const auto wanted = static_cast<uint64_t>(bytes);
   const uint64_t step = wanted < kLeastKept ? kAlignment : std::bit_floor(wanted) / 8;
@@ -27,11 +27,11 @@ struct Pool {
     uint64_t capacity;
   };
   std::mutex mutex;
-  std::deque<Block> blocks;  // the one given last at the back
+  std::deque<Block> blocks;  // the block that was returned last is at the back
   uint64_t bytes = 0;
 };
 
-/// Never destroyed: values may outlive what is static.
+/// Never destroyed, because values may outlive static objects.
 Pool& pool() {
   static auto* all = new Pool;
   return *all;

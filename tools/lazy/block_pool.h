@@ -1,16 +1,16 @@
-// Memory of values that are gone, for values to come, near in the caches and without faults: three values of 64 KB or 4
-// MB take a quarter less time than by the C library's allocator alone.
+// Keeps the memory of freed values for new ones: it is warm in the caches and causes no page faults. Three values of 64
+// KB or 4 MB take a quarter less time than with the C library's allocator alone.
 #pragma once
 
 #include <cstdint>
 
 namespace gcc_graph::lazy {
 
-/// For at least `bytes`, aligned to 64 bytes, with any contents; nullptr where there is no memory.
+/// Returns at least `bytes`, aligned to 64 bytes, with undefined contents; nullptr if no memory is available.
 void* take_block(int64_t bytes);
-/// `bytes`: what it was taken for. At most 64 MB are kept, those given last.
+/// `bytes`: the size that it was requested with. The pool keeps at most 64 MB, the latest returned blocks.
 void give_block(void* block, int64_t bytes);
-/// Gives all that is kept back to the system.
+/// Returns all kept memory to the system.
 void drop_blocks();
 
 }  // namespace gcc_graph::lazy

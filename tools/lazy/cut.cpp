@@ -7,7 +7,7 @@
 namespace gcc_graph::lazy {
 namespace {
 
-uint64_t walks = 0;  // under cut_mutex()
+uint64_t walks = 0;  // guarded by cut_mutex()
 
 constexpr uint32_t kGiven = 0x80000000, kResult = 0x40000000;
 

@@ -1,4 +1,4 @@
-// What wanted values need, cut out of what was recorded.
+// Cuts the subgraph that wanted values need out of the recorded graph.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +10,30 @@
 
 namespace gcc_graph::lazy {
 
-/// Nodes in the order in which a walk from the wanted ones meets them, breadth first, backwards. That order depends on
-/// the shape of the graph alone, so it is also its name: `form` and `extents` are equal for cuts that one program can
-/// run, `form` alone for those that differ in extents. Linear in nodes and edges.
+/// Nodes in breadth-first order of a walk backwards from the wanted nodes. The order depends only on the shape of the
+/// graph, so it also identifies the cut. One program can run all cuts with equal `form` and `extents`; cuts with equal
+/// `form` alone differ in extents. The cost is linear in nodes and edges.
 struct Cut {
-  std::vector<Node*> nodes;       // to be run, and given ones among them
-  std::vector<uint32_t> given;    // positions of those whose value is there
-  std::vector<uint32_t> results;  // positions of those whose value is asked for
+  std::vector<Node*> nodes;       // nodes to run, and given ones
+  std::vector<uint32_t> given;    // positions of nodes that have a value
+  std::vector<uint32_t> results;  // positions of nodes whose value is wanted
   std::vector<uint32_t> form;
-  std::vector<const Extents*> extents;  // of given ones, and static operands, in order of the walk
-  uint32_t runs = 0;                    // nodes to be run
+  std::vector<const Extents*> extents;  // extents of given nodes, and static operands, in the order of the walk
+  uint32_t runs = 0;                    // number of nodes to run
 
   void clear();
   uint64_t hash() const;
 };
 
-/// Walks leave marks in the nodes: one at a time. Whoever makes a cut holds it, and keeps it while the cut is in use.
+/// Walks mark the nodes, so only one may run at a time. A caller that makes a cut holds this mutex until the cut is no
+/// longer in use.
 std::mutex& cut_mutex();
 
-/// `wanted`, and what somebody holds a handle to among what they need. What is computed ends the walk, unless
-/// `through`, where what a tape remembers is walked through down to `ends`.
+/// Computes `wanted`, and the values on the way that have handles. The walk stops at computed values. With `through` it
+/// also passes through nodes that a tape remembers, down to `ends`.
 void make_cut(std::span<Node* const> wanted, Cut& cut, bool through = false, std::span<Node* const> ends = {});
 
-/// The positions of nodes to be run, producers first.
+/// The positions of the nodes to run, producers first.
 std::vector<uint32_t> running_order(const Cut& cut);
 
 }  // namespace gcc_graph::lazy

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Which build of the compiler this is: the file that it is in.
+/// Identifies the build of the compiler by the file that contains it.
 std::string build_stamp() {
   Dl_info info{};
   struct stat file{};

@@ -1,4 +1,5 @@
-// Compiled cuts on disk, found by a digest of all that goes into them: the graph's text, the target, this library.
+// Compiled cuts on disk. The key is a digest of everything that they depend on: the graph's text, the target, this
+// library.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,12 @@
 
 namespace gcc_graph::lazy {
 
-/// For any number of threads and processes at once: entries are written beside their place and renamed. What cannot be
-/// read counts as missing; who reads an entry proves it by its own digests. Where nothing can be written, nothing is
-/// cached.
+/// Any number of threads and processes may use it at once, because entries are written to a temporary file and renamed.
+/// Unreadable entries count as missing; a reader verifies an entry by its digests. If the folder cannot be written,
+/// nothing is cached.
 class DiskCache {
  public:
-  /// An empty folder: no cache. Above `max_bytes` the oldest entries go.
+  /// Empty `folder`: no cache. Above `max_bytes` the oldest entries are deleted.
   DiskCache(std::filesystem::path folder, int64_t max_bytes) : folder_(std::move(folder)), max_bytes_(max_bytes) {}
   /// $GCC_GRAPH_LAZY_CACHE, $XDG_CACHE_HOME/gcc-graph/lazy, or ~/.cache/gcc-graph/lazy.
   static std::filesystem::path default_folder();

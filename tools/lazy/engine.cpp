@@ -1,4 +1,5 @@
-// A value is wanted: what it needs is cut out, and runs as one program, or by the interpreter while there is none yet.
+// Computes wanted values: cuts out the subgraph that they need and runs it as one program. The interpreter runs it
+// until the program is compiled.
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -16,7 +17,7 @@ namespace {
 
 constexpr uint32_t kMostNodes = 2048;  // of one program; larger cuts run in pieces
 constexpr double kInterpreterWork =
-    400000;  // element operations that take as long as compiling: beyond, the compiler is waited for
+    400000;  // element operations that take as long as compiling; a cut with more of them waits for the compiler
 
 class Engine {
  public:
@@ -42,7 +43,7 @@ class Engine {
   void run(const Cut& cut) {
     std::vector<Buffer*> values = values_of(cut);
     nodes_run += cut.runs;
-    // Values that are set may free nodes of the cut, but none that somebody holds or reads.
+    // Setting values may free nodes of the cut, but no node that has a handle or a reader.
     results_.clear();
     for (const uint32_t at : cut.results) {
       results_.push_back(cut.nodes[at]);
@@ -75,7 +76,7 @@ class Engine {
     return interpret(cut);
   }
 
-  /// What compiled code runs as.
+  /// The program that runs: plain, or with packed weights. Requests the packed one if it is not compiled yet.
   static Program& form_of(Program& program, const Cut& cut) {
     Program& form = program.form_for(cut);
     if (program.packed != nullptr && program.packed->state == Program::State::wanted)
@@ -83,7 +84,7 @@ class Engine {
     return form;
   }
 
-  /// The interpreter knows which operator it is.
+  /// Interprets small cuts first: the interpreter knows the operator that fails.
   [[noreturn]] static void throw_failure(const Cut& cut, const Program& program, const std::string& message) {
     if (program.work >= 0 && program.work <= 100 * kInterpreterWork)
       for (Buffer* value : interpret(cut)) value->release();
@@ -93,7 +94,7 @@ class Engine {
   void run_in_pieces() {
     struct Piece {
       Node* node;
-      uint32_t last_reader;  // in the order
+      uint32_t last_reader;  // position in the order
       bool is_wanted;
     };
     const std::vector<uint32_t> order = running_order(cut_);
@@ -178,7 +179,7 @@ std::vector<Node*> nodes_of(std::span<const Array> arrays) {
   return nodes;
 }
 
-/// `parameters`: null for a graph that holds its constants.
+/// `parameters`: null for a graph that contains its constants.
 gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options,
                          std::map<std::string, gcg::TensorRef>* parameters) {
   const std::vector<Node*> ends = nodes_of(inputs), wanted = nodes_of(outputs);
@@ -186,7 +187,7 @@ gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> o
   return graph_to_save(wanted, ends, options, parameters);
 }
 
-/// Computes what no input decides, as it is computed here: by compiled code.
+/// Computes the values that depend on no input, with compiled code, as elsewhere.
 void compute_fixed_values(std::span<const Array> inputs, std::span<const Array> outputs) {
   std::vector<Array> fixed;
   {

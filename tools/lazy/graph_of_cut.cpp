@@ -75,7 +75,7 @@ class Builder final : public OperandSource {
       const Node* node = naming_->inputs[i];
       const auto it = given.find(node);
       const std::string name = i < naming_->input_names.size() ? naming_->input_names[i] : "in" + std::to_string(i);
-      if (it == given.end()) {  // nothing reads it
+      if (it == given.end()) {  // no node reads it
         add_input(name, node->type->dtype, gcg::to_shape(node->type->extents->values));
       } else {
         values_[it->second] = {add_input(name, node->type->dtype, shape_of(it->second))};
@@ -120,7 +120,7 @@ class Builder final : public OperandSource {
         add_input("panels" + std::to_string(panels_.size()), type.dtype, gcg::to_shape(type.extents->values)));
   }
 
-  /// A product by panels; false where the node is none.
+  /// Adds a product with packed weights. Returns false if the node is no such product.
   bool add_packed_product(uint32_t at) {
     const Node& recorded = *cut_.nodes[at];
     const std::optional<Weight> weight = packed_.empty() ? std::nullopt : weight_of(recorded);
@@ -153,7 +153,7 @@ class Builder final : public OperandSource {
     gcg::infer_node(graph_, id, graph_);
   }
 
-  /// A value of its own for each result: none is an input, and none comes twice.
+  /// Gives each result a value of its own: no result is an input, and no two share a value.
   gcg::ValueId output(uint32_t at) {
     const gcg::ValueId value = values_[at].front();
     const bool is_own = graph_.value(value).producer.valid() && !graph_.is_output(value);
@@ -169,7 +169,7 @@ class Builder final : public OperandSource {
   const Naming* naming_;
   std::span<const Weight> packed_;
   gcg::Graph graph_;
-  std::vector<std::vector<gcg::ValueId>> values_;  // by position
+  std::vector<std::vector<gcg::ValueId>> values_;  // indexed by position
   std::vector<gcg::ValueId> carriers_, panels_;
   const std::vector<size_t> first_extent_;
   size_t ints_at_ = 0;
@@ -225,7 +225,7 @@ gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> i
       const bool is_input = std::find(inputs.begin(), inputs.end(), node) != inputs.end();
       if (is_input && !node->type->shape().empty()) pattern.symbol[first[at]] = 0;
     }
-    pattern.symbols = 0;  // the inputs' extents say it
+    pattern.symbols = 0;  // the inputs' extents already give its value
   }
   const Naming naming{inputs, options.input_names, options.output_names, parameters};
   gcg::Graph graph = graph_of_cut(cut, pattern, &naming);

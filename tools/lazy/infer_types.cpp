@@ -61,7 +61,7 @@ Inferred ask(const Question& q) {
 }  // namespace
 
 const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const Extents* ints) {
-  // The last answers of this thread, found without a lock.
+  // The last results of this thread, found without a lock.
   struct Slot {
     const Op* op;
     const Extents* ints;

@@ -11,7 +11,7 @@
 namespace gcc_graph::lazy {
 namespace {
 
-/// Things found by a text that says all of them.
+/// Interned objects, found by a text that describes them fully.
 template <class T>
 class Table {
  public:

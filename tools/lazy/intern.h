@@ -1,5 +1,5 @@
-// What recorded nodes share: types, static operands and operators, each once for the life of the process, so that a
-// node holds pointers and comparing them is comparing what they say.
+// Interns types, static operands and operators, each once for the life of the process. A node holds pointers to them,
+// and comparing pointers compares contents.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace gcc_graph::lazy {
 
-/// Lists of numbers that a second run may have different: a shape, or the static operands of a node.
+/// Lists of numbers that may differ in a second run: a shape, or the static operands of a node.
 struct Extents {
   uint32_t id;
-  uint32_t form;  // equal for lists of equal lengths whose zeros, ones and negative numbers agree
+  uint32_t form;  // equal for lists of equal lengths whose zeros, ones and negative numbers are the same
   std::vector<int64_t> values;
   std::vector<uint32_t> lengths;
 };
@@ -34,11 +34,11 @@ std::string text_of(const Type& type);
 
 struct Op {
   uint32_t id;
-  const gcg::OpDef* def;  // null: output `index` of a node with several
+  const gcg::OpDef* def;  // null: output `index` of a node with several results
   int index = 0;
   std::string name;      // "Conv", "com.microsoft::Gelu"
-  std::string operands;  // letters as of Operator::make
-  int arrays = 0;        // how many x
+  std::string operands;  // letters as in Operator::make
+  int arrays = 0;        // number of x
   int outputs = 1;
   Attributes given;
   std::map<std::string, gcg::Attribute> attributes;

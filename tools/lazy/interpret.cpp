@@ -21,7 +21,7 @@ Buffer* copied(const gcg::Tensor& tensor, const Node& node) {
   return buffer;
 }
 
-/// One operator as its reference sees it.
+/// One operator, in the form that its reference function takes.
 class Context final : public gcg::ReferenceContext {
  public:
   Context(const Op& op, const Node& recorded, const std::vector<std::vector<gcg::Tensor>>& values) {
@@ -69,7 +69,7 @@ double work_of(const Node& node) {
   double most = elements(&node);
   for (const Node* input : node.inputs()) most = std::max(most, elements(input));
   if (node.op->def->kind != gcg::OpKind::contraction || node.count < 2) return node.type == nullptr ? 16 * most : most;
-  // Each element of the result reads as many of the weights as one of their columns, or one of their filters, has.
+  // Each element of the result reads one column of the weights, or one filter.
   const std::span<const int64_t> weights = node.inputs()[1]->type->shape();
   const bool is_conv = weights.size() > 2 && std::string_view(node.op->def->name).starts_with("Conv");
   const double depth = weights.empty() ? 1

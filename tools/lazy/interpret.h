@@ -1,4 +1,4 @@
-// The first answer: node by node through the operators' references.
+// Interprets a cut node by node with the operators' reference functions, for the first answer.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace gcc_graph::lazy {
 
-/// What that takes, in element operations; negative where an operator has no reference.
+/// The cost of interpreting, in element operations; negative if an operator has no reference function.
 double interpreter_work(const Cut& cut);
 
-/// The values of the cut's results. Throws Failure naming the operator's source.
+/// Returns the values of the cut's results. Throws Failure that names the operator's source.
 std::vector<Buffer*> interpret(const Cut& cut);
 
 }  // namespace gcc_graph::lazy

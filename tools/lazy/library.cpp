@@ -1,4 +1,4 @@
-// Functions of ONNX libraries: a function's graph on inputs of some types is recorded node by node, and then used as
+// Functions of ONNX libraries. A function's graph on inputs of certain types is recorded node by node, and then used as
 // any other recording.
 #include <map>
 

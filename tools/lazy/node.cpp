@@ -18,7 +18,7 @@ Counters& counters() {
 
 namespace {
 
-/// Those large enough to be worth naming.
+/// The buffers that are large enough to be named in messages.
 struct LargeBuffers {
   static constexpr int64_t kLeast = int64_t{1} << 20;
   std::mutex mutex;
@@ -83,7 +83,7 @@ void Buffer::release() {
 
 namespace {
 
-/// Nodes of a thread that are free for use.
+/// A thread's free nodes.
 class Pool {
  public:
   ~Pool() {
@@ -126,7 +126,7 @@ void begin_serials() {
 
 namespace {
 
-/// Not counted among the live ones yet.
+/// Not yet counted as live.
 Node* blank_node() {
   if (next_serial == last_serial) begin_serials();
   Node* node = pool.take();
@@ -145,7 +145,7 @@ Node* blank_node() {
   return node;
 }
 
-/// Drops a reference; true for the last one, which nobody else can see.
+/// Drops a reference. Returns true for the last one, after which no other owner can see the node.
 bool drop_last(Node* node, int64_t references) {
   return node->refs.load(std::memory_order_acquire) == references ||
          node->refs.fetch_sub(references, std::memory_order_acq_rel) == references;
@@ -214,7 +214,7 @@ void forget_inputs(Node* node) {
 }
 
 std::mutex tape_mutex;
-std::vector<Node*> on_tape;  // computed while there was one; each holds a reference
+std::vector<Node*> on_tape;  // values computed under a tape; each holds a reference
 
 }  // namespace
 

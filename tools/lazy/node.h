@@ -1,4 +1,4 @@
-// A recorded operator, or a value that was given. Nodes hold what they read; computed ones hold their value alone.
+// A recorded operator, or a given value. A node holds the nodes that it reads; a computed node holds only its value.
 #pragma once
 
 #include <atomic>
@@ -12,10 +12,10 @@
 
 namespace gcc_graph::lazy {
 
-/// Elements in memory; counted in bytes_live.
+/// The elements of a value in memory; counted in bytes_live.
 struct Buffer {
-  /// 64-byte aligned and not filled, for what `maker` (null: the caller's own) makes. Throws Error where there is no
-  /// memory.
+  /// 64-byte aligned and uninitialized. `maker`: the operator that will write it; null: the caller. Throws Error if no
+  /// memory is available.
   static Buffer* allocate(const Type& type, const Op* maker);
   void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void release();
@@ -24,32 +24,32 @@ struct Buffer {
   const Type* type = nullptr;
   const Op* maker = nullptr;
   void* data = nullptr;
-  // Of a matrix that products read, under cut_mutex():
-  int64_t readings = 0;                    // runs of compiled code that read it
-  Buffer* panels[2] = {nullptr, nullptr};  // packed, as it is and transposed; null: not yet
+  // For a matrix that products read; guarded by cut_mutex():
+  int64_t readings = 0;                    // number of runs of compiled code that read it
+  Buffer* panels[2] = {nullptr, nullptr};  // packed, as it is and transposed; null: not packed yet
 };
 
-/// "4096 bytes of values are held, the largest: f32[32,32] of Tanh": for messages about memory that is not there.
+/// "4096 bytes of values are held, the largest: f32[32,32] of Tanh": for out-of-memory messages.
 std::string held_values();
 
 struct Node {
-  static constexpr int64_t kHandle = (int64_t{1} << 32) + 1;  // a reference of the program's, not of a node
+  static constexpr int64_t kHandle = (int64_t{1} << 32) + 1;  // a reference that a handle holds, not a node
 
   std::atomic<int64_t> refs{kHandle};
-  const Op* op = nullptr;         // null: given, or a placeholder, which never is ready
-  const Type* type = nullptr;     // null: of a node with several results, which have nodes of their own
+  const Op* op = nullptr;         // null: a given value, or a placeholder, which never becomes ready
+  const Type* type = nullptr;     // null: a node with several results, each of which has a node of its own
   const Extents* ints = nullptr;  // static operands
   Buffer* value = nullptr;        // null: not computed, or in `scalar`
   union {
-    Node* near[2] = {nullptr, nullptr};  // what it reads
-    Node** far;                          // where those are more
+    Node* near[2] = {nullptr, nullptr};  // inputs, if there are at most two
+    Node** far;                          // inputs otherwise
   };
-  uint32_t count = 0;  // of what it reads
+  uint32_t count = 0;  // number of inputs
   uint32_t position = 0;
-  uint64_t walk = 0;  // the walk that gave it its position; under cut_mutex()
+  uint64_t walk = 0;  // the walk that set `position`; guarded by cut_mutex()
   union {
-    uint64_t scalar = 0;  // of a given value of rank 0
-    Node* next;           // of those being freed
+    uint64_t scalar = 0;  // value of a given array of rank 0
+    Node* next;           // link in the list of nodes to free
   };
   int64_t serial = 0;
   Source source;
@@ -61,20 +61,20 @@ struct Node {
 };
 
 Node* new_node();
-/// Of an operator; what it reads is held by it.
+/// A node of an operator; it holds its inputs.
 Node* new_node(const Op* op, const Type* type, const Extents* ints, std::span<Node* const> inputs, Source source);
-/// Blank ones, one handle to each.
+/// Makes blank nodes with one handle each.
 void new_nodes(std::span<Node*> nodes);
-/// Says what a blank node is; its references to what it reads are the caller's to count.
+/// Sets the contents of a blank node. The caller counts the references to its inputs.
 void fill_node(Node& node, const Op* op, const Type* type, const Extents* ints, std::span<Node* const> inputs,
                Source source);
-/// What this thread makes from now on has larger serial numbers than whatever is there.
+/// From now on, nodes of this thread get larger serial numbers than all existing nodes.
 void begin_serials();
-/// Drops `references` (kHandle, or 1 for a node's); frees what nobody reaches then, without recursion.
+/// Drops `references` (kHandle, or 1 for a node's). Frees all nodes that become unreachable, without recursion.
 void drop(Node* node, int64_t references);
 inline void retain(Node* node, int64_t references) { node->refs.fetch_add(references, std::memory_order_relaxed); }
 
-/// The value is there: what was only read for it goes, but under a tape.
+/// Stores the value. Drops the inputs that only this node held, unless a tape exists.
 void set_value(Node* node, Buffer* value);
 
 struct Counters {

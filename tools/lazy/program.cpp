@@ -15,8 +15,8 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr int64_t kRunsBeforePacking = 4;    // what lasts is known by then
-constexpr double kWorkForThreads = 1 << 25;  // below it waking others costs more than they bring
+constexpr int64_t kRunsBeforePacking = 4;    // weights that last are known by then
+constexpr double kWorkForThreads = 1 << 25;  // with less work, waking other threads costs more than they gain
 
 gart::TensorView view(const Type& type, const void* data) {
   return {data, static_cast<gart::DType>(type.dtype), gart::Shape(type.shape())};
@@ -61,7 +61,7 @@ void Program::make(const Settings& settings) {
       try {
         load(std::move(*found), threads);
         from_disk = true;
-      } catch (const gcg::CompileError&) {  // damaged: made anew
+      } catch (const gcg::CompileError&) {  // the file is damaged: compile again
         from_disk = false;
       }
     }

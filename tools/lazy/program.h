@@ -20,27 +20,27 @@ struct Program {
   enum class State : uint8_t { wanted, compiling, ready, failed };
 
   Pattern pattern;
-  std::vector<int64_t> made_of;     // the extents that it was first wanted for
-  std::string cause;                // why it is compiled
-  double work = 0;                  // of one run, in element operations
-  std::vector<Weight> weights;      // that its products read
-  std::vector<Weight> panels;       // its last inputs: the packed form of these
-  int64_t runs = 0;                 // of compiled code, where there are weights
-  std::shared_ptr<Program> packed;  // the same graph with panels in place of weights that last; null: not wanted yet
-  gcg::Graph graph;                 // until it is compiled
+  std::vector<int64_t> made_of;     // the extents of the first cut that needed it
+  std::string cause;                // the reason for the compilation
+  double work = 0;                  // cost of one run, in element operations
+  std::vector<Weight> weights;      // weights that its products read
+  std::vector<Weight> panels;       // weights whose packed form are its last inputs
+  int64_t runs = 0;                 // number of runs of compiled code, counted if there are weights
+  std::shared_ptr<Program> packed;  // the same graph with panels in place of weights that last; null: not requested yet
+  gcg::Graph graph;                 // kept until it is compiled
   std::atomic<State> state{State::wanted};
-  std::string error;  // why it failed
+  std::string error;  // the reason why it failed
   bool from_disk = false;
   double milliseconds = 0;
 
-  /// Compiles, or takes from `cache_folder` (empty: none), and loads. Never throws: failing is a state.
+  /// Compiles or loads from `cache_folder` (empty: no cache). Never throws: a failure is a state.
   void make(const Settings& settings);
 
-  /// What to run compiled code of the cut with: this, or `packed` where that is compiled and all that it reads packed
-  /// lasts.
+  /// The program to run compiled code of the cut with: `packed` if it is compiled and all its packed weights last, else
+  /// this.
   Program& form_for(const Cut& cut);
 
-  /// Runs on the cut's given values. What it gives belongs to the caller, one buffer per result.
+  /// Runs on the cut's given values. The caller owns the results, one buffer per result.
   gart::Result<std::vector<Buffer*>> run(const Cut& cut, const std::vector<int64_t>& symbols);
 
  private:
@@ -51,9 +51,10 @@ struct Program {
   std::optional<gart::Invocation> invocation_;
 };
 
-/// "x86-64-v3": the best code that this machine runs.
+/// "x86-64-v3": the best target that this machine runs.
 const char* host_target();
-/// The artifact, for this machine where `targets` names none. `parameters`: CompileOptions'. Throws gcg::CompileError.
+/// Compiles to an artifact, for this machine if `targets` is empty. `parameters`: as in CompileOptions. Throws
+/// gcg::CompileError.
 std::vector<uint8_t> compile_for(gcg::Graph graph, const std::vector<std::string>& targets,
                                  std::map<std::string, gcg::TensorRef> parameters = {});
 

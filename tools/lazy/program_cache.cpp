@@ -19,7 +19,7 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr size_t kMostWaiting = 256;  // requests; older ones are dropped, and made again when asked for again
+constexpr size_t kMostWaiting = 256;  // requests; older ones are dropped, and made again if they are needed again
 constexpr size_t kMostLines = 1000;
 constexpr int kNice = 5;
 
@@ -28,7 +28,7 @@ std::string describe(const Cut& cut) {
   return gcg::concat(cut.runs, cut.runs == 1 ? " node" : " nodes", ", for ", last.op->name, " ", text_of(*last.type));
 }
 
-/// The first extents that are not as they were.
+/// Describes the first extents that differ.
 std::string difference(const std::vector<int64_t>& before, const std::vector<int64_t>& now) {
   for (size_t i = 0; i < now.size(); ++i)
     if (before[i] != now[i]) return gcg::concat("an extent or limit was ", before[i], " and is ", now[i]);
@@ -39,8 +39,9 @@ std::string difference(const std::vector<int64_t>& before, const std::vector<int
 
 namespace {
 
-/// Of the main thread: exit() takes it down before all that is static. What LLVM makes during the first compilation
-/// would go before anything that was registered ahead of it, and under the hands of the thread that compiles.
+/// Stops the compiler thread when the main thread ends. exit() destroys the main thread's objects before all static
+/// ones. LLVM registers static objects during the first compilation. These would be destroyed before handlers that were
+/// registered earlier, while the compiler thread still uses them.
 struct EndsFirst {
   ~EndsFirst() {
     if (syscall(SYS_gettid) == getpid()) ProgramCache::instance().stop();
@@ -72,7 +73,7 @@ KnownCut& ProgramCache::find(const Cut& cut) {
     known.used = ++clock_;
     const Program::State state = known.program->state;
     if (state != Program::State::failed || known.program->pattern.symbols == 0) return known;
-    found_.erase(it);  // open extents did not do: fixed ones will
+    found_.erase(it);  // compiling with open extents failed; use fixed ones
     break;
   }
   KnownCut fresh{cut.form, cut.extents, nullptr, {}, ++clock_};
@@ -128,7 +129,7 @@ std::shared_ptr<Program> ProgramCache::program_for(Family& family, const Cut& cu
 void ProgramCache::request(const std::shared_ptr<Program>& program) {
   ends_first.touch();
   const std::lock_guard lock(mutex_);
-  if (program->state != Program::State::wanted) return;  // somebody began since the caller looked
+  if (program->state != Program::State::wanted) return;  // another thread has started it since the caller looked
   if (std::find(queue_.begin(), queue_.end(), program) != queue_.end()) return;
   queue_.push_back(program);
   if (queue_.size() > kMostWaiting) queue_.pop_front();
@@ -147,8 +148,8 @@ void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_loc
   program->make(s);
   lock.lock();
   --busy_;
-  // After the first compilation, so that it comes before the end of all that compiling needs where no main thread
-  // asked.
+  // Registered after the first compilation, so that it runs before LLVM's static objects are destroyed. It is for
+  // processes in which the main thread never requested a program.
   static std::once_flag ends;
   std::call_once(ends, [] { std::atexit([] { instance().stop(); }); });
   const bool failed = program->state == Program::State::failed;
@@ -190,14 +191,14 @@ void ProgramCache::wait_for(const std::shared_ptr<Program>& program) {
     make(program, lock);
   }
   if (program->state >= Program::State::ready) return;
-  set_priority(0);  // somebody waits: as far as this process may
+  set_priority(0);  // a caller waits: raise the priority as far as this process may
   changed_.wait(lock, [&] { return program->state >= Program::State::ready; });
   set_priority(kNice);
 }
 
 bool ProgramCache::wait_for_all(int64_t milliseconds) {
   std::unique_lock lock(mutex_);
-  set_priority(0);  // somebody waits: as far as this process may
+  set_priority(0);  // a caller waits: raise the priority as far as this process may
   const bool is_done =
       changed_.wait_for(lock, std::chrono::milliseconds(milliseconds), [this] { return queue_.empty() && busy_ == 0; });
   set_priority(kNice);
@@ -211,7 +212,7 @@ void ProgramCache::evict() {
   for (const auto& [hash, f] : found_) uses.push_back(f.used);
   const auto middle = uses.begin() + static_cast<std::ptrdiff_t>(uses.size() / 4);
   std::nth_element(uses.begin(), middle, uses.end());
-  const uint64_t oldest = *middle;  // a quarter goes at a time
+  const uint64_t oldest = *middle;  // evict a quarter at a time
   std::erase_if(found_, [&](const auto& entry) { return entry.second.used <= oldest; });
   for (auto it = families_.begin(); it != families_.end();) {
     std::erase_if(it->second.programs, [](const auto& p) { return p.use_count() == 1; });
@@ -251,7 +252,7 @@ std::vector<std::string> ProgramCache::explain() const {
 }
 
 void ProgramCache::before_fork() {
-  cut_mutex().lock();  // nobody is in the middle of an evaluation
+  cut_mutex().lock();  // no thread is in the middle of an evaluation
   std::unique_lock lock(mutex_);
   is_forking_ = true;
   set_priority(0);
@@ -261,7 +262,7 @@ void ProgramCache::before_fork() {
 
 void ProgramCache::after_fork(bool is_child) {
   is_forking_ = false;
-  if (is_child) {  // the thread stayed with the parent; the queue is this process's own now
+  if (is_child) {  // the parent kept the thread; this process owns the queue now
     has_thread_ = false;
     thread_ = nullptr;
     thread_id_ = 0;

@@ -1,4 +1,4 @@
-// The programs of this process, by what they compute, and the thread that compiles them.
+// The programs of this process, by the cuts that they compute, and the thread that compiles them.
 #pragma once
 
 #include <atomic>
@@ -17,23 +17,23 @@
 
 namespace gcc_graph::lazy {
 
-/// What a cut was found to be.
+/// A cut that was seen before, and its program.
 struct KnownCut {
   std::vector<uint32_t> form;
   std::vector<const Extents*> extents;
   std::shared_ptr<Program> program;
   std::vector<int64_t> symbols;
-  uint64_t used = 0;  // when last
+  uint64_t used = 0;  // time of the last use, by clock_
 };
 
-/// find() is for one thread at a time (the engine's lock).
+/// Only one thread at a time may call find() (the engine's lock).
 class ProgramCache {
  public:
-  /// The program for the cut, ready or not.
+  /// The program for the cut, compiled or not.
   KnownCut& find(const Cut& cut);
-  /// Has it compiled behind the caller's back.
+  /// Requests a compilation in the background.
   void request(const std::shared_ptr<Program>& program);
-  /// Compiled, here and now if nobody is at it.
+  /// Waits for the program. Compiles it on this thread unless another thread already does.
   void wait_for(const std::shared_ptr<Program>& program);
   bool wait_for_all(int64_t milliseconds);
   void clear();
@@ -44,11 +44,11 @@ class ProgramCache {
   void fill(Stats& stats) const;
   std::vector<std::string> explain() const;
 
-  /// A child has no other threads: what they are in the middle of, LLVM's locks and tables among it, would stay so. So
-  /// whoever forks waits for them, and holds the locks until after_fork.
+  /// A forked child has no other threads, so locks and tables that they were using (LLVM's, for example) would stay
+  /// locked or half-written. So fork waits for the threads, and holds the locks until after_fork.
   void before_fork();
   void after_fork(bool is_child);
-  /// Ends the thread; nothing is compiled behind the caller's back from then on.
+  /// Ends the compiler thread; nothing is compiled in the background from then on.
   void stop();
 
   static ProgramCache& instance();
@@ -57,7 +57,7 @@ class ProgramCache {
   struct Family {
     std::vector<uint32_t> form;
     std::vector<std::shared_ptr<Program>> programs;
-    bool fixed_only = false;  // open extents could not be compiled
+    bool fixed_only = false;  // compiling with open extents failed
   };
 
   Family& family_of(const Cut& cut);
@@ -71,7 +71,7 @@ class ProgramCache {
   std::unordered_multimap<uint64_t, Family> families_;
   uint64_t clock_ = 0;
 
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards the following members
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Program>> queue_;  // newest last
   int busy_ = 0;

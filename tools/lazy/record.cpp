@@ -1,4 +1,4 @@
-// Recording: an operator and what it reads become a node, typed at once.
+// Records operators: an operator and its inputs become a node, whose type is inferred at once.
 #include <algorithm>
 #include <cstring>
 
@@ -17,7 +17,7 @@ namespace {
 
 bool is_list(char kind) { return kind == 'i' || kind == 's'; }
 
-/// An operator of one result. `ints` of so many lists, null for none.
+/// Records an operator with one result. `ints`: its lists of integers; null: none.
 Array record_one(const Operator& what, std::span<Node* const> inputs, const Extents* ints, Source source) {
   const Op* op = what.op();
   const size_t lists = ints == nullptr ? 0 : ints->lengths.size();

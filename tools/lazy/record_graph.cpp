@@ -13,7 +13,7 @@
 namespace gcc_graph::lazy {
 namespace {
 
-/// What an attribute of a graph is here; tensors are not recorded.
+/// Converts an attribute of a graph. Tensors are not recorded.
 Attribute attribute_of(const gcg::Node& node, const std::string& key, const gcg::Attribute& value) {
   return std::visit(
       [&](const auto& v) -> Attribute {
@@ -49,7 +49,7 @@ class Recorder {
     return known;
   }
 
-  /// The elements, where the types of the inputs decide them: a shape, axes, limits.
+  /// The elements, if the types of the inputs determine them: a shape, axes, limits.
   std::optional<std::vector<int64_t>> integers(const gcg::Value& value) const {
     if (value.dtype != gcg::DType::i64 || !value.shape || value.shape->size() > 1 || !value.contents) return {};
     std::vector<int64_t> numbers;
@@ -93,12 +93,12 @@ class Recorder {
       if (node.outputs[k].valid()) values_[node.outputs[k]] = made[k];
   }
 
-  /// Scales of Resize.
+  /// True for the scales of Resize.
   static bool decides_shape(const gcg::Node& node, size_t operand) {
     return node.op == gcg::find_op("Resize") && operand == 2;
   }
 
-  /// A node whose results the types of the inputs decide, as those of Shape.
+  /// Adds a node whose results the types of the inputs determine, such as Shape. Returns false for other nodes.
   bool add_known(const gcg::Node& node) {
     std::vector<std::pair<gcg::ValueId, Array>> known;
     for (const gcg::ValueId out : node.outputs) {

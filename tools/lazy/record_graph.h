@@ -1,4 +1,4 @@
-// Graphs of the compiler's, recorded node by node.
+// Records a graph of the compiler node by node.
 #pragma once
 
 #include <span>
@@ -9,12 +9,12 @@
 
 namespace gcc_graph::lazy {
 
-/// The graph's outputs, of these inputs. Throws Error.
+/// Returns the graph's outputs for these inputs. Throws Error.
 std::vector<Array> record_graph(const gcg::Graph& graph, std::span<const Array> inputs, Source source = {});
 
-/// Is the operator one that stands for others, which a model's import writes in its place?
+/// True if the importer replaces the operator by others.
 bool expands(const Op& op);
-/// Those others. `ints`: its lists, null for none.
+/// Records those other operators. `ints`: the lists of `op`; null: none.
 std::vector<Array> record_expanded(const Op& op, std::span<Node* const> inputs, const Extents* ints, Source source);
 
 }  // namespace gcc_graph::lazy

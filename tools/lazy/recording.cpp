@@ -1,4 +1,4 @@
-// A graph that was recorded once, between placeholders and outputs, and is recorded again by making its nodes anew.
+// A graph that was recorded once, between placeholders and outputs. Recording it again makes its nodes anew.
 #include <algorithm>
 #include <limits>
 #include <mutex>
@@ -9,7 +9,7 @@
 
 namespace gcc_graph::lazy {
 
-/// Values have numbers: the inputs, then the constants, then the nodes in their order.
+/// Values are numbered: the inputs, then the constants, then the nodes in order.
 struct Recording::Body {
   struct Step {
     const Op* op;
@@ -17,7 +17,7 @@ struct Recording::Body {
     const Extents* ints;
     Source source;
     std::vector<uint32_t> inputs;
-    int64_t refs = 0;  // of those that read it, and of handles that the caller gets
+    int64_t refs = 0;  // held by its readers, and by handles that the caller gets
   };
   std::vector<const Type*> types;  // of the inputs
   std::vector<Array> constants;
@@ -47,7 +47,7 @@ std::vector<Node*> nodes_of(std::span<const Array> arrays) {
 }
 
 [[noreturn]] void refuse_captured(const Cut& cut, const Node* captured) {
-  Source where;  // of what reads it
+  Source where;  // of the node that reads it
   for (const Node* node : cut.nodes)
     for (const Node* input : node->inputs())
       if (input == captured) where = node->source;
@@ -76,7 +76,8 @@ Recording::Recording(std::span<const Array> placeholders, std::span<const Array>
       continue;
     }
     if (node->serial < first_serial || !node->ready) refuse_captured(cut, node);
-    node->serial = std::numeric_limits<int64_t>::max();  // the body's own, in whatever recording it is used
+    node->serial =
+        std::numeric_limits<int64_t>::max();  // belongs to the body, so no outer recording counts it as captured
     retain(node, Node::kHandle);
     numbers[at] = static_cast<uint32_t>(ends.size() + body->constants.size());
     body->constants.emplace_back(node);
@@ -108,7 +109,7 @@ std::vector<Array> Recording::record(std::span<const Array> inputs) const {
   for (size_t i = 0; i < body.constants.size(); ++i) values[inputs.size() + i] = body.constants[i].node();
   const std::span<Node*> made = std::span(values).subspan(body.first_step());
   new_nodes(made);
-  // Nobody else knows them yet: their references are set, not counted up.
+  // No other thread knows these nodes yet, so their references are set, not incremented.
   std::vector<Node*> operands;
   for (size_t i = 0; i < made.size(); ++i) {
     const Body::Step& step = body.steps[i];

@@ -9,14 +9,14 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr int64_t kLastingReadings = 4;  // numbers that change with every step of a loop are read less often
+constexpr int64_t kLastingReadings = 4;  // values that change with every step of a loop are read less often
 
 bool is_packable(const Node& node) {
   return node.ready && node.value != nullptr && node.type->dtype == gcg::DType::f32 && node.type->shape().size() == 2 &&
          node.type->elements >= gcg::kLeastPackedElements;
 }
 
-/// To be run, that is.
+/// True if the node is still to be run.
 bool is_called(const Node& node, const char* name) {
   return !node.ready && node.op != nullptr && node.op->def != nullptr && node.op->name == name;
 }

@@ -1,4 +1,4 @@
-// Matrices that stay while products read them run after run: kept packed beside the value, as a file keeps its weights.
+// Matrices that products read run after run. They are kept packed beside the value, as a file keeps its weights.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace gcc_graph::lazy {
 
-/// A right operand of products: a value that is given, or its transpose.
+/// The right operand of products: a given value, or its transpose.
 struct Weight {
-  uint32_t position = 0;  // in the cut
+  uint32_t position = 0;  // position in the cut
   bool is_transposed = false;
 
   friend bool operator==(const Weight&, const Weight&) = default;
@@ -22,17 +22,17 @@ struct Weight {
   const Type* panels_type(const Type& matrix) const;
 };
 
-/// What a matrix product of a cut reads on its right, if that may be packed: at least 4096 elements of f32.
+/// The right operand of a matrix product, if it may be packed: f32 with at least 4096 elements.
 std::optional<Weight> weight_of(const Node& product);
 
-/// Each once, of fixed extents.
+/// The cut's weights with fixed extents, each once.
 std::vector<Weight> weights_of(const Cut& cut, const Pattern& pattern);
 
-/// Counts a run that reads them.
+/// Counts one run that reads them.
 void count_readings(const Cut& cut, const std::vector<Weight>& weights);
-/// So many readings that it pays to pack it.
+/// True if the weight was read often enough that packing pays.
 bool is_lasting(const Cut& cut, const Weight& weight);
-/// Packed now if it is not yet. They belong to the value. Throws Error where there is no memory.
+/// Packs the weight if it is not packed yet. The value owns the panels. Throws Error if no memory is available.
 const Buffer& panels_of(const Cut& cut, const Weight& weight);
 
 }  // namespace gcc_graph::lazy

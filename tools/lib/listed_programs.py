@@ -20,12 +20,12 @@ def listed_packages():
 
 
 def names_of(relations):
-    """Package names of a dependency field, alternatives too."""
+    """Package names of a dependency field, alternatives included."""
     return [re.split(r"[ (:]", name.strip())[0] for name in re.split(r"[,|]", relations) if name.strip()]
 
 
 def installed():
-    """By name: whether a bare system has it, and what it depends on; None without dpkg."""
+    """For each package: whether a bare system has it, and its dependencies. None without dpkg."""
     if not shutil.which("dpkg-query"):
         return None
     rows = subprocess.run(["dpkg-query", "-W", "-f", "\t".join(f"${{{f}}}" for f in FIELDS) + "\n"], capture_output=True, text=True, check=True).stdout
@@ -40,13 +40,13 @@ def installed():
 
 
 def missing_packages():
-    """Of the list, what this machine lacks."""
+    """The packages of the list that this machine lacks."""
     packages = installed() or {}
     return [name for name in listed_packages() if name not in packages]
 
 
 def closure(packages):
-    """The packages of a bare system, those of the list, and all that these depend on."""
+    """The packages of a bare system, those of the list, and all their dependencies."""
     todo, found = [name for name, (bare, _) in packages.items() if bare] + listed_packages(), set()
     while todo:
         name = todo.pop()
@@ -57,7 +57,7 @@ def closure(packages):
 
 
 def programs():
-    """By name, its path; None without dpkg."""
+    """The path of each program, by name; None without dpkg."""
     packages = installed()
     if packages is None:
         return None
@@ -68,7 +68,7 @@ def programs():
     for folder in reversed(PROGRAM_FOLDERS):
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
             path = os.path.join(folder, name)
-            if os.path.realpath(path) in owned:  # links of update-alternatives belong to no package
+            if os.path.realpath(path) in owned:  # the links of update-alternatives belong to no package
                 found[name] = path
     return found
 

@@ -1,5 +1,5 @@
-# Sourced by tools/demo.sh and tools/test.sh: installs what is missing on Debian 12 or Ubuntu 24.04, configures, builds.
-# Safe to run again: what is there is not touched.
+# Sourced by tools/demo.sh and tools/test.sh. Installs missing packages on Debian 12 or Ubuntu 24.04, configures and
+# builds. It is safe to run again: existing installations are not touched.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -10,7 +10,7 @@ as_root() {
     echo "setup: '$*' needs root, and there is no sudo" >&2; exit 1; fi
 }
 
-# Debian packages, by what they are for.
+# Debian packages, by purpose.
 packages=(
   g++ cmake ninja-build ccache mold git ca-certificates          # build
   llvm-19-dev zlib1g-dev libzstd-dev                             # code generation
@@ -37,7 +37,7 @@ install_packages() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-# A virtual environment with the given PyPI packages; its Python is $python.
+# Makes a virtual environment with the given PyPI packages; its Python is $python.
 python_packages() {
   local venv=build/venv stamp
   stamp=$venv/.$(printf '%s_' "$@" | tr -c 'a-zA-Z0-9._=\n' _)

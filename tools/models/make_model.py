@@ -80,7 +80,7 @@ class Maker:
         return self.op("Add", y, self.vector(fan_out))
 
     def layer_norm(self, x, width):
-        """As exporters before opset 17 wrote it."""
+        """The form that exporters wrote before opset 17."""
         two, eps = self.constant(np.float32(2)), self.constant(np.float32(1e-5))
         d = self.op("Sub", x, self.op("ReduceMean", x, axes=[-1], keepdims=1))
         variance = self.op("ReduceMean", self.op("Pow", d, two), axes=[-1], keepdims=1)
@@ -128,7 +128,7 @@ MOBILENET_V2 = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 
 
 
 def mobilenet_v2(name="mobilenet_v2", stages=MOBILENET_V2, image=224, last=1280, classes=1000):
-    """`stages`: (expansion, output channels, blocks, stride of the first)."""
+    """`stages`: (expansion, output channels, blocks, stride of the first block)."""
     m = Maker(name)
     low, high = m.constant(np.float32(0)), m.constant(np.float32(6))
     relu6 = lambda v: m.op("Clip", v, low, high)
@@ -151,7 +151,7 @@ def mobilenet_v2(name="mobilenet_v2", stages=MOBILENET_V2, image=224, last=1280,
 
 
 def encoder(m, x, width, heads, layers, mask=None, post_norm=True):
-    """Transformer encoder layers on [batch, sequence, width], written as exporters write them."""
+    """Transformer encoder layers on [batch, sequence, width], in the form that exporters write."""
     d = width // heads
     split = m.constant(np.array([0, 0, heads, d], np.int64))
     merge = m.constant(np.array([0, 0, width], np.int64))
@@ -266,7 +266,7 @@ def googlenet():
 
 
 def chain_500():
-    """500 pointwise nodes, one after the other; every fifth adds the input again."""
+    """500 pointwise nodes in sequence; every fifth adds the input again."""
     m = Maker("chain_500")
     x = y = m.input("x", TensorProto.FLOAT, ["batch", 1024])
     for i in range(100):
@@ -280,7 +280,7 @@ def chain_500():
 
 
 def branch_loop():
-    """Ten rounds of a layer; each round's result is turned over where its mean is positive."""
+    """Ten rounds of a layer; a round's result is negated where its mean is positive."""
     m = Maker("branch_loop")
     width, count, going = 256, np.array(10, np.int64), np.array(True)
     x = m.input("x", TensorProto.FLOAT, ["batch", width])

@@ -103,7 +103,7 @@ def _read_all(folder, what, values):
 
 
 def _read(path, value):
-    """The array in a file; a list of arrays where the graph's value is a sequence or an optional of tensors, else None."""
+    """The array in a file. A list of arrays if the graph's value is a sequence or an optional of tensors, else None."""
     kind = value.type.WhichOneof("value")
     with open(path, "rb") as file:
         data = file.read()
@@ -118,8 +118,8 @@ def _read(path, value):
 
 
 def op_of(case):
-    """The operator that a case is about: that of its only node, else the longest operator name that the case's name begins
-    with (test_layer_normalization_2d_expanded), else the kind of the case."""
+    """The operator that a case tests: that of its only node; else the longest operator name that the case's name begins
+    with (test_layer_normalization_2d_expanded); else the kind of the case."""
     nodes = onnx.load(case.model, load_external_data=False).graph.node
     if case.kind == "node":
         if len(nodes) == 1:
@@ -136,8 +136,8 @@ def _schema_names():
 
 
 def difference(got, expected, rtol, atol):
-    """None where an output is as expected, else what is wrong with it. Floats agree within rtol and atol, NaN with NaN;
-    everything else, shapes and dtypes included, exactly."""
+    """None if the outputs are as expected, else a description of the fault. Floats agree within rtol and atol, NaN with
+    NaN. Everything else must be exact, shapes and dtypes included."""
     if expected is None:
         return "a tensor where a sequence or an optional is expected"
     if got.shape != expected.shape:

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What runs cost beside each other: a model on one core alone, and on two cores at once, in two processes and as two replicas of one, ours
-and onnxruntime's.
+"""Cost of concurrent runs: a model on one core alone and on two cores at once, in two processes and as two replicas in
+one process, with ours and with onnxruntime.
 
   beside.py [--models DIR] [--rounds 30] [--seconds 0.08] [MODEL...]
 
-A core's caches, its memory and what else works on a virtual machine's processor are shared: what two processes of their own lose, no
-program gives back. So processor time counts, per run, the least of all rounds, and rounds go round the ways in turn. "gain": how many times
-the runs of one core two cores make, if they had them to themselves. At least 1.85 of two replicas, or as much as of two processes of
-onnxruntime, whichever is less; exit code 1 otherwise. Needs two cores."""
+Cores share caches and memory, and a virtual machine shares its processor with other work. No program can give back the
+time that two separate processes lose by that. So the processor time per run counts, the least of all rounds, and each
+round measures all variants in turn. "gain": how many times the runs of one core two cores would make without other
+work. It must be at least 1.85 for two replicas, or that of two onnxruntime processes, whichever is less; otherwise the
+exit code is 1. Needs two cores."""
 import argparse
 import os
 import subprocess
@@ -21,11 +22,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import modes
 
 MODELS = ("minilm_l6", "bert_base", "resnet50", "mobilenet_v2")
-BAR, NOISE = 1.85, 0.98  # NOISE: of a gain, what two measurements of one thing differ by
+BAR, NOISE = 1.85, 0.98  # NOISE: relative difference of a gain between two measurements of the same thing
 
 
 def call(run, seconds, pin):
-    """Processor seconds of a run of this thread, the least of a few."""
+    """Processor seconds of a run on this thread, the least of a few runs."""
     if pin is not None:
         os.sched_setaffinity(0, {pin})
     best, end = float("inf"), time.perf_counter() + seconds
@@ -37,7 +38,7 @@ def call(run, seconds, pin):
 
 
 def worker(way, artifact, model, feeds_file):
-    """Reads "SECONDS CORES.."; a thread per core, all at once. Writes the mean over them."""
+    """Reads "SECONDS CORES.." and runs one thread per core, all at once. Writes the mean time over the cores."""
     feeds = dict(np.load(feeds_file))
     if way == "onnxruntime":
         runner = modes.open_ort(model, feeds, 1, 1, True)
@@ -81,7 +82,7 @@ class Worker:
 
 
 def measure(files, a, cores):
-    """Way -> [seconds alone, seconds beside another]."""
+    """Returns variant -> [seconds alone, seconds beside another]."""
     workers = {"ours": [Worker("ours", *files) for _ in range(2)], "onnxruntime": [Worker("onnxruntime", *files) for _ in range(2)],
                "replicas": [Worker("replicas", *files)]}
     best = {way: [float("inf")] * 2 for way in workers}

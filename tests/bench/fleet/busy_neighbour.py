@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Placing by measurement on unequal pools: a busy process shares the core of one. ninja check_busy_neighbour
+"""Placement by measurement on unequal pools; a busy process shares the core of one pool: ninja check_busy_neighbour
 
-bench --replace has to find, within four rounds, a placement that takes at most 10 % more than the best of all there are, each of which is
-run as well. Prints predicted beside measured per round. Needs both cores, and quiet ones but for the neighbour."""
+Within four rounds, bench --replace must find a placement that takes at most 10 % more than the best possible one; all
+placements are run for comparison. Prints predicted and measured times per round. Needs both cores, with no load but the
+neighbour."""
 import itertools
 import json
 import multiprocessing
@@ -19,14 +20,14 @@ from onnx import TensorProto, helper, numpy_helper
 from fleet_speed import request_of
 import gart.fleet
 
-UNITS = (1, 2, 2, 3, 4, 4)  # products in each branch
+UNITS = (1, 2, 2, 3, 4, 4)  # number of products in each branch
 ROWS, WIDTH = 128, 1024
 MOST_ROUNDS, BAR = 4, 1.10
 RUNS = 7
 
 
 def branches():
-    """y = the sum of branches of unequal length, all of x."""
+    """y = the sum of branches of unequal length, which all read x."""
     rng = np.random.default_rng(0)
     weights, nodes, ends = [], [], []
     for b, units in enumerate(UNITS):

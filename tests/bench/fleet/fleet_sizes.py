@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What large models cost to compile for four devices, and placing anew: ninja check_fleet_sizes
+"""Time to compile large models for four devices, and to place them again: ninja check_fleet_sizes
 
   fleet_sizes.py [--nodes 10000]
 
-A model of layers of ten nodes (two branches and a residual edge each; half of the devices lack Softplus) is compiled for two pools that
-stand for accelerators and two others: at most 10 s of processor time. It is then placed anew by other rates: at most 50 ms of processor time,
-and as much for a small model with 256 MB of weights. Parts give the bits of the placement before. Exit code 1 beyond these bars."""
+A model of layers of ten nodes (two branches and a residual edge each; half of the devices lack Softplus) is compiled
+for two pools that stand for accelerators and two others: at most 10 s of processor time. It is then placed again with
+other rates: at most 50 ms of processor time, and as much for a small model with 256 MB of weights. The parts must give
+the same bits as before. Exit code 1 beyond these bars."""
 import argparse
 import json
 import os
@@ -23,7 +24,7 @@ COMPILE_BAR, PLACE_BAR = 10, 0.05  # seconds
 
 
 def layers(count, columns=0):
-    """As many nodes as that, ten in a layer; and a product with so many columns."""
+    """`count` nodes, ten in a layer. With `columns`, also a product with that many columns."""
     nodes, last = [], "x"
 
     def node(op, inputs, name):
@@ -46,7 +47,7 @@ def layers(count, columns=0):
 
 
 def processor_seconds(call):
-    """That programs take which it starts."""
+    """Processor time of the programs that it starts."""
     begin = resource.getrusage(resource.RUSAGE_CHILDREN)
     call()
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -80,7 +81,8 @@ class Model:
             return {name: value.tobytes() for name, value in found.items()}
 
     def place_anew(self):
-        """By other rates. The least processor time of a few, in seconds, and whether outputs are what they were."""
+        """Places with other rates. Returns the least processor time of a few, in seconds, and whether the outputs are
+        unchanged."""
         before, least = self.outputs(), float("inf")
         for fast in range(4):
             for i, device in enumerate(self.devices):

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""What a fleet of two pools, a core each, costs and gives on real models: ninja check_fleet_speed
+"""Overhead and gain of a fleet of two pools, one core each, on real models: ninja check_fleet_speed
 
   fleet_speed.py [--models DIR] [--rounds 40] [--seconds 0.06] [MODEL...]
 
-monitor: runs with and without measuring, in rounds; the least of each over some loads, whose memory lies well or badly. At most 1 % slower.
-pipeline: groups in two stages of about the same work; four requests under way. Requests per second beside the ideal: those of one pool
-that has all groups, over the busier stage's share of the work; of the best round each. At least 0.9 of it. What other processes take
-of the cores is no part of a round: the time that the busiest thread waited for a core, but for what this one ran meanwhile.
-one device: the whole model as one group of a fleet, beside libgart alone on the same core: the least of each in rounds, at most 2 % slower.
-Exit code 1 beyond these bars. Needs both cores, and quiet ones."""
+monitor: runs with and without measuring, in rounds. The fastest run of each counts, over several loads, because the
+placement of memory differs from load to load. At most 1 % slower.
+pipeline: groups in two stages of about the same work, with four requests in flight. Their requests per second are
+compared with the ideal: the rate of one pool that has all groups, divided by the busier stage's share of the work. The
+best round of each counts. At least 0.9 of the ideal. Time that other processes take on the cores does not count: the
+busiest thread's wait for a core, minus the time when this process's main thread ran.
+one device: the whole model as one group of a fleet, compared with libgart alone on the same core. The fastest run of
+each in rounds counts; at most 2 % slower.
+Exit code 1 beyond these bars. Needs both cores, without other load."""
 import argparse
 import json
 import os
@@ -71,8 +74,8 @@ def monitor_overhead(artifact, feeds, a):
 
 
 def stages(model, feeds, seconds):
-    """{group: device}: in the order of the file, the first groups on one pool, the others on the other, as even as possible; and the share
-    of the work that the busier one has. `model`: all on one pool."""
+    """Splits the groups as evenly as possible, in the order of the file: the first ones on one pool, the others on the
+    other. Returns {group: device} and the busier pool's share of the work. `model`: has all groups on one pool."""
     least_run(request_of(model, feeds), seconds)
     times = model.times()["groups"]
     total, done, best = sum(t["operation_us"] for t in times), 0, (float("inf"), 0)
@@ -83,27 +86,27 @@ def stages(model, feeds, seconds):
 
 
 def core_times():
-    """{thread: (it ran, it waited for a core)}, seconds."""
+    """{thread: (running time, time waiting for a core)}, in seconds."""
     times = {}
     for thread in os.listdir("/proc/self/task"):
         try:
             with open(f"/proc/self/task/{thread}/schedstat") as f:
                 times[int(thread)] = tuple(int(n) / 1e9 for n in f.read().split()[:2])
-        except OSError:  # it has ended
+        except OSError:  # the thread has ended
             pass
     return times
 
 
 def taken_by_others(before, after):
-    """Seconds that the busiest thread but this one waited for a core, other than for this one."""
+    """Seconds that the busiest other thread waited for a core, without the time when this thread ran."""
     change = {t: [now - was for now, was in zip(after[t], before.get(t, (0, 0)))] for t in after}
     own, _ = change.pop(threading.get_native_id())
     return max(0, max(change.values())[1] - own)
 
 
 def rate(model, feeds, seconds):
-    """Requests per second, UNDER_WAY of them at a time, as long as each pool always has a next one: the clock starts when some have
-    flowed through, and stops before the last ones drain."""
+    """Requests per second with UNDER_WAY of them in flight, while each pool always has a next one. The clock starts
+    after the first requests have ended, and stops before the last ones drain."""
     requests = [request_of(model, feeds) for _ in range(UNDER_WAY)]
 
     def replace_oldest(n):
@@ -133,7 +136,7 @@ def pipeline(artifact, feeds, a):
 
 
 def one_device(source, feeds, a):
-    """How much longer a run takes through a fleet of one pool."""
+    """Relative increase in a run's time through a fleet of one pool."""
     artifact, _ = compile_for_pools(source, a.cache, "support")
     core = sorted(os.sched_getaffinity(0))[0]
     ways = []

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What handing a part over costs, beside StarPU on the same graphs: ninja check_hand_over
+"""Cost of handing a part over to a device, compared with StarPU on the same graphs: ninja check_hand_over
 
   hand_over.py [--work DIR]
 
-Graphs of a thousand parts that do nothing (hand_over_bench.cpp): a chain on one device, by turns on two, and parts beside each other on
-two. StarPU (Debian: libstarpu-dev) runs the same as tasks on two CPU workers (hand_over_starpu.c, compiled here), by its schedulers eager
-and dmda. At most 2 us per part, and no more than StarPU's better scheduler. Exit code 1 beyond that; StarPU is left out where it is not
-installed. Needs two quiet cores."""
+The graphs have a thousand parts that do nothing (hand_over_bench.cpp): a chain on one device, a chain alternating
+between two, and independent parts on two. StarPU (Debian: libstarpu-dev) runs the same as tasks on two CPU workers
+(hand_over_starpu.c, compiled here), with its schedulers eager and dmda. A part may take at most 2 us, and no more than
+with StarPU's better scheduler. Exit code 1 beyond that. StarPU is skipped if it is not installed. Needs two cores
+without other load."""
 import argparse
 import os
 import re
@@ -29,7 +30,7 @@ def times(command, **more):
 
 
 def starpu(work):
-    """{scheduler: times}; none where StarPU is not installed."""
+    """{scheduler: times}; empty if StarPU is not installed."""
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "starpu-1.3"], capture_output=True, text=True) if shutil.which("pkg-config") else None
     compiler = shutil.which("cc") or shutil.which("gcc")
     if flags is None or flags.returncode != 0 or compiler is None:

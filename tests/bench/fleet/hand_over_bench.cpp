@@ -1,6 +1,6 @@
-// What a fleet adds to its parts: microseconds per part that does nothing, the least of many runs. hand_over_starpu
-// does the same graphs, but for the first line, which is what measuring adds: a chain of 1000 on one device, the same
-// chain by turns on two, 1000 beside each other on two.
+// Overhead of a fleet per part that does nothing: microseconds, the least of many runs. The graphs: a chain of 1000 on
+// one device (also without measuring, in the first line), a chain alternating between two devices, and 1000 independent
+// parts on two. hand_over_starpu runs the same graphs except the first line's.
 #include <algorithm>
 #include <cstdio>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t kParts = 1000;
 constexpr int kRuns = 200;
-constexpr int64_t kMostNs = 10'000'000'000;  // of each graph, on a machine too busy to say anything
+constexpr int64_t kMostNs = 10'000'000'000;  // time limit of each graph, for a busy machine
 
 double microseconds_per_part(const FakeModel& model, uint32_t devices, bool monitored = true) {
   const auto fleet = open_fake(model.assembly, std::make_shared<FakeWorld>(devices), {}, 4, monitored);

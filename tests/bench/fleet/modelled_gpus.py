@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Placements that the model finds on fleets of 1 to 64 GPUs, none of which need be there: ninja check_modelled_gpus
+"""Placements that the cost model finds on fleets of 1 to 64 GPUs, which need not exist: ninja check_modelled_gpus
 
   modelled_gpus.py [--target sm_90a] [--branches 64] [MODEL.onnx...]
 
-Branches of equal work, all of one input, and a chain, cut for a pipeline, are compiled once (NVRTC assembles the kernels) and placed anew for
-each fleet by gcc-graph place. More GPUs must never make a run longer than fewer do, and branches have to gain from them: at least 0.7 times as
-often as there are GPUs, up to 16. MODEL: placed as well. Exit code 1 beyond these bars; 77 without NVRTC."""
+Two models are compiled once (NVRTC assembles the kernels): branches of equal work with one common input, and a chain
+that is cut for a pipeline. gcc-graph place then places them for each fleet. More GPUs must never make a run longer than
+fewer do. Branches must speed up by at least 0.7 times the number of GPUs, up to 16. MODEL: placed as well. Exit code 1
+beyond these bars; 77 without NVRTC."""
 import argparse
 import json
 import os
@@ -24,7 +25,7 @@ LEAST_GAIN, GAIN_UP_TO = 0.7, 16
 
 
 def branches(count):
-    """y = the sum of the means of branches."""
+    """y = the sum of the branches' means."""
     nodes, ends, numbers = [], [], []
     for b in range(count):
         numbers.append(numpy_helper.from_array(np.float32(1 + b), f"n{b}"))  # or they would be one
@@ -43,7 +44,7 @@ def branches(count):
 
 
 def fleet_of(gpus, target):
-    """Each reaches each other at 200 GB/s, the host at 25."""
+    """Every GPU reaches every other at 200 GB/s, and the host at 25 GB/s."""
     names = [f"cuda:{i}" for i in range(gpus)]
     devices = [{"name": n, "kind": "cuda", "ordinal": i, "target": target, "memory_bytes": 80 << 30} for i, n in enumerate(names)]
     links = [{"from": a, "to": b, "gbytes_per_s": 200, "us": 5} for a in names for b in names if a != b]

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The simulator against real runs: random placements on two pools, a core each, predicted from what was measured of groups with all of them
-on one pool and with one after the other on the other pool, then run: ninja check_prediction_error
+"""Error of the simulator against real runs: ninja check_prediction_error
 
   prediction_error.py [--models DIR] [--placements 10] [--seconds 4] [--budget S] [--json F] [MODEL.onnx...]
 
-Bars: the median of the errors is at most 5 %, 19 of 20 are at most 10 %. Needs both cores, and quiet ones. Placements leave small graphs
-with hand-overs alone: models that take less than 100 us are left out. Some placements are loaded and measured twice, which tells what no
-prediction can be better than: the last line says how far the second is from the first. With --json a run that ended, by --budget or otherwise, goes on where
-it was, and the bars are of all models that the file has."""
+The tests place groups at random on two pools of one core each and run them. The predictions come from two kinds of
+measured placements: all groups on one pool, and each group on the other pool than the one before it. Bars: the median
+error is at most 5 %, and 19 of 20 errors are at most 10 %. Needs both cores, without other load.
+In small graphs only hand-overs would count, so models that take less than 100 us are skipped. Some placements are
+loaded and measured twice. No prediction can be better than the difference of the two, which the last line prints. With
+--json an interrupted run (by --budget or otherwise) continues, and the bars are for all models in the file."""
 import argparse
 import glob
 import json
@@ -35,11 +36,11 @@ def measured(artifact, source, feeds, a):
 
 
 def rows_of(name, source, a):
-    """What was measured of the model; empty: it is left out."""
+    """The measurements of the model; empty if it is skipped."""
     try:
         artifact, feeds = compile_for_pools(source, a.cache, "support,chains,stages")
         rows, groups = measured(artifact, source, feeds, a)
-    except Exception as error:  # a model that takes other inputs
+    except Exception as error:  # a model with inputs that cannot be made here
         print(f"{name}: left out, {str(error).splitlines()[0][:400]}")
         return []
     if not rows or min(us for _, us, _ in rows) < LEAST_US:

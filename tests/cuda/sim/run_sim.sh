@@ -7,8 +7,8 @@
 # --build DIR  the build with the simulation (default: build/release of this repository)
 # --sm N       the architecture of the GPU (default: 80); code for another one does not load
 # --libraries  the machine has cuBLASLt and cuDNN (simulated ones; without this they cannot be opened, wherever real ones lie)
-# README.md beside this file lists the variables that set everything else. What the simulation finds wrong is printed to
-# stderr and fails the call of the driver as a fault of the GPU would.
+# README.md beside this file lists the variables for all other settings. The simulation prints its findings to stderr, and
+# each one makes the driver's call fail, as a fault of the GPU would.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 build=$here/../../../build/release
@@ -25,7 +25,7 @@ while [ $# -gt 0 ]; do
 done
 build=$(cd "$build" && pwd)
 [ -e "$build/cuda_sim/libcuda.so.1" ] || { echo "run_sim.sh: there is no simulation in $build; build the target cuda_sim" >&2; exit 2; }
-# Kernels that were compiled with another version of the simulation must not be found again.
+# Kernels that another version of the simulation compiled must not be reused.
 version=$(cat "$here"/shim/* | cksum | cut -d' ' -f1)
 export GCC_GRAPH_NVRTC="$build/cuda_sim/libnvrtc_sim.so"
 export LD_LIBRARY_PATH="$build/cuda_sim:$build/cuda_sim/$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"

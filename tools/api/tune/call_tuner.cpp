@@ -14,7 +14,7 @@ using gart::cuda::CallTensor;
 
 constexpr size_t kMostAlgorithms = 16;
 
-/// Names one algorithm, whatever is asked.
+/// Names one algorithm, whatever the request was.
 class OneAlgorithm final : public Decisions {
  public:
   explicit OneAlgorithm(const LibraryAlgorithm& algorithm) : algorithm_(algorithm) {}
@@ -40,7 +40,7 @@ std::vector<int64_t> constants(const std::vector<Dim>& dims) {
   return out;
 }
 
-/// The call as the runtime would put it to the library.
+/// The call in the form that the runtime passes to the library.
 struct Problem {
   Problem(const LibraryCall& call, const Target& target) {
     builder.Finish(gart::fb::Call::Pack(builder, call_table(call, 0, target).get()));

@@ -1,4 +1,4 @@
-// Measures the ways of the libraries here to do a call on the GPU that is present.
+// Measures the algorithms that libraries offer for a call, on the GPU of this machine.
 #pragma once
 
 #include <map>
@@ -11,27 +11,27 @@
 
 namespace gcg::tune {
 
-/// A binder around the one that finds the calls: each call that it finds is measured with every algorithm that its
-/// library proposes.
+/// Wraps the binder that finds the calls. Each call that it finds is measured with every algorithm that its library
+/// proposes.
 class CallTuner final : public LibraryBinder {
  public:
-  /// Throws CompileError where the GPU cannot be used. The tuner must outlive this.
+  /// Throws CompileError if the GPU cannot be used. The tuner must outlive this object.
   CallTuner(std::shared_ptr<const LibraryBinder> binder, const Target& target, Tuner& tuner);
 
   std::optional<LibraryCall> bind(const Kernel& kernel) const override;
 
-  /// Library -> why its calls, or some of them, were not measured.
+  /// Library -> reason why some or all of its calls were not measured.
   const std::map<std::string, std::string>& refusals() const { return refusals_; }
 
  private:
   struct Opened {
-    std::unique_ptr<gart::cuda::Library> library;  // null: it is not to be had
+    std::unique_ptr<gart::cuda::Library> library;  // null: the library is not available
     std::vector<std::vector<int64_t>> (*algorithms)(gart::cuda::Library&, const gart::cuda::CallProblem&,
                                                     size_t) = nullptr;
   };
 
   void tune(const LibraryCall& call, Decision decision) const;
-  /// What the library proposes; empty: nothing, and refusals_ says why.
+  /// The algorithms that the library proposes. If empty, refusals_ has the reason.
   std::vector<LibraryAlgorithm> propose(const LibraryCall& call) const;
   Opened& open(const std::string& name) const;
 

@@ -1,4 +1,4 @@
-// Measures the ways to compute a kernel on the GPU that is present.
+// Measures the candidates for a kernel on the GPU of this machine.
 #pragma once
 
 #include "compiler/kernel/backend.h"
@@ -6,11 +6,11 @@
 
 namespace gcg::tune {
 
-/// A backend around the one that makes the code: each kernel that it is asked to compile is measured in every
-/// candidate. What it returns is compiled with the choices made.
+/// Wraps the backend that makes the code. It measures every candidate of each kernel that it is asked to compile, and
+/// compiles the kernel with the choices made.
 class KernelTuner final : public Backend {
  public:
-  /// All arguments must outlive this.
+  /// All arguments must outlive this object.
   KernelTuner(const Backend& backend, Tuner& tuner) : backend_(backend), tuner_(tuner) {}
 
   DeviceClass device() const override { return backend_.device(); }

@@ -15,7 +15,7 @@ namespace {
 
 using namespace gart::cuda;
 
-/// Another candidate has to be this much faster than the expected one: less is noise.
+/// Another candidate must be faster than the expected one by this factor; smaller differences are noise.
 constexpr double kWorthAChange = 0.98;
 
 std::string device_name(const Driver& driver) {

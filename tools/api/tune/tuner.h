@@ -1,4 +1,4 @@
-// Decides by measuring: what the tuning of kernels and the tuning of libraries' calls share.
+// Decides by measurement; shared by the tuning of kernels and of library calls.
 #pragma once
 
 #include <functional>
@@ -16,9 +16,9 @@ class Device;
 namespace gcg::tune {
 
 struct Measuring {
-  int launches = 20;                                       // of the kernel in one run
-  bool again = false;                                      // measure what the file has, too
-  std::function<double(std::span<const uint8_t>)> run_us;  // of an artifact, whose inputs may be anything
+  int launches = 20;                                       // number of launches of the kernel in one run
+  bool again = false;                                      // also measure the decisions that the file has
+  std::function<double(std::span<const uint8_t>)> run_us;  // time of an artifact's run; its inputs may hold any values
 };
 
 class Tuner {
@@ -31,15 +31,15 @@ class Tuner {
   const Measuring& options() const { return options_; }
   const TuningFile& file() const { return file_; }
 
-  /// Is the decision still to be made? Counts it as known where the file has it.
+  /// True if the decision is still to be made. If the file has it, it is counted as known.
   bool wants(const Decision& decision);
-  /// Measures the candidates; the fastest goes into the file. `artifact`: launches candidate i, options().launches
-  /// times.
+  /// Measures the candidates and stores the fastest in the file. `artifact`: returns an artifact that launches
+  /// candidate i options().launches times.
   void decide(const Decision& decision, const std::function<std::vector<uint8_t>(size_t)>& artifact);
-  /// Of which an extent is open; `key` tells kernels apart.
+  /// Counts a kernel that is not measured because it has a symbolic dimension. `key` distinguishes kernels.
   void leave_open(const std::string& key) { open_.insert(key); }
 
-  /// Distinct shapes measured; found in the file; not measured since an extent is open.
+  /// Numbers of distinct shapes: measured, found in the file, and not measured because a dimension is symbolic.
   size_t measured() const { return measured_; }
   size_t known() const { return known_; }
   size_t open() const { return open_.size(); }
@@ -48,13 +48,13 @@ class Tuner {
   TuningFile& file_;
   const Measuring options_;
   const Report report_;
-  std::shared_ptr<gart::cuda::Device> context_;  // takes longer to make than a candidate to measure
+  std::shared_ptr<gart::cuda::Device> context_;  // creating it takes longer than measuring a candidate
   std::string device_, driver_;
   std::set<std::string> seen_, open_;
   size_t measured_ = 0, known_ = 0;
 };
 
-/// The target whose code the first GPU runs best: "sm_90a". Throws CompileError where there is no GPU.
+/// The best target for the first GPU: "sm_90a". Throws CompileError if there is no GPU.
 std::string target_of_gpu();
 
 }  // namespace gcg::tune

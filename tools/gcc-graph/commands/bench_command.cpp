@@ -42,7 +42,7 @@ void check(const gart::Result<void>& result) {
   if (!result.ok()) throw Error(result.error().message);
 }
 
-/// A line per value: "p50_ms: 0.5", and of what lies within another "in_device_memory.runs: 20".
+/// Prints a line per value, "p50_ms: 0.5"; nested values get a path, "in_device_memory.runs: 20".
 void print(const nlohmann::ordered_json& report, const std::string& prefix = {}) {
   for (const auto& [key, value] : report.items()) {
     if (value.is_object()) {
@@ -71,7 +71,7 @@ void run_on_fleet(const Arguments& a) {
     print(out);
 }
 
-/// Concurrent callers: as many as asked for, or as there are replicas.
+/// Number of concurrent callers: the requested number, or the number of replicas.
 int callers_of(const Arguments& a) { return a.callers > 0 ? a.callers : parse_parallel(a.inputs.parallel).replicas; }
 
 nlohmann::ordered_json throughput_json(const Throughput& t) {
@@ -92,7 +92,8 @@ struct Latency {
   }
 };
 
-/// The first run, then those to warm up without a clock, then as many as asked for, or at least ten for the seconds.
+/// The first run, then untimed runs to warm up, then timed runs: the requested number, or at least ten within the
+/// seconds.
 Latency measure_latency(gart::Invocation& invocation, const Arguments& a) {
   Latency result;
   const auto timed = [&] {
@@ -113,7 +114,7 @@ Latency measure_latency(gart::Invocation& invocation, const Arguments& a) {
   return result;
 }
 
-/// On a GPU inputs and outputs are in its memory, so that no step's time includes copies from or to the host.
+/// On a GPU, inputs and outputs are in its memory, so no step's time includes copies from or to the host.
 nlohmann::ordered_json profile_of(const Arguments& a, const gart::Program& program, gart::Invocation& invocation,
                                   const NamedTensors& inputs) {
 #if GCC_GRAPH_CUDA_RUNTIME

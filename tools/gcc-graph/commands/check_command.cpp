@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// For each target of the file: does its code run on this machine, and if not, why not.
+/// For each target of the file: whether its code runs on this machine, and the reason if it does not.
 Json targets_of(const std::string& path) {
   const ArtifactFile file = open_artifact(path);
   Json targets = Json::array();
@@ -33,7 +33,7 @@ Json targets_of(const std::string& path) {
   return targets;
 }
 
-/// What gart::load without options does.
+/// The target and device that gart::load chooses without options.
 Json chosen(const std::string& path) {
   const auto program = gart::load(path);
   if (program.ok()) return {{"target", program->target()}, {"device", program->device()}};
@@ -56,10 +56,10 @@ void print(const Json& found) {
   }
 }
 
-/// By its name: what is neither one nor the other is told as a damaged artifact.
+/// Decides by the file name. Any other file counts as an artifact, and a wrong one is reported as damaged.
 bool is_model(const std::string& path) { return path.ends_with(".onnx"); }
 
-/// Would it compile, for CPUs and for this machine's GPUs? All is done but machine code.
+/// Checks whether the model compiles for CPUs and for this machine's GPUs. It runs everything except code generation.
 Json compiles(const std::string& path, const std::vector<std::string>& dims) {
   gcc_graph::ModelOptions options;
   options.targets = {"x86-64-v3"};

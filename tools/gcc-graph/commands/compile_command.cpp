@@ -20,7 +20,7 @@ namespace {
 
 struct Arguments {
   std::string model, output;
-  gcc_graph::ModelOptions compile;  // but for what is parsed
+  gcc_graph::ModelOptions compile;  // all options except those that need parsing
   std::vector<std::string> dims;
   std::string memory_limit, tuning;
   GpuOptions gpu;
@@ -28,7 +28,7 @@ struct Arguments {
   bool quiet = false, json = false;
 };
 
-/// What became of the measurements of --tuning.
+/// Prints how many measurements of --tuning were used.
 void print_use(const std::string& path, const gcc_graph::TuningReport& tuning) {
   std::cout << (path.empty() ? "tuning of the functions" : path) << ": " << tuning.used << " choices taken";
   if (tuning.stale > 0)
@@ -71,7 +71,7 @@ void run(const Arguments& a) {
   print_compiled(a.output, result, seconds);
 }
 
-/// What of the model is compiled, and for what.
+/// Options that say which part of the model is compiled, and for which targets.
 void add_model_options(CLI::App& c, Arguments& args) {
   gcc_graph::ModelOptions& options = args.compile;
   c.add_option("--target", options.targets,
@@ -108,7 +108,7 @@ void add_model_options(CLI::App& c, Arguments& args) {
       ->allow_extra_args(false);
 }
 
-/// A look at the compiler at work.
+/// Options that print or stop the compiler's intermediate stages.
 void add_debug_options(CLI::App& c, gcc_graph::ModelOptions& options) {
   c.add_option("--print-after", options.print_after, "Print the graph after these passes, or all")
       ->delimiter(',')

@@ -1,4 +1,4 @@
-// What gcc-graph compile says of the artifact it wrote to `output` in `seconds`.
+// The report of gcc-graph compile on the artifact that it wrote to `output` in `seconds`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace gcg::tools {
 
 void print_compiled(const std::string& output, const gcc_graph::Compiled& result, double seconds);
-/// The same facts, and those of the fleet's parts, as JSON.
+/// The same facts as JSON, with those of the fleet's parts.
 void print_compiled_json(const std::string& output, const gcc_graph::Compiled& result, double seconds);
 
 }  // namespace gcg::tools

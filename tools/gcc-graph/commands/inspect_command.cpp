@@ -97,14 +97,14 @@ std::string shapes_text(const fb::EntryPoint& entry, const fb::Plan& plan) {
   return count(entry.symbols()) ? "symbolic" : "static";
 }
 
-/// Does its memory depend on extents that only a run knows?
+/// True if its memory depends on extents that only a run knows.
 bool is_open(const fb::EntryPoint& entry, const fb::Plan& plan) {
   for (uint32_t i = 0; i < count(entry.symbols()); ++i)
     if (i >= count(plan.fixed()) || plan.fixed()->Get(i) < 0) return true;
   return false;
 }
 
-/// Steps, and what orders them beside their streams.
+/// The steps, and the edges that order them beside their streams.
 std::pair<size_t, size_t> count_steps_and_waits(const fb::Plan& plan) {
   size_t steps = 0, waits = 0;
   for (const auto* sequence : *plan.sequences())
@@ -112,7 +112,7 @@ std::pair<size_t, size_t> count_steps_and_waits(const fb::Plan& plan) {
   return {steps, waits};
 }
 
-/// Launches that may start while the one before them runs.
+/// Number of launches that may start while the previous launch runs.
 size_t count_overlaps(const fb::Plan& plan) {
   size_t overlaps = 0;
   for (const auto* sequence : *plan.sequences())

@@ -26,7 +26,7 @@ void print_domain(const std::string& domain, const std::vector<gcc_graph::Operat
                 << op.becomes << " |\n";
 }
 
-/// What the compiler knows of operators, as docs/operators.md.
+/// Prints the supported operators, as in docs/operators.md.
 void print_all() {
   const std::vector<gcc_graph::OperatorInfo> ops = gcc_graph::known_operators();
   std::cout

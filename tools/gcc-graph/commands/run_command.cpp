@@ -24,7 +24,7 @@ struct Arguments {
   RunOnFleet fleet;
 };
 
-/// Elements as numbers, whatever their type.
+/// Writes elements as numbers, whatever their type.
 struct Numbers {
   const gart::TensorView& view;
   int64_t count() const { return view.shape.elements(); }
@@ -75,7 +75,7 @@ bool compare(const std::string& name, const gart::TensorView& got, const HostTen
 
 using Outputs = std::vector<std::pair<std::string, gart::TensorView>>;
 
-/// JSON has no words for what is not finite: null then.
+/// JSON has no infinities or NaN; they become null.
 void print_json(const Outputs& outputs) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const auto& [name, view] : outputs) {
@@ -115,7 +115,7 @@ void run_on_fleet(const Arguments& a) {
   const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
   gart::fleet::Request request = a.fleet.request(program, inputs);
   value_or_throw(request.run());
-  if (a.fleet.is_monitored()) value_or_throw(request.run());  // the first one is cold: it does not count
+  if (a.fleet.is_monitored()) value_or_throw(request.run());  // the first run is cold and does not count
   a.fleet.write_monitor(a.artifact, program);
   if (!a.trace.empty()) trace_fleet(a.trace, a.artifact, program, request);
   Outputs outputs;

@@ -27,7 +27,7 @@ struct Arguments {
 };
 
 #if GCC_GRAPH_CUDA_RUNTIME
-/// On the GPU, with noise for inputs.
+/// Runs on the GPU with random inputs.
 double run_us(std::span<const uint8_t> artifact, double seconds) {
   gart::LoadOptions load;
   load.device = "cuda";

@@ -19,7 +19,7 @@ struct EndTopology {
 };
 using Topology = std::unique_ptr<hwloc_topology, EndTopology>;
 
-/// Null where hwloc finds nothing out.
+/// Null if hwloc cannot read the topology.
 Topology load_topology() {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return nullptr;
@@ -57,7 +57,7 @@ std::string target_here() {
 
 std::string mebibytes(uint64_t bytes) { return concat(bytes >> 20, " MiB"); }
 
-/// Cores that are hyperthreads of one another, as "0+8 1+9"; empty: there are none.
+/// Cores that are hyperthreads of one another, as "0+8 1+9"; empty if there are none.
 std::string hyperthreads(hwloc_topology_t topology, hwloc_const_bitmap_t set, const std::vector<int>& allowed) {
   std::string pairs;
   const int count = hwloc_get_nbobjs_inside_cpuset_by_type(topology, set, HWLOC_OBJ_CORE);
@@ -100,7 +100,7 @@ int64_t memory_near(hwloc_topology_t topology, hwloc_obj_t group, const std::vec
   return static_cast<int64_t>(bytes);
 }
 
-/// What shares an L3 cache, else a socket, else the machine.
+/// The groups of cores: one per L3 cache, else one per socket, else the whole machine.
 std::vector<hwloc_obj_t> groups_of(hwloc_topology_t topology, const std::vector<int>& allowed) {
   for (const hwloc_obj_type_t type : {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_PACKAGE, HWLOC_OBJ_MACHINE}) {
     std::vector<hwloc_obj_t> groups;

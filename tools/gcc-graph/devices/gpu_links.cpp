@@ -14,7 +14,7 @@ using namespace gart::cuda;
 
 constexpr size_t kFew = 64, kMany = size_t{64} << 20;  // bytes
 
-/// Microseconds of the fastest of a few.
+/// Microseconds of the fastest of a few copies.
 template <class Copy>
 double least_us(Device& device, const Stream& stream, const Copy& copy) {
   double best = 1e30;
@@ -27,7 +27,7 @@ double least_us(Device& device, const Stream& stream, const Copy& copy) {
   return best;
 }
 
-/// Of copies of a few bytes and of many.
+/// Derives latency from a copy of a few bytes, and bandwidth from a large one.
 template <class Copy>
 FleetLink link_of(Device& device, const Stream& stream, const Copy& copy) {
   const double few = least_us(device, stream, [&] { copy(kFew); });

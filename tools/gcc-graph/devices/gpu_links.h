@@ -1,4 +1,4 @@
-// How fast a GPU exchanges values with the host and with other GPUs, measured.
+// Measures how fast a GPU exchanges values with the host and with other GPUs.
 #pragma once
 
 #include "tools/gcc-graph/devices/inventory.h"
@@ -11,18 +11,19 @@ namespace gcg::tools {
 
 /// A copy of `bytes` takes us + bytes / (1000 * gbytes_per_s) microseconds.
 struct HostLink {
-  int device = 0;     // of the fleet: the GPU
-  FleetLink in, out;  // to it and from it; numbers of devices are not set
+  int device = 0;     // the GPU's index in the fleet
+  FleetLink in, out;  // to the GPU and from it; device indices are not set
 };
 
-/// Copies between pageable memory, where values of a fleet cross, and the GPU's. Throws gart::Failure.
+/// Measures copies between pageable memory, which holds the values that cross in a fleet, and the GPU's memory. Throws
+/// gart::Failure.
 HostLink measure_host_link(int device, int ordinal, const gart::cuda::Driver& driver);
 
-/// Copies from one GPU's memory to the other's, as values of a fleet cross. Numbers of devices are not set. Throws
+/// Measures copies from one GPU's memory to the other's, as values of a fleet cross. Device indices are not set. Throws
 /// gart::Failure.
 FleetLink measure_peer_link(int from_ordinal, int to_ordinal, const gart::cuda::Driver& driver);
 
-/// Links between each GPU and each CPU pool of this host.
+/// Adds links between each GPU and each CPU pool of this host.
 void add_host_links(const std::vector<HostLink>& gpus, Fleet& fleet);
 
 }  // namespace gcg::tools

@@ -17,8 +17,8 @@ namespace {
 
 using namespace gart::cuda;
 
-constexpr unsigned kThreads = 1024;   // of a block; one on each multiprocessor hides what an addition takes
-constexpr int kAddsPerTurn = 8 * 16;  // as in the text
+constexpr unsigned kThreads = 1024;   // per block; one block on each multiprocessor hides the latency of an addition
+constexpr int kAddsPerTurn = 8 * 16;  // must match the kernel text
 
 constexpr const char* kText = R"(
 extern "C" __global__ void __launch_bounds__(1024) gart_rate(float* never, int turns) {
@@ -64,7 +64,7 @@ class Rate {
       device_.driver.cuModuleUnload(module_);
   }
 
-  /// Turns are added until they take long enough to be timed.
+  /// Increases the number of turns until a launch takes long enough to be timed.
   double measure() {
     constexpr double kLong = 2e-3;  // seconds
     constexpr int kMostTurns = 1 << 22;

@@ -24,7 +24,7 @@ namespace {
 
 using namespace gart::cuda;
 
-/// What only an inventory asks the driver; null where it does not have it.
+/// Driver functions that only the inventory uses; null if the driver lacks them.
 struct MoreFunctions {
   CUresult (*get_name)(char*, int, CUdevice) = nullptr;
   CUresult (*total_memory)(size_t*, CUdevice) = nullptr;
@@ -68,7 +68,7 @@ std::string about_gpu(CUdevice handle, int sm, const std::vector<CUdevice>& all,
   return peers.empty() ? text : text + ", reaches the memory of " + peers;
 }
 
-/// GB/s of the fastest of a few copies within the GPU, read and written bytes both counted.
+/// GB/s of the fastest of a few copies within the GPU; counts read and written bytes.
 double copy_rate(int ordinal, const Driver& driver) {
   constexpr size_t kBytes = size_t{256} << 20;
   Device device(driver, ordinal);
@@ -77,7 +77,7 @@ double copy_rate(int ordinal, const Driver& driver) {
   gart::Block from(&device.memory), to(&device.memory);
   from.reserve(kBytes);
   to.reserve(kBytes);
-  const std::vector<uint8_t> zeros(kBytes);  // memory that nothing has written need not be there
+  const std::vector<uint8_t> zeros(kBytes);  // write it first: pages that were never written need not exist
   GART_CUDA(device, cuMemcpyHtoDAsync_v2, reinterpret_cast<CUdeviceptr>(from.data()), zeros.data(), kBytes,
             stream.handle);
   GART_CUDA(device, cuStreamSynchronize, stream.handle);
@@ -92,7 +92,7 @@ double copy_rate(int ordinal, const Driver& driver) {
   return 2.0 * kBytes / best * 1e-9;
 }
 
-/// What cannot be measured is said.
+/// Adds a remark if the measurement fails.
 void attempt(Inventory& inventory, const std::string& what, const std::function<void()>& measure) {
   try {
     measure();
@@ -103,7 +103,7 @@ void attempt(Inventory& inventory, const std::string& what, const std::function<
   }
 }
 
-/// Between the GPUs that were found.
+/// Measures the links between the GPUs.
 void add_peer_links(Inventory& inventory, const Driver& driver) {
   Fleet& fleet = inventory.fleet;
   for (int from = 0; from < static_cast<int>(fleet.devices.size()); ++from)

@@ -14,7 +14,7 @@ namespace gcg::tools {
 namespace {
 
 constexpr int64_t kBytesPerPool = int64_t{256} << 20;  // well beyond any cache
-constexpr int64_t kLeastBytes = int64_t{16} << 20;     // of a core: a few of the stretches that are timed
+constexpr int64_t kLeastBytes = int64_t{16} << 20;     // per core: a few of the timed stretches
 
 void bind_to(int core) {
   cpu_set_t set;
@@ -23,7 +23,7 @@ void bind_to(int core) {
   pthread_setaffinity_np(pthread_self(), sizeof set, &set);
 }
 
-/// GFLOP/s of this core while the others work, too; 0: not known for such a CPU.
+/// GFLOP/s of this core while the other cores work, too; 0: not known for this CPU.
 double rate_here() {
 #if defined(__x86_64__)
   const uint64_t features = gart::cpu_features();
@@ -45,7 +45,7 @@ void probe_pool(gcc_graph::FleetDevice& pool) {
   std::barrier together(static_cast<std::ptrdiff_t>(count));
   const auto measure = [&](size_t index) {
     bind_to(pool.cores[index]);
-    const std::vector<char> data(static_cast<size_t>(bytes), 1);  // its pages are near the core
+    const std::vector<char> data(static_cast<size_t>(bytes), 1);  // first touch places its pages near the core
     together.arrive_and_wait();
     rates[index] = rate_here();
     together.arrive_and_wait();

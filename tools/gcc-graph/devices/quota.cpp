@@ -17,7 +17,7 @@ std::string first_word(const fs::path& file, std::string* second = nullptr) {
   return word;
 }
 
-/// 0 where the text is no positive number ("max", "-1", a file that is not there).
+/// 0 if the text is no positive number ("max", "-1", a missing file).
 double number(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
@@ -28,7 +28,7 @@ void lower(double& least, double value) {
   if (value > 0 && (least == 0 || value < least)) least = value;
 }
 
-/// The files of one group; those of the other version are not there.
+/// The files of one group; files of the other cgroup version do not exist.
 void read_group(const fs::path& folder, double& cpus, double& memory) {
   std::string period;
   const std::string quota = first_word(folder / "cpu.max", &period);
@@ -42,7 +42,7 @@ void read_group(const fs::path& folder, double& cpus, double& memory) {
 }  // namespace
 
 Quota read_quota(const fs::path& root) {
-  constexpr double kNoLimit = 1e18;  // v1 says "none" by a number near 2^63
+  constexpr double kNoLimit = 1e18;  // v1 writes "no limit" as a number near 2^63
   double cpus = 0, memory = 0;
   std::ifstream groups(root / "proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {  // "0::/a/b", "4:cpu,cpuacct:/a/b"
@@ -50,8 +50,8 @@ Quota read_quota(const fs::path& root) {
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const fs::path mount = root / "sys/fs/cgroup" / controllers;
-    // Inside a container the path may be the host's, and the mount already the group itself: the mount counts in any
-    // case.
+    // Inside a container the path may be the host's, and the mount may already be the group itself, so the mount is
+    // read in any case.
     for (fs::path group = fs::path(line.substr(second + 1)).relative_path();; group = group.parent_path()) {
       read_group(mount / group, cpus, memory);
       if (group.empty()) break;

@@ -1,4 +1,4 @@
-// What a container is given, which the topology does not know: CPU time and memory.
+// The container's limits that the topology does not know: CPU time and memory.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ struct Quota {
   int64_t memory_bytes = 0;  // 0: no limit
 };
 
-/// The least of what the process's control groups (v2, v1) and those above them allow. `root`: where /proc and /sys
-/// are.
+/// The smallest limit of the process's control groups (v2, v1) and their ancestors. `root`: the folder that holds /proc
+/// and /sys.
 Quota read_quota(const std::filesystem::path& root = "/");
 
 }  // namespace gcg::tools

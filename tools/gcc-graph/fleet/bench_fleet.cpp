@@ -21,7 +21,7 @@ class Bench {
         program_(fleet.load(artifact, options)),
         inputs_(collect_inputs(program_.inputs(), options)) {}
 
-  /// Milliseconds of each run, one after the other.
+  /// Milliseconds of each run, one after the other, sorted.
   std::vector<double> latencies(double seconds, const std::string& trace) {
     gart::fleet::Request request = fleet_.request(program_, inputs_);
     for (int i = 0; i < 3; ++i) value_or_throw(request.run());
@@ -38,7 +38,7 @@ class Bench {
     return times;
   }
 
-  /// Requests per second when there is always a next one.
+  /// Requests per second while a next request is always waiting.
   double throughput(double seconds, size_t requests) {
     std::vector<gart::fleet::Request> pipeline;
     for (size_t i = 0; i < requests; ++i) pipeline.push_back(fleet_.request(program_, inputs_));
@@ -97,7 +97,7 @@ Json bench_fleet(const std::string& artifact, const RunOnFleet& fleet, const Inp
   }
   const std::vector<double> times = bench.latencies(seconds / 2, trace);
   const gart::fleet::Times measured = bench.program().times();
-  bench.write();  // of runs that had the devices to themselves
+  bench.write();  // of runs without concurrent requests
   const size_t requests = fleet.requests() > 0 ? fleet.requests() : 2 * used;
   const double rate = bench.throughput(seconds / 2, requests);
   const auto quantile = [&](double q) {

@@ -8,8 +8,8 @@
 
 namespace gcg::tools {
 
-/// Runs one request at a time for half of `seconds`, writing each second what is measured, then as many at once as may
-/// be under way. `trace`: file for the last of the single runs; empty: none.
+/// Runs one request at a time for half of `seconds` and prints the results each second. Then runs as many requests at
+/// once as are allowed. `trace`: file for the last of the single runs; empty: none.
 nlohmann::ordered_json bench_fleet(const std::string& artifact, const RunOnFleet& fleet, const InputOptions& inputs,
                                    double seconds, const std::string& trace);
 

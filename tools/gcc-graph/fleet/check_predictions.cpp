@@ -15,9 +15,10 @@ namespace gcg::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kRounds = 20;  // what disturbs a machine lasts longer than a turn
+constexpr int kRounds = 20;  // many short rounds, because disturbances of a machine last longer than a turn
 constexpr int kTries = 100;
-constexpr size_t kTwice = 3;  // placements that are loaded and measured twice: how far runs are from runs
+constexpr size_t kTwice =
+    3;  // placements that are loaded and measured twice, which shows how much runs differ from each other
 
 using gcc_graph::Placement;
 using gcc_graph::Placing;
@@ -28,7 +29,7 @@ Placement all_on(const Placing& placing, Placement placement, int device) {
   return placement;
 }
 
-/// Each group on the next device: what follows another one reads what that has made.
+/// Puts each group on the next device, so that a group reads values from another device than its own.
 Placement in_turn(const Placing& placing, Placement placement, int first) {
   const int count = static_cast<int>(placing.devices().size());
   int next = first;
@@ -52,8 +53,8 @@ Placement anywhere(const Placing& placing, Placement placement, std::mt19937& ra
   return placement;
 }
 
-/// All on each device, and in turn from each on: so each group is measured with its inputs from there and from
-/// elsewhere.
+/// All groups on each device, and in turn starting with each device. So each group is measured with inputs from its own
+/// device and from others.
 std::vector<Placement> profiled_placements(const Placing& placing) {
   std::vector<Placement> all;
   for (int d = 0; d < static_cast<int>(placing.devices().size()); ++d) {
@@ -63,7 +64,7 @@ std::vector<Placement> profiled_placements(const Placing& placing) {
   return all;
 }
 
-/// Random ones that are not among `others`; fewer than `count` where hardly any are left.
+/// Random placements that are not among `others`; fewer than `count` if hardly any are left.
 std::vector<Placement> random_placements(const Placing& placing, const std::vector<Placement>& others, int count) {
   std::mt19937 random(1);
   std::vector<Placement> found;

@@ -1,4 +1,4 @@
-// How far the predictions of placements are from what they take.
+// Measures how far predictions of placements are from measured times.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,11 +8,11 @@
 
 namespace gcg::tools {
 
-/// Measures groups with all of them on each device, as far as it supports them, and with one after the other on the
-/// next device, and predicts from that what `count` other, random placements take; then measures those. All are
-/// measured in turn, for `seconds` together, and of each the run that took least counts. {"profiled": the first,
-/// "placements": [{"predicted_us", "measured_us", "error", "groups", "again_us": of some, loaded and measured once
-/// more}], "median_error"}; an error is a share of what was measured.
+/// Measures the groups in two kinds of placements: all groups on one device, as far as it supports them, and each group
+/// on the next device. From these times it predicts `count` other, random placements, and measures those, too. All
+/// placements are measured in turn, for `seconds` together; the fastest run of each counts. Returns {"profiled": the
+/// first, "placements": [{"predicted_us", "measured_us", "error", "groups", "again_us": of some, loaded and measured
+/// once more}], "median_error"}; an error is a fraction of the measured time.
 nlohmann::ordered_json check_predictions(const std::string& artifact, const RunOnFleet& fleet,
                                          const InputOptions& inputs, double seconds, int count);
 

@@ -1,4 +1,4 @@
-// Options of `compile` about the devices that a model is cut and placed for.
+// Options of `compile` for the devices that a model is cut and placed for.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,9 +12,9 @@ namespace gcg::tools {
 class FleetOptions {
  public:
   void add_to(CLI::App& command);
-  /// Was any of them given?
+  /// True if any of them was given.
   bool any() const { return !fleet_.empty() || !cut_.empty() || !labels_.empty() || !keep_.empty(); }
-  /// Sets fleet, cut and values to be kept. Throws Error where the file cannot be read.
+  /// Sets fleet, cut and the values to keep. Throws Error if the file cannot be read.
   void apply(gcc_graph::ModelOptions& options) const;
 
  private:

@@ -1,4 +1,4 @@
-// Runs on a fleet with groups where somebody wants them.
+// Runs on a fleet with a given placement of groups.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,20 +16,21 @@ std::vector<gart::fleet::GroupPlace> places_of(const gcc_graph::Placing& placing
 /// {group: device}.
 nlohmann::ordered_json places_json(const gcc_graph::Placing& placing, const gcc_graph::Placement& placement);
 
-/// A program so placed, and a request of it.
+/// A program with this placement, and a request of it.
 class PlacedRuns {
  public:
   PlacedRuns(const std::string& artifact, const RunOnFleet& fleet, const InputOptions& options,
              const std::vector<gart::fleet::GroupPlace>& places);
 
-  /// Runs one request after the other for `seconds`, ten at least. What these took.
+  /// Runs one request after the other for `seconds`, at least ten times. Returns the measured times.
   gart::fleet::Times measure(double seconds);
 
   struct Least {
     double run_us = 0;                           // 0: there was no run
     std::vector<gart::fleet::GroupTime> groups;  // of that run
   };
-  /// Likewise, two at least; the run that took least, as on a machine of its own, or `known` if that took less.
+  /// Runs likewise, at least twice. Returns the fastest run, which other processes disturbed least, or `known` if that
+  /// was faster.
   Least least(double seconds, Least known);
 
  private:

@@ -1,4 +1,4 @@
-// A fleet's JSON from a file.
+// Reads a fleet's JSON from a file.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace gcg::tools {
 
-/// Throws Error that names the file and what is wrong with it.
+/// Throws Error that names the file and the fault.
 gcc_graph::Fleet read_fleet(const std::string& path);
 
 }  // namespace gcg::tools

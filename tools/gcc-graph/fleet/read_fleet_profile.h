@@ -1,4 +1,4 @@
-// What --monitor wrote of an artifact.
+// Reads the measurements that --monitor wrote.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace gcg::tools {
 
-/// Throws Error that names the file and what is wrong with it, or that it was measured of another artifact.
+/// Throws Error that names the file and the fault, or says that another artifact was measured.
 gcc_graph::FleetProfile read_fleet_profile(const std::string& path, const gart::ArtifactView& artifact);
 
 }  // namespace gcg::tools

@@ -21,7 +21,7 @@
 namespace gcg::tools {
 namespace {
 
-/// As --device takes it.
+/// The device's name in the form that --device takes.
 std::string here(const FleetDevice& device) {
   if (!device.host.empty()) fail("device '", device.name, "' is on host '", device.host, "', not here");
   if (device.kind == FleetDevice::Kind::cuda) return concat("cuda:", device.ordinal);
@@ -29,8 +29,8 @@ std::string here(const FleetDevice& device) {
   return device.name.starts_with("cpu:") ? device.name : "cpu";
 }
 
-/// "NAME" or "NAME=DEVICE" of --devices. Names of pools hold commas: what is only digits and dashes belongs to the name
-/// before.
+/// Joins the pieces of "NAME" or "NAME=DEVICE" of --devices. Names of pools contain commas: a piece of only digits and
+/// dashes belongs to the previous name.
 std::vector<std::string> joined(const std::vector<std::string>& pieces) {
   std::vector<std::string> names;
   for (const std::string& piece : pieces) {
@@ -43,7 +43,7 @@ std::vector<std::string> joined(const std::vector<std::string>& pieces) {
   return names;
 }
 
-/// May a device run all groups?
+/// True if some device may run all groups.
 bool fits_one_device(const gart::fb::Assembly& assembly) {
   for (uint32_t d = 0; d < assembly.devices()->size(); ++d)
     if (std::all_of(assembly.groups()->begin(), assembly.groups()->end(), [&](const gart::fb::Group* group) {
@@ -63,7 +63,7 @@ bool RunOnFleet::is_wanted(const std::string& artifact, const InputOptions& inpu
     const MappedArtifact file(artifact);
     return !file.view().assembly().empty() && !fits_one_device(assembly_of(file.view()));
   } catch (const Error&) {
-    return false;  // the runtime says what is wrong with it
+    return false;  // the runtime reports the fault
   }
 }
 
@@ -115,7 +115,7 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
   options.requests = requests_;
   options.dynamic = dynamic_;
   options.placement = placement;
-  bool restricted = false;  // names alone say what may be used
+  bool restricted = false;  // a name without "=" restricts the devices that may be used
   for (const std::string& item : joined(devices_)) {
     const size_t equals = item.find('=');
     options.only.push_back(item.substr(0, equals));
@@ -127,7 +127,7 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
   return value_or_throw(gart::fleet::load(path, options));
 }
 
-/// Devices of other hosts stay what the artifact says of them, which the runtime refuses if one is needed.
+/// Devices of other hosts keep the artifact's description; the runtime refuses them if one is needed.
 void RunOnFleet::add_fleet(const std::string& artifact, gart::fleet::LoadOptions& options) const {
   const gcc_graph::Fleet fleet = read_fleet(fleet_);
   if (options.only.empty()) check_fleet(artifact, fleet, options);
@@ -135,11 +135,11 @@ void RunOnFleet::add_fleet(const std::string& artifact, gart::fleet::LoadOptions
     if (device.host.empty()) options.devices.push_back({device.name, here(device)});
 }
 
-/// Every device that groups are placed on must be in it, or something stand for it.
+/// Every device that groups are placed on must be in the fleet, or have a substitute.
 void RunOnFleet::check_fleet(const std::string& artifact, const gcc_graph::Fleet& fleet,
                              const gart::fleet::LoadOptions& options) const {
   const MappedArtifact file(artifact);
-  if (file.view().assembly().empty()) return;  // the runtime says so
+  if (file.view().assembly().empty()) return;  // the runtime reports it
   const gart::fb::Assembly& assembly = assembly_of(file.view());
   std::string present;
   for (const FleetDevice& device : fleet.devices) present += concat(present.empty() ? "'" : ", '", device.name, "'");

@@ -14,26 +14,27 @@ namespace gcg::tools {
 class RunOnFleet {
  public:
   void add_to(CLI::App& command);
-  /// Does a fleet run the file? Where any of these options was given; and, unless a device or target is asked for,
-  /// where no one device may run all groups. Else the whole model runs on one device.
+  /// True if a fleet runs the file: if any of these options is given, or if no single device may run all groups and no
+  /// device or target is asked for. Otherwise the whole model runs on one device.
   bool is_wanted(const std::string& artifact, const InputOptions& inputs) const;
 
-  /// One line where a file that was placed on a fleet runs whole, on a device that nobody named: its parts do not run.
+  /// Prints a line if a file that was placed on a fleet runs whole, on a device that the user did not name: its parts
+  /// do not run.
   void tell_whole(const std::string& artifact, const InputOptions& inputs, const std::string& device) const;
 
   /// Throws Error.
   gart::fleet::Program load(const std::string& path, const InputOptions& inputs,
                             const std::vector<gart::fleet::GroupPlace>& placement = {}) const;
-  /// With the inputs set, and what is fetched.
+  /// A request with the inputs and the fetched values set.
   gart::fleet::Request request(const gart::fleet::Program& program, const NamedTensors& inputs) const;
   bool is_monitored() const { return !monitor_.empty(); }
-  /// Writes the times so far, if that was asked for. Throws Error where no run took all groups.
+  /// Writes the times so far, if requested. Throws Error if no run took all groups.
   void write_monitor(const std::string& artifact, const gart::fleet::Program& program) const;
 
   void write_profile(const gcc_graph::FleetProfile& profile) const;
 
   size_t requests() const { return static_cast<size_t>(requests_); }
-  /// Of a request's outputs, in their order.
+  /// Names of a request's outputs, in order.
   std::vector<std::string> names_of_outputs(const gart::fleet::Program& program) const;
 
  private:
@@ -50,7 +51,7 @@ class RunOnFleet {
   bool dynamic_ = false;
 };
 
-/// What a program has measured. `identity`: of its artifact.
+/// A program's measurements. `identity`: the identity of its artifact.
 gcc_graph::FleetProfile profile_of(const std::string& identity, const gart::fleet::Times& times);
 
 }  // namespace gcg::tools

@@ -1,4 +1,4 @@
-// What the devices of a fleet did in a run, as a trace with a row per device.
+// Writes a run of a fleet as a trace with a row per device.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace gcg::tools {
 
-/// `request`: has run well. Throws Error if the file cannot be written.
+/// `request`: one whose run has succeeded. Throws Error if the file cannot be written.
 void trace_fleet(const std::string& path, const std::string& artifact, const gart::fleet::Program& program,
                  const gart::fleet::Request& request);
 

@@ -27,7 +27,7 @@ Json texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* 
   return out;
 }
 
-/// A group's device, the values that it reads from other groups and that others read from it.
+/// The values that cross between groups: their makers and readers.
 class Crossings {
  public:
   explicit Crossings(const fb::Assembly& assembly)
@@ -44,7 +44,7 @@ class Crossings {
     }
   }
 
-  /// Values that go from group to group, with where from, where to and how many bytes.
+  /// The values that cross between groups, each with its source, its readers and its bytes.
   Json list() const {
     Json out = Json::array();
     for (const auto& [v, groups] : readers_)
@@ -97,7 +97,7 @@ class Crossings {
   gart::Slots slots_;
   std::vector<std::string> names_;
   bool typical_ = false;
-  std::map<uint32_t, uint32_t> makers_;  // groups, by values
+  std::map<uint32_t, uint32_t> makers_;  // group that makes each value
   std::map<uint32_t, std::set<uint32_t>> readers_;
 };
 
@@ -123,7 +123,7 @@ Json group_json(const fb::Manifest& m, const fb::Assembly& a, uint32_t number, c
   out["nodes"] = Json::array();
   out["parts"] = Json::array();
   out["timeline"] = Json::array();
-  std::set<std::string> seen;  // what one node became has its name
+  std::set<std::string> seen;  // all nodes derived from one model node have its name
   for (const auto* call : *a.calls()) {
     if (call->group() != number) continue;
     for (const Json& node : texts(call->nodes()))

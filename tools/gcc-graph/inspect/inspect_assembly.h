@@ -1,4 +1,4 @@
-// How a model's parts make it, and where they run, as JSON and as lines.
+// Shows as JSON and as text how parts make up a model, and where they run.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,15 +8,14 @@
 
 namespace gcg::tools {
 
-/// Adds "devices", "links", "groups", "crossings" and "predicted_us" to the report of an artifact that was cut; nothing
-/// otherwise. `artifact`: verified. Bytes of what crosses are those
-/// of the extents that predictions are for.
+/// Adds "devices", "links", "groups", "crossings" and "predicted_us" to the report of an artifact that was cut;
+/// otherwise adds nothing. `artifact`: verified. Bytes of crossing values are for the extents that predictions assume.
 void add_assembly(const gart::ArtifactView& artifact, nlohmann::ordered_json& report);
 
-/// Adds "measured" to each group and "measured_us" to the report. `profile`: of this artifact.
+/// Adds "measured" to each group and "measured_us" to the report. `profile`: measured on this artifact.
 void add_measurements(const gcc_graph::FleetProfile& profile, nlohmann::ordered_json& report);
 
-/// What add_assembly added.
+/// Prints the fields that add_assembly added.
 void print_assembly(const nlohmann::ordered_json& report);
 
 }  // namespace gcg::tools

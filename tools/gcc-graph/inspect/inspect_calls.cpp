@@ -39,7 +39,7 @@ bool has_fallback(const fb::Sequence& sequence, uint32_t call) {
   return false;
 }
 
-/// "[1,32,64] x [1,64,10] + bias, relu": the extents of what is read, and what is done after.
+/// "[1,32,64] x [1,64,10] + bias, relu": the extents of the operands, and the epilogue.
 std::string describe(const fb::Step& step, const std::function<std::string(uint32_t)>& slot) {
   const fb::Call& call = *step.call();
   const size_t read = gart::call_result(call);
@@ -58,7 +58,7 @@ std::string describe(const fb::Step& step, const std::function<std::string(uint3
   return out;
 }
 
-/// "sm_80 and version 13.1.0"; null: its algorithm is the library's own choice.
+/// "sm_80 and version 13.1.0"; null: the library chooses the algorithm itself.
 Json measured_for(const fb::Algorithm* algorithm) {
   if (algorithm == nullptr) return nullptr;
   return concat("sm_", algorithm->sm(), " and version ", version_text(algorithm->version()));

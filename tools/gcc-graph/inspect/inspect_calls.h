@@ -1,4 +1,4 @@
-// The calls of libraries in an artifact, for `inspect`.
+// The library calls in an artifact, for `inspect`.
 #pragma once
 
 #include <functional>
@@ -8,15 +8,15 @@
 
 namespace gcg::tools {
 
-/// [{"name": "cublasLt", "from": "12.0.0", "below": "14.0.0", "all_calls_from": "12.0.0"}, ...]: older ones than "from"
-/// are of no use, or leave a call undone that has no fallback; from "all_calls_from" on no call is left to a
-/// kernel.
+/// [{"name": "cublasLt", "from": "12.0.0", "below": "14.0.0", "all_calls_from": "12.0.0"}, ...]. Versions below "from"
+/// cannot be used, or lack a call that has no fallback. From "all_calls_from" on, the library runs all calls and no
+/// kernel replaces one.
 nlohmann::ordered_json libraries_json(const gart::fb::Manifest& manifest);
 
 /// {"cublasLt": number of steps, ...}
 nlohmann::ordered_json calls_json(const gart::fb::Manifest& manifest, const gart::fb::Plan& plan);
 
-/// One row per call step; `slot` says a slot's value as text.
+/// One row per call step. `slot` returns a slot's value as text.
 nlohmann::ordered_json call_list_json(const gart::fb::Manifest& manifest, const gart::fb::Plan& plan,
                                       const std::function<std::string(uint32_t)>& slot);
 

@@ -1,4 +1,4 @@
-// How threads share a CPU's plan, and why.
+// The threading mode of each CPU plan, and the reason for it.
 #pragma once
 
 #include <nlohmann/json.hpp>

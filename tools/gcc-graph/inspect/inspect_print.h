@@ -4,7 +4,7 @@
 
 namespace gcg::tools {
 
-/// What `inspect --json` prints, as lines for people.
+/// Prints the report of `inspect --json` as readable lines.
 void print_report(const nlohmann::ordered_json& report);
 
 }  // namespace gcg::tools

@@ -8,7 +8,7 @@ namespace gcg::tools {
 using Json = nlohmann::ordered_json;
 
 Json stored_twice_json(const gart::fb::Manifest& manifest) {
-  // No verifier looks at these: they are shown, so far as they can be shown.
+  // No verifier checks these, so they are shown only as far as they are valid.
   constexpr uint32_t kMostNames = 8;
   constexpr size_t kMostLetters = 200;
   if (manifest.stored_twice_bytes() < 0) return {};

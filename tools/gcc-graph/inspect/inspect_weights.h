@@ -1,4 +1,4 @@
-// Which weights an artifact holds in several forms, for `inspect`.
+// The weights that an artifact stores in several forms, for `inspect`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,11 +7,11 @@
 
 namespace gcg::tools {
 
-/// {"bytes": of all but the largest form of each, "most": [{"name": ..., "bytes": ...}, ...]}; empty if the file does
-/// not say.
+/// {"bytes": of all forms of a weight but the largest, "most": [{"name": ..., "bytes": ...}, ...]}. Empty if the file
+/// has no such data.
 nlohmann::ordered_json stored_twice_json(const gart::fb::Manifest& manifest);
 
-/// Ends the line about weights; `report` may hold "stored_twice".
+/// The end of the line about weights. `report` may contain "stored_twice".
 void print_stored_twice(const nlohmann::ordered_json& report);
 
 }  // namespace gcg::tools

@@ -14,7 +14,7 @@ namespace fb = gart::fb;
 
 std::string text(const flatbuffers::String* s) { return s == nullptr ? "" : s->str(); }
 
-/// Values of the symbols that inputs carry.
+/// Values of the symbols in the inputs' shapes.
 std::vector<std::optional<int64_t>> symbol_values(const fb::EntryPoint& entry, const NamedTensors& inputs) {
   std::vector<std::optional<int64_t>> values;
   for (uint32_t i = 0; entry.symbols() != nullptr && i < entry.symbols()->size(); ++i) {
@@ -27,8 +27,8 @@ std::vector<std::optional<int64_t>> symbol_values(const fb::EntryPoint& entry, c
   return values;
 }
 
-/// The plan of the program's target whose fixed symbols all have these values, the one that fixes most, as the runtime
-/// chooses.
+/// Chooses the plan as the runtime does: of the target's plans whose fixed symbols all have these values, the one that
+/// fixes most.
 const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, const std::string& target,
                             const std::vector<std::optional<int64_t>>& values) {
   const fb::Plan* best = nullptr;

@@ -1,4 +1,4 @@
-// What an artifact says about the steps of the plan that a program runs for given inputs.
+// An artifact's facts about the steps of a plan. The plan is the one that a program runs for given inputs.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,14 @@ namespace gcg::tools {
 
 struct StepFacts {
   std::string kind;    // "launch"
-  std::string kernel;  // "conv_relu"; empty: the step launches none
-  std::string source;  // ONNX node names
-  // Arithmetic operations on elements, and bytes of the operands, each counted once; nullopt where they depend on data.
+  std::string kernel;  // "conv_relu"; empty: the step launches no kernel
+  std::string source;  // names of ONNX nodes
+  // Arithmetic operations on elements, and bytes of the operands, each operand counted once. nullopt if they depend on
+  // data.
   std::optional<double> operations, bytes;
 };
 
-/// By number of the step, as gart::StepTime has it. Throws Error if the file cannot be read.
+/// Indexed by step number, as in gart::StepTime. Throws Error if the file cannot be read.
 std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program,
                                   const NamedTensors& inputs);
 

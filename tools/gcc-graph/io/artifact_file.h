@@ -1,4 +1,4 @@
-// An artifact opened for looking at, without a runtime.
+// Opens an artifact for inspection, without a runtime.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 namespace gcg::tools {
 
 struct ArtifactFile {
-  std::vector<uint64_t> storage;  // 8-byte aligned bytes of the file
+  std::vector<uint64_t> storage;  // the file's bytes, 8-byte aligned
   gart::ArtifactView view;
 };
 
-/// Fails unless every index of manifest and assembly makes sense.
+/// Fails unless every index in the manifest and the assembly is valid.
 gart::Status verify_whole(const gart::ArtifactView& artifact);
 
-/// Reads and verifies (digests and every index). Throws Error naming the file and what is wrong.
+/// Reads and verifies digests and indices. Throws Error that names the file and the fault.
 ArtifactFile open_artifact(const std::string& path);
 
 }  // namespace gcg::tools

@@ -1,4 +1,4 @@
-// What names an artifact whatever its placement: the digests of all its sections but the assembly.
+// An artifact's identity, which does not depend on its placement: the digests of all sections but the assembly.
 #pragma once
 
 #include <string>

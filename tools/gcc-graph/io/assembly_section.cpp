@@ -50,7 +50,7 @@ bool write_at(const File& file, std::span<const uint8_t> bytes, uint64_t offset)
   return true;
 }
 
-/// Blocks are shared where the file system can do that, else the kernel copies them.
+/// Shares blocks if the file system supports it; otherwise the kernel copies them.
 bool copy(const File& from, const File& to, uint64_t bytes) {
   if (ioctl(to.number(), FICLONE, from.number()) == 0) return true;
   off_t source = 0, target = 0;
@@ -62,7 +62,7 @@ bool copy(const File& from, const File& to, uint64_t bytes) {
   return true;
 }
 
-/// What stands at the front of a file with that assembly, and where the assembly stands.
+/// The start of a file with the new assembly, and the assembly's position.
 struct Front {
   std::vector<uint8_t> header;  // prologue and section table
   uint64_t assembly = 0, total = 0;
@@ -88,7 +88,7 @@ bool write_front(const File& file, const Front& front, std::span<const uint8_t> 
          write_at(file, front.header, 0);
 }
 
-/// What a runtime would refuse is not written: the assembly may come from measurements that say anything.
+/// Fails if a runtime would refuse the file: the assembly may come from measurements with arbitrary contents.
 void verify_written(const std::string& path) {
   try {
     const MappedArtifact written(path);

@@ -1,4 +1,4 @@
-// The assembly of an artifact, read and replaced without touching the rest of the file, however large its weights are.
+// Reads and replaces the assembly of an artifact without touching the rest of the file, however large its weights are.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace gcg::tools {
 
-/// An artifact mapped, its header and manifest proven, but no digest of code or weights compared.
+/// A memory-mapped artifact. Its header and manifest are verified; the digests of code and weights are not compared.
 class MappedArtifact {
  public:
-  /// Throws Error naming the file and what is wrong.
+  /// Throws Error that names the file and the fault.
   explicit MappedArtifact(const std::string& path);
   ~MappedArtifact();
   MappedArtifact(const MappedArtifact&) = delete;
@@ -28,15 +28,15 @@ class MappedArtifact {
   gart::ArtifactView view_;
 };
 
-/// Its assembly as tables. Throws Error where it is damaged.
+/// The artifact's assembly as tables. Throws Error if it is damaged.
 const gart::fb::Assembly& assembly_of(const gart::ArtifactView& artifact);
 
-/// The same to be placed, with the weights that the parts of each group read.
+/// The assembly in a form that can be placed, with the weights that the parts of each group read.
 gcc_graph::Placing placing_of(const gart::ArtifactView& artifact);
 
-/// `from` with this assembly instead of its own, as `to`; no other section changes a byte. Shares the blocks of `from`
-/// where the file system can, else copies them. What the verifier refuses never becomes `to`. Throws Error; a failure
-/// leaves `to` as it was, and so does a crash.
+/// Writes `from` with this assembly instead of its own to `to`; no other section changes a byte. Shares the blocks of
+/// `from` if the file system supports it, else copies them. A file that the verifier refuses never becomes `to`. Throws
+/// Error. After a failure or a crash, `to` is as it was.
 void write_assembly(const std::string& from, const std::string& to, std::span<const uint8_t> section);
 
 }  // namespace gcg::tools

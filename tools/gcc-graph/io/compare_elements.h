@@ -9,23 +9,24 @@ namespace gcg::tools {
 
 struct Tolerance {
   double rtol = 1e-3, atol = 1e-5;
-  bool each = false;  // every element is within atol + rtol * its own expected value; else the largest error counts
+  bool each = false;  // true: every element must be within atol + rtol * its own expected value; false: the largest
+                      // error counts
 };
 
 struct Comparison {
   bool ok = true;
   double relative = 0;  // largest error / largest expected element
   double absolute = 0;  // largest error
-  int64_t at = -1;      // its element; -1: all agree
+  int64_t at = -1;      // index of its element; -1: all agree
 };
 
 /// Element `i` of a tensor, as a number.
 using Element = std::function<double(int64_t)>;
 
-/// NaNs agree with NaNs.
+/// Two NaNs count as equal.
 Comparison compare_elements(int64_t count, const Element& got, const Element& expected, const Tolerance& tolerance);
 
-/// "ok, relative error 1e-7, absolute 2e-6", and where the largest is if it is too large.
+/// "ok, relative error 1e-7, absolute 2e-6"; if the error is too large, also the index of the largest one.
 std::string describe(const Comparison& comparison, const Element& got, const Element& expected);
 
 }  // namespace gcg::tools

@@ -1,4 +1,4 @@
-// A tensor of the tool's own.
+// A tensor that the tool owns.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct HostTensor {
   gart::TensorView view() const;
 };
 
-/// Of a dense tensor. Throws where extents are negative or the product overflows; `where` names the tensor.
+/// The bytes of a dense tensor. Throws if extents are negative or the product overflows. `where` names the tensor.
 int64_t checked_bytes(const std::vector<int64_t>& shape, gart::DType dtype, const std::string& where);
 
 }  // namespace gcg::tools

@@ -75,20 +75,20 @@ SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::v
   return values;
 }
 
-/// Extents that inputs read from files have, by their symbols.
+/// Values of symbols, from the shapes of inputs that were read from files.
 SymbolValues known_extents(std::span<const gart::TensorInfo> infos, const NamedTensors& given) {
   SymbolValues values;
   for (const gart::TensorInfo& info : infos) {
     const auto it = given.find(info.name);
     if (it == given.end() || it->second.shape.size() != info.dims.size()) continue;
     for (size_t d = 0; d < info.dims.size(); ++d)
-      if (gcc_graph::symbols_of_extent(info.dims[d]).count(info.dims[d]) != 0)  // a symbol, and nothing else
+      if (gcc_graph::symbols_of_extent(info.dims[d]).count(info.dims[d]) != 0)  // the extent is a single symbol
         values.emplace(info.dims[d], it->second.shape[d]);
   }
   return values;
 }
 
-/// What --input names: arrays read from files, and the texts of the others.
+/// Handles --input: reads arrays from files, and returns the texts of the other inputs.
 std::map<std::string, std::string> read_given(const std::vector<std::string>& options, NamedTensors& given) {
   std::map<std::string, std::string> numbers;
   for (const std::string& text : options) {
@@ -112,7 +112,7 @@ std::vector<int64_t> shape_of(const gart::TensorInfo& info, const SymbolValues& 
   return shape;
 }
 
-/// Before its elements are read: an input of known extents takes no more than it has.
+/// Checks an array before its elements are read, so that an input of known extents needs no more memory than they say.
 void check_array(std::span<const gart::TensorInfo> infos, const std::string& name, gart::DType dtype,
                  const std::vector<int64_t>& shape) {
   const auto info = std::find_if(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });

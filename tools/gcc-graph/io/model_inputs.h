@@ -18,7 +18,7 @@ struct InputOptions {
   std::vector<std::string> files;  // --input NAME=F.npy|F.pb|NUMBER
   int64_t random_seed = -1;        // --random SEED
   std::vector<std::string> dims;   // --dim NAME=VALUE, for --random
-  std::string device;              // "": the best there is
+  std::string device;              // "": the best device
   std::string target;
   int threads = 0;
   std::string parallel;  // --parallel intra=2,inter=1,replicas=1
@@ -30,10 +30,10 @@ struct InputOptions {
 };
 
 gart::Program load_program(const std::string& path, const InputOptions& options);
-/// One tensor per input of a program. Fails naming the input that is missing, or a name the model does not have.
+/// Returns one tensor per input of a program. Fails if an input is missing or the model has no input of a name.
 NamedTensors collect_inputs(std::span<const gart::TensorInfo> infos, const InputOptions& options);
 
-/// Throws Error with the error's message.
+/// Throws Error with the result's error message.
 template <class T>
 T value_or_throw(gart::Result<T> result) {
   if (!result.ok()) throw Error(result.error().message);

@@ -13,7 +13,7 @@ namespace {
 struct NpyType {
   const char* descr;  // without the byte order mark
   gart::DType dtype;
-  int bits = 0;  // used in each byte; 0: all
+  int bits = 0;  // bits used in each byte; 0: all
 };
 
 constexpr NpyType kTypes[] = {{"f4", gart::DType::f32}, {"f8", gart::DType::f64}, {"f2", gart::DType::f16},
@@ -21,7 +21,7 @@ constexpr NpyType kTypes[] = {{"f4", gart::DType::f32}, {"f8", gart::DType::f64}
                               {"i8", gart::DType::i64}, {"u1", gart::DType::u8},  {"u2", gart::DType::u16},
                               {"u4", gart::DType::u32}, {"u8", gart::DType::u64}, {"b1", gart::DType::boolean}};
 
-/// Types that NumPy knows by name only, when ml_dtypes is imported.
+/// Types that NumPy knows only by name, when ml_dtypes is imported.
 constexpr NpyType kNamedTypes[] = {{"bfloat16", gart::DType::bf16},
                                    {"float8_e4m3fn", gart::DType::f8e4m3fn},
                                    {"float8_e4m3fnuz", gart::DType::f8e4m3fnuz},
@@ -35,7 +35,7 @@ constexpr NpyType kNamedTypes[] = {{"bfloat16", gart::DType::bf16},
 
 constexpr char kMagic[] = "\x93NUMPY";
 
-/// The text after "'key':" in a .npy header.
+/// The text after "'key':" in an .npy header.
 std::string header_field(const std::string& header, const std::string& key, const std::string& where) {
   const auto at = header.find("'" + key + "'");
   const auto colon = at == std::string::npos ? at : header.find(':', at);
@@ -70,14 +70,16 @@ void swap_bytes(HostTensor& t) {
   for (auto at = t.bytes.begin(); at != t.bytes.end(); at += size) std::reverse(at, at + size);
 }
 
-/// ml_dtypes leaves the unused bits of a byte undefined. We extend the sign of signed integers and clear the others.
+/// ml_dtypes leaves the unused bits of a byte undefined. This function extends the sign of signed integers and clears
+/// the others.
 void extend(HostTensor& t, int bits) {
   const bool is_signed = t.dtype == gart::DType::i4 || t.dtype == gart::DType::i2;
   const int sign = is_signed ? 1 << (bits - 1) : 0;
   for (uint8_t& byte : t.bytes) byte = static_cast<uint8_t>(((byte & ((1 << bits) - 1)) ^ sign) - sign);
 }
 
-/// `t` was read with its first index fastest, as Fortran stores arrays; afterwards its last is.
+/// Transposes `t`: it was read with its first index fastest, as Fortran stores arrays; afterwards its last index is
+/// fastest.
 void store_by_rows(HostTensor& t) {
   const size_t size = gart::size_of(t.dtype), rank = t.shape.size();
   std::vector<uint8_t> rows(t.bytes.size());

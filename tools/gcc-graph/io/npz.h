@@ -12,7 +12,7 @@ namespace gcg::tools {
 
 using NamedTensors = std::map<std::string, HostTensor>;
 
-/// Looks at an array by name, type and shape; may throw Error.
+/// Checks an array by name, type and shape; may throw Error.
 using ArrayCheck = std::function<void(const std::string& name, gart::DType dtype, const std::vector<int64_t>& shape)>;
 
 /// Both throw Error with one sentence that names the file and the fault. `check` sees each array before its elements

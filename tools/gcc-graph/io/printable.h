@@ -1,4 +1,4 @@
-// Models and artifacts are other people's: their names are printed, but never obeyed by the terminal.
+// Models and artifacts come from other people. Their names are printed, but must not control the terminal.
 #pragma once
 
 #include <ostream>
@@ -8,10 +8,11 @@
 
 namespace gcg::tools {
 
-/// Control characters but line ends and tabs become \u001b and the like, which JSON reads as the same character.
+/// Replaces control characters, except line ends and tabs, by \u001b and the like. JSON reads these as the same
+/// characters.
 std::string printable(std::string_view text);
 
-/// While it lives, what is written to `stream` is printable.
+/// While it exists, it makes all text printable that is written to `stream`.
 class PrintableStream : private std::streambuf {
  public:
   explicit PrintableStream(std::ostream& stream) : stream_(stream), target_(stream.rdbuf(this)) {}

@@ -6,7 +6,7 @@
 
 namespace gcg::tools {
 
-/// All bytes of a file or a pipe. Throws Error that says why it cannot be read.
+/// All bytes of a file or a pipe. Throws Error with the reason if it cannot be read.
 std::vector<uint8_t> read_file(const std::string& path);
 
 }  // namespace gcg::tools

@@ -17,7 +17,7 @@ HostTensor read_npy(const std::string& path) { return parse_npy(read_file(path),
 
 namespace {
 
-/// The elements of a tensor whose data is not raw: ONNX keeps narrow types in fields of wider ones.
+/// Reads the elements of a tensor without raw data: ONNX keeps narrow types in fields of wider ones.
 void copy_elements(const onnx::TensorProto& proto, gcc_graph::DType dtype, int64_t count, const std::string& path,
                    std::vector<uint8_t>& out) {
   const auto copy = [&](const auto& field, auto element) {
@@ -107,7 +107,7 @@ HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t
       const auto v = static_cast<uint16_t>(one | (random() & 1) << 15);
       std::memcpy(to, &v, sizeof v);
     } else {
-      *to = static_cast<uint8_t>(random() & 1);  // little-endian 0 or 1: a valid id, mask and boolean
+      *to = static_cast<uint8_t>(random() & 1);  // little-endian 0 or 1, which is a valid id, mask and boolean
     }
   }
   return out;

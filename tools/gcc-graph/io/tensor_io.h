@@ -1,4 +1,4 @@
-// Tensors from files: .npz and .npy (NumPy), .pb (ONNX TensorProto), and seeded noise.
+// Reads tensors from files: .npz and .npy (NumPy), .pb (ONNX TensorProto). Also makes seeded noise.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace gcg::tools {
 
-/// Both throw Error with one sentence naming the file and what is wrong.
+/// Both throw Error with one sentence that names the file and the fault.
 HostTensor read_npy(const std::string& path);
 HostTensor read_pb(const std::string& path);
 
-/// Floats about standard normal; integers in [0, 2); the same seed and name give the same numbers.
+/// Floats are about standard normal; integers are in [0, 2). The same seed and name give the same numbers.
 HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t>& shape, uint64_t seed);
 
 }  // namespace gcg::tools

@@ -19,16 +19,16 @@ namespace fs = std::filesystem;
   fail("cannot write ", path, ": ", std::strerror(error));
 }
 
-/// A device or a pipe: a rename would put a file in its place.
+/// True for a device or a pipe, which a rename would replace by a file.
 bool is_no_file(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
-/// Where the links of `path` end.
+/// The file that the links of `path` lead to.
 fs::path past_links(fs::path path) {
-  constexpr int kMostLinks = 40;  // as many as Linux follows
+  constexpr int kMostLinks = 40;  // Linux follows as many
   std::error_code error;
   for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i)
     path = path.parent_path() / fs::read_symlink(path, error);

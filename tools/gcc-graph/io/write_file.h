@@ -1,4 +1,4 @@
-// Files that are whole or not there.
+// Writes files as a whole or not at all.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace gcg::tools {
 
-/// Throws Error where write_file could not write: before the work, not after it.
+/// Throws Error if write_file could not write. Call it before the work, not after it.
 void check_writable(const std::string& path);
 
-/// Writes beside the file and renames: a failure leaves nothing half-written. A link stays one, to the new file; what
-/// is no file (/dev/null, a pipe) is written to as it is. Throws Error.
+/// Writes to a temporary file in the same folder and renames it, so a failure leaves no partial file. A link stays a
+/// link, to the new file. Devices and pipes (/dev/null) are written directly. Throws Error.
 void write_file(const std::string& path, const std::vector<uint8_t>& bytes);
 
 }  // namespace gcg::tools

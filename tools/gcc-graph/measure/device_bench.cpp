@@ -25,7 +25,7 @@ double median(std::vector<double>& values) {
   return values[values.size() / 2];
 }
 
-/// Throws what the driver says as an Error.
+/// Throws the driver's message as an Error.
 template <class Work>
 auto with_errors(Work work) {
   try {
@@ -119,7 +119,7 @@ class Bench {
   }
 
  private:
-  /// Milliseconds per run of a few that follow each other without a gap.
+  /// Milliseconds per run, for a few runs that follow each other without a gap.
   double time_batch() {
     GART_CUDA(device_, cuEventRecord, before_, stream_);
     for (int i = 0; i < kBatch; ++i) check(invocation_.run_async(stream_));

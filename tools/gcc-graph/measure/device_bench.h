@@ -1,4 +1,4 @@
-// Timing runs whose inputs and outputs stay in a GPU's memory.
+// Times runs whose inputs and outputs stay in a GPU's memory.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@ struct DeviceTimes {
   size_t runs = 0;
   double wall_ms = 0;     // from the call to the end of the work
   double enqueue_us = 0;  // until run_async() returns
-  double device_ms = 0;   // between events before and after the work, launches back to back
+  double device_ms = 0;   // between events before and after the work, for launches without gaps
 };
 
-/// An invocation whose inputs and outputs are in the memory of the program's GPU, so that its runs copy nothing from or
-/// to the host.
+/// An invocation with inputs and outputs in the memory of the program's GPU, so its runs copy nothing from or to the
+/// host.
 class DeviceInvocation {
  public:
   /// Copies the inputs to the GPU. Throws Error with the reason.
@@ -30,7 +30,7 @@ class DeviceInvocation {
   std::unique_ptr<State> state_;
 };
 
-/// Medians over `seconds` of runs; nullopt if the program runs on the CPU. Throws Error with the reason.
+/// Medians of the runs within `seconds`; nullopt if the program runs on the CPU. Throws Error with the reason.
 std::optional<DeviceTimes> time_on_device(const gart::Program& program, const NamedTensors& inputs, double seconds);
 
 }  // namespace gcg::tools

@@ -1,5 +1,5 @@
-// What a core can do, measured beside the code under test because clocks drift: FMAs alone, FMAs with the loads that a
-// register tile needs, and plain reading.
+// Measures the peak rates of a core beside the code under test, because clock rates drift: FMAs alone, FMAs with the
+// loads of a register tile, and plain reads.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ inline double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The shortest of `repeats` runs, in seconds.
+/// The time of the fastest of `repeats` runs, in seconds.
 template <class Run>
 double fastest(int repeats, Run run) {
   double best = 1e30;
@@ -25,7 +25,8 @@ double fastest(int repeats, Run run) {
 }
 
 #if defined(__x86_64__)
-// One k step of a 9x3 tile (zmm) or two of a 6x2 tile (ymm): accumulators 0-26, or 0-11; sources that never change.
+// One k step of a 9x3 tile (zmm), or two steps of a 6x2 tile (ymm). The accumulators are registers 0-26, or 0-11; the
+// sources never change.
 #define GCG_FMA(width, sum, b, a) "vfmadd231ps %%" width #b ",%%" width #a ",%%" width #sum "\n"
 #define GCG_TRIPLE(load, a, b, c) load GCG_FMA("zmm", a, 30, 31) GCG_FMA("zmm", b, 30, 31) GCG_FMA("zmm", c, 30, 31)
 // clang-format off
@@ -44,7 +45,7 @@ double fastest(int repeats, Run run) {
 #define GCG_ROW256 "vbroadcastss 128(%1),%%ymm13\n"
 #define GCG_COLUMNS256 "vmovups 256(%1),%%ymm12\nvmovups 320(%1),%%ymm12\n"
 
-/// GFLOP/s of one core: f32 FMAs only, or with the loads of the matrix product's register tile, from L1.
+/// GFLOP/s of one core: f32 FMAs only, or FMAs with the loads of the matrix product's register tile from L1.
 inline double fma_peak(bool avx512, bool with_loads) {
   alignas(64) static float memory[128] = {};
   constexpr int64_t steps = 200000;
@@ -63,7 +64,7 @@ inline double fma_peak(bool avx512, bool with_loads) {
 }
 #endif
 
-/// GB/s of one core reading `data`, the best of its stretches of 4 MiB, each read once.
+/// GB/s of one core that reads `data`: the best of its 4 MiB stretches, each read once.
 inline double read_bandwidth(const void* data, int64_t bytes) {
   using Lanes [[gnu::vector_size(64)]] = int64_t;
   constexpr int64_t stretch = (4 << 20) / 64, ahead = 64;  // cache lines

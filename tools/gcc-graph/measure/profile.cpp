@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What the machine could do; 0: not known.
+/// Peak rates of the machine; 0: not known.
 using Roofline = gcc_graph::Rates;
 
 #if defined(__x86_64__)
@@ -31,19 +31,20 @@ Roofline measure_cpu(const std::string& target, int threads) {
 Roofline measure_cpu(const std::string&, int) { return {}; }
 #endif
 
-/// Of a CPU as measured now, a core's times the threads; of a GPU as the cost model knows its kind, on its f32 units.
+/// A CPU's rates are measured now on one core and multiplied by the number of threads. A GPU's are those of the cost
+/// model for its f32 units.
 Roofline roofline_of(const gart::Program& program) {
   if (program.device().starts_with("cpu")) return measure_cpu(program.target(), program.threads());
   return gcc_graph::rates_of_gpu(program.target());
 }
 
-/// What a thread did of a step in one run: all turns of loops together.
+/// The work of one thread on one step in one run: all turns of loops together.
 struct StepWork {
   double us = 0;
   int64_t turns = 0;
 };
 
-/// Of each step, that of the thread that worked on it longest.
+/// For each step, the work of the thread that spent the longest time on it.
 std::map<uint32_t, StepWork> step_work(const std::vector<gart::StepTime>& log) {
   std::map<std::pair<uint32_t, uint32_t>, StepWork> by_thread;
   for (const gart::StepTime& t : log) {
@@ -101,7 +102,7 @@ void write_trace(const std::string& path, const std::vector<gart::StepTime>& log
 
 Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts& f, const Roofline& roof) {
   Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"turns", work.turns}};
-  const double us = work.us / static_cast<double>(work.turns);  // facts are of one turn
+  const double us = work.us / static_cast<double>(work.turns);  // facts are for one turn
   if (f.operations) row["gflops"] = *f.operations / us * 1e-3;
   if (f.bytes) row["gbytes_per_s"] = *f.bytes / us * 1e-3;
   if (roof.gflops > 0 && f.operations && f.bytes)

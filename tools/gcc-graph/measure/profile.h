@@ -1,4 +1,4 @@
-// Where the time of a model goes: `bench --profile` and `--trace`.
+// Shows where a model's time goes: `bench --profile` and `--trace`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -16,15 +16,14 @@ struct ProfileOptions {
   bool wanted() const { return table || !trace.empty(); }
 };
 
-/// Runs the model for about `seconds` with its steps timed, one after the other as bench does, and writes the last run
-/// to options.trace in the form of Chrome's tracing, which Perfetto reads. The inputs are bound to `invocation`.
-/// Returns
+/// Runs the model for about `seconds` and times its steps, one run after the other, as bench does. Writes the last run
+/// to options.trace in Chrome's tracing format, which Perfetto reads. The inputs are bound to `invocation`. Returns
 /// {"runs", "run_us", "machine", "steps": [{"step", "us", "share", "gflops", "gbytes_per_s", "roofline", "kind",
-/// "kernel", "source"}, ...]}, the longest first; what is not known is left out.
+/// "kernel", "source"}, ...]}, the longest first. Unknown fields are left out.
 nlohmann::ordered_json profile(const std::string& artifact, const gart::Program& program, gart::Invocation& invocation,
                                const NamedTensors& inputs, double seconds, const ProfileOptions& options);
 
-/// As a table.
+/// Prints the profile as a table.
 void print_profile(const nlohmann::ordered_json& profile);
 
 }  // namespace gcg::tools

@@ -1,4 +1,4 @@
-// What `compile` makes code for, beside CPUs, when nobody says.
+// The GPU targets that `compile` uses by default, beside the CPU targets.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace gcg::tools {
 
 struct DefaultTargets {
   std::vector<std::string> gpus;     // "sm_90a:12.8"
-  std::vector<std::string> remarks;  // sentences: GPUs that there is no code for, and why
+  std::vector<std::string> remarks;  // remarks: GPUs without a target, and why
 };
 
-/// Each architecture of the GPUs that this machine's driver finds, for that driver.
+/// One target per architecture of this machine's GPUs, for the version of their driver.
 DefaultTargets default_targets();
 
 }  // namespace gcg::tools

@@ -14,7 +14,7 @@
 namespace gcg::tools {
 namespace {
 
-/// The folder, made if it is not there.
+/// The folder, created if it does not exist.
 std::filesystem::path usable_folder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);

@@ -1,4 +1,4 @@
-// How kernels for GPUs are made: the options that `compile` and `tune` share.
+// Options for GPU kernels, shared by `compile` and `tune`.
 #pragma once
 
 #include <string>
@@ -13,13 +13,12 @@ class App;
 namespace gcg::tools {
 
 struct GpuOptions {
-  std::string cache;  // --cache DIR; empty: the user's
+  std::string cache;  // --cache DIR; empty: the user's cache
   std::string precision = "fp32";
   std::vector<std::string> libraries = {"none"};
 
   void add_to(CLI::App& command);
-  /// Fills in what of the options concerns all kernels for GPUs. Throws Error where the cache's folder cannot be
-  /// used.
+  /// Copies the options that concern all GPU kernels. Throws Error if the cache's folder cannot be used.
   void apply(gcc_graph::CompileOptions& options) const;
 
  private:

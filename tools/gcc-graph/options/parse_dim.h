@@ -8,13 +8,13 @@
 
 namespace gcg::tools {
 
-/// "batch=1,8" -> {"batch", {1, 8}}. Fails with one sentence when it is not of that form.
+/// "batch=1,8" -> {"batch", {1, 8}}. Fails with one sentence if the text has another form.
 std::pair<std::string, std::vector<int64_t>> parse_dim(const std::string& text);
 
-/// Fails where a name occurs twice. `option`: whose names they are.
+/// Fails if a name occurs twice. `option`: the option that the names belong to.
 void check_unique(const std::vector<std::string>& names, const char* option);
 
-/// All --dim options: each name once, each value once.
+/// Parses all --dim options. Each name and each value may occur once.
 std::vector<std::pair<std::string, std::vector<int64_t>>> parse_dims(const std::vector<std::string>& texts);
 
 /// "64M" -> 67108864. Suffixes K, M, G are powers of 1024.

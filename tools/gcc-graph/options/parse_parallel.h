@@ -7,7 +7,7 @@
 
 namespace gcg::tools {
 
-/// What is left out is 0: the file's choice. Throws Error on anything else.
+/// Missing fields are 0: the file's choice. Throws Error for any other text.
 gart::Parallel parse_parallel(const std::string& text);
 
 }  // namespace gcg::tools

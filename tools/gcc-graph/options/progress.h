@@ -1,4 +1,4 @@
-// What a long command is doing.
+// Shows the progress of a long command.
 #pragma once
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 namespace gcg::tools {
 
-/// Text of the stage at hand on a terminal, on one line that the next stage overwrites.
+/// Prints the current stage on a terminal, on one line that the next stage overwrites.
 class Progress {
  public:
   explicit Progress(bool quiet = false) : terminal_(!quiet && isatty(STDERR_FILENO) != 0) {}

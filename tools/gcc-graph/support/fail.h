@@ -1,5 +1,4 @@
-// What a command cannot do is said in one sentence: fail("--dim ", text, ": ...") throws gcc_graph::Error, which main()
-// prints.
+// Reports a failure in one sentence: fail("--dim ", text, ": ...") throws gcc_graph::Error, which main() prints.
 #pragma once
 
 #include <sstream>
@@ -11,7 +10,7 @@ namespace gcg::tools {
 
 using gcc_graph::Error;
 
-/// "axis 3 of 2", of its parts.
+/// Joins parts to a text such as "axis 3 of 2".
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream out;

@@ -1,4 +1,4 @@
-// JSON as text. Names in files may be no UTF-8: such bytes become U+FFFD.
+// JSON as text. Names in files may be invalid UTF-8; such bytes become U+FFFD.
 #pragma once
 
 #include <nlohmann/json.hpp>

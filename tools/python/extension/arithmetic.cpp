@@ -118,19 +118,19 @@ int index_of_unary(const char* name) {
   return 0;
 }
 
-/// ONNX has no Neg for unsigned numbers; this one wraps around, like NumPy's.
+/// ONNX has no Neg for unsigned numbers; this one wraps around, as NumPy's does.
 PyObject* unsigned_negative(const Array& x) {
   constexpr int64_t zero = 0;
   return guarded(
       [&] { return wrap(gcc_graph::lazy::record(slot_operators[kSub], Array::scalar(x.dtype(), &zero), x, here())); });
 }
 
-/// `x` has a type that the operator takes.
+/// True if the operator takes the type of `x`.
 PyObject* record_unary(int which, const Array& x) {
   return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], x, here())); });
 }
 
-/// The array that Python's conversion makes of `x`: with a float type if asked for, else with its own type.
+/// The array that Python's conversion makes of `x`: of a float type if requested, else of its own type.
 PyObject* converted(PyObject* x, bool to_floats) {
   return PyObject_CallFunction(package.convert, "Oi", x, to_floats ? 1 : 0);
 }
@@ -170,7 +170,7 @@ bool add_functions(PyObject* module, std::integer_sequence<int, which...>) {
 
 }  // namespace
 
-/// Whole powers are products, as NumPy has them.
+/// Whole powers are computed by products, as in NumPy.
 PyObject* power_slot(PyObject* a, PyObject* b, PyObject*) {
   static const int root = index_of_unary("sqrt");
   int overflow = 0;

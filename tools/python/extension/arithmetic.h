@@ -1,4 +1,4 @@
-// Operators of arrays and functions of one array: recorded by a few calls of C.
+// Operators of arrays and functions of one array, recorded with a few C calls.
 #pragma once
 
 #include "objects.h"
@@ -26,7 +26,8 @@ enum Slot : int {
   kSlots
 };
 
-/// A Python number beside an array of `dtype`, as NumPy takes it; empty where Python is to see to it.
+/// A Python number as an operand beside an array of `dtype`, with NumPy's type rules. Empty if the Python code must
+/// handle it.
 Array weak_scalar(PyObject* value, DType dtype);
 
 PyObject* binary(int slot, PyObject* a, PyObject* b);
@@ -41,7 +42,7 @@ PyObject* absolute(PyObject* x);
 
 /// exp, tanh, ... as functions of the module. False with an exception set.
 bool add_unary_functions(PyObject* module);
-/// Before anything is recorded.
+/// Must run before anything is recorded.
 void make_operators();
 
 }  // namespace gart_lazy

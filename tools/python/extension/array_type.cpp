@@ -1,4 +1,4 @@
-// The class Array: its operators, buffers, and what made it.
+// The class Array: its operators, buffers, and the operator that made it.
 #include "arithmetic.h"
 #include "conversions.h"
 #include "forms.h"
@@ -27,7 +27,7 @@ PyObject* get_ready(PyObject* self, void*) { return PyBool_FromLong(array_of(sel
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromSize_t(array_of(self).shape().size()); }
 PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(array_of(self).elements()); }
 
-/// As struct knows it; null: it knows no such type.
+/// The format character of Python's struct module; null: it has none.
 const char* format_of(DType dtype) {
   switch (dtype) {
     case DType::f32:
@@ -88,7 +88,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 void release_buffer(PyObject*, Py_buffer* view) { delete[] static_cast<Py_ssize_t*>(view->internal); }
 
-/// (operator, index of the result, attributes, operands, lists, serial), or None for what is given.
+/// (operator, index of the result, attributes, operands, lists, serial), or None for a given array.
 PyObject* made_by(PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
     const Array& array = array_of(self);

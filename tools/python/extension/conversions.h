@@ -1,4 +1,4 @@
-// Converts lists, texts, numbers and attributes to Python and from it. A value of another form throws gcc_graph::Error.
+// Converts lists, texts, numbers and attributes to Python and back. Throws gcc_graph::Error for values of another form.
 #pragma once
 
 #include <string>

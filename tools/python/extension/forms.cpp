@@ -16,11 +16,11 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// Arguments of a call; those that have names come last.
+/// Arguments of a call; keyword arguments come last.
 struct Call {
   PyObject* self = nullptr;  // an array
   PyObject* const* at = nullptr;
-  Py_ssize_t places = 0;  // without a name
+  Py_ssize_t places = 0;  // positional
   PyObject* names = nullptr;
 
   Py_ssize_t named() const { return names == nullptr ? 0 : PyTuple_Size(names); }
@@ -46,7 +46,7 @@ std::optional<Ints> plain_ints(PyObject* const* at, Py_ssize_t count) {
   return out;
 }
 
-/// The integers in a tuple or a list; null if it holds anything else.
+/// The integers in a tuple or a list; null if it contains anything else.
 std::optional<Ints> ints_in(PyObject* object) {
   const bool is_tuple = PyTuple_CheckExact(object) != 0;
   if (!is_tuple && PyList_CheckExact(object) == 0) return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<Ints> ints_of(const Call& call) {
   return call.places == 1 && !PyLong_Check(call.at[0]) ? ints_in(call.at[0]) : plain_ints(call.at, call.places);
 }
 
-/// Axes as they count from the front.
+/// Axes, counted from the front.
 std::optional<Ints> axes_of(Ints axes, size_t rank) {
   uint64_t seen = 0;
   for (int64_t& axis : axes) {
@@ -86,7 +86,7 @@ PyObject* record_list(const Operator& op, const Array& x, const Ints& list) {
   return guarded([&] { return wrap(gcc_graph::lazy::record(op, x, list, length, here())); });
 }
 
-/// Operators with attributes, found again by their numbers.
+/// Operators with attributes, cached by their numbers.
 template <class Make>
 const Operator& remembered(std::map<Ints, Operator>& known, const Ints& key, Make make) {
   constexpr size_t kMost = 4096;
@@ -100,7 +100,7 @@ const Operator& remembered(std::map<Ints, Operator>& known, const Ints& key, Mak
 
 struct Reduction {
   const char* op;
-  bool floats_only, wide_only;  // integers are NumPy's business where they are not both
+  bool floats_only, wide_only;  // the accepted types; other integer types are left to the Python code
 };
 
 bool is_float(DType t) { return t == DType::f32 || t == DType::f64 || t == DType::f16 || t == DType::bf16; }
@@ -258,7 +258,7 @@ PyObject* swapaxes(const Call& call) {
 
 // ---- choices
 
-/// Both as arrays of one type; empty where Python is to see to it.
+/// Both operands as arrays of one type; empty if the Python code must handle them.
 std::pair<Array, Array> alike(PyObject* a, PyObject* b) {
   if (is_array(a) && is_array(b))
     return array_of(a).dtype() == array_of(b).dtype() ? std::pair(array_of(a), array_of(b)) : std::pair<Array, Array>();
@@ -297,7 +297,7 @@ PyObject* minimum(const Call& call) {
 
 struct Form {
   const char* name;
-  PyObject* (*record)(const Call&);  // null without an exception: Python is to see to it
+  PyObject* (*record)(const Call&);  // null without an exception: the Python code must handle it
   const char* doc;
 };
 constexpr Form kForms[] = {{"sum", sum, "sum(x, axis=None, keepdims=False, dtype=None): NumPy's"},
@@ -314,7 +314,7 @@ constexpr Form kForms[] = {{"sum", sum, "sum(x, axis=None, keepdims=False, dtype
                            {"minimum", minimum, "minimum(a, b): NumPy's"}};
 constexpr int kFormCount = sizeof kForms / sizeof *kForms, kMethodCount = 9;  // methods come first
 
-/// Python's function of that name, with all arguments.
+/// Calls Python's function of that name with all arguments.
 PyObject* general(const char* name, PyObject* first, const Call& call) {
   PyObject* function = PyDict_GetItemString(package.forms, name);
   const Py_ssize_t ahead = first != nullptr ? 1 : 0;
@@ -341,7 +341,7 @@ PyObject* as_method(PyObject* self, PyObject* const* at, Py_ssize_t places, PyOb
 template <int which>
 PyObject* as_function(PyObject*, PyObject* const* at, Py_ssize_t places, PyObject* names) {
   if (places > 0 && is_array(at[0])) return as_method<which>(at[0], at + 1, places - 1, names);
-  // Choices may begin with a number.
+  // The first argument of a choice may be a number.
   const Call call{nullptr, at, places, names};
   return general(kForms[which].name, nullptr, call);
 }

@@ -1,5 +1,5 @@
-// The most frequent calls besides operators, in their most frequent forms: reductions, shapes, choices, basic indices.
-// They are recorded without running Python code. Other forms go to Python's function of the same name.
+// The most frequent functions in their most frequent forms: reductions, shapes, choices, basic indices. They are
+// recorded without running Python code. Other forms go to Python's function of the same name.
 #pragma once
 
 #include <span>
@@ -8,9 +8,9 @@
 
 namespace gart_lazy {
 
-/// The forms as functions of the module, and `forms`, a tuple of their names. False with an exception set.
+/// Adds the forms as functions of the module, and `forms`, a tuple of their names. False with an exception set.
 bool add_form_functions(PyObject* module);
-/// Those that are methods of arrays, too.
+/// The forms that are also methods of arrays.
 std::span<const PyMethodDef> form_methods();
 
 /// array[index], in subscript.cpp

@@ -1,5 +1,5 @@
-// gart.lazy's recorder for Python: the module and its functions. Functions that need not be fast
-// are Python (tools/python/gart/lazy).
+// gart.lazy's recorder for Python: the module and its functions. Functions that need not be fast are written in Python
+// (tools/python/gart/lazy).
 #include <string>
 #include <vector>
 
@@ -84,7 +84,7 @@ PyObject* from_bytes(PyObject*, PyObject* args) {
   return made;
 }
 
-/// The arrays in lists, tuples and dicts, whatever else is in them. False with an exception set.
+/// Collects the arrays in nested lists, tuples and dicts; ignores other contents. False with an exception set.
 bool collect(PyObject* value, std::vector<Array>& arrays) {
   if (is_array(value)) {
     arrays.push_back(array_of(value));
@@ -158,7 +158,7 @@ PyObject* clear(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
-/// tape(True) begins one, tape(False) ends the last.
+/// tape(True) begins a tape, tape(False) ends the last one.
 PyObject* tape(PyObject*, PyObject* on) {
   static auto* tapes = new std::vector<gcc_graph::lazy::Tape*>;
   if (PyObject_IsTrue(on) == 1) {
@@ -170,8 +170,8 @@ PyObject* tape(PyObject*, PyObject* on) {
   Py_RETURN_NONE;
 }
 
-/// graph(inputs, outputs, input_names, output_names, targets, open_batch, folds) -> an artifact's bytes; for targets of
-/// None an ONNX model's
+/// graph(inputs, outputs, input_names, output_names, targets, open_batch, folds) -> an artifact's bytes. If targets is
+/// None: an ONNX model's bytes.
 PyObject* graph(PyObject*, PyObject* args) {
   PyObject *inputs = nullptr, *outputs = nullptr, *input_names = nullptr, *output_names = nullptr, *targets = nullptr;
   int open_batch = 0, folds = 0;

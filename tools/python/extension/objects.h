@@ -1,4 +1,5 @@
-// Python objects that hold what is recorded, and what the package gives the module. Python's stable ABI of 3.11.
+// Python objects that hold recorded values, and the objects that the package registers. Uses Python's stable ABI of
+// 3.11.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -34,9 +35,9 @@ struct PythonTypes {
   PyTypeObject *array = nullptr, *operator_ = nullptr, *recording = nullptr;
 };
 extern PythonTypes types;
-/// The package's: its error class; what does what operands that are not alike need: fallback(name, a, b); what makes an
-/// array of anything else; its functions by name, for forms that are not recorded here; its folder, whose frames are
-/// nobody's lines.
+/// Registered by the package. The error class. fallback(name, a, b), which handles operands of different types. A
+/// converter from anything else to arrays. The package's functions by name, for forms that are not recorded here. The
+/// package's folder, whose frames are not the user's lines.
 struct Package {
   PyObject *error = nullptr, *fallback = nullptr, *convert = nullptr, *forms = nullptr;
   std::string folder;
@@ -48,7 +49,7 @@ inline bool is_array(PyObject* object) { return Py_TYPE(object) == types.array; 
 /// A new reference; null with an exception set where there is no memory.
 PyObject* wrap(Array&& array);
 
-/// Without the interpreter's lock; false with an exception set.
+/// Runs without the interpreter's lock. False with an exception set.
 bool evaluate(std::vector<Array> arrays);
 bool ensure_ready(PyObject* array);
 

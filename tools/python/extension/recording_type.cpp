@@ -36,8 +36,8 @@ void dealloc_recording(PyObject* self) {
 PyType_Slot recording_slots[] = {
     SLOT(Py_tp_dealloc, dealloc_recording), SLOT(Py_tp_call, call_recording), {0, nullptr}};
 
-/// Says the structure of lists, tuples and dicts, and the types of the arrays in it, which are appended to `arrays`.
-/// False where anything else is in it.
+/// Describes the structure of lists, tuples and dicts, and the types of their arrays, which are appended to `arrays`.
+/// Returns false if they contain anything else.
 bool read_structure(PyObject* value, std::string& text, PyObject* arrays, int depth) {
   constexpr int kDeepest = 64;
   const auto append = [&](char kind, int64_t count) {

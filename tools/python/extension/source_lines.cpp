@@ -8,7 +8,7 @@ namespace gart_lazy {
 namespace {
 
 struct Codes {
-  std::vector<PyObject*> all = {nullptr};  // number 0: not known; each is kept
+  std::vector<PyObject*> all = {nullptr};  // number 0: unknown; entries are never removed
   std::unordered_map<PyObject*, uint32_t> numbers;
   std::vector<bool> is_own = {false};
   PyObject* last = nullptr;

@@ -1,4 +1,4 @@
-// Where the user's program is, and errors that say it.
+// Finds the current line of the user's program, and adds it to errors.
 #pragma once
 
 #include <exception>
@@ -9,12 +9,12 @@
 
 namespace gart_lazy {
 
-/// The innermost frame that is not the package's.
+/// The innermost frame outside the package.
 Source here();
-/// " (model.py, line 12)"; empty where it is not known.
+/// " (model.py, line 12)"; empty if unknown.
 std::string place_of(Source source);
 
-/// Runs `body`; what it throws is Python's exception.
+/// Runs `body` and converts its exceptions to Python's.
 template <class Body>
 PyObject* guarded(Body body) {
   try {

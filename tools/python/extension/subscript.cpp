@@ -1,4 +1,4 @@
-// array[index] by numbers, slices, None and Ellipsis. Other indices go to Python's function.
+// array[index] with numbers, slices, None and Ellipsis. Other indices go to Python's function.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -14,14 +14,14 @@ using Ints = std::vector<int64_t>;
 
 struct Index {
   std::vector<PyObject*> parts;    // borrowed; no Ellipsis among them
-  Ints starts, ends, axes, steps;  // of the slices that leave something out
+  Ints starts, ends, axes, steps;  // from the slices that leave elements out
 };
 
 bool is_basic(PyObject* part) {
   return part == Py_None || part == Py_Ellipsis || PySlice_Check(part) != 0 || PyLong_CheckExact(part) != 0;
 }
 
-/// A slice for each dimension that has no part. Nullopt: no such index, or no basic one.
+/// Adds a full slice for each dimension without an index. Nullopt: the index is invalid, or not a basic one.
 std::optional<Index> parts_of(PyObject* index, size_t rank) {
   Index out;
   const bool is_tuple = PyTuple_CheckExact(index) != 0;
@@ -45,7 +45,7 @@ std::optional<Index> parts_of(PyObject* index, size_t rank) {
   return out;
 }
 
-/// False with an exception set, or without one where Python is to see to it.
+/// False with an exception set, or without one if the Python code must handle it.
 bool read_limits(Index& index, std::span<const int64_t> shape) {
   size_t axis = 0;
   for (PyObject* part : index.parts) {
@@ -80,7 +80,7 @@ Array sliced(const Array& x, const Index& index) {
   return gcc_graph::lazy::record(op, x, all, lengths, here());
 }
 
-/// One element along the axis. The place is a number like any other: another one compiles nothing.
+/// One element along the axis. Its position is an ordinary number, so another position needs no new compilation.
 Array taken(const Array& x, int64_t axis, PyObject* place) {
   static auto* known = new std::map<int64_t, Operator>;
   auto it = known->find(axis);

@@ -9,9 +9,9 @@ where they are, and outputs given to a device stay in the invocation's memory th
 
     model.set_inputs({"input": on_gpu})
     model.set_output("logits", model.device)   # or an array that it is written to
-    model.run_async(stream)                    # CUstream or cudaStream_t as an integer, or what has __cuda_stream__
+    model.run_async(stream)                    # CUstream or cudaStream_t as an integer, or an object with __cuda_stream__
     logits = torch.as_tensor(model.output("logits"))
-    other = model.new_invocation()             # may be in flight beside it
+    other = model.new_invocation()             # may run at the same time as the first
 
 libgart.so is looked for in $GART_LIBRARY, then beside this repository's build, then by the system's loader.
 """
@@ -76,7 +76,7 @@ class _CustomOp(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("function", _OpFunction), ("user", ctypes.c_void_p)]
 
 
-_raised = threading.local()  # .error: what a custom operator's function raised in a run of this thread
+_raised = threading.local()  # .error: the exception of a custom operator's function in a run of this thread
 
 
 def _op_function(function):
@@ -86,14 +86,14 @@ def _op_function(function):
             function([given.inputs[i].array(False) for i in range(given.input_count)],
                      [given.outputs[i].array(True) for i in range(given.output_count)], json.loads(given.attributes))
             return 0
-        except BaseException as error:  # nothing may pass through C
+        except BaseException as error:  # an exception must not pass through C
             _raised.error = error
             return 1
     return _OpFunction(call)
 
 
 class GartError(RuntimeError):
-    """An error of the runtime: its sentence says what is wrong."""
+    """An error of the runtime, described in one sentence."""
 
 
 def _library():
@@ -135,8 +135,9 @@ _DEFAULT_STREAM = 1  # the interface's number of it
 
 
 def _stream_of(array, interface):
-    """The stream on which an array is still being written; None: it is complete. Version 2 of the interface does not say, PyTorch
-    gives no other: then it is what the framework enqueues on, as far as that is known, else the default stream."""
+    """The stream on which an array is still being written; None: it is complete. Version 2 of the interface does not
+    name it, and PyTorch provides no other. Then it is the framework's current stream, if that is known, else the
+    default stream."""
     if interface.get("version", 0) >= 3:
         return interface.get("stream")
     if type(array).__module__.partition(".")[0] == "torch":
@@ -167,7 +168,8 @@ def _synchronize(stream, device):
 
 
 class _Memory:
-    """An array that a caller hands in. `device`: where its bytes are; `stream`: on which they are still being written, or None."""
+    """An array that a caller passes in. `device`: where its bytes are. `stream`: where they are still being written, or
+    None."""
 
     def __init__(self, what, array, home, code):
         """`home`: the program's device. `code`: of the type that raw bytes ("<V2") are taken for."""
@@ -213,7 +215,7 @@ class DeviceArray:
     def __init__(self, invocation, tensor, stream):
         self.shape, self.dtype = tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype])
         self.device = tensor.device.decode()
-        self._invocation = invocation  # whose memory it may be
+        self._invocation = invocation  # the device whose memory it may be
         self.__cuda_array_interface__ = {"version": 3, "shape": self.shape, "typestr": self.dtype.str, "strides": None,
                                          "data": (tensor.data or 0, False), "stream": stream}
 
@@ -274,7 +276,7 @@ class Invocation:
             _lib.gart_invocation_free(self._invocation)
 
     def new_invocation(self):
-        """Another one of the same model, for another thread or to be in flight beside this one."""
+        """Another invocation of the same model, for another thread or for runs at the same time."""
         return Invocation(self._program)
 
     def set_inputs(self, feeds):
@@ -288,8 +290,8 @@ class Invocation:
             self._bound_inputs[name] = memory
 
     def set_output(self, which, place):
-        """Where runs write an output (a name or an index): an array; None: the invocation's own memory on the host (the default); a
-        device ("cuda:0"): its own memory there."""
+        """Sets where runs write an output (a name or an index). An array; None: the invocation's own memory on the host
+        (the default); a device ("cuda:0"): its own memory there."""
         index = self._index(which)
         if place is None or isinstance(place, str):
             place_name = "cpu" if place is None else place
@@ -311,7 +313,7 @@ class Invocation:
         self._in_flight, self._stream = False, None
 
     def run_async(self, stream=0):
-        """Enqueues a run on a CUDA stream and returns; outputs on a GPU are ready for what follows on the stream."""
+        """Enqueues a run on a CUDA stream and returns. Outputs on a GPU are ready for later work on the stream."""
         if hasattr(stream, "__cuda_stream__"):
             stream = stream.__cuda_stream__()[1]
         named = int(stream) or _DEFAULT_STREAM
@@ -320,12 +322,12 @@ class Invocation:
         self._in_flight, self._stream = True, named
 
     def wait(self):
-        """Waits for the last run_async(). Raises what went wrong on the way."""
+        """Waits for the last run_async(). Raises its error, if it failed."""
         self._in_flight, self._stream = False, None
         _check(_lib.gart_wait(self._invocation))
 
     def cancel(self):
-        """For any thread: the run under way raises GartError before its next step, "the run was cancelled"."""
+        """Stops the current run from any thread: it raises GartError before its next step, "the run was cancelled"."""
         _lib.gart_cancel(self._invocation)
 
     def output(self, which):
@@ -395,7 +397,8 @@ class Model(Invocation):
         super().__init__(_Program(path, options, custom_ops or {}))
 
     def run(self, feeds):
-        """As Invocation.run, from any number of threads at once: a caller that comes while another runs gets an invocation of its own."""
+        """Runs like Invocation.run, from any number of threads at once. A concurrent caller gets an invocation of its
+        own."""
         if self._own.acquire(blocking=False):
             try:
                 return super().run(feeds)
@@ -415,11 +418,14 @@ def load(path, device=None, target=None, threads=0, verify=True, blocking=False,
     """Loads a model: on `device` ("cpu", "cuda", "cuda:0"; None: the first GPU that it has code for, otherwise the CPU), with its code
     for `target` ("sm_90a"; None: the best).
 
-    `parallel`: how threads share the work on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, as gart.hpp says.
+    `parallel`: the threading mode on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see
+    gart.hpp.
 
-    `spin`: False makes a CPU's threads that wait sleep at once instead of keeping their cores for up to 2 ms.
+    `spin`: if False, waiting CPU threads sleep at once; otherwise they keep their cores busy for up to 2 ms.
 
-    `custom_ops`: functions for the operators that were declared by `gcc-graph compile --custom-op`, by name ("acme::Blend"). Each is called
-    as function(inputs, outputs, attributes): arrays to read, arrays to write whole, which are the model's own memory for the length of the
-    call (None: left out, or not read by anything), and a dict. An exception in it ends the run and becomes the cause of the GartError."""
+    `custom_ops`: {name: function} for the operators that `gcc-graph compile --custom-op` declared ("acme::Blend"). Each
+    is called as function(inputs, outputs, attributes). The inputs are arrays to read, the outputs arrays to write
+    completely, the attributes a dict. The arrays are the model's own memory and valid only during the call; None stands
+    for an omitted input or an unused output. An exception in the function ends the run and becomes the cause of the
+    GartError."""
     return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin)

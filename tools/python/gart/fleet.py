@@ -7,7 +7,7 @@
 
     requests = [model.submit({"x": array}) for array in batches]   # flow through the devices like through a pipeline
     results = [request.result() for request in requests]
-    model.times()                                  # what groups took on their devices
+    model.times()                                  # times of groups on their devices
 
 libgart_fleet.so is looked for beside libgart.so ($GART_LIBRARY, this repository's build), then by the system's loader.
 """
@@ -41,7 +41,7 @@ _lib = None
 
 
 def _library():
-    gart._lib = gart._lib or gart._library()  # which this one needs
+    gart._lib = gart._lib or gart._library()  # this library needs libgart
     beside = os.path.join(os.path.dirname(gart._lib._name), "libgart_fleet.so")
     lib = ctypes.CDLL(beside if os.path.exists(beside) else "libgart_fleet.so")
     for name, result in (("last_error", ctypes.c_char_p), ("input_name", ctypes.c_char_p), ("output_name", ctypes.c_char_p),
@@ -71,7 +71,7 @@ class Request:
 
     def __del__(self):
         if _lib is not None and self._handle:
-            _lib.gart_fleet_request_free(self._handle)  # waits for what is under way
+            _lib.gart_fleet_request_free(self._handle)  # waits for the current run
 
     def set_inputs(self, feeds):
         """Sets all inputs, by name."""
@@ -83,16 +83,17 @@ class Request:
             self._bound[name] = memory
 
     def fetch(self, names=()):
-        """Values instead of the outputs: what crosses between parts, or was kept by compile --keep. (): the outputs again."""
+        """Selects values to fetch instead of the outputs: values that cross between parts, or that compile --keep kept.
+        (): the outputs again."""
         _check(_lib.gart_fleet_fetch(self._handle, _texts(names), ctypes.c_size_t(len(names))))
         self._fetched = list(names) or None
 
     def start(self):
-        """Enqueues a run; waits where as many are under way as may be."""
+        """Enqueues a run. Waits while the maximum number of requests is running."""
         _check(_lib.gart_fleet_start(self._handle))
 
     def wait(self):
-        """Waits for its end; raises what went wrong."""
+        """Waits for the run to end; raises its error, if it failed."""
         _check(_lib.gart_fleet_wait(self._handle))
 
     def ready(self):
@@ -185,9 +186,9 @@ class Model:
 def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None, dynamic=False):
     """Loads a model that was compiled with --fleet, its parts on their devices.
 
-    `devices`: what stands for a device of the file here, {"acc:0": "cpu:1"}. `placement`: {group: device of the file} instead of where the
-    file places them. `only`: devices of the file; others are not used. `threads`: of each CPU pool (0: one per core). `requests`: that may
-    be under way at once (0: two per device). `monitor`: measure, for times(). `custom_ops`: as gart.load takes them, called by threads of
-    the devices. `dynamic`: each request's groups go where they are estimated to end first when it begins, given what the devices have to do
-    already."""
+    `devices`: this machine's substitutes for devices of the file, {"acc:0": "cpu:1"}. `placement`: {group: device of
+    the file}, instead of the file's placement. `only`: devices of the file; others are not used. `threads`: of each CPU
+    pool (0: one per core). `requests`: the maximum number in flight (0: two per device). `monitor`: measures, for
+    times(). `custom_ops`: as in gart.load; threads of the devices call them. `dynamic`: when a request starts, each of
+    its groups is placed on the device that is estimated to finish it first, given the devices' pending work."""
     return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic)

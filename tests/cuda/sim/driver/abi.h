@@ -1,5 +1,5 @@
-// The driver's structs and numbers as the simulated driver serves them, written from the driver's documentation and
-// apart from the runtime's own declarations, so that a mistake in either shows.
+// The driver's structs and numbers for the simulated driver. They are written from the driver's documentation,
+// independently of the runtime's declarations, so that a mistake in either is detected.
 #ifndef GART_TESTS_CUDA_SIM_DRIVER_ABI_H
 #define GART_TESTS_CUDA_SIM_DRIVER_ABI_H
 
@@ -102,7 +102,7 @@ struct ConditionalParams {
   unsigned long long handle;
   int type;
   unsigned size;
-  void** bodies;  // Written by the driver.
+  void** bodies;  // The driver writes it.
   void* ctx;
 };
 static_assert(sizeof(ConditionalParams) == 32 && offsetof(ConditionalParams, bodies) == 16);

@@ -1,4 +1,4 @@
-// Capture of streams, and the work of simulated libraries, which alone can be captured here.
+// Captures streams, and the work of simulated libraries, the only work that can be captured here.
 #include <algorithm>
 #include <utility>
 

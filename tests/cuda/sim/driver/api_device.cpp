@@ -1,4 +1,4 @@
-// Start, devices, contexts, errors.
+// Initialization, devices, contexts, errors.
 #include <cstring>
 #include <iterator>
 
@@ -214,7 +214,7 @@ GART_SIM_API cuDevicePrimaryCtxRetain(void** out, int device) {
   return 0;
 }
 
-// The last release destroys the context and all that is in it.
+// The last release destroys the context and everything in it.
 GART_SIM_API cuDevicePrimaryCtxRelease_v2(int device) {
   GART_SIM_CALL("cuDevicePrimaryCtxRelease_v2", Call::initialized);
   Context* context = context_of_device(device);

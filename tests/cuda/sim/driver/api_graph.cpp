@@ -7,7 +7,7 @@ using namespace gart_sim;
 
 namespace {
 
-// A graph handle: one made by cuGraphCreate, or the body of a conditional within one.
+// A graph handle: made by cuGraphCreate, or the body of a conditional in one.
 Graph* find_body(const std::vector<std::unique_ptr<Graph>>& bodies, void* handle) {
   for (const auto& body : bodies) {
     if (body.get() == handle) return body.get();
@@ -25,7 +25,7 @@ Graph* find_graph(void* handle) {
   return nullptr;
 }
 
-// May the edge be from such a node to such a node? Sets whether it is a programmatic one.
+// True if an edge may connect nodes of these types. Sets whether it is programmatic.
 int check_edge(const Call& call, const Graph& graph, const EdgeData& edge, int from, int to, bool& is_programmatic) {
   constexpr int kProgrammatic = 1, kTriggered = 1, kAllBlocksStarted = 2;
   is_programmatic = edge.type == kProgrammatic;
@@ -43,7 +43,7 @@ int check_edge(const Call& call, const Graph& graph, const EdgeData& edge, int f
   return 0;
 }
 
-// Fills the edges to `node`, whose type is known.
+// Fills in the edges to `node`, whose type is already set.
 int read_dependencies(const Call& call, const Graph& graph, void* const* nodes, const EdgeData* edges, size_t count,
                       GraphNode& node) {
   if (count && !nodes) return call.misuse("no dependencies given");
@@ -82,7 +82,7 @@ int add_node(const Call& call, void** out, void* graph_handle, void* const* depe
   return 0;
 }
 
-// Copies the graph's nodes, conditionals' bodies too.
+// Copies the graph's nodes, including the bodies of conditionals.
 std::unique_ptr<GraphExec> make_exec(const Graph& graph) {
   auto exec = std::make_unique<GraphExec>();
   const std::shared_ptr<Graph> copy = clone(graph);
@@ -97,7 +97,7 @@ std::unique_ptr<GraphExec> make_exec(const Graph& graph) {
   return exec;
 }
 
-// The body of a conditional, however deep.
+// The body of a conditional, at any depth.
 bool has_empty_body(const Graph& graph) {
   return std::any_of(graph.nodes.begin(), graph.nodes.end(), [](const auto& node) {
     const auto* conditional = std::get_if<ConditionalWork>(&node->work);
@@ -126,7 +126,7 @@ bool same_topology(const Graph& a, const Graph& b) {
   });
 }
 
-// Programs of the runtime may change the parameters of a node, not its kind.
+// The runtime's programs may change a node's parameters, but not its type.
 int set_params(const Call& call, void* exec_handle, void* node_handle, NodeParams& params) {
   World& world = World::get();
   GraphExec* exec = world.execs.find(exec_handle);
@@ -159,7 +159,7 @@ int set_params(const Call& call, void* exec_handle, void* node_handle, NodeParam
   return 0;
 }
 
-// Makes what the launch will bring to the host unreadable, where nothing on the device reads it before.
+// Makes host memory that the launch will write unreadable, unless device work reads it before.
 void hide_targets(const GraphExec& exec) {
   const auto copies = [&exec](const auto& visit) {
     for (const GraphNode& node : exec.nodes) {
@@ -175,7 +175,8 @@ void hide_targets(const GraphExec& exec) {
   });
 }
 
-// The nodes become operations: after the stream, after the executable's last launch, in the order of the edges.
+// Turns the nodes into operations. They come after the stream and after the executable's last launch, in the order of
+// the edges.
 int launch(GraphExec& exec, Stream& stream) {
   World& world = World::get();
   OperationQueue& queue = stream.context->queue;
@@ -338,8 +339,8 @@ GART_SIM_API cuGraphLaunch(void* exec_handle, void* stream_handle) {
   Stream* stream = call.stream(stream_handle);
   if (!exec) return call.misuse("the executable is not alive", kInvalidHandle);
   if (!stream) return call.misuse("the stream is not alive", kInvalidHandle);
-  // The driver would make the launch wait for the last one (CUDA Driver API, cuGraphLaunch: one instance executes at a
-  // time); here it shows that two users share one executable.
+  // The driver would delay the launch until the last one ends (CUDA Driver API, cuGraphLaunch: one instance executes at
+  // a time). Here it shows that two callers share one executable.
   if (!world.allows_exec_overlap && !stream->context->queue.is_after(stream->last, exec->last)) {
     report(Finding::exec_overlap,
            "a graph is launched on a stream that nothing orders after its last launch, which runs");

@@ -1,4 +1,4 @@
-// Memory of the device and of the host, copies and fills on streams.
+// Memory of the device and of the host; copies and fills on streams.
 #include <cstring>
 
 #include "tests/cuda/sim/driver/work.h"
@@ -25,7 +25,7 @@ int enqueue_copy(const Call& call, CopyWork work, void* stream_handle) {
   const bool pageable_source = !work.from_device && !is_pinned(work.from, work.bytes);
   const bool pageable_target = !work.to_device && !is_pinned(work.to, work.bytes);
   if (pageable_source) {
-    // The driver takes a copy before it returns, as it must of memory that may be paged out.
+    // Copies pageable memory before it returns, as the driver must.
     auto staged =
         std::make_shared<std::vector<unsigned char>>(reinterpret_cast<const unsigned char*>(work.from),
                                                      reinterpret_cast<const unsigned char*>(work.from) + work.bytes);
@@ -34,7 +34,7 @@ int enqueue_copy(const Call& call, CopyWork work, void* stream_handle) {
     enqueue(*stream, "copy from pageable memory", [work, staged](Footprint& footprint) { return work.run(footprint); });
     return 0;
   }
-  if (stream->context->queue.pending() == 0) work.hide_target();  // Nothing enqueued earlier may still read it.
+  if (stream->context->queue.pending() == 0) work.hide_target();  // no earlier work can still read it
   enqueue(*stream, "copy", [work](Footprint& footprint) { return work.run(footprint); });
   if (!pageable_target) return 0;
   ++World::get().counts["pageable_memcpys"];
@@ -50,7 +50,7 @@ int enqueue_fill(const Call& call, const FillWork& work, void* stream_handle) {
   return 0;
 }
 
-/// Is it memory of that context's device?
+/// True if the memory is on that context's device.
 bool is_in(uint64_t address, const void* context) {
   const Allocation* allocation = DeviceMemory::get().find(address);
   for (const auto& known : World::get().contexts)
@@ -59,7 +59,7 @@ bool is_in(uint64_t address, const void* context) {
   return false;
 }
 
-// Without unified addressing between them, a copy within a device touches no other's memory.
+// True if source and target are on different devices: a plain device copy works on one device only.
 bool crosses_devices(uint64_t to, uint64_t from) {
   const Allocation *target = DeviceMemory::get().find(to), *source = DeviceMemory::get().find(from);
   return target != nullptr && source != nullptr && target->device != DeviceMemory::kHost &&
@@ -74,7 +74,7 @@ int allocate(const Call& call, void* out, size_t bytes, int device) {
   return 0;
 }
 
-// What still runs may use the memory, so the driver waits.
+// Waits first, as the driver does, because running work may use the memory.
 int release(const Call& call, uint64_t address, bool on_host) {
   if (address == 0) return 0;
   Context* context = call.context_of();
@@ -169,7 +169,7 @@ GART_SIM_API cuMemcpyDtoDAsync_v2(DevicePointer to, DevicePointer from, size_t b
   return enqueue_copy(call, {to, from, bytes, true, true}, stream);
 }
 
-// What the other context has enqueued is not waited for.
+// Does not wait for work that the other context has enqueued.
 GART_SIM_API cuMemcpyPeerAsync(DevicePointer to, void* to_context, DevicePointer from, void* from_context, size_t bytes,
                                void* stream) {
   GART_SIM_CALL("cuMemcpyPeerAsync");

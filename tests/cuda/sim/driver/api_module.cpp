@@ -8,8 +8,9 @@ using namespace gart_sim;
 
 namespace {
 
-// May a device run a module's code? Cubins run on later minor versions of their major one, on Tegra (87) exactly; those
-// with an 'a' on exactly theirs, with an 'f' on their family; PTX on everything as new.
+// True if a device may run a module's code. Cubins run on later minor versions of the same major version, on Tegra (87)
+// only on exactly theirs. Targets with an 'a' run only on exactly theirs, with an 'f' on their family. PTX runs on
+// everything at least as new.
 bool runs_on(const Module& module, int device) {
   const int sm = static_cast<int>(module.sm);
   if (module.sm_variant == 'p') return device >= sm;
@@ -128,7 +129,7 @@ GART_SIM_API cuFuncSetAttribute(void* handle, int attribute, int value) {
   GART_SIM_CALL("cuFuncSetAttribute");
   Function* function = world.find_function(handle);
   if (!function) return call.misuse("the function is not alive");
-  if (attribute == 9) return 0;  // The preferred share of shared memory: a hint.
+  if (attribute == 9) return 0;  // The preferred share of shared memory is only a hint.
   if (attribute != 8) return call.misuse("attribute " + std::to_string(attribute) + " is not simulated");
   int limit = 0;
   cuDeviceGetAttribute(&limit, 97, function->module->context->device);
@@ -145,7 +146,7 @@ GART_SIM_API cuFuncGetParamInfo(void* handle, size_t index, size_t* offset, size
   GART_SIM_CALL("cuFuncGetParamInfo");
   const Function* function = world.find_function(handle);
   if (!function || !offset) return call.misuse("the function is not alive, or no place for the offset");
-  if (index >= function->kernel->parameters) return kInvalidValue;  // How callers find the end.
+  if (index >= function->kernel->parameters) return kInvalidValue;  // callers find the end of the list this way
   *offset = 0;
   for (size_t i = 0; i < index; ++i) *offset += (function->kernel->sizes[i] + 7u) & ~7u;
   if (size) *size = function->kernel->sizes[index];

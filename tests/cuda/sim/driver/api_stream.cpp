@@ -30,7 +30,7 @@ GART_SIM_API cuStreamSynchronize(void* handle) {
   return wait_for(call.context_of(), stream->last);
 }
 
-// A look lets the device do a little, never all at once.
+// A query lets the device do a little work, never all of it.
 GART_SIM_API cuStreamQuery(void* handle) {
   GART_SIM_CALL("cuStreamQuery");
   Stream* stream = call.stream(handle);
@@ -92,7 +92,7 @@ GART_SIM_API cuEventSynchronize(void* handle) {
   return event->is_recorded ? wait_for(call.context_of(), event->operation) : 0;
 }
 
-// Time in calls of the driver: only its order means anything.
+// Time counted in driver calls: only its order is meaningful.
 GART_SIM_API cuEventElapsedTime(float* milliseconds, void* from_handle, void* to_handle) {
   GART_SIM_CALL("cuEventElapsedTime");
   const Event *from = world.events.find(from_handle), *to = world.events.find(to_handle);

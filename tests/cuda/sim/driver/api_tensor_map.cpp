@@ -6,11 +6,12 @@ using namespace gart_sim;
 
 namespace {
 
-// By CUtensorMapDataType: bytes of an element.
+// Bytes of an element, indexed by CUtensorMapDataType.
 constexpr unsigned kElementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
 constexpr unsigned kSwizzledBytes[] = {0, 32, 64, 128};
 
-// The arguments that both functions have, and what is wrong with them; "": nothing, and the map lacks its box alone.
+// Checks the arguments that both functions share. Returns the fault, or "" if only the box is still missing from the
+// map.
 struct Common {
   void* out;
   int type;

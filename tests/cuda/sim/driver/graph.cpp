@@ -12,7 +12,7 @@ int refuse(std::string& error, std::string text, int code = kInvalidValue) {
   return code;
 }
 
-// Bytes of the union that the node's type does not use must be zero.
+// The bytes of the union that the node's type does not use must be zero.
 size_t used_bytes(int type) {
   switch (type) {
     case kKernelNode:
@@ -60,7 +60,8 @@ int make_conditional(ConditionalParams& params, Graph& graph, GraphNode& out, st
   if (!known) return refuse(error, "the conditional handle was not made on this graph");
   if (const int code = check_context(params.ctx, graph, true, error)) return code;
   ConditionalWork work{params.handle, params.type, {}};
-  static std::map<Graph*, std::vector<void*>> arrays;  // What params.bodies points to lives as long as the process.
+  static std::map<Graph*, std::vector<void*>>
+      arrays;  // params.bodies points to these arrays, which live as long as the process.
   for (unsigned i = 0; i < params.size; ++i) {
     graph.bodies.push_back(std::make_unique<Graph>());
     graph.bodies.back()->context = graph.context;
@@ -74,7 +75,7 @@ int make_conditional(ConditionalParams& params, Graph& graph, GraphNode& out, st
   return 0;
 }
 
-// Runs `graph` once, its nodes in any order that its edges allow.
+// Runs `graph` once, with its nodes in any order that the edges allow.
 int run_graph(const Graph& graph, Footprint& footprint) {
   OperationQueue queue;
   std::vector<OperationQueue::Id> ids;
@@ -207,7 +208,7 @@ std::shared_ptr<Graph> clone(const Graph& graph) {
     auto* conditional = std::get_if<ConditionalWork>(&copy->nodes.back()->work);
     if (!conditional) continue;
     for (Graph*& body : conditional->bodies) {
-      // The clone of a body is a shared graph elsewhere, here it is owned by the copy.
+      // clone() returns a shared graph, but the copy must own its bodies.
       const std::shared_ptr<Graph> cloned = clone(*body);
       copy->bodies.push_back(std::make_unique<Graph>(std::move(*cloned)));
       body = copy->bodies.back().get();

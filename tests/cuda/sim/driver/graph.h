@@ -22,11 +22,11 @@ struct HostWork {
 struct ConditionalWork {
   unsigned long long handle = 0;
   int type = kIf;
-  std::vector<Graph*> bodies;  // Owned by the graph that holds the node.
+  std::vector<Graph*> bodies;  // owned by the graph that holds the node
 };
 
 struct ChildWork {
-  std::shared_ptr<Graph> graph;  // A clone.
+  std::shared_ptr<Graph> graph;  // a clone
 };
 
 using NodeWork =
@@ -35,8 +35,8 @@ using NodeWork =
 struct GraphNode {
   int type = kEmptyNode;
   NodeWork work;
-  std::vector<size_t> after;       // Indices in the graph, lower than its own.
-  std::vector<size_t> overlapped;  // The same, of kernels while which it may start (programmatic edges).
+  std::vector<size_t> after;       // lower indices in the same graph
+  std::vector<size_t> overlapped;  // likewise, for programmatic edges: kernels beside which this one may start
 };
 
 struct Graph {
@@ -44,7 +44,7 @@ struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
   std::vector<std::unique_ptr<Graph>> bodies;
   bool is_body = false;
-  // Conditional handles made on this graph: default values, and whether each launch begins with them.
+  // Conditional handles made on this graph: default values, and whether each launch starts with them.
   struct Conditional {
     unsigned long long handle;
     unsigned value;
@@ -52,25 +52,25 @@ struct Graph {
   };
   std::vector<Conditional> conditionals;
 
-  [[nodiscard]] size_t find(const void* node) const;  // nodes.size(): not in it.
+  [[nodiscard]] size_t find(const void* node) const;  // nodes.size(): not in this graph
 };
 
 struct GraphExec {
   Context* context = nullptr;
-  const Graph* graph = nullptr;           // Which graph it was made of: nodes are named by that graph's handles.
-  std::vector<const GraphNode*> handles;  // Of graph's nodes.
-  std::vector<GraphNode> nodes;           // Copies, with the parameters of this executable.
+  const Graph* graph = nullptr;           // the graph that it was made of, whose handles name the nodes
+  std::vector<const GraphNode*> handles;  // the nodes of `graph`
+  std::vector<GraphNode> nodes;           // copies, with the parameters of this executable
   std::vector<std::shared_ptr<Graph>> bodies;
   std::vector<Graph::Conditional> conditionals;
-  OperationQueue::Id last = 0;  // The end of its last launch.
+  OperationQueue::Id last = 0;  // the end of its last launch
   uint64_t launches = 0;
 };
 
-// Fills in a node's work. `graph` owns what it makes (bodies of conditionals).
+// Fills in a node's work. `graph` owns the bodies of conditionals that this makes.
 int make_node(NodeParams& params, Graph& graph, GraphNode& out, std::string& error);
-// A deep copy that does not change with the original.
+// A deep copy, which later changes of the original do not affect.
 std::shared_ptr<Graph> clone(const Graph& graph);
-// The value of a conditional handle, while a launch runs.
+// The value of a conditional handle during a launch.
 unsigned& conditional_value(unsigned long long handle);
 std::string label_of(const GraphNode& node, size_t index);
 // Runs a node; `where` names the enclosing graph in labels.

@@ -132,7 +132,7 @@ int OperationQueue::advance(size_t count, const Order& order) {
   return error;
 }
 
-// What comes before it is done.
+// Collects the operations that are ordered before this one.
 void OperationQueue::find_order(Operation& operation) const {
   const auto add = [this](const std::vector<size_t>& indices, std::vector<uint64_t>& bits) {
     for (const size_t index : indices) {
@@ -160,7 +160,7 @@ bool OperationQueue::races(const Operation& operation) const {
   const Footprint& mine = operation.footprint;
   for (const auto& other : operations_) {
     if (!other->is_done || other.get() == &operation || has(operation.before_start, other->index)) continue;
-    // What it overlaps can meet only what its threads do before they wait.
+    // The launches that it overlaps can race only with accesses of its threads before their wait.
     const bool is_overlapped = has(operation.before_rest, other->index);
     const std::vector<Range>& reads = is_overlapped ? mine.early_reads : mine.reads;
     const std::vector<Range>& writes = is_overlapped ? mine.early_writes : mine.writes;
@@ -194,7 +194,7 @@ void OperationQueue::host_waited_for(const Operation& operation) {
   unite(known_done_, operation.ancestors);
 }
 
-// Once the host has waited for everything, nothing enqueued later can race with it.
+// Once the host has waited for all operations, nothing that is enqueued later can race with them.
 void OperationQueue::forget_done() {
   if (pending_ > 0) return;
   for (size_t i = 0; i < operations_.size(); ++i) {

@@ -17,24 +17,24 @@ struct KernelWork {
   unsigned shared_bytes = 0;
   std::vector<std::vector<unsigned char>> arguments;
 
-  // Checks everything the driver can check; an error and its text.
+  // Checks everything that the driver can check. Returns an error code and sets its text.
   static int make(const KernelParams& params, const Context* context, KernelWork& out, std::string& error);
-  // `is_early`: it may start before what its threads wait for has ended.
+  // `is_early`: it may start before the launches that its threads wait for have ended.
   [[nodiscard]] int run(Footprint& footprint, bool is_early = false) const;
   [[nodiscard]] std::string name() const { return function->kernel->name; }
 };
 
-// One range of bytes on either side: host, pinned or device memory.
+// A copy between two ranges of bytes, each in host, pinned or device memory.
 struct CopyWork {
   uint64_t to = 0, from = 0;
   size_t bytes = 0;
   bool to_device = false, from_device = false;
 
   static int make(const Copy3D& params, CopyWork& out, std::string& error);
-  // Do the ranges lie in allocations?
+  // The fault if a range is not within an allocation, or "".
   [[nodiscard]] std::string problem() const;
   [[nodiscard]] int run(Footprint& footprint) const;
-  // Until it is done, the host sees nothing of what the copy brings, and nothing older either.
+  // Until the copy is done, the host can read neither the new bytes nor older ones.
   void hide_target() const;
 };
 
@@ -48,7 +48,7 @@ struct FillWork {
   [[nodiscard]] int run(Footprint& footprint) const;
 };
 
-// What a simulated library does on the device: it says itself which bytes it touches.
+// Device work of a simulated library. The library states which bytes it touches.
 struct LibraryWork {
   std::string name;
   std::function<void()> compute;
@@ -57,9 +57,9 @@ struct LibraryWork {
 };
 
 using Run = std::function<int(Footprint&)>;
-// Adds to the stream, after what is there.
+// Enqueues work on the stream, after the work that it holds.
 void enqueue(Stream& stream, std::string label, Run run);
-// Runs what the stream, or an event, waits for, and turns an error into the context's.
+// Runs the work that the stream, or an event, waits for, and stores an error in the context.
 int wait_for(Context* context, OperationQueue::Id id);
 int advance(Context* context);
 

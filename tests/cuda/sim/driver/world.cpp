@@ -41,7 +41,7 @@ World::World() {
   read_environment();
 }
 
-// $GART_SIM_STATS=1: what was counted, on stderr at the end of the process.
+// $GART_SIM_STATS=1: prints the counts to stderr at the end of the process.
 void World::print_counts() const {
   const char* wanted = setting("GART_SIM_STATS");
   if (!wanted || *wanted == '0') return;
@@ -93,7 +93,7 @@ bool World::set_order(const std::string& text) {
   return false;
 }
 
-// "[NAME:]K:CODE", several with commas.
+// "[NAME:]K:CODE", or several with commas.
 void World::set_failures(const std::string& text) {
   failures.clear();
   std::istringstream list(text);
@@ -139,7 +139,7 @@ std::string World::alive() const {
   };
   size_t allocations = 0, retained = 0;
   for (const auto& context : contexts) {
-    if (context->sticky) return "";  // Nothing can be freed in a lost context.
+    if (context->sticky) return "";  // Objects of a lost context cannot be freed.
     allocations += DeviceMemory::get().live(context->device);
     retained += static_cast<size_t>(context->retained);
   }

@@ -1,4 +1,4 @@
-// Everything the simulated driver knows: devices, their contexts, the handles it has given out, the calls so far.
+// The state of the simulated driver: devices, their contexts, the handles it has given out, the calls so far.
 #ifndef GART_TESTS_CUDA_SIM_DRIVER_WORLD_H
 #define GART_TESTS_CUDA_SIM_DRIVER_WORLD_H
 
@@ -21,7 +21,7 @@ namespace gart_sim {
 struct Context {
   int device = 0;
   int retained = 0;
-  int sticky = 0;  // Once set, every call in the context returns it.
+  int sticky = 0;  // once set, every call in the context returns it
   OperationQueue queue;
 };
 
@@ -29,7 +29,7 @@ struct Graph;
 struct Stream {
   Context* context;
   OperationQueue::Id last = 0;
-  // While it is captured: what becomes the graph, and what spoilt it.
+  // During capture: the future graph, and the reason why the capture became invalid.
   std::shared_ptr<Graph> capture = nullptr;
   std::string spoilt = {};
   bool is_relaxed = false;
@@ -58,7 +58,7 @@ struct ModuleHandle {
 
 struct GraphExec;
 
-// Handles of one kind that are alive.
+// Live handles of one kind.
 template <class T>
 class Handles {
  public:
@@ -68,7 +68,7 @@ class Handles {
     alive_[handle] = std::shared_ptr<T>(std::move(object));
     return handle;
   }
-  // Null where it is none of these, or no longer.
+  // Null if the handle is not of this kind, or no longer live.
   T* find(void* handle) const {
     const auto it = alive_.find(static_cast<T*>(handle));
     return it == alive_.end() ? nullptr : it->second.get();
@@ -81,11 +81,11 @@ class Handles {
 
  private:
   const char* kind_;
-  std::map<T*, std::shared_ptr<T>> alive_;  // Shared, for T may be incomplete here.
+  std::map<T*, std::shared_ptr<T>> alive_;  // shared, because T may be incomplete here
 };
 
-// "cuMemAlloc_v2:3:2" or "7:700": the third call of that name (the seventh of all, `kernel` for kernels that run)
-// fails.
+// "cuMemAlloc_v2:3:2" or "7:700": the third call of that name, or the seventh of all, fails. `kernel` stands for kernel
+// runs.
 struct Failure {
   std::string name;  // Empty: any.
   uint64_t at = 0;
@@ -99,12 +99,13 @@ struct World {
   bool is_initialized = false;
   int driver_version = 13000;
   int sm = 80;
-  std::vector<std::unique_ptr<Context>> contexts;  // One per device.
-  bool has_peers = true;                           // Can devices reach each other's memory?
-  std::set<std::pair<int, int>> peers;             // Devices, and those whose memory they have been let reach.
+  std::vector<std::unique_ptr<Context>> contexts;  // one per device
+  bool has_peers = true;                           // whether devices can access each other's memory
+  std::set<std::pair<int, int>> peers;  // pairs of a device and a device whose memory it has been allowed to access
   Order order;
   bool allows_exec_overlap = false;
-  uint64_t dropped_edge = 0;  // This edge of all graphs is forgotten, as if the program had missed it. 0: none.
+  uint64_t dropped_edge =
+      0;  // number of the edge that is dropped from all graphs, as if the program had missed it; 0: none
 
   Handles<Stream> streams{"streams"};
   Handles<Event> events{"events"};
@@ -112,20 +113,20 @@ struct World {
   Handles<Graph> graphs{"graphs"};
   Handles<GraphExec> execs{"execs"};
   std::map<Context*, std::unique_ptr<Stream>> default_streams;
-  std::map<uint64_t, size_t> registered;  // Host memory pinned by the caller: address, bytes.
+  std::map<uint64_t, size_t> registered;  // host memory that the caller pinned: address, bytes
 
-  std::map<std::string, uint64_t> counts;  // Calls by name, and what they led to.
+  std::map<std::string, uint64_t> counts;  // number of calls and of their effects, by name
   std::vector<Failure> failures;
 
-  // Counts, and returns an injected error, or 0.
+  // Counts the call. Returns an injected error, or 0.
   int count(const std::string& name);
   void read_environment();
   void set_failures(const std::string& text);
   bool set_order(const std::string& text);
-  // Names and numbers of what is alive, or "".
+  // Names and numbers of live objects, or "".
   [[nodiscard]] std::string alive() const;
   Function* find_function(void* handle) const;
-  // A context has died of `error`: what was enqueued is gone.
+  // The context has failed with `error`: its pending work is dropped.
   void lose(Context* context, int error);
   [[nodiscard]] static bool is_sticky(int error);
 
@@ -138,17 +139,17 @@ struct World {
 // The calling thread's current context.
 Context*& current_context();
 
-// Around every function of the driver: takes the lock, counts the call, and fails it where it must fail.
+// Used in every driver function: takes the lock, counts the call, and lets it fail if it must.
 class Call {
  public:
   enum Needs { nothing, initialized, context };
   explicit Call(const char* name, Needs needs = context);
-  // Why the call fails before it does anything; 0: it does not.
+  // The error with which the call fails before it does anything, or 0.
   [[nodiscard]] int failed() const { return failed_; }
   // Reports a wrong argument.
   [[nodiscard]] int misuse(const std::string& what, int code = kInvalidValue) const;
   [[nodiscard]] Context* context_of() const { return current_context(); }
-  // The stream of a handle (null: the default one); null where it is not alive.
+  // The stream of a handle (null: the default stream); null if it is not live.
   [[nodiscard]] Stream* stream(void* handle) const;
 
  private:
@@ -157,7 +158,7 @@ class Call {
   int failed_ = 0;
 };
 
-// Declares `call` and returns where it has failed.
+// Declares `call`; returns from the function if the call has failed.
 #define GART_SIM_CALL(...)      \
   const Call call(__VA_ARGS__); \
   World& world = World::get();  \

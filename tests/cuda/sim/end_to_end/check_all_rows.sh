@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# check_all_rows.sh CUDA_SIM_OPS_TEST [FILTER]: every form of every row of tests/ops on the simulated GPU, a process per test and
-# as many of them at a time as there are CPUs. What each has to say if it fails; then "N tests passed, N failed".
+# check_all_rows.sh CUDA_SIM_OPS_TEST [FILTER]: runs every form of every row of tests/ops on the simulated GPU, in a
+# process per test, as many at a time as there are CPUs. Prints the output of each test that fails, then "N tests
+# passed, N failed".
 set -uo pipefail
 program=$1
 export GART_SIM_ALL_ROWS=1 program logs

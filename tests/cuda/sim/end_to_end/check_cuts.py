@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Compiles small models with some of their nodes assigned to the CPU, and compares what GPU and CPU compute together with the whole.
+"""Compiles small models with some of their nodes assigned to the CPU, and compares their common results with those of
+the whole model on the CPU.
 
   run_sim.sh --sm 80 check_cuts.py [NAME...]      NAME: of tests/models/small_models.py (default: all)
 
-Run within run_sim.sh. Of each model's operators, the first, third, ... go to the CPU, then the others. `run` takes the parts where
-both devices have some, and gives what the CPU alone gives, at both sizes; where the CPU has all, or nothing, it takes the whole model.
+Run within run_sim.sh. In one compilation, each model's first, third, ... operators go to the CPU, in another the
+remaining ones. If both devices have parts, `run` uses them, and its results equal the CPU's at both sizes. If the CPU
+has all operators or none, it uses the whole model.
 """
 import json
 import os
@@ -20,7 +22,7 @@ import small_models
 
 
 def operators(model):
-    """In the order of their first use; those in bodies go with their node."""
+    """In the order of their first use. Operators in bodies go with their node."""
     return list(dict.fromkeys(n.op_type for n in model.graph.node if n.op_type != "Constant"))
 
 
@@ -39,7 +41,7 @@ def run(folder, artifact, inputs, *options):
 
 
 def check(name, model, sizes, assigned, folder):
-    """Prints a row; returns whether it is good."""
+    """Prints a row; returns True if it is good."""
     path = os.path.join(folder, name + ".onnx")
     onnx.save(model, path)
     artifact = path.replace(".onnx", ".gart")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Takes the edges of a model's graph away, one at a time: the simulation must notice.
+"""Removes the edges of a model's graph, one at a time: the simulation must detect it.
 
   run_sim.sh --sm 80 check_edges.py [TARGET]      TARGET: sm_80 by default; from sm_90 on launches overlap
 
-A chain needs each of its edges. Where streams run side by side, an edge may repeat what others imply, or order steps that
-share no byte: then the run must be right as it is. Either way a wrong result must never come without a finding. Where launches
-overlap, kernels that forget to wait must be noticed, too.
+A chain needs each of its edges. If streams run side by side, an edge may be redundant, or may order steps that share no
+byte: then the run must still be right. In both cases, every wrong result must come with a finding. If launches overlap,
+kernels that forget to wait must be detected, too.
 """
 import os
 import re
@@ -27,7 +27,7 @@ TARGET = sys.argv[1] if len(sys.argv) > 1 else "sm_80"
 
 
 def forked():
-    """Chains of small products side by side, too many kernels to run one after the other."""
+    """Chains of small products side by side; too many kernels to run one after the other."""
     m = make_model.Maker("forked")
     x = m.input("x", TensorProto.FLOAT, [4, 32])
     ends = []
@@ -51,7 +51,7 @@ def run(artifact, expected=None, outputs=None, drop=0, forget_waits=False):
 
 
 def check(name, model, folder):
-    """Prints a row; returns the number of edges that were missed, of those there are, or None where a run is wrong."""
+    """Prints a row. Returns the number of missed edges and of all edges, or None if a run is wrong."""
     path = os.path.join(folder, name)
     onnx.save(model, path + ".onnx")
     model_check.compile_model(path + ".onnx", path + ".gart", "--target", TARGET)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Several simulated GPUs and a pool of cores run parts of one model: values go from GPU to GPU by copies between the two, in every order
-that the driver may take; what nobody on the host reads never comes there.
+"""Several simulated GPUs and a CPU pool run parts of one model. Values go directly from GPU to GPU, in every order that
+the driver may choose. A value that no host part reads is never copied to the host.
 
   GART_SIM_DEVICES=2 run_sim.sh --sm 80 check_fleets.py
 """
@@ -42,14 +42,14 @@ class Fleets(ToolCase):
         np.savez(cls.path("in.npz"), **cls.feeds)
 
     def place(self, **devices):
-        """Compiles with each node on the device that is given for it; returns the groups' devices."""
+        """Compiles with each node on the given device; returns the groups' devices."""
         wishes = [o for node, device in devices.items() for o in ("--assign", f"{node}={device}")]
         done = self.tool("compile", self.path("m.onnx"), "-o", self.path("m.gart"), "--fleet", self.path("fleet.json"), *wishes)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [g["device"] for g in json.loads(self.tool("inspect", self.path("m.gart"), "--json").stdout)["groups"]]
 
     def run_model(self, *options, **environment):
-        """Its output, and how often the driver did what."""
+        """Returns its output, and the driver's counts."""
         done = self.tool("run", self.path("m.gart"), "--inputs", self.path("in.npz"), "--outputs", self.path("out.npz"), *options,
                          GART_SIM_STATS="1", GART_SIM_LEAKS="1", **environment)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`gcc-graph compile --libraries`, and what `inspect` and `run` say of it, on simulated machines with and without libraries.
+"""Checks `gcc-graph compile --libraries`, and the output of `inspect` and `run`, on simulated machines with and without
+libraries.
 
   run_sim.sh --sm 80 check_libraries.py
 """

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Compiles small models for a GPU and the CPU and compares the two, the GPU simulated.
+"""Compiles small models for a simulated GPU and for the CPU, and compares their results.
 
   run_sim.sh --sm 80 check_models.py [--sm N] [--precision P] [--libraries LIST] [NAME...]      NAME: of tests/models/small_models.py (default: all)
 
 Run within run_sim.sh. Each model runs at its two sizes, both of them twice: the second, warm run must launch one graph
-(branches and loops are nodes of it), allocate nothing and give the same bytes. Every output must have a relative error <= 1e-4
-(tf32, fp16: 2e-3, bf16: 2e-2) against the CPU's. Where launches may overlap, some must. Nothing may be reported by the simulation or alive in the driver at the end.
+(branches and loops are nodes of it), allocate nothing and give the same bytes. Every output must have a relative error
+<= 1e-4 (tf32, fp16: 2e-3, bf16: 2e-2) against the CPU's. If launches may overlap, some must. The simulation must report
+nothing, and no driver object may be live at the end.
 """
 import argparse
 import ctypes
@@ -66,7 +67,7 @@ def relative_error(got, want):
 
 
 def problems_of_warm_run(simulation, model, feeds, first):
-    """What is wrong with a second run of the same inputs."""
+    """The fault in a second run with the same inputs, or None."""
     simulation.forget_counts()
     again = model.run(feeds)
     problems = []
@@ -82,7 +83,7 @@ def problems_of_warm_run(simulation, model, feeds, first):
 
 
 def overlapping_launches(artifact, target):
-    """How many there are outside of branches and loops."""
+    """Number of nodes outside of branches and loops."""
     text = subprocess.run([model_check.tool(), "inspect", "--json", "--steps", artifact], check=True, capture_output=True).stdout
     plans = [p for entry in json.loads(text)["entry_points"] for p in entry["plans"] if p["target"] == target]
     return sum(step.get("overlaps", False) for p in plans for step in p["sequences"][-1])

@@ -28,7 +28,7 @@ MODEL = HEADER + """model (float[n, 8] x, int64[n] k) => (float[n, 8] y, int64[n
 
 
 class Driver:
-    """Of the driver's API what a framework would call; its context is current."""
+    """The driver API calls that a framework would make. Its context is current."""
 
     def __init__(self):
         self._library = ctypes.CDLL("libcuda.so.1")
@@ -57,7 +57,7 @@ class Driver:
 
 
 class OnGpu:
-    """An array in the GPU's memory as a framework would have it."""
+    """An array in the GPU's memory, as a framework would make it."""
 
     def __init__(self, driver, array, **differing):
         self._driver, self.address = driver, driver.allocate(array.nbytes)
@@ -73,7 +73,7 @@ class OnGpu:
 
 
 def read(driver, array):
-    """What an array of `__cuda_array_interface__` holds."""
+    """The contents of an array with `__cuda_array_interface__`."""
     interface = array.__cuda_array_interface__
     out = np.empty(interface["shape"], interface["typestr"])
     driver.copy("cuMemcpyDtoHAsync_v2", ctypes.c_void_p(out.ctypes.data), ctypes.c_uint64(interface["data"][0]), out.nbytes)
@@ -143,7 +143,7 @@ class Python(ToolCase):
         self.model.run_async(stream)
         after, other = self.model.new_invocation(), OnGpu(self.driver, self.feeds["k"])
         after.set_inputs({"x": self.model.output("y"), "k": other})
-        after.run_bound()  # on a stream of its own: waits for what the interface names
+        after.run_bound()  # on a stream of its own: waits for the stream that the interface names
         want = gart.load(self.artifact, device="cpu").run({"x": self.want["y"], "k": self.feeds["k"]})
         np.testing.assert_allclose(after.output("y"), want["y"], rtol=1e-5)
         self.model.wait()
@@ -166,7 +166,7 @@ class Python(ToolCase):
             self.driver.call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
 
     def test_what_the_default_stream_still_writes_is_waited_for(self):
-        """Version 2 of the interface names no stream; each run waits, not only the one after set_inputs."""
+        """Version 2 of the interface names no stream, so each run waits, not only the first one after set_inputs."""
         x = OnGpu(self.driver, np.zeros((6, 8), np.float32), version=2)
         del x.__cuda_array_interface__["stream"]
         self.model.set_inputs({"x": x, "k": self.on_gpu["k"]})

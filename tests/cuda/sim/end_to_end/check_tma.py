@@ -3,9 +3,9 @@
 
   run_sim.sh --sm 90 check_tma.py
 
-The cost model likes other tiles for products as small as the simulation can bear, so a tuning file chooses. Every candidate runs once
-for it. Then the model's launches carry tensor maps, in straight lines and in a loop, decided by the device or by the host (blocking);
-results are the CPU's, and a warm run encodes no map.
+The simulation can run only small products, for which the cost model chooses other tiles. So a tuning file makes the
+choice; every candidate runs once for it. Then the model's launches carry tensor maps, in straight-line code and in a
+loop that the device or the host (blocking) controls. Results must equal the CPU's, and a warm run must encode no map.
 """
 import json
 import os

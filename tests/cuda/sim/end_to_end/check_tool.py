@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What gcc-graph does and says on a machine with a (simulated) GPU.
+"""Checks the behaviour and output of gcc-graph on a machine with a (simulated) GPU.
 
   run_sim.sh --sm 80 check_tool.py
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tunes the calls of the simulated cuBLASLt and cuDNN, and compiles by what was measured.
+"""Tunes the calls of the simulated cuBLASLt and cuDNN, and compiles with the measurements.
 
   run_sim.sh --libraries --sm 80 check_tuned_libraries.py
 """
@@ -62,7 +62,7 @@ class TunedLibraries(ToolCase):
                         *(options or cls.OPTIONS), **environment)
 
     def compile(self, name, choose):
-        """Compiles with, of each call's entry, the choice that `choose` makes."""
+        """Compiles with the choice that `choose` makes for each call's entry."""
         entries = [dict(e, choice=choose(e)) if e["kernel"] in CALLS else e for e in self.tuning["measured"]]
         with open(self.path(name + ".json"), "w", encoding="utf-8") as f:
             json.dump(dict(self.tuning, measured=entries), f)
@@ -72,7 +72,7 @@ class TunedLibraries(ToolCase):
         return done.stdout
 
     def run_on_gpu(self, name):
-        """Compares with the CPU; the simulation's counts are of this run and its load."""
+        """Compares with the CPU. The simulation's counts cover this run and its load."""
         random = np.random.Generator(np.random.PCG64(3))
         shapes = {"x": (20, 64), "image": (1, 8, 6, 6), "tokens": (1, 20, 32)}
         feeds = {key: random.standard_normal(shape).astype(np.float32) for key, shape in shapes.items()}

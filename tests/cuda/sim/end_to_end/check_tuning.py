@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tunes a small model on the simulated GPU and compiles it by what was measured.
+"""Tunes a small model on the simulated GPU and compiles it with the measurements.
 
   run_sim.sh --sm 80 check_tuning.py
 
-The simulation's clock counts operations, so no candidate is really faster: what is checked is that every candidate runs, what
-the file says, and that compile takes the file's word, whatever it is.
+The simulation's clock counts operations, so no candidate is really faster. The test checks that every candidate runs,
+that the file is right, and that compile follows the file, whatever its choices are.
 """
 import json
 import os
@@ -54,7 +54,7 @@ class Tuning(ToolCase):
                         **environment)
 
     def compile(self, tuning, name):
-        """(what compile prints, the kernels as inspect lists them)"""
+        """(output of compile, the kernels as inspect lists them)"""
         with open(self.path(name + ".json"), "w", encoding="utf-8") as f:
             json.dump(tuning, f)
         done = self.tool("compile", self.model, "-o", self.path(name), "--target", "sm_80", "--dim", "batch=1", "--tuning",

@@ -89,7 +89,7 @@ class Tied(ToolCase):
         self.assertNotIn("load-time packing", self.tool("inspect", self.compiled("x86-64-v3")).stdout)
 
     def test_a_cpu_beside_it_has_its_own_two(self):
-        """A CPU's kernels read weights where the file is mapped: the table, and the packed one."""
+        """A CPU's kernels read weights directly from the mapped file: the table, and the packed one."""
         for precision, table in ("fp32", TABLE), ("fp16", TABLE // 2):
             twice = self.check(2 * table, targets="sm_80,x86-64-v3", precision=precision)
             self.assertLessEqual(table, twice)

@@ -1,5 +1,6 @@
-// Every form of every row of tests/ops, once more as CUDA kernels: its one-node graph goes through the whole compiler,
-// and the runtime runs the artifact on the simulated GPU, whose memory, threads and order of work are watched.
+// Runs every form of every row of tests/ops once more as CUDA kernels. The one-node graph goes through the whole
+// compiler, and the runtime runs the artifact on the simulated GPU, which watches memory, threads and the order of
+// work.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,8 +16,8 @@ namespace {
 
 constexpr const char* kTarget = "sm_80";
 
-// Every kernel costs a run of the host's compiler, and some tests have a row per type: of those beyond the first ones,
-// only some are taken, unless $GART_SIM_ALL_ROWS is set.
+// Every kernel costs a run of the host's compiler, and some tests have a row per type. Beyond the first rows, only some
+// run, unless $GART_SIM_ALL_ROWS is set.
 bool is_taken() {
   static const bool all = std::getenv("GART_SIM_ALL_ROWS") != nullptr;
   static const testing::TestInfo* test = nullptr;
@@ -43,7 +44,7 @@ void check_simulated(const RowForm& form) {
   gart_sim::sim_revive();
 }
 
-/// Says at the end how many forms there were: check_all_rows.sh adds them up.
+/// Prints the number of forms at the end; check_all_rows.sh adds the numbers up.
 class CountForms : public testing::EmptyTestEventListener {
   void OnTestProgramEnd(const testing::UnitTest&) override { std::cout << "forms: " << forms_checked << std::endl; }
 };

@@ -1,4 +1,4 @@
-// Brings the simulated CUDA machine into this process, before the compiler or the runtime look for one.
+// Loads the simulated CUDA machine into this process, before the compiler or the runtime look for a real one.
 #ifndef GART_TESTS_CUDA_SIM_END_TO_END_SIMULATION_H
 #define GART_TESTS_CUDA_SIM_END_TO_END_SIMULATION_H
 
@@ -9,9 +9,10 @@
 
 namespace gart_sim {
 
-// From here on NVRTC is the simulated compiler, libcuda.so.1 the simulated driver with a GPU of architecture `sm`.
+// After this call, NVRTC is the simulated compiler and libcuda.so.1 the simulated driver, with a GPU of architecture
+// `sm`.
 void enter_simulation(int sm);
-// Where kernels compiled for it are kept: a folder of its own for each version of the simulation.
+// The folder for its compiled kernels; each version of the simulation has its own.
 std::filesystem::path simulation_cache();
 
 // See driver/gart_sim.h.
@@ -19,7 +20,7 @@ uint64_t sim_count(const char* name);
 void sim_forget_counts();
 void sim_fail(const std::string& text);
 void sim_set_order(const std::string& text);
-/// Of the GPU, from now on: 86.
+/// Sets the GPU's architecture from now on: 86.
 void sim_set_sm(int sm);
 void sim_revive();
 std::string sim_alive();

@@ -1,4 +1,5 @@
-"""What tests of the command line tool on the simulated GPU share: a folder of their own, and how the tool is run."""
+"""Shared by the tests of the command line tool on the simulated GPU: a folder per test, and functions that run the
+tool."""
 import os
 import subprocess
 import tempfile

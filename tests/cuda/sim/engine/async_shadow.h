@@ -1,5 +1,5 @@
-// The unit that copies boxes, and shared memory: for every 16 bytes, whether a copy writes them or a store reads them,
-// and when the last copy to them came to its end.
+// Shadow state for box copies to and from shared memory. For every 16 bytes: whether a copy writes them, whether a
+// store reads them, and when the last copy to them ended.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_ASYNC_SHADOW_H
 #define GART_TESTS_CUDA_SIM_ENGINE_ASYNC_SHADOW_H
 
@@ -16,21 +16,21 @@ class AsyncShadow {
  public:
   static constexpr size_t kPiece = 16;
 
-  // A block begins: nothing is copied yet.
+  // Resets the state at the start of a block: no copies.
   void reset(size_t shared_bytes) { pieces_.assign((shared_bytes + kPiece - 1) / kPiece, {}); }
 
   enum class State { fine, in_flight, not_awaited, stored };
-  // A warp touches piece number `piece`.
+  // The state that a warp meets when it touches piece number `piece`.
   [[nodiscard]] State state(size_t piece, unsigned warp, Access access, const WarpClocks& clocks) const;
   void begin_copy(size_t piece) { pieces_[piece].in_flight = true; }
-  // release_copies() of the clocks follows.
+  // A call of the clocks' release_copies() must follow.
   void end_copy(size_t piece, const WarpClocks& clocks);
   void begin_store(size_t piece) { ++pieces_[piece].stores; }
   void end_store(size_t piece) { --pieces_[piece].stores; }
 
  private:
   struct Piece {
-    uint32_t landed = 0;  // The unit's time.
+    uint32_t landed = 0;  // in the copy unit's time
     uint16_t stores = 0;
     bool in_flight = false;
   };

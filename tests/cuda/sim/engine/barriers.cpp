@@ -1,4 +1,5 @@
-// Barriers of a block, and the collectives of a warp: who waits, and who goes on when all have come.
+// Barriers of a block, and the collectives of a warp: they decide which threads wait, and which continue once all have
+// arrived.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -8,7 +9,7 @@
 
 namespace gart_sim {
 
-// Whichever warp learns from `to` knows all that the current thread's warp has done so far.
+// A warp that later learns from `to` knows everything that the current thread's warp has done so far.
 void BlockRunner::tell(Told& to, bool relaxed) {
   if (!relaxed) clocks_.release(current_->warp, to.memory);
   if (cluster_size_ > 1) run_clocks_.release(current_->warp, to.run);
@@ -24,7 +25,7 @@ bool BlockRunner::is_barrier_complete(const Block& block, unsigned id) const {
   return barrier.came == (barrier.threads ? barrier.threads : block_threads_ - block.done);
 }
 
-// Those of the block that wait at its barrier `id` go on, and know what all who came have done.
+// Threads of the block that wait at its barrier `id` continue, and know the work of all that arrived.
 void BlockRunner::release_barrier(Block& block, unsigned id) {
   Block::Barrier& barrier = block.barriers[id];
   const auto waits = [id](const Thread& thread) {
@@ -57,11 +58,12 @@ void BlockRunner::release_barrier(Block& block, unsigned id) {
   if (launch_.seed > 1) {
     std::shuffle(ready_.begin() + static_cast<std::ptrdiff_t>(first), ready_.end(), random_);
   } else {
-    std::reverse(ready_.begin() + static_cast<std::ptrdiff_t>(first), ready_.end());  // The last one is taken first.
+    std::reverse(ready_.begin() + static_cast<std::ptrdiff_t>(first),
+                 ready_.end());  // The last ready thread runs first.
   }
 }
 
-// The current thread is one of those that the barrier waits for.
+// The current thread arrives at the barrier.
 Block::Barrier& BlockRunner::come_to_barrier(unsigned id, unsigned threads, Reduce reduce, bool waits, Site site) {
   if (id >= block_->barriers.size())
     fault(Finding::divergence, 719, "no barrier " + std::to_string(id) + " at " + at(site));
@@ -110,7 +112,7 @@ unsigned BlockRunner::active_mask() const {
   return mask;
 }
 
-// Collects the requests of the lanes in the mask; false: some lane has not come yet.
+// Collects the requests of the lanes in the mask. False: some lane has not arrived yet.
 bool BlockRunner::is_warp_ready(const WarpRequest& request, Lanes& lanes) {
   const Block::Warp& warp = block_->warps[current_->index / 32];
   if (warp.waiting < static_cast<unsigned>(std::popcount(request.mask & warp.live))) return false;
@@ -200,7 +202,7 @@ void BlockRunner::collective(WarpRequest& request) {
   }
 }
 
-// A thread is done: those that waited for it alone go on.
+// A thread has ended: barriers that waited only for it are released.
 void BlockRunner::recheck_waiters(Thread& done) {
   for (unsigned id = 0; id < block_->barriers.size(); ++id) {
     if (is_barrier_complete(*block_, id)) release_barrier(*block_, id);

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kSharedGuard = 64 * 1024;
 constexpr unsigned char kPoison = 0xff;
 
-// The calling thread's copy of the static shared memory of the module that `anchor` lies in.
+// The calling thread's copy of the static shared memory of the module that contains `anchor`.
 Range static_shared_of(const Module& module) {
   struct Search {
     uint64_t anchor;
@@ -76,7 +76,8 @@ void BlockRunner::prepare(const Launch& launch) {
 LaunchResult BlockRunner::run(const Launch& launch) {
   prepare(launch);
   DeviceMemory& memory = DeviceMemory::get();
-  Range exempt;  // The status word, by convention the last parameter but for tensor maps: any block may set it.
+  Range exempt;  // The status word is exempt; by convention it is the last parameter that is no tensor map. Any block
+                 // may set it.
   const Kernel& kernel = *launch.kernel;
   unsigned parameters = kernel.parameters;
   while (parameters && kernel.sizes[parameters - 1] == TensorMap::kBytes) --parameters;
@@ -117,7 +118,7 @@ LaunchResult BlockRunner::run(const Launch& launch) {
 
 void BlockRunner::begin_block(Block& block, unsigned rank) {
   const Triple& grid = launch_.grid;
-  const unsigned number = state_->block.x + rank;  // for the moment, of the cluster's first one
+  const unsigned number = state_->block.x + rank;  // state_->block is still that of the cluster's first block
   block.rank = rank;
   block.place = {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
   block.first_thread = rank * block_threads_;
@@ -177,12 +178,12 @@ bool BlockRunner::run_cluster(unsigned number) {
   return !is_stopped_;
 }
 
-// Gives turns until every thread is done or none can go on.
+// Schedules threads until all are done or none can continue.
 void BlockRunner::run_threads() {
   while (Fiber* next = is_stopped_ ? nullptr : next_fiber()) next->resume();
 }
 
-// The fiber whose turn it is, with its thread as the current one; null: no thread can go on.
+// The fiber that runs next, with its thread as the current one; null: no thread can continue.
 Fiber* BlockRunner::next_fiber() {
   if (!ready_.empty()) {
     Thread& thread = threads_[ready_.back()];
@@ -201,7 +202,7 @@ Fiber* BlockRunner::next_fiber() {
   return fiber_;
 }
 
-// The current thread waits, and another one has its turn.
+// The current thread waits, and another thread runs.
 void BlockRunner::pass_on() {
   Fiber& fiber = *current_->fiber;
   Fiber* const next = is_stopped_ ? nullptr : next_fiber();
@@ -219,7 +220,7 @@ void BlockRunner::switch_in(Thread& thread) {
   state_->is_early = launch_.is_early && !thread.has_waited;
 }
 
-// Static shared memory is one place for all blocks: each has its contents there while its threads run.
+// Static shared memory is one place for all blocks, so each block's contents are swapped in while its threads run.
 void BlockRunner::switch_block(Block& block) {
   auto* const fixed = reinterpret_cast<void*>(state_->static_shared_begin);
   if (block_ != nullptr) memcpy(block_->fixed.data(), fixed, state_->static_shared_bytes);
@@ -245,7 +246,7 @@ void BlockRunner::fiber_main() {
   self.fiber_->suspend();
 }
 
-// Barriers and collectives do not wait for threads that are done. False: without this one they turn out to be wrong.
+// Barriers and collectives do not wait for ended threads. False: one of them is wrong without this thread.
 bool BlockRunner::finish_thread() try {
   Thread& self = *current_;
   if (!self.stores.stores.empty())

@@ -1,8 +1,8 @@
 // Runs one launch of a kernel: cluster after cluster (of one block, mostly), the threads of a cluster as fibers that
 // take turns at barriers and warp collectives. One launch runs at a time in the process.
 //
-// A fiber runs threads of the cluster one after the other until one of them waits; then another fiber goes on with the
-// next thread. So a kernel without barriers is a loop of calls on one fiber.
+// A fiber runs threads of the cluster one after the other until one of them waits. Then another fiber continues with
+// the next thread. So a kernel without barriers is a loop of calls on one fiber.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_BLOCK_H
 #define GART_TESTS_CUDA_SIM_ENGINE_BLOCK_H
 
@@ -24,21 +24,21 @@ struct Launch {
   Triple grid{1, 1, 1}, block{1, 1, 1};
   unsigned shared_bytes = 0;
   void** parameters = nullptr;
-  bool is_early = false;  // It may start while launches run that its threads have to wait for.
-  uint64_t seed = 0;      // Order of blocks and threads: 0 as numbered, 1 backwards, else shuffled by it.
+  bool is_early = false;  // it may start while launches run that its threads must wait for
+  uint64_t seed = 0;      // order of blocks and threads: 0 as numbered, 1 reversed, otherwise the seed of a shuffle
 };
 
 struct LaunchResult {
-  int error = 0;  // A CUresult: 0, 700 illegal address, 715 illegal instruction, 716 misaligned, 719 launch failed.
+  int error = 0;  // a CUresult: 0, 700 illegal address, 715 illegal instruction, 716 misaligned, 719 launch failed
   Footprint footprint;
 };
 
-// Leads from where a thread does wrong to where its kernel called the engine.
+// Thrown at a fault of a thread; caught where its kernel called the engine.
 struct Fault {};
 
 const Hooks& hooks();
 LaunchResult run_launch(const Launch& launch);
-// What a kernel calls to set a conditional handle.
+// Sets the function that runs when a kernel sets a conditional handle.
 void set_conditional_callback(void (*callback)(unsigned long long handle, unsigned value));
 
 class BlockRunner {
@@ -46,7 +46,7 @@ class BlockRunner {
   static BlockRunner& get();
   LaunchResult run(const Launch& launch);
 
-  // Called by the kernel, inside a fiber.
+  // The kernel calls these inside a fiber.
   int barrier(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site);
   void barrier_arrive(unsigned id, unsigned threads, Site site);
   void collective(WarpRequest& request);
@@ -76,12 +76,12 @@ class BlockRunner {
   void set_registers(unsigned count, bool more, Site site);
   // Reports, ends the launch with `error` and throws Fault.
   [[noreturn]] void fault(Finding finding, int error, const std::string& text);
-  // The current thread never goes on: its kernel knows no exceptions.
+  // The current thread never continues, because its kernel cannot be unwound by an exception.
   [[noreturn]] void abandon_thread();
   [[nodiscard]] std::string at(Site site) const;
   [[nodiscard]] const State* state() const { return state_; }
   [[nodiscard]] bool is_shared(uint64_t address, size_t bytes) const;
-  // For collectives: a lane of the current warp touches its part.
+  // For collectives: touches memory as a lane of the current warp.
   void touch_as(unsigned lane, const void* address, size_t bytes, Access access, const char* doing);
 
  private:
@@ -138,26 +138,26 @@ class BlockRunner {
   LaunchResult result_;
   State* state_ = nullptr;
   unsigned cluster_size_ = 1, block_threads_ = 0, block_warps_ = 0;
-  std::vector<Block> blocks_;    // The cluster's.
-  std::vector<Thread> threads_;  // All its blocks'.
+  std::vector<Block> blocks_;    // of the cluster
+  std::vector<Thread> threads_;  // of all its blocks
   std::vector<unsigned> order_;
-  size_t fresh_ = 0;  // Next in order_.
+  size_t fresh_ = 0;  // next index in order_
   std::vector<unsigned> ready_;
   Thread* current_ = nullptr;
-  Block* block_ = nullptr;  // The current thread's.
+  Block* block_ = nullptr;  // of the current thread
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   Fiber* fiber_ = nullptr;
   bool is_stopped_ = false;
   bool has_race_ = false;
-  std::vector<Range> early_[2];  // Reads and writes of the cluster's threads before they waited.
+  std::vector<Range> early_[2];  // reads and writes of the cluster's threads before their wait
   std::mt19937_64 random_;
-  WarpClocks clocks_;      // Knowledge of memory,
-  WarpClocks run_clocks_;  // and of how far others have come.
+  WarpClocks clocks_;      // each warp's knowledge of memory accesses,
+  WarpClocks run_clocks_;  // and of the progress of other warps
   struct ClusterBarrier {
     unsigned came = 0, phase = 0;
-    Told told;   // The work of those who came.
-    Told known;  // The phase before, for those who wait.
+    Told told;   // the work of those that arrived
+    Told known;  // that of the previous phase, for those that wait
   };
   ClusterBarrier cluster_barrier_;
 };

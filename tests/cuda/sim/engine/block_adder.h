@@ -1,11 +1,11 @@
-// How tensor cores add: no element of hardware rounds where a tensor core truncates.
+// Adds as tensor cores do: they truncate where other arithmetic units round.
 //
-// The products of a block and the sum so far are aligned to the largest exponent among them, what falls off below the
-// significand's 24 bits and one more is cut, the rest is added exactly and cut to f32. Blocks are 16 bytes of each
-// factor. Measured on GPUs: Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ CS
-// 7:e330 (2021): truncation, one extra bit on A100, 4 tf32 or 8 f16 a block; Khattak, Mikaitis, "Accurate models of
-// NVIDIA tensor cores", arXiv 2512.07004 (2025): H100 keeps two bits and blocks twice as long. The rule here is the
-// A100's for all: the least exact of those that have tf32.
+// The products of a block and the sum so far are aligned to the largest exponent among them. Bits below the
+// significand's 24 bits and one extra bit are cut off. The rest is added exactly and truncated to f32. Blocks are 16
+// bytes of each factor. Measured on GPUs: Fasi, Higham, Mikaitis, Pranesh, "Numerical behavior of NVIDIA tensor cores",
+// PeerJ CS 7:e330 (2021): truncation, one extra bit on A100, 4 tf32 or 8 f16 a block; Khattak, Mikaitis, "Accurate
+// models of NVIDIA tensor cores", arXiv 2512.07004 (2025): H100 keeps two bits and blocks twice as long. The rule here
+// is the A100's for all: the least exact of those that have tf32.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_BLOCK_ADDER_H
 #define GART_TESTS_CUDA_SIM_ENGINE_BLOCK_ADDER_H
 

@@ -1,4 +1,4 @@
-// The memory that the threads of a block touch: bounds, races, asynchronous copies.
+// Accesses to memory by the threads of a block: bounds, races, asynchronous copies.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

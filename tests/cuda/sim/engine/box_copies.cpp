@@ -1,6 +1,6 @@
-// Boxes of tensors on their way to shared memory: sm_90's copies by TMA. The rules are those of the PTX ISA: "Swizzling
-// modes" and "Tensor copies" (cp.async.bulk.tensor, its im2col mode and multicast), "Async proxy" (fence.proxy.async
-// before a barrier or a tile is used).
+// Copies of tensor boxes to shared memory: TMA of sm_90. The rules are those of the PTX ISA: "Swizzling modes" and
+// "Tensor copies" (cp.async.bulk.tensor, its im2col mode and multicast), "Async proxy" (fence.proxy.async before a
+// barrier or a tile is used).
 #include <algorithm>
 #include <cstring>
 
@@ -13,7 +13,7 @@ constexpr unsigned char kPoison = 0xff;
 constexpr size_t kPiece = AsyncShadow::kPiece;
 }  // namespace
 
-// Shared memory that the current thread's block has at `shared`.
+// The offset of `shared` in the dynamic shared memory of the current thread's block.
 size_t BlockRunner::offset_of(const void* shared) const {
   return static_cast<size_t>(static_cast<const unsigned char*>(shared) - block_->dynamic);
 }
@@ -54,7 +54,7 @@ BoxCopy BlockRunner::decode(const BoxCall& call, const char* doing, Site site) {
   return copy;
 }
 
-// Nobody may be at the bytes that the copy overwrites.
+// No thread may be using the bytes that the copy overwrites.
 void BlockRunner::check_target(Block& block, const BoxCopy& copy, const std::string& where) {
   const size_t end = copy.target + copy.map.box_bytes();
   for (size_t piece = copy.target / kPiece; piece < end / kPiece; ++piece) {
@@ -83,14 +83,14 @@ void BlockRunner::check_target(Block& block, const BoxCopy& copy, const std::str
   }
 }
 
-// Starts the copy to one of the cluster's blocks, whose barrier in that place it counts for.
+// Starts the copy to one of the cluster's blocks. It counts for that block's barrier at the same offset.
 void BlockRunner::copy_to(Block& block, const BoxCopy& copy, size_t place, bool is_remote, Site site) {
   const std::string where = " at " + at(site);
   const unsigned bytes = copy.map.box_bytes();
   PhaseBarrier& barrier = phase_barrier(block, place, site);
   if (block.unfenced_writer[place / kPiece] != 0)
     fault(Finding::async_copy, 719, "a box copy to a barrier that was made with no proxy fence since," + where);
-  // The bytes of another block's copy may come before its own threads have announced them.
+  // Bytes that another block copies may land before the block's own threads have announced them.
   if (!is_remote && barrier.copied + bytes > barrier.announced) {
     fault(Finding::async_copy, 719,
           "a box copy of " + std::to_string(bytes) + " bytes whose barrier expects " +

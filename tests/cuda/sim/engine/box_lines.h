@@ -1,4 +1,4 @@
-// The lines of a box: where they lie in shared memory, and in the tensor.
+// The lines of a box, and their places in shared memory and in the tensor.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_BOX_LINES_H
 #define GART_TESTS_CUDA_SIM_ENGINE_BOX_LINES_H
 
@@ -8,7 +8,7 @@
 
 namespace gart_sim {
 
-// Where byte `offset` of a box lies whose first one is at `target`: 16-byte chunks change places by the address.
+// The address of byte `offset` of a box that starts at `target`: the address decides how 16-byte chunks are swizzled.
 inline size_t swizzled(size_t target, size_t offset, unsigned swizzle) {
   const size_t address = target + offset, chunks = swizzle ? swizzle / AsyncShadow::kPiece - 1 : 0;
   return address ^ ((address >> 7 & chunks) << 4);
@@ -50,7 +50,7 @@ void each_line(const BoxCopy& copy, const Line& line) {
 
 struct LinePart {
   uint64_t address = 0;
-  size_t first = 0, bytes = 0;  // In the line; the rest is outside of the tensor.
+  size_t first = 0, bytes = 0;  // elements of the line inside the tensor; the rest is outside
 };
 inline LinePart inside(const TensorMap& map, const std::array<int64_t, TensorMap::kMostDimensions>& at) {
   LinePart part;

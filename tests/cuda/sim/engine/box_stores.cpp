@@ -1,5 +1,5 @@
-// Boxes of tensors on their way from shared memory (PTX ISA, cp.async.bulk.tensor with a bulk group, commit_group and
-// wait_group.read): read at the thread's wait, until when nobody may change them.
+// Copies of tensor boxes from shared memory (PTX ISA, cp.async.bulk.tensor with a bulk group, commit_group and
+// wait_group.read). The bytes are read at the thread's wait; until then no thread may change them.
 #include <cstring>
 
 #include "tests/cuda/sim/engine/block.h"

@@ -1,6 +1,6 @@
-// The knowledge that warps of a cluster have of each other. A warp's time goes on when it tells others what it has done
-// (it arrives at a barrier); what it did before is known to those who wait there, and to whom they tell it. The unit
-// that copies boxes has a time, too: that of the last copy that has come to its end.
+// Vector clocks: what the warps of a cluster know of each other. A warp's time advances when it arrives at a barrier
+// and so tells others its work. The warps that wait there know its earlier work, and so do the warps that they tell.
+// The unit that copies boxes has a time, too: that of the last copy that has ended.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_CLOCKS_H
 #define GART_TESTS_CUDA_SIM_ENGINE_CLOCKS_H
 
@@ -10,12 +10,12 @@
 
 namespace gart_sim {
 
-// By warp, then the unit's. Empty: nothing is known.
+// Indexed by warp, the copy unit last. Empty: nothing is known.
 using Clocks = std::vector<uint32_t>;
 void join(Clocks& into, const Clocks& from);
 
-// An arrival at a barrier tells those who wait there of accesses to memory, and of how far the others have come
-// (relaxed barriers: only of that).
+// Knowledge that an arrival at a barrier passes to the waiting warps: of memory accesses, and of the progress of other
+// warps. Relaxed barriers pass only the progress.
 struct Told {
   Clocks memory, run;
 };
@@ -25,22 +25,22 @@ class WarpClocks {
   void reset(unsigned warps);
   [[nodiscard]] unsigned warps() const { return static_cast<unsigned>(of_warp_.size()); }
 
-  // Whichever warp acquires `to` knows all that this one has done so far.
+  // A warp that acquires `to` knows everything that this one has done so far.
   void release(unsigned warp, Clocks& to);
   void acquire(unsigned warp, const Clocks& from);
-  // Its lanes have waited for each other.
+  // The warp's lanes have waited for each other.
   void synchronize(unsigned warp) { ++rounds_[warp]; }
 
   [[nodiscard]] uint32_t now(unsigned warp) const { return of_warp_[warp][warp]; }
   [[nodiscard]] uint32_t round(unsigned warp) const { return rounds_[warp]; }
-  // `warp` knows all that `other` did before this time. For itself: all that its lanes have told each other by a
-  // barrier in memory.
+  // `warp` knows everything that `other` did before this time. For itself: everything that its lanes have told each
+  // other by a barrier in memory.
   [[nodiscard]] uint32_t known(unsigned warp, unsigned other) const {
     return warp == other ? told_itself_[warp] : of_warp_[warp][other];
   }
   [[nodiscard]] uint32_t unit_known(unsigned warp) const { return of_warp_[warp].back(); }
   [[nodiscard]] uint32_t unit_now() const { return unit_; }
-  // Copies have come to their end: whichever warp acquires `to` knows it.
+  // Copies have ended: a warp that acquires `to` knows it.
   void release_copies(Clocks& to);
 
  private:

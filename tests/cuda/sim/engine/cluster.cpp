@@ -7,7 +7,7 @@
 
 namespace gart_sim {
 namespace {
-constexpr unsigned kRankShift = 24;  // as the shim makes addresses
+constexpr unsigned kRankShift = 24;  // the form in which the shim makes addresses
 }
 
 void BlockRunner::cluster_arrive(bool relaxed, Site site) {
@@ -31,13 +31,13 @@ void BlockRunner::cluster_wait(Site site) {
   learn(self.warp, cluster_barrier_.known);
 }
 
-// All threads of the cluster that live have arrived: those that wait go on.
+// All live threads of the cluster have arrived: those that wait continue.
 void BlockRunner::end_cluster_barrier_if_complete() {
   ClusterBarrier& barrier = cluster_barrier_;
   if (barrier.came == 0) return;
   size_t expected = threads_.size();
   for (const Block& block : blocks_) expected -= block.done;
-  // Some that are done may have arrived before.
+  // some ended threads may have arrived before
   for (const Thread& thread : threads_) expected += thread.state == Thread::State::done && thread.has_arrived;
   if (barrier.came < expected) return;
   barrier.known = std::move(barrier.told);
@@ -69,7 +69,8 @@ Block& BlockRunner::visit(unsigned rank, Site site) {
   return block;
 }
 
-// One of its threads must know, when it ends, that all visits are over: else the block might have ended before.
+// When the block ends, one of its threads must know that all visits are over. Otherwise the block might have ended
+// before them.
 void BlockRunner::check_exit(Block& block) {
   for (const auto& [offset, barrier] : block.phase_barriers)
     if (!barrier.copies.empty())

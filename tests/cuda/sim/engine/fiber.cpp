@@ -14,7 +14,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(GART_SIM_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-// It wants to be told of switches, and that functions which never returned are forgotten.
+// AddressSanitizer must be told of switches, and that functions that never returned are abandoned.
 #define GART_SIM_TELL(what) what
 #else
 #define GART_SIM_TELL(what)
@@ -25,15 +25,16 @@ namespace {
 
 constexpr uint64_t kCanary = 0x5a17c0de5a17c0deULL;
 
-// Where resume() was called, and what a fiber does that has not run yet. One fiber runs at a time in the process.
+// The place where resume() was called, and the entry of a fiber that has not run yet. One fiber runs at a time in the
+// process.
 struct Outside {
   const void* stack = nullptr;
   size_t bytes = 0;
-  bool is_left = false;  // By the switch that is under way.
+  bool is_left = false;  // set by the current switch
 } outside;
 void (*first_entry)();
 
-// The first thing after a switch. `own`: what AddressSanitizer left here when this stack was left.
+// Runs first after a switch. `own`: the value that AddressSanitizer stored here when this stack was left.
 void arrive([[maybe_unused]] void* own) {
   const void* stack = nullptr;
   size_t bytes = 0;
@@ -50,7 +51,7 @@ void begin() {
 
 #ifdef __x86_64__
 
-// Saves the callee's registers on this stack, its pointer in *from, and goes on where `to` was saved.
+// Saves the callee-saved registers on this stack and its pointer in *from, and continues where `to` was saved.
 extern "C" void gart_sim_switch(void** from, void* to);
 asm(R"(
 .text
@@ -79,8 +80,8 @@ gart_sim_switch:
 
 static void jump(Fiber::Context& from, Fiber::Context& to) { gart_sim_switch(&from, to); }
 
-// The stack as gart_sim_switch leaves it: six registers below the return address, which a call would have put at
-// 8 below a multiple of 16.
+// The stack in the form that gart_sim_switch leaves: six registers below the return address. A call would have put that
+// at 8 below a multiple of 16.
 static void start(Fiber::Context& place, unsigned char* stack, size_t bytes) {
   void** top = reinterpret_cast<void**>(stack + bytes);
   *--top = nullptr;
@@ -103,7 +104,7 @@ static void start(Fiber::Context& place, unsigned char* stack, size_t bytes) {
 
 #endif
 
-// Leaves this stack for the one of `bytes` at `stack`; returns when something goes on at `from`.
+// Switches from this stack to the one of `bytes` at `stack`. Returns when `from` continues.
 static void go(Fiber::Context& from, Fiber::Context& to, [[maybe_unused]] const void* stack,
                [[maybe_unused]] size_t bytes) {
   void* own = nullptr;

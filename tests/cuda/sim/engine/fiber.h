@@ -1,4 +1,4 @@
-// A stack of its own that runs until it switches back: one per thread of a block that waits somewhere.
+// A stack of its own that runs until it switches back. Each thread of a block that waits has one.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_FIBER_H
 #define GART_TESTS_CUDA_SIM_ENGINE_FIBER_H
 
@@ -14,24 +14,25 @@ namespace gart_sim {
 class Fiber {
  public:
 #ifdef __x86_64__
-  using Context = void*;  // The stack's pointer, with the registers at it.
+  using Context = void*;  // the stack pointer; the registers are saved at it
 #else
   using Context = ucontext_t;
 #endif
 
-  // `number` staggers the stacks' tops: equal low bits of all stacks would make them share few cache sets.
+  // `number` staggers the tops of the stacks. Equal low address bits of all stacks would make them compete for few
+  // cache sets.
   explicit Fiber(unsigned number);
   ~Fiber();
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Makes the next resume() call `entry`, on an empty stack; what ran there is forgotten. `entry` may not return.
+  // Makes the next resume() call `entry` on an empty stack, and forgets the previous contents. `entry` may not return.
   void reset(void (*entry)());
-  // From outside any fiber: runs until the fiber suspends.
+  // Called outside any fiber: runs until the fiber suspends.
   void resume();
-  // From inside: goes back to where resume() was called.
+  // Called inside: returns to the caller of resume().
   void suspend();
-  // From inside: as if resume()'s caller had resumed `next` at once.
+  // Called inside: switches to `next`, as if the caller of resume() had resumed it.
   void hand_over(Fiber& next);
   // False: the stack has overflowed.
   [[nodiscard]] bool is_intact() const;

@@ -1,4 +1,4 @@
-// What a module calls, as plain functions: each finds the running block and hands on.
+// The functions that a module calls. Each finds the running block and forwards the call.
 #include <algorithm>
 #include <cstring>
 
@@ -44,7 +44,7 @@ void mma(Mma kind, void* c, const void* a, const void* b, Site site) {
   runner().collective(request);
 }
 
-// A row of 16 bytes that this lane addresses; lanes after the last matrix address none.
+// A row of 16 bytes, whose address this lane gives; lanes after the last matrix give none.
 void check_row(const void* row, unsigned matrices, Site site) {
   const State& state = *BlockRunner::get().state();
   const auto address = reinterpret_cast<uint64_t>(row);
@@ -77,7 +77,7 @@ void copy_async(void* shared, const void* global, unsigned bytes, unsigned sourc
 void copy_commit() { runner().copy_commit(); }
 void copy_wait(unsigned groups_left, Site) { runner().copy_wait(groups_left); }
 
-// Its warp must be together; that the other three come is for their own threads to do.
+// The warp must be converged. The threads of the other three warps check their own.
 void wgmma(const WideCall& call, Site site) {
   WideProduct product{call, {}};
   const unsigned detail = call.columns | static_cast<unsigned>(call.kind) << 16 | (call.left != nullptr ? 1u << 24 : 0);
@@ -87,7 +87,7 @@ void wgmma(const WideCall& call, Site site) {
 }
 void wgmma_fence() { runner().wgmma_fence(); }
 void wgmma_commit() { runner().wgmma_commit(); }
-// The lanes of a warp go on together, when all their products are there.
+// The lanes of a warp continue together, when all their products are done.
 void wgmma_wait(unsigned groups_left, Site site) {
   runner().wgmma_wait(groups_left, site);
   WarpRequest request{Kind::wgmma_wait, groups_left, kWholeWarp, site, nullptr, nullptr, nullptr, 0, 0};
@@ -108,7 +108,7 @@ void store_commit() { runner().store_commit(); }
 void store_wait(unsigned groups_left) { runner().store_wait(groups_left); }
 
 unsigned cluster_rank() { return runner().cluster_rank(); }
-// `.aligned`: the lanes of a warp come together.
+// `.aligned`: the lanes of a warp arrive together.
 void come_together(unsigned detail, Site site) {
   WarpRequest request{Kind::cluster, detail, kWholeWarp, site, nullptr, nullptr, nullptr, 0, 0};
   runner().collective(request);
@@ -136,7 +136,7 @@ void touch(const void* address, Size bytes, Access access) {
 
 void misaligned(const void* address, unsigned alignment, Site site) {
   const auto at = reinterpret_cast<uint64_t>(address);
-  // The stack of the host need not be aligned as the device's would be.
+  // The host's stack need not be aligned as the device's would be.
   if (!DeviceMemory::get().is_watched(at) && !runner().is_shared(at, 1)) return;
   runner().fault(
       Finding::misaligned, 716,
@@ -152,7 +152,7 @@ void set_conditional(unsigned long long handle, unsigned value) {
   if (conditional_callback) conditional_callback(handle, value);
 }
 
-// As the kernel calls it: where it is at fault, the call does not return.
+// Wraps the call from the kernel: after a fault, the call does not return.
 template <auto function>
 struct Hook;
 template <class R, class... A, R (*function)(A...)>

@@ -77,7 +77,7 @@ void collect(Marks& marks, const Allocation& allocation, std::vector<Range>& ran
   }
 }
 
-// Adds one range to sorted, disjoint ones.
+// Adds one range to sorted, disjoint ranges.
 void add(std::vector<Range>& ranges, const Range& range) {
   auto first = std::lower_bound(ranges.begin(), ranges.end(), range.begin,
                                 [](const Range& r, uint64_t begin) { return r.end < begin; });
@@ -94,7 +94,7 @@ void add(std::vector<Range>& ranges, const Range& range) {
   }
 }
 
-// The first address of `range` that is in none of the ranges, or 0.
+// The first address of `range` that is outside all the ranges, or 0.
 uint64_t first_missing(const std::vector<Range>& ranges, const Range& range) {
   const auto at = std::lower_bound(ranges.begin(), ranges.end(), range.begin,
                                    [](const Range& r, uint64_t begin) { return r.end <= begin; });
@@ -265,8 +265,8 @@ uint64_t DeviceMemory::merge(Allocation& allocation) {
     if (allocation.block[access].bits) make(allocation.launch[access], allocation.bytes);
   }
   const size_t chunks = allocation.bytes / kChunk + 1;
-  // What this block's accesses must not meet in other blocks: any for a write, writes for a read, plain ones for an
-  // atomic.
+  // The accesses of other blocks that conflict with this block's: any access with a write, writes with a read,
+  // non-atomic ones with an atomic.
   constexpr bool conflicts[3][3] = {{false, true, true}, {true, true, true}, {true, true, false}};
   const auto word_of = [](const Marks& marks, size_t byte) { return marks.bits ? load64(marks.bits + byte) : 0; };
   const auto for_each_word = [&](int access, const auto& visit) {

@@ -26,7 +26,7 @@ size_t LoadedModule::size_of(const void* image) {
 }
 
 namespace {
-// The module's thread-local data, less the 16 bytes that the shim adds.
+// The size of the module's thread-local data, without the 16 bytes that the shim adds.
 unsigned static_shared_of(std::string_view bytes) {
   Elf64_Ehdr header;
   memcpy(&header, bytes.data(), sizeof header);

@@ -1,4 +1,4 @@
-// A simulated cubin, loaded: the shared object's bytes go into an anonymous file, so that every load is its own
+// Loads a simulated cubin. The shared object's bytes go into an anonymous file, so that every load is a separate
 // instance.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_MODULE_H
 #define GART_TESTS_CUDA_SIM_ENGINE_MODULE_H
@@ -13,9 +13,9 @@ namespace gart_sim {
 
 class LoadedModule {
  public:
-  // Bytes of the shared object at `image`, from its section headers, which end it; 0: not one.
+  // The size of the shared object at `image`, from its section headers, which are at its end. 0: not a shared object.
   static size_t size_of(const void* image);
-  // Null, and a reason in `error`.
+  // Returns null and a reason in `error` if loading fails.
   static std::unique_ptr<LoadedModule> load(std::string_view bytes, std::string& error);
   ~LoadedModule();
   LoadedModule(const LoadedModule&) = delete;

@@ -1,4 +1,4 @@
-// Barriers in shared memory, and the registers that warpgroups give each other. PTX ISA, "mbarrier" (phases, pending
+// Barriers in shared memory, and registers that warpgroups give to each other. PTX ISA, "mbarrier" (phases, pending
 // arrivals and bytes, expect_tx) and "setmaxnreg".
 #include <algorithm>
 
@@ -69,7 +69,7 @@ void BlockRunner::phase_wait(void* address, unsigned parity, Site site) {
   if (barrier.phase > 0) learn(self.warp, barrier.over);
 }
 
-// The contents of its copies are there, and those who wait go on.
+// The phase's copies land, and the threads that wait for it continue.
 void BlockRunner::end_phase_if_complete(Block& block, PhaseBarrier& barrier) {
   if (barrier.pending > 0 || barrier.announced != barrier.copied) return;
   for (const BoxCopy& copy : barrier.copies) land(block, copy);
@@ -90,9 +90,9 @@ void BlockRunner::end_phase_if_complete(Block& block, PhaseBarrier& barrier) {
   if (launch_.seed > 1) std::shuffle(ready_.begin() + static_cast<std::ptrdiff_t>(first), ready_.end(), random_);
 }
 
-// PTX ISA, setmaxnreg: counts are multiples of 8 from 24 to 256; .dec releases registers and .inc asks for more,
-// relative to what the warp has; all warps of a warpgroup run the same one. CUTLASS has the same limits in
-// arch/reg_reconfig.h.
+// PTX ISA, setmaxnreg: counts are multiples of 8 from 24 to 256. .dec releases registers and .inc requests more,
+// relative to the warp's present number. All warps of a warpgroup run the same instruction. CUTLASS has the same limits
+// in arch/reg_reconfig.h.
 void BlockRunner::set_registers(unsigned count, bool more, Site site) {
   Thread& self = *current_;
   if (count % 8 || count < 24 || count > 256)
@@ -103,10 +103,11 @@ void BlockRunner::set_registers(unsigned count, bool more, Site site) {
   self.registers = count;
 }
 
-// PTX ISA, setmaxnreg: registers come from and go to a pool of the block, and .inc waits until that has enough: taking
-// more than the block began with would wait for ever. That it begins with a multiprocessor's 65536 registers (CUDA C++
-// Programming Guide, "Compute capabilities"), shared by as many blocks as the launch bounds promise, in eights, is what
-// ptxas assigns where there are launch bounds; of the real ptxas the assembler asks (codegen/cuda/assembler).
+// PTX ISA, setmaxnreg: registers come from a pool of the block and return to it, and .inc waits until the pool has
+// enough. Taking more than the block began with would wait for ever. The block begins with its share of a
+// multiprocessor's 65536 registers (CUDA C++ Programming Guide, "Compute capabilities"): as many blocks share them as
+// the launch bounds promise, in multiples of eight. ptxas assigns this number if there are launch bounds; the assembler
+// (codegen/cuda/assembler) asks the real ptxas.
 void BlockRunner::check_registers(const Block& block) {
   constexpr unsigned kAll = 65536;
   const Kernel& kernel = *launch_.kernel;

@@ -9,7 +9,8 @@ namespace gart_sim {
 namespace {
 std::mutex mutex;
 std::vector<std::string>& reports() {
-  static auto* list = new std::vector<std::string>;  // Lives to the end of the process: leaks are reported last of all.
+  static auto* list =
+      new std::vector<std::string>;  // Lives until the end of the process, because leaks are reported last.
   return *list;
 }
 }  // namespace

@@ -1,6 +1,6 @@
-// Finds races on a block's shared memory: for every byte, its last write and the reads since. Two accesses of
-// different threads, one a write, race unless the later thread's warp knows of the earlier access (clocks.h), or both
-// are of one warp whose lanes have waited for each other between.
+// Finds races on a block's shared memory: for every byte, its last write and the reads since then. Two accesses of
+// different threads, one of them a write, race with two exceptions. The later thread's warp knows of the earlier access
+// (clocks.h), or both threads are in one warp whose lanes have waited for each other in between.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_SHARED_SHADOW_H
 #define GART_TESTS_CUDA_SIM_ENGINE_SHARED_SHADOW_H
 
@@ -16,9 +16,9 @@ namespace gart_sim {
 
 class SharedShadow {
  public:
-  // Nothing is touched yet.
+  // Resets all bytes to untouched.
   void reset(size_t bytes);
-  // All accesses to these bytes are over, and the next one comes after them.
+  // All accesses to these bytes are over, and the next access comes after them.
   void forget(size_t offset, size_t bytes);
 
   struct Race {
@@ -29,27 +29,28 @@ class SharedShadow {
   };
   // Lane `lane` of a warp of the cluster touches these bytes.
   Race touch(size_t offset, size_t bytes, unsigned warp, unsigned lane, Access access, const WarpClocks& clocks);
-  // An access to these bytes whose end the warp does not know of.
+  // An access to these bytes that the warp does not know to be over.
   [[nodiscard]] Race unordered(size_t offset, size_t bytes, unsigned warp, const WarpClocks& clocks) const;
 
  private:
   static constexpr uint8_t kManyLanes = 0xff;
-  // A warp's last access to a byte.
+  // The last access of a warp to a byte.
   struct Mark {
-    uint32_t time = 0, round = 0;  // 0: none.
+    uint32_t time = 0, round = 0;  // 0: none
     uint16_t warp = 0;
     uint8_t lane = 0;
     bool is_atomic = false;
   };
   struct Cell {
     Mark write, read;
-    uint32_t readers = 0;     // Number in readers_ + 1 of the marks of several warps that have read; 0: `read` is all.
-    uint32_t generation = 0;  // Another one than the shadow's: nothing is touched.
+    uint32_t readers =
+        0;  // index + 1 in readers_, which holds the marks of several warps that have read; 0: `read` is the only one
+    uint32_t generation = 0;  // differs from the shadow's generation: the cell is untouched
   };
   static bool is_ordered(const Mark& mark, unsigned warp, unsigned lane, const WarpClocks& clocks);
   static Race race_with(const Mark& mark, bool wrote);
   void note_read(Cell& cell, unsigned warp, unsigned lane, const WarpClocks& clocks);
-  // A mark of `cell`'s reads that is not ordered; null: there is none.
+  // A read of `cell` that is not ordered before this access; null: there is none.
   [[nodiscard]] const Mark* unordered_read(const Cell& cell, unsigned warp, unsigned lane,
                                            const WarpClocks& clocks) const;
   void forget_reads(Cell& cell);
@@ -58,7 +59,7 @@ class SharedShadow {
   uint32_t generation_ = 0;
   std::vector<Cell> cells_;
   std::vector<std::vector<Mark>> readers_;
-  std::vector<uint32_t> unused_;  // In readers_.
+  std::vector<uint32_t> unused_;  // indices in readers_
 };
 
 }  // namespace gart_sim

@@ -5,11 +5,11 @@
 namespace gart_sim {
 namespace {
 
-// As it lies in the map: everything of every valid map fits.
+// The layout in the map's bytes; every field of every valid map fits.
 struct Image {
   uint64_t magic, address;
   uint64_t strides[TensorMap::kMostDimensions - 1];
-  uint32_t last[TensorMap::kMostDimensions];  // Extents less 1.
+  uint32_t last[TensorMap::kMostDimensions];  // extents less 1
   uint8_t last_of_box[TensorMap::kMostDimensions];
   uint8_t rank, element_bytes, swizzle;
   uint32_t checksum;
@@ -47,7 +47,7 @@ unsigned TensorMap::lines() const {
   return lines;
 }
 
-// The rules of cuTensorMapEncodeIm2col that the other one does not have.
+// The rules of cuTensorMapEncodeIm2col that cuTensorMapEncodeTiled does not have.
 std::string TensorMap::window_problem() const {
   if (rank < 3) return std::to_string(rank) + " dimensions, images have 3 at least";
   if (pixels < 1 || pixels > 1024) return std::to_string(pixels) + " pixels of a box, not 1 to 1024";

@@ -1,5 +1,5 @@
-// Tensor maps: what cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col make of a tensor in device memory. The 128 bytes
-// are this simulation's own, and scrambled, so that nobody but the box copies of the shim can use them.
+// Tensor maps: the results of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col for a tensor in device memory. The
+// layout of the 128 bytes is this simulation's own. It is scrambled, so that only the shim's box copies can use it.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_TENSOR_MAP_H
 #define GART_TESTS_CUDA_SIM_ENGINE_TENSOR_MAP_H
 
@@ -14,25 +14,25 @@ struct TensorMap {
 
   uint64_t address = 0;
   unsigned rank = 0, element_bytes = 0;
-  unsigned swizzle = 0;  // 0: none; else the bytes of a line: 32, 64, 128.
+  unsigned swizzle = 0;  // 0: none; else the bytes of a line: 32, 64, 128
   uint64_t extents[kMostDimensions] = {};
-  uint64_t strides[kMostDimensions] = {};             // Bytes; that of dimension 0 is element_bytes.
-  unsigned box[kMostDimensions] = {};                 // Elements; of images, channels of a pixel, then ones.
-  unsigned steps[kMostDimensions] = {1, 1, 1, 1, 1};  // From one element of the box to the next.
-  bool is_im2col = false;                             // These of images (channels, columns, ... images).
-  unsigned pixels = 0;                                // A box's.
-  int lower[kMostDimensions - 2] = {}, upper[kMostDimensions - 2] = {};  // Corners, per spatial dimension.
+  uint64_t strides[kMostDimensions] = {};             // in bytes; that of dimension 0 is element_bytes
+  unsigned box[kMostDimensions] = {};                 // in elements; for images: channels of a pixel, then ones
+  unsigned steps[kMostDimensions] = {1, 1, 1, 1, 1};  // from one element of the box to the next
+  bool is_im2col = false;                             // boxes of images (channels, columns, ... images)
+  unsigned pixels = 0;                                // of a box
+  int lower[kMostDimensions - 2] = {}, upper[kMostDimensions - 2] = {};  // corners, per spatial dimension
 
-  // How many elements of dimension `d` a box has.
+  // Number of elements of dimension `d` in a box.
   [[nodiscard]] unsigned count(unsigned d) const { return (box[d] + steps[d] - 1) / steps[d]; }
   [[nodiscard]] unsigned line_bytes() const { return box[0] * element_bytes; }
-  // Lines of a box.
+  // Number of lines in a box.
   [[nodiscard]] unsigned lines() const;
   [[nodiscard]] unsigned box_bytes() const { return lines() * line_bytes(); }
-  // What the driver would refuse, or "".
+  // The reason why the driver would refuse the map, or "".
   [[nodiscard]] std::string problem() const;
   void encode(void* map) const;
-  // False: these bytes are no map.
+  // Returns false if these bytes are no map.
   [[nodiscard]] bool decode(const void* map);
 
  private:

@@ -11,7 +11,7 @@
 namespace gart_sim {
 namespace {
 
-// The lane that `lane` reads, or -1: its own value stays.
+// The lane that `lane` reads from, or -1: it keeps its own value.
 int source_lane(Shuffle kind, int lane, int argument, int width) {
   const int first = lane / width * width, inside = lane - first;
   switch (kind) {
@@ -23,7 +23,7 @@ int source_lane(Shuffle kind, int lane, int argument, int width) {
       return inside + argument < width ? lane + argument : -1;
     case Shuffle::exclusive_or: {
       const int source = lane ^ argument;
-      return source / width <= lane / width ? source : -1;  // Beyond the segment: as up and down.
+      return source / width <= lane / width ? source : -1;  // beyond the segment: as for up and down
     }
   }
   return -1;

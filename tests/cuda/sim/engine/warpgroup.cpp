@@ -1,7 +1,7 @@
-// Products of a warpgroup: computed by each thread's wait, from what shared memory then holds. PTX ISA, "Asynchronous
-// warpgroup level matrix multiply-accumulate": the accumulator's fragment of m64nNk16 and its like, the shared memory
-// layouts and their descriptors, wgmma.fence, commit_group and wait_group. CUTLASS's GMMA layouts and descriptors
-// (cute/arch/mma_sm90_desc.hpp) were compared with these by program.
+// Products of a warpgroup. Each thread's wait computes its part from the contents of shared memory at that time. PTX
+// ISA, "Asynchronous warpgroup level matrix multiply-accumulate": the accumulator's fragment of m64nNk16 and its like,
+// the shared memory layouts and their descriptors, wgmma.fence, commit_group and wait_group. CUTLASS's GMMA layouts and
+// descriptors (cute/arch/mma_sm90_desc.hpp) were compared with these by program.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -78,8 +78,8 @@ void BlockRunner::wgmma_wait(unsigned groups_left, Site site) {
   });
 }
 
-// `bytes` of a tile, from a multiple of them on: chunks of 16 are swizzled by address. `touches`: for its warp, of
-// which many lanes read the same.
+// `bytes` of a tile, aligned to their number. The address decides how chunks of 16 are swizzled. `touches`: records the
+// access for the warp, because many of its lanes read the same bytes.
 const unsigned char* BlockRunner::wide_bytes(uint64_t address, unsigned swizzle, unsigned bytes, bool touches,
                                              Site site) {
   address ^= (address >> 7 & (swizzle / 16 - 1)) << 4;

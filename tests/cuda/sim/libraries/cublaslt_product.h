@@ -1,4 +1,4 @@
-// Products of the simulated cuBLASLt: what describes them, and their work on the device.
+// Products of the simulated cuBLASLt: their descriptors, and their work on the device.
 #ifndef GART_TESTS_CUDA_SIM_LIBRARIES_CUBLASLT_PRODUCT_H
 #define GART_TESTS_CUDA_SIM_LIBRARIES_CUBLASLT_PRODUCT_H
 
@@ -33,11 +33,11 @@ struct Product {
 
   [[nodiscard]] int64_t depth() const { return desc.transposed[0] ? a.rows : a.columns; }
   [[nodiscard]] bool has(unsigned epilogue) const { return (desc.epilogue & epilogue) != 0; }
-  // Do its matrices make sense, and fit together?
+  // True if its matrices are valid and fit together.
   [[nodiscard]] bool fits() const;
-  // Of all but addresses.
+  // Covers everything except addresses.
   [[nodiscard]] uint64_t checksum() const;
-  // Bytes for the product in two pieces.
+  // The bytes that a product in two pieces needs.
   [[nodiscard]] uint64_t wanted_workspace() const;
 };
 
@@ -47,11 +47,11 @@ struct Operands {
   float alpha, beta;
 };
 
-// Which way a product is done. All but the first always do the same.
+// The algorithms for a product. All but the first always work in the same way.
 enum Variant : uint64_t {
-  kEither,      // in one piece or two, as an address would have it and the workspace lets it
-  kInOnePiece,  // has no workspace
-  kInTwo,       // by way of the workspace
+  kEither,      // in one piece or in two, depending on an address and on the workspace
+  kInOnePiece,  // uses no workspace
+  kInTwo,       // uses the workspace
   kVariants
 };
 

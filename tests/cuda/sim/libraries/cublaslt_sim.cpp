@@ -1,5 +1,5 @@
 // libcublasLt.so: matrix products on the simulated device. Numbers and layouts are written from the library's
-// documentation and apart from the runtime's own declarations, so that a mistake in either shows.
+// documentation, independently of the runtime's declarations, so that a mistake in either is detected.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -31,7 +31,7 @@ struct HeuristicResult {
   int reserved[4];
 };
 
-// Which objects are alive.
+// The live objects.
 std::mutex mutex;
 std::set<const void*>& alive() {
   static auto* objects = new std::set<const void*>;
@@ -51,7 +51,7 @@ int create(const char* name, T** out, T value) {
 }
 template <class T>
 int destroy(const char* name, T* object) {
-  const int injected = gart_sim_call(name);  // what fails is gone all the same
+  const int injected = gart_sim_call(name);  // the object is gone even if this fails
   const std::lock_guard lock(mutex);
   if (alive().erase(object) == 0) return kInvalidValue;
   delete object;
@@ -68,7 +68,7 @@ bool are_alive(std::initializer_list<const void*> objects) {
   return std::all_of(objects.begin(), objects.end(), is_alive);
 }
 
-// Could the heuristic have proposed it for this product?
+// True if the heuristic could have proposed it for this product.
 bool is_known(const Algorithm& algorithm, const Product& product) {
   const bool in_two = algorithm.workspace == product.wanted_workspace();
   const bool workspace =
@@ -79,7 +79,7 @@ bool is_known(const Algorithm& algorithm, const Product& product) {
 
 }  // namespace
 
-// How many descriptors and handles are alive.
+// Number of live descriptors and handles.
 GART_SIM_API size_t gart_sim_cublaslt_alive() {
   const std::lock_guard lock(mutex);
   return alive().size();
@@ -144,7 +144,7 @@ GART_SIM_API int cublasLtMatmulPreferenceSetAttribute(Preference* preference, in
   return which >= 5 && which <= 8 ? set(preference->alignment[which - 5], value, bytes) : kInvalidValue;
 }
 
-// Up to three, the variants in their order.
+// Up to three variants, in their order.
 GART_SIM_API int cublasLtMatmulAlgoGetHeuristic(Handle* handle, MatmulDesc* desc, Layout* a, Layout* b, Layout* c,
                                                 Layout* d, Preference* preference, int wanted, HeuristicResult* results,
                                                 int* count) {
@@ -176,7 +176,7 @@ GART_SIM_API int cublasLtMatmulAlgoCheck(Handle* handle, MatmulDesc* desc, Layou
   return kSuccess;
 }
 
-// gart_sim_count knows "variant 1 of cublasLtMatmul".
+// gart_sim_count counts "variant 1 of cublasLtMatmul".
 GART_SIM_API int cublasLtMatmul(Handle* handle, MatmulDesc* desc, const float* alpha, const void* a, Layout* a_layout,
                                 const void* b, Layout* b_layout, const float* beta, const void* c, Layout* c_layout,
                                 void* d, Layout* d_layout, const Algorithm* algorithm, void* workspace,

@@ -1,4 +1,4 @@
-// Attention of the simulated cuDNN: what it takes, and its values.
+// Attention in the simulated cuDNN: the accepted graphs, and their values.
 #include <algorithm>
 #include <cmath>
 
@@ -37,8 +37,9 @@ int check_attention(const Descriptor& d) {
   return kSuccess;
 }
 
-// The pattern by which cuDNN 9.19 knows an attention: two products, and between them a scale, a tensor added, both if
-// at all, then a softmax along the keys, with the logarithms of its rows that training would keep.
+// The pattern that cuDNN 9.19 recognizes as attention. It has two products, and between them an optional scale, an
+// optional added tensor, and a softmax along the keys. The softmax may also return the logarithms of its rows, for
+// training.
 int check_attention_graph(const std::vector<const Descriptor*>& operations) {
   size_t next = 0;
   const Descriptor* last = nullptr;  // the result so far
@@ -71,7 +72,7 @@ int check_attention_graph(const std::vector<const Descriptor*>& operations) {
   return known ? int{kSuccess} : refuse(kNotSupported, "products that are no attention");
 }
 
-// The heads of b may serve several of a's.
+// Several heads of a may share one head of b.
 Values multiply(const Values& a, const Values& b) {
   const int64_t heads = a.extents[1], rows = a.extents[2], depth = a.extents[3], columns = b.extents[3];
   Values c{{a.extents[0], heads, rows, columns}, {}};
@@ -89,7 +90,7 @@ Values multiply(const Values& a, const Values& b) {
   return c;
 }
 
-// Probabilities are rounded to nothing: what engines of 16 bits do is within the tolerance of such numbers.
+// Probabilities are not rounded: the rounding of 16-bit engines is within the tests' tolerance for such numbers.
 Values attend(const Values& q, const Values& k, const Values& v, float scale) {
   const int64_t heads = q.extents[1], rows = q.extents[2], keys = k.extents[2], depth = q.extents[3],
                 columns = v.extents[3];

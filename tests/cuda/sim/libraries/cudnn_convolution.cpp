@@ -1,10 +1,10 @@
-// Convolutions of the simulated cuDNN: what it takes, and their values.
+// Convolutions in the simulated cuDNN: the accepted graphs, and their values.
 #include "tests/cuda/sim/libraries/cudnn_program.h"
 
 namespace gart_sim::cudnn {
 namespace {
 
-// An engine for tensors in one order alone, as the real ones are.
+// Engines accept only one memory layout, as the real ones do.
 bool is_channels_last(const Descriptor& t) { return t.extents()[1] > 1 && t.strides()[1] == 1; }
 
 /// Channels before positions, or after them.
@@ -19,7 +19,7 @@ bool is_dense(const Descriptor& t, bool channels_last) {
   return true;
 }
 
-/// Input, weights and result of one order.
+/// True if input, weights and result have the same layout.
 bool is_of_one_order(const Descriptor& convolution) {
   const bool last = is_channels_last(*convolution.at(704));
   const Descriptor& y = *convolution.at(705);
@@ -36,7 +36,7 @@ bool is_bias(const Descriptor& b) {
 
 }  // namespace
 
-// out = (in + pads - window) / stride + 1, as the library wants it to the last element.
+// out = (in + pads - window) / stride + 1, which the library requires exactly.
 int check_convolution(const Descriptor& d) {
   if (!d.has({700, 701, 702, 703, 704, 705})) return refuse(kBadParam, "a convolution without all its parts");
   const auto x = d.at(704)->extents(), w = d.at(703)->extents(), y = d.at(705)->extents();
@@ -56,8 +56,9 @@ int check_convolution(const Descriptor& d) {
   return kSuccess;
 }
 
-// What cuDNN 9.19 has engines for where channels come before positions: a convolution, or that with an addend, a bias
-// and an activation after it, of which only the bias must be there; all of one type, and sums of f32 in between.
+// The graphs that cuDNN 9.19 has engines for if channels come before positions: a convolution alone, or followed by an
+// addend, a bias and an activation, of which only the bias is required. All tensors have one type, and intermediate
+// values are f32.
 int check_convolution_graph(const std::vector<const Descriptor*>& operations) {
   const int type = operations[0]->at(704)->element_type();
   if (!is_of_one_order(*operations[0]) || operations[0]->at(703)->element_type() != type)

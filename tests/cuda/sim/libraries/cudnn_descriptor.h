@@ -1,5 +1,5 @@
-// What the simulated cuDNN's descriptors hold. Numbers are written from the library's documentation and apart from the
-// runtime's own declarations, so that a mistake in either shows.
+// The contents of the simulated cuDNN's descriptors. Numbers are written from the library's documentation,
+// independently of the runtime's declarations, so that a mistake in either is detected.
 #ifndef GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_DESCRIPTOR_H
 #define GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_DESCRIPTOR_H
 
@@ -62,8 +62,8 @@ struct Descriptor {
     std::vector<unsigned char> bytes;
   };
   std::map<int, Value> values;
-  // Engines, configurations and plans: which one, with its knobs turned to what, of which graph; a plan needs the
-  // graph's descriptors no longer.
+  // For engines, configurations and plans: the engine's index, the values of its knobs, and the graph. A plan no longer
+  // needs the graph's descriptors.
   int engine = 0;
   std::map<int, int64_t> knobs;
   const Descriptor* graph = nullptr;
@@ -84,9 +84,9 @@ struct Descriptor {
   }
   [[nodiscard]] const Descriptor* at(int name) const { return one<const Descriptor*>(name, nullptr); }
   [[nodiscard]] bool has(std::initializer_list<int> names) const;
-  // One of them, given as what it is.
+  // True if the attribute has one value of this type.
   [[nodiscard]] bool has_one(int name, AttributeType type) const;
-  // Of tensors:
+  // For tensors:
   [[nodiscard]] int element_type() const { return one<int>(901); }
   [[nodiscard]] std::vector<int64_t> extents() const { return list<int64_t>(902); }
   [[nodiscard]] std::vector<int64_t> strides() const { return list<int64_t>(903); }
@@ -95,20 +95,21 @@ struct Descriptor {
   [[nodiscard]] bool is_by_value() const { return one<unsigned char>(908) != 0; }
 };
 
-// Objects that the caller holds.
+// The objects that the caller holds.
 void now_alive(const void* object);
-bool was_alive(const void* object);  // and is no longer
+bool was_alive(const void* object);  // and is no longer live
 bool is_alive(const void* object);
-bool is_final(const Descriptor* d, DescriptorType type);  // alive, too
+bool is_final(const Descriptor* d, DescriptorType type);  // and live
 size_t count_alive();
 
-// The status, with a text that cudnnGetLastErrorString gives once.
+// Returns the status. cudnnGetLastErrorString returns the text once.
 int refuse(int status, const char* text);
 const char* take_last_error();
 
 size_t size_of(int attribute_type);
 
-// What the library says when the descriptor is made final. The graph of a heuristic, an engine: what the engines know.
+// The library's status when the descriptor is finalized. For the graph of a heuristic or an engine, it depends on what
+// the engines support.
 int finalize(Descriptor& d);
 int check_graph(const Descriptor* graph);
 int check_convolution(const Descriptor& operation);

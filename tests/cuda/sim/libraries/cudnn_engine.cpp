@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kEngines = 4, kFirstIndex = 10;
 
-// The heuristic turns a knob to another value than it has where nobody turns it.
+// The heuristic sets a knob that the caller leaves alone to another value than its default.
 struct Knob {
   int type;
   int64_t least, most, unturned, chosen;
@@ -34,7 +34,7 @@ std::vector<int> notes_of(const Descriptor& engine, int name) {
 
 using Getter = int (*)(const Descriptor& d, int name, int64_t wanted, int64_t* count, void* values);
 
-// Descriptors of this type that the caller has made, as far as there is something for them.
+// True if `values` holds live descriptors of this type, one for each result.
 bool has_places(int64_t wanted, void* values, int64_t count, DescriptorType type) {
   const auto* places = static_cast<Descriptor**>(values);
   return std::all_of(places, places + std::min(wanted, count),
@@ -67,7 +67,7 @@ int get_engine(const Descriptor& d, int, int64_t wanted, int64_t* count, void* v
 }
 
 int get_knob_choices(const Descriptor& d, int, int64_t wanted, int64_t* count, void* values) {
-  *count = 0;  // the real library does not say how many there are where there is no place for them
+  *count = 0;  // without a buffer, the real library does not report their number
   if (!values) return kSuccess;
   *count = static_cast<int64_t>(d.knobs.size());
   if (!has_places(wanted, values, *count, kKnobChoice)) return refuse(kBadParam, "other than knob choices");
@@ -85,7 +85,7 @@ int get_knob_choices(const Descriptor& d, int, int64_t wanted, int64_t* count, v
   return kSuccess;
 }
 
-// As it was set.
+// The value as it was set.
 int get_value(const Descriptor& d, int name, int64_t wanted, int64_t* count, void* values) {
   *count = 1;
   const auto& bytes = d.values.at(name).bytes;
@@ -127,7 +127,7 @@ const Attribute* find(int name) {
   return it == std::end(kAttributes) ? nullptr : it;
 }
 
-// As it is chosen for this engine, so far with these knobs.
+// The value chosen for this engine, given the knobs so far.
 int turn_knob(Descriptor& config, const Descriptor* choice) {
   if (!is_final(choice, kKnobChoice)) return refuse(kNotSupported, "a knob choice that is not final");
   const int type = choice->one<int>(600);

@@ -1,5 +1,5 @@
-// Engines of the simulated cuDNN. What makes each another: 0 uses tensor cores, 1 wants too much workspace, 2 and 3 are
-// good; 0 and 2 fill graphs themselves. 2 has two knobs, 3 none, the others one.
+// Engines of the simulated cuDNN, which differ as follows. 0 uses tensor cores, 1 wants too much workspace, 2 and 3 are
+// good. 0 and 2 fill graphs themselves. 2 has two knobs, 3 none, the others one.
 #ifndef GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_ENGINE_H
 #define GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_ENGINE_H
 
@@ -7,7 +7,8 @@
 
 namespace gart_sim::cudnn {
 
-// Set up by the caller: an engine by its index, a knob with a value, an engine with some of its knobs.
+// Finalize descriptors that the caller has set up: an engine by its index, a knob with a value, an engine with some of
+// its knobs.
 int finalize_engine(Descriptor& d);
 int finalize_knob_choice(Descriptor& d);
 int finalize_config(Descriptor& d);
@@ -19,7 +20,7 @@ int get_of_engines(const Descriptor& d, int name, int type, int64_t wanted, int6
 bool fills_graphs(const Descriptor& plan);
 int64_t workspace_of(const Descriptor& plan);
 
-// gart_sim_count knows "engine 12 of cuDNN", and "knob 14 at 3 of cuDNN" of each knob.
+// gart_sim_count counts "engine 12 of cuDNN", and for each knob "knob 14 at 3 of cuDNN".
 void count_run(const Descriptor& plan);
 
 }  // namespace gart_sim::cudnn

@@ -8,7 +8,7 @@
 namespace gart_sim::cudnn {
 namespace {
 
-// Element `index` (row-major) of extents as an offset by these strides.
+// The offset of element `index` (row-major in `extents`) with these strides.
 int64_t offset_of(int64_t index, const std::vector<int64_t>& extents, const std::vector<int64_t>& strides) {
   int64_t offset = 0;
   for (size_t d = extents.size(); d-- > 0; index /= extents[d]) offset += index % extents[d] * strides[d];
@@ -64,7 +64,7 @@ float compute(int mode, float x, float b) {
 }
 
 Values pointwise(int mode, Values x, const Values& b) {
-  std::vector<int64_t> strides(b.extents.size());  // 0 where b is repeated
+  std::vector<int64_t> strides(b.extents.size());  // 0 if b is broadcast
   int64_t stride = 1;
   for (size_t d = strides.size(); d-- > 0; stride *= b.extents[d]) strides[d] = b.extents[d] == 1 ? 0 : stride;
   for (size_t i = 0; i < x.data.size(); ++i) {

@@ -1,4 +1,4 @@
-// What graphs of the simulated cuDNN compute.
+// Computes the graphs of the simulated cuDNN.
 #ifndef GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_PROGRAM_H
 #define GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_PROGRAM_H
 
@@ -6,7 +6,7 @@
 
 namespace gart_sim::cudnn {
 
-// Dense in row-major order; f32 whatever memory holds.
+// Dense, row-major, always f32 whatever the type in memory is.
 struct Values {
   std::vector<int64_t> extents;
   std::vector<float> data;
@@ -14,12 +14,12 @@ struct Values {
 
 int64_t product(const std::vector<int64_t>& values);
 
-// Operations that a plan keeps, with copies of what they point to.
+// The operations that a plan keeps, with copies of the attributes that they point to.
 struct Program {
   struct Operation {
-    int type, mode;                         // mode: of pointwise operations and reductions
+    int type, mode;                         // of pointwise operations and reductions
     std::vector<const Descriptor*> inputs;  // pointwise, convolution: x, b or w; attention: q, k, v, scale; may be null
-    const Descriptor *result, *how;         // how: of convolutions
+    const Descriptor *result, *how;         // of convolutions
   };
   std::vector<Operation> operations;
 
@@ -30,7 +30,7 @@ struct Program {
   std::map<const Descriptor*, std::shared_ptr<Descriptor>> copies_;
 };
 
-using Memory = std::map<int64_t, void*>;  // by uid: what is no virtual tensor; scalars in host memory
+using Memory = std::map<int64_t, void*>;  // by uid: all tensors that are not virtual; scalars are in host memory
 
 void run(const Program& program, const Memory& memory);
 

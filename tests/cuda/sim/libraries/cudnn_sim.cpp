@@ -22,7 +22,7 @@ Tensor tensor_of(const Descriptor& t, const void* data) {
   return {reinterpret_cast<uint64_t>(data), t.element_type() == kF32 ? 4 : 2, t.extents(), t.strides()};
 }
 
-// Numbers that the library reads from the host's memory when it is called, and keeps.
+// Numbers that the library reads from host memory during the call, and keeps.
 using Scalars = std::map<int64_t, float>;
 
 int add_access(LibraryWork& work, const Descriptor& d, bool writes, Memory& memory, Scalars& scalars) {

@@ -5,7 +5,7 @@
 namespace gart_sim {
 namespace {
 
-// Every run of elements side by side, from the outermost axis inwards.
+// Visits every contiguous run of elements, from the outermost axis inwards.
 void add_runs(std::vector<gart_sim_range>& ranges, const Tensor& t, size_t axis, uint64_t address) {
   if (axis == t.extents.size()) {
     ranges.push_back({address, address + static_cast<uint64_t>(t.element_bytes)});

@@ -1,4 +1,4 @@
-// What the simulated libraries share: their work as the simulated driver takes it.
+// Shared by the simulated libraries: their work in the form that the simulated driver accepts.
 #ifndef GART_TESTS_CUDA_SIM_LIBRARIES_LIBRARY_WORK_H
 #define GART_TESTS_CUDA_SIM_LIBRARIES_LIBRARY_WORK_H
 
@@ -9,12 +9,12 @@
 
 #include "tests/cuda/sim/driver/gart_sim.h"
 
-// A function that a simulated library shows.
+// An exported function of a simulated library.
 #define GART_SIM_API extern "C" __attribute__((visibility("default")))
 
 namespace gart_sim {
 
-// Strides in elements.
+// Strides are in elements.
 struct Tensor {
   uint64_t address = 0;
   int64_t element_bytes = 4;
@@ -40,11 +40,11 @@ class LibraryWork {
   Ranges reads_, writes_;
 };
 
-// What gart_sim_count says of it is one more. Named unlike the driver's functions ("cu..."), of which the k-th of all
-// can be made to fail.
+// Increments the count that gart_sim_count returns for this name. Its name does not begin with "cu", because the k-th
+// call of all driver functions ("cu...") can be made to fail.
 void count(const std::string& what);
 
-// The number that an environment variable holds.
+// The number in an environment variable.
 size_t setting(const char* variable, size_t otherwise);
 
 }  // namespace gart_sim

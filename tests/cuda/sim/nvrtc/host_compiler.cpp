@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kStaticSharedLimit = 48 * 1024;
 
-// A folder of its own that is gone when the object is.
+// A temporary folder that is deleted with the object.
 struct TemporaryFolder {
   fs::path path;
   TemporaryFolder() {
@@ -75,7 +75,7 @@ std::string compose(const SourceText& source, const std::vector<KernelText>& ker
 }
 
 std::vector<std::string> command_line(const Architecture& architecture, const std::string& source_name) {
-  // No sanitizer's library is linked, and threads jump nowhere: a barrier keeps its one place in the code.
+  // No sanitizer library is linked. Jump threading is off, so that a barrier keeps its one place in the code.
   std::vector<std::string> words = {setting("GART_SIM_CXX", GART_SIM_CXX),
                                     "-x",
                                     "c++",
@@ -111,7 +111,7 @@ std::vector<std::string> command_line(const Architecture& architecture, const st
   return words;
 }
 
-// Runs the command in `folder` with its output in `folder`/log. False: it failed or could not be started.
+// Runs the command in `folder` and writes its output to `folder`/log. False: it failed or could not be started.
 bool run(const std::vector<std::string>& words, const fs::path& folder) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -134,7 +134,7 @@ bool run(const std::vector<std::string>& words, const fs::path& folder) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// Bytes of static shared memory: the module's thread-local data, less the 16 bytes that the shim adds.
+// Bytes of static shared memory: the module's thread-local data without the 16 bytes that the shim adds.
 unsigned static_shared_bytes(const std::string& module) {
   Elf64_Ehdr header;
   if (module.size() < sizeof header) return 0;

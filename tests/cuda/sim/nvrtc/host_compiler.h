@@ -11,9 +11,9 @@ namespace gart_sim {
 struct Architecture {
   int sm = 0;               // 80 for sm_80, compute_80, sm_80a.
   char variant = 0;         // 'a', 'f' or 0.
-  bool is_virtual = false;  // compute_XX: PTX.
-  bool contracts = true;    // Products and sums become fma.
-  int toolkit = 13;         // Major version of NVRTC.
+  bool is_virtual = false;  // compute_XX: the result is PTX
+  bool contracts = true;    // contracts products and sums to fma
+  int toolkit = 13;         // major version of NVRTC
 };
 
 // `extern "C" __global__ void __launch_bounds__(BOUNDS) [__cluster_dims__(CLUSTER, 1, 1)] NAME(`, as the text has it.
@@ -28,8 +28,8 @@ struct SourceText {
 };
 
 struct Compiled {
-  std::string module;  // The shared object; empty where compilation failed.
-  std::string log;     // The compiler's messages, or what ptxas would say of each kernel.
+  std::string module;  // the shared object; empty if compilation failed
+  std::string log;     // the compiler's messages, or ptxas's notes on each kernel
 };
 
 // $GART_SIM_CXX: another compiler. $GART_SIM_WATCH=0: does not watch loads and stores (faster, no races or bounds

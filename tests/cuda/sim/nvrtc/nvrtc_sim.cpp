@@ -67,7 +67,7 @@ std::optional<Architecture> parse_architecture(std::string_view text) {
   return architecture;
 }
 
-// Takes the options that the product documents and no others, so that a misspelt one is found here.
+// Accepts only the options that the product documents, so that a misspelt one is found here.
 bool parse_options(Program& program, int count, const char* const* options) {
   constexpr std::string_view known[] = {"--std=c++17",        "--default-device", "-default-device",
                                         "--ptxas-options=-v", "-lineinfo",        "--generate-line-info"};
@@ -158,7 +158,7 @@ GART_SIM_EXPORT Result nvrtcCompileProgram(Program* program, int option_count, c
   if (program->compiled.module.empty()) return gart_sim::kCompilation;
   program->is_compiled = true;
   program->ptx = gart_sim::to_ptx(program->compiled.module);
-  // As NVRTC has it: a virtual architecture gives no cubin.
+  // As in NVRTC, a virtual architecture gives no cubin.
   if (program->architecture.is_virtual) program->compiled.module.clear();
   return gart_sim::kSuccess;
 }

@@ -1,4 +1,4 @@
-// A simulated module as "PTX": text, as the product expects of PTX, with the shared object's bytes in it.
+// A simulated module as "PTX": text, as the product expects, that contains the shared object's bytes.
 #ifndef GART_TESTS_CUDA_SIM_NVRTC_PTX_TEXT_H
 #define GART_TESTS_CUDA_SIM_NVRTC_PTX_TEXT_H
 
@@ -20,7 +20,7 @@ inline std::string to_ptx(std::string_view module) {
   return text + "\n";
 }
 
-// Empty where `text` is no simulated PTX.
+// Empty if `text` is no simulated PTX.
 inline std::string from_ptx(std::string_view text) {
   if (!text.starts_with(kPtxHead)) return "";
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };

@@ -1,4 +1,5 @@
-// Atomic operations: plain ones, since the threads of the simulation never run at once, but watched as atomic accesses.
+// Atomic operations. They are plain ones, because the threads of the simulation never run at once, but are watched as
+// atomic accesses.
 #ifndef GART_TESTS_CUDA_SIM_SHIM_ATOMICS_H
 #define GART_TESTS_CUDA_SIM_SHIM_ATOMICS_H
 
@@ -14,7 +15,7 @@ __attribute__((no_sanitize("thread"))) static inline T exchange(T* p, F next) {
   *p = next(old);
   return old;
 }
-// Keeps a parameter out of the deduction of T.
+// Excludes a parameter from the deduction of T.
 template <class T>
 struct Same {
   typedef T type;

@@ -1,5 +1,5 @@
-// The prelude's wrappers of sm_90's box copies (TMA), the barriers that they signal, and setmaxnreg, as calls of the
-// simulated device. Names and signatures are the prelude's.
+// Calls of the simulated device for the prelude's wrappers: sm_90's box copies (TMA), the barriers that they signal,
+// and setmaxnreg. Names and signatures are the prelude's.
 #ifndef GART_TESTS_CUDA_SIM_SHIM_BOXES_H
 #define GART_TESTS_CUDA_SIM_SHIM_BOXES_H
 
@@ -15,7 +15,7 @@ static inline void gart_mbarrier_arrive(unsigned long long* barrier, GART_SIM_SI
 static inline void gart_mbarrier_expect(unsigned long long* barrier, int bytes, GART_SIM_SITE) {
   gart_sim::hooks->phase_arrive(barrier, (unsigned)bytes, site);
 }
-// Comes back when the phase is over: nobody would learn more from trying again.
+// Returns when the phase is over: no caller gains anything by trying again.
 static inline bool gart_mbarrier_try_wait(unsigned long long* barrier, int parity, GART_SIM_SITE) {
   gart_sim::hooks->phase_wait(barrier, (unsigned)parity, site);
   return true;

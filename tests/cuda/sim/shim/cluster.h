@@ -1,4 +1,4 @@
-// The device headers' words for clusters, as calls of the simulated device.
+// The device headers' cluster functions, as calls of the simulated device.
 #ifndef GART_TESTS_CUDA_SIM_SHIM_CLUSTER_H
 #define GART_TESTS_CUDA_SIM_SHIM_CLUSTER_H
 
@@ -10,7 +10,7 @@ static inline void gart_cluster_arrive(GART_SIM_SITE) { gart_sim::hooks->cluster
 static inline void gart_cluster_arrive_relaxed(GART_SIM_SITE) { gart_sim::hooks->cluster_arrive(true, site); }
 static inline void gart_cluster_wait(GART_SIM_SITE) { gart_sim::hooks->cluster_wait(site); }
 
-// The block's rank + 1 in the upper 8 bits, then the place in its dynamic shared memory.
+// The block's rank + 1 in the upper 8 bits, then the offset in its dynamic shared memory.
 static inline unsigned gart_in_cluster(const void* shared, int rank) {
   const size_t offset = (size_t)((const unsigned char*)shared - gart_sim::state.shared);
   return offset >> 24 ? 0 : (unsigned)(rank + 1) << 24 | (unsigned)offset;

@@ -1,4 +1,4 @@
-// CUDA's math and bit functions. Declared here rather than included: <math.h> costs more than most kernels.
+// CUDA's math and bit functions. They are declared here because including <math.h> costs more than most kernels.
 #ifndef GART_TESTS_CUDA_SIM_SHIM_FUNCTIONS_H
 #define GART_TESTS_CUDA_SIM_SHIM_FUNCTIONS_H
 
@@ -60,7 +60,7 @@ static inline float cospif(float x) { return cosf(3.14159265358979f * x); }
 static inline float normcdff(float x) { return 0.5f * erfcf(-0.70710678118654752f * x); }
 static inline void sincosf(float x, float* s, float* c) { *s = sinf(x), *c = cosf(x); }
 
-// Functions in CUDA, macros in C.
+// functions in CUDA, macros in C
 static inline bool isnan(float x) { return __builtin_isnan(x); }
 static inline bool isnan(double x) { return __builtin_isnan(x); }
 static inline bool isinf(float x) { return __builtin_isinf(x); }
@@ -101,7 +101,7 @@ static inline double __longlong_as_double(long long x) { return gart_sim_bits<do
 
 static inline float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
 static inline double __fma_rn(double x, double y, double z) { return fma(x, y, z); }
-// Out of line, for that keeps a product and a sum from being contracted to one fma, on the host too.
+// Not inlined, so that a product and a sum are not contracted to one fma on the host.
 __attribute__((noinline)) static float __fmul_rn(float x, float y) { return x * y; }
 __attribute__((noinline)) static float __fadd_rn(float x, float y) { return x + y; }
 __attribute__((noinline)) static float __fsub_rn(float x, float y) { return x - y; }
@@ -122,8 +122,8 @@ static inline float __sinf(float x) { return sinf(x); }
 static inline float __cosf(float x) { return cosf(x); }
 static inline float __saturatef(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 
-// CUDA's conversions to integers saturate and take NaN to 0 (64 bits: to the smallest value); the host's are undefined
-// there.
+// CUDA's conversions to integers saturate and convert NaN to 0 (64 bits: to the smallest value); the host's are
+// undefined there.
 template <class To, class From>
 static inline To gart_sim_saturate(From x, From low, From above, To lowest, To highest, To of_nan) {
   if (x != x) return of_nan;

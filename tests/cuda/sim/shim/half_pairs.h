@@ -1,12 +1,13 @@
-// The device headers' words for single instructions on pairs of f16, and approximations of which only the error's bound
-// is known: here the exact result, rounded.
+// The device headers' functions for single instructions on pairs of f16, and approximations for which only a bound of
+// the error is known. Here they return the exact result, rounded.
 #ifndef GART_TESTS_CUDA_SIM_SHIM_HALF_PAIRS_H
 #define GART_TESTS_CUDA_SIM_SHIM_HALF_PAIRS_H
 
 #include "tensor.h"
 
 static inline unsigned gart_and_or(unsigned a, unsigned b, unsigned c) { return (a & b) | c; }
-// f(elements of a, b, c) of both halves. binary32 holds every product and sum of two; of three, binary64 what decides.
+// f(elements of a, b, c) of both halves. binary32 holds every product and sum of two exactly; for three operands,
+// binary64 holds all bits that decide the rounding.
 template <class F>
 static inline unsigned gart_sim_of_halves(unsigned a, unsigned b, unsigned c, F f) {
   unsigned result = 0;

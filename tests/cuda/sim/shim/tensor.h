@@ -1,4 +1,4 @@
-// The prelude's wrappers of one PTX instruction each, as calls of the simulated device: conversions of 16 bit floats,
+// Calls of the simulated device for the prelude's wrappers of one PTX instruction each: conversions of 16-bit floats,
 // tensor core products, matrix loads, asynchronous copies. Names and signatures are the prelude's.
 #ifndef GART_TESTS_CUDA_SIM_SHIM_TENSOR_H
 #define GART_TESTS_CUDA_SIM_SHIM_TENSOR_H
@@ -57,7 +57,7 @@ GART_SIM_MMA(gart_mma_m16n8k8_tf32, tf32_k8, float)
 GART_SIM_MMA(gart_mma_m16n8k32_s8, s8_k32, int)
 #undef GART_SIM_MMA
 
-// Copies `source_bytes` bytes and fills the rest with zeros; no target byte may be read before the wait.
+// Copies `source_bytes` bytes and fills the rest with zeros. No target byte may be read before the wait.
 static inline void gart_cp_async_16(void* shared, const void* global, int source_bytes = 16, GART_SIM_SITE) {
   gart_sim::hooks->copy_async(shared, global, 16, (unsigned)source_bytes, site);
 }
@@ -90,7 +90,7 @@ static inline void gart_store_matrices_transposed(void* row, unsigned r0, unsign
   const unsigned r[4] = {r0, r1, r2, r3};
   gart_sim::hooks->stmatrix(row, 4, true, r, site);
 }
-// elect.sync: which lane is the machine's choice, the same each time.
+// elect.sync: the machine chooses the lane, the same one each time.
 static inline bool gart_elect_one(GART_SIM_SITE) {
   gart_sim::hooks->vote(gart_sim::Vote::bit_or, 0xffffffffu, 0, site);
   return gart_sim::state.thread.x % 32 == 0;
@@ -110,7 +110,7 @@ static inline void gart_wgmma_hold(int (&)[count]) {}
 template <int count>
 static inline void gart_wgmma_hold(unsigned (&)[count]) {}
 static inline void gart_known(float, void*) {}
-// Addresses of shared memory count from the block's dynamic one.
+// Addresses of shared memory are relative to the start of the block's dynamic shared memory.
 static inline unsigned long long gart_wgmma_descriptor(const void* tile, int leading_bytes, int stride_bytes,
                                                        int line_bytes = 128) {
   const unsigned address = (unsigned)((const unsigned char*)tile - gart_sim::state.shared);
@@ -162,7 +162,7 @@ struct gart_wgmma {
   }
 };
 #endif
-// Programmatic dependent launch. Where the next launch may begin is no question: as early as this one does.
+// Programmatic dependent launch. The next launch may always begin as early as this one.
 static inline void gart_griddepcontrol_wait() { gart_sim::hooks->grid_wait(); }
 static inline void gart_griddepcontrol_launch_dependents() {}
 #endif

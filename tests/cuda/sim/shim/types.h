@@ -12,7 +12,7 @@ extern State state;
 #define __host__
 #define __device__
 #define __global__ __attribute__((visibility("hidden")))
-// One block runs at a time, on one thread of the host: its static shared memory is that thread's.
+// One block runs at a time, on one thread of the host, whose static shared memory is the block's.
 #define __shared__ static __thread
 #define __constant__ static
 #define __grid_constant__
@@ -22,7 +22,7 @@ extern State state;
 #define __maxnreg__(...)
 #define __cluster_dims__(...)
 #define __align__(n) __attribute__((aligned(n)))
-// A keyword that GCC takes in fewer places than NVRTC does ("__shared__ alignas(16) float x[4]").
+// A keyword that GCC accepts in fewer places than NVRTC does ("__shared__ alignas(16) float x[4]").
 #define alignas(n) __attribute__((aligned(n)))
 #define __builtin_assume(condition) ((void)0)
 #define __assume(condition) ((void)0)

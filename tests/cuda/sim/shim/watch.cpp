@@ -1,8 +1,8 @@
-// Part of every module, compiled once: what watches its loads and stores.
+// Watches the loads and stores of a module. It is compiled once and is part of every module.
 //
 // With -fsanitize=thread the compiler announces every load and store by a call of __tsan_readN or __tsan_writeN, and
-// with -fsanitize=alignment every pointer that is not aligned for its type. Sanitizer libraries are not linked: the
-// functions are these. One comparison sends accesses to the stack and to the module's own data away.
+// with -fsanitize=alignment every pointer that is not aligned for its type. Sanitizer libraries are not linked; this
+// file defines the functions instead. One comparison filters out accesses to the stack and to the module's own data.
 #include "tests/cuda/sim/shim/module_abi.h"
 
 namespace gart_sim {
@@ -10,7 +10,7 @@ const Hooks* hooks;
 State state;
 namespace {
 
-// At most 16 bits at an offset of at most 7: the bitmap has bytes to spare at its end.
+// Sets at most 16 bits at an offset of at most 7. The bitmap has spare bytes at its end.
 inline bool mark(const Window& window, Size address, Size bytes) {
   const Size offset = address - window.begin;
   if (offset >= window.bytes || window.bytes - offset < bytes) return false;
@@ -34,7 +34,7 @@ inline void touch(const void* p, Size bytes, Access access) {
   hooks->touch(p, bytes, access);
 }
 
-/// For more bytes than mark() takes.
+/// For more bytes than mark() accepts.
 inline void touch_range(const void* p, Size bytes, Access access) {
   if (is_watched(reinterpret_cast<Size>(p))) hooks->touch(p, bytes, access);
 }
@@ -48,7 +48,7 @@ void touch_atomic(const void* address, Size bytes) { touch_range(address, bytes,
 
 using gart_sim::Access;
 
-// What the compiler tells of a misaligned access.
+// The compiler's description of a misaligned access.
 struct Mismatch {
   const char* file;
   unsigned line, column;

@@ -1,4 +1,4 @@
-// Copies of boxes (TMA): values, the outside, swizzling, and planted bugs that the simulation must find.
+// Copies of boxes (TMA): values, bytes outside the tensor, swizzling, and planted bugs that the simulation must find.
 #include "tests/cuda/sim/engine/tensor_map.h"
 #include "tests/cuda/sim/test/run_text.h"
 
@@ -9,15 +9,15 @@ struct alignas(64) Map {
   unsigned char bytes[TensorMap::kBytes];
 };
 
-/// What the planted bugs change of a kernel whose second warp copies boxes of 8 lines of 64 elements through a ring of
-/// two tiles to its first warp, which writes them out.
+/// The parts of a kernel that planted bugs change. Its second warp copies boxes of 8 lines of 64 elements through a
+/// ring of two tiles. Its first warp writes the tiles out.
 struct Parts {
   std::string fence = "gart_fence_proxy_async();";
   std::string expect = "gart_mbarrier_expect(full(s % 2), 1024);";
   std::string empty = "gart_mbarrier_try_wait(empty(s % 2), s / 2 % 2 ^ 1);";
   std::string full = "gart_mbarrier_try_wait(full(s % 2), s / 2 % 2);";
   std::string made = "__syncthreads();";
-  int offset = 0;  // Of the tiles in shared memory.
+  int offset = 0;  // of the tiles in shared memory
 };
 
 std::string text(const Parts& p) {
@@ -172,7 +172,7 @@ TEST(BoxBugs, bytes_that_are_no_map) {
   EXPECT_TRUE(the_report().starts_with("async_copy"));
 }
 
-/// Two warpgroups of 168 registers at the start, which give and take.
+/// Two warpgroups with 168 registers at the start, one of which gives registers and one takes them.
 LaunchResult run_registers(const std::string& first, const std::string& second) {
   const std::string text =
       "extern \"C\" __global__ void __launch_bounds__(256, 1) k(float* out) {\n  if (threadIdx.x < 128) " + first +

@@ -1,4 +1,4 @@
-// The simulated driver, opened as a program would open it, with short ways to call it.
+// Opens the simulated driver as a program would, with short ways to call it.
 #ifndef GART_TESTS_CUDA_SIM_TEST_DRIVER_H
 #define GART_TESTS_CUDA_SIM_TEST_DRIVER_H
 
@@ -15,7 +15,7 @@
 
 namespace gart_sim {
 
-// The function `name` of libcuda.so.1. Arguments must have the parameters' exact types.
+// The function `name` of libcuda.so.1. Arguments must have exactly the parameters' types.
 template <class R = int, class... A>
 R cu(const char* name, A... arguments) {
   static void* library = dlopen(GART_SIM_LIBCUDA, RTLD_NOW | RTLD_LOCAL);
@@ -24,7 +24,7 @@ R cu(const char* name, A... arguments) {
   return function(arguments...);
 }
 
-// A context, a stream, and a clean slate. Afterwards nothing may be alive.
+// A context, a stream, and no findings at the start. At the end no object may be alive.
 class DriverTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -100,11 +100,12 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(void* context) : context_(context) { EXPECT_EQ(cu("cuGraphCreate", &graph_, 0u), 0); }
   ~GraphBuilder() {
-    if (is_owned_) cu("cuGraphDestroy", graph_);  // Fails in a lost context; one left behind is found at the end.
+    if (is_owned_)
+      cu("cuGraphDestroy", graph_);  // Fails in a lost context; the check at the end finds a graph that remains.
   }
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;
-  // A conditional's body.
+  // The body of a conditional.
   GraphBuilder(void* context, void* body) : context_(context), graph_(body), is_owned_(false) {}
 
   static NodeParams params(int type) {

@@ -1,4 +1,4 @@
-// The simulated driver: what it does, and the mistakes that it finds.
+// The simulated driver: its behaviour, and the mistakes that it finds.
 #include "tests/cuda/sim/test/driver.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Kernels as they are made for sm_90a (hopper_text.h): their values in every order, and planted bugs.
+// Kernels in the form that is generated for sm_90a (hopper_text.h): their values in every order, and planted bugs.
 #include <cmath>
 
 #include "tests/cuda/sim/test/hopper_text.h"
@@ -97,7 +97,7 @@ TEST_P(ProductBugs, are_found_in_every_order) {
     EXPECT_TRUE(reports[0].starts_with(GetParam().finding)) << reports[0];
   }
 }
-/// The leader arrives where it need not wait: the others wait for it.
+/// The leader arrives where it need not wait, because the others wait for it.
 TEST(Hopper, an_arrival_is_enough_for_who_goes_on) {
   ProductParts parts;
   parts.written = "if (warp == 0) gart_named_barrier(1, 128); else gart_named_arrive(1, 128);";
@@ -111,7 +111,7 @@ TEST(Hopper, an_arrival_is_enough_for_who_goes_on) {
 struct Window {
   int n, h, w, c, o, kernel, stride, pad, dilation;
 };
-/// Output pixels are rows, in the order of images, rows, columns; channels a multiple of 8.
+/// The rows are output pixels, in the order of images, rows, columns. Channels are a multiple of 8.
 void check_convolution(const Window& v, uint64_t seed) {
   const int span = (v.kernel - 1) * v.dilation + 1;
   const int p = (v.h + 2 * v.pad - span) / v.stride + 1, q = (v.w + 2 * v.pad - span) / v.stride + 1;

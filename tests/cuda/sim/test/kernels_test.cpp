@@ -1,4 +1,4 @@
-// Correct kernels give what they would on a device, whatever the order of blocks and threads; planted bugs are found.
+// Correct kernels give the same results as on a device, in any order of blocks and threads; planted bugs are found.
 #include <cmath>
 #include <numeric>
 
@@ -96,7 +96,7 @@ constexpr const char* kTensorCore = KERNEL(32) R"(mma(const unsigned short* a, c
   for (int i = 0; i < 4; ++i) d[8 * (l / 4 + 8 * (i / 2)) + 2 * (l % 4) + i % 2] = c[i];
 })";
 
-uint16_t small_f16(int x) {  // Of -8..8.
+uint16_t small_f16(int x) {  // from -8 to 8
   if (x == 0) return 0;
   const int magnitude = x < 0 ? -x : x, exponent = std::ilogb(magnitude);
   return static_cast<uint16_t>((x < 0 ? 0x8000 : 0) | (exponent + 15) << 10 | (magnitude << (10 - exponent) & 1023));
@@ -120,11 +120,11 @@ TEST_P(Kernels, tensor_core_product) {
   }
 }
 
-// Each is wrong in one place.
+// Each of these kernels is wrong in one place.
 struct Planted {
   const char* name;
   const char* text;
-  const char* finding;  // How the report begins.
+  const char* finding;  // the start of the report
   int error;
   Shape shape = {1, 64, 1024, 0};
 };

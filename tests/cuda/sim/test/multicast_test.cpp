@@ -4,7 +4,8 @@
 namespace gart_sim {
 namespace {
 
-/// Each of two blocks asks for half of the lines of every tile, for both; the tile's two places are used in turn.
+/// Each of two blocks copies half of the lines of every tile to both blocks. The two buffers of a tile are used in
+/// turn.
 struct Parts {
   std::string made = "gart_cluster_arrive(); gart_cluster_wait();";
   std::string expect = "gart_mbarrier_expect(full(s % 2), 2048);";

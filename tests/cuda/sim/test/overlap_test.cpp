@@ -1,5 +1,5 @@
-// Launches that may start while the one before them runs (programmatic edges, sm_90): what the driver refuses, and
-// planted bugs that the simulation must find in whatever order it runs them.
+// Launches that may start while the previous launch runs (programmatic edges, sm_90). Tests the faults that the driver
+// refuses, and planted bugs that the simulation must find in any order of execution.
 #include <cstdlib>
 
 #include "tests/cuda/sim/test/driver.h"
@@ -7,9 +7,9 @@
 namespace gart_sim {
 namespace {
 
-constexpr size_t kBytes = 128;  // of every buffer: 32 floats
+constexpr size_t kBytes = 128;  // elements of every buffer: 32 floats
 
-/// `before` and `after` the wait, of a kernel that reads `in` and weights, and writes `out`.
+/// A kernel that reads `in` and weights, and writes `out`. `before` and `after`: its text before and after the wait.
 std::string kernel(const char* name, const std::string& before, const std::string& after,
                    const std::string& wait = "gart_griddepcontrol_wait();") {
   return "extern \"C\" __global__ void __launch_bounds__(32) " + std::string(name) +
@@ -60,7 +60,7 @@ class Overlap : public DriverTest {
     return params;
   }
 
-  /// A node that follows `after` by one edge, programmatic or full. The error goes to error_.
+  /// Adds a node that follows `after` by one edge, programmatic or full. Stores the error in error_.
   void* add(GraphBuilder& graph, void* function, void* after, bool overlaps, DevicePointer in, DevicePointer out) {
     DevicePointer weights = buffers_.weights;
     void* pointers[] = {&in, &weights, &out, nullptr};
@@ -71,7 +71,7 @@ class Overlap : public DriverTest {
     return node;
   }
 
-  /// Runs it in several orders, until it fails.
+  /// Runs the graph in several orders, until it fails.
   int run(GraphBuilder& graph) {
     void* exec = graph.instantiate();
     int error = 0;
@@ -96,7 +96,7 @@ class Overlap : public DriverTest {
     return host_[31];
   }
 
-  /// start -> a, then (programmatic edge) `text` a -> b, then (that kind of edge) b -> c.
+  /// start -> a, then (programmatic edge) `text` a -> b, then (an edge of the given kind) b -> c.
   int run_chain(const std::string& text, bool last_overlaps) {
     void* const middle = load_for(text, "middle");
     void* const end = load_for(kernel("end", kSound, "out[i] = w * in[i];"), "end");
@@ -129,7 +129,7 @@ TEST_F(Overlap, WeightsMayBeOnTheirWayToSharedMemory) {
   EXPECT_EQ(result(buffers_.c), 27.0f);
 }
 
-/// Later nodes may read what the first one wrote: every launch between has waited.
+/// Later nodes may read the first one's results, because every launch in between has waited.
 TEST_F(Overlap, ChainsOfLaunchesThatWaitKeepTheOrder) {
   void* const middle = load_for(kernel("middle", kSound, kUse), "middle");
   GraphBuilder graph(context_);
@@ -188,7 +188,7 @@ TEST_P(OverlapBugs, are_found_in_every_order) {
   expect_report("graph_race");
 }
 
-/// It touches nothing of the first one's itself, but the third one relies on it.
+/// It does not touch the first one's results itself, but the third one relies on its wait.
 class BrokenOrder : public Overlap, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Edges, BrokenOrder, testing::Bool());
 
@@ -203,7 +203,7 @@ TEST_P(BrokenOrder, OfALaunchThatDoesNotWaitIsFoundAtItsSuccessor) {
   expect_report("graph_race");
 }
 
-/// What the overlapped launch alone orders may run beside the start of its successor, too.
+/// An operation that only the overlapped launch is ordered after may also run beside the successor's start.
 TEST_F(Overlap, AStartIsNotBehindWhatItsPredecessorIsBehind) {
   void* const end = load_for(kernel("end", "w = in[i];", "out[i] = w;"), "end");
   void* const middle = load_for(kernel("middle", kSound, kUse), "middle");
@@ -215,7 +215,7 @@ TEST_F(Overlap, AStartIsNotBehindWhatItsPredecessorIsBehind) {
   expect_report("graph_race");
 }
 
-/// A full edge of its own orders the start, too.
+/// A full edge to the launch itself also orders its start.
 TEST_F(Overlap, AFullEdgeBesidesOrdersTheStart) {
   void* const end = load_for(kernel("end", "w = in[i];", "out[i] = w;"), "end");
   void* const middle = load_for(kernel("middle", kSound, kUse), "middle");

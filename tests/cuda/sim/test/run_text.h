@@ -23,7 +23,7 @@ inline std::unique_ptr<LoadedModule> compile_and_load(const std::string& text, i
   return module;
 }
 
-// A device allocation with values of the host in it.
+// A device allocation that holds the host's values.
 template <class T>
 class DeviceArray {
  public:
@@ -57,7 +57,7 @@ struct Shape {
   uint64_t seed = 0;
 };
 
-// Each argument is copied and passed by address, as cuLaunchKernel has it.
+// Each argument is copied and passed by address, as in cuLaunchKernel.
 template <class... A>
 LaunchResult launch(const LoadedModule& module, const char* name, const Shape& shape, A... arguments) {
   void* parameters[] = {static_cast<void*>(&arguments)..., nullptr};
@@ -73,7 +73,7 @@ LaunchResult launch(const LoadedModule& module, const char* name, const Shape& s
   return run_launch(launch);
 }
 
-// The only report since the last look, or "" and a failure.
+// The only report since the last call; otherwise "" and a test failure.
 inline std::string the_report() {
   const std::vector<std::string> reports = take_reports();
   EXPECT_EQ(reports.size(), 1u);

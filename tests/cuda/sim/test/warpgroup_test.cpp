@@ -4,8 +4,8 @@
 namespace gart_sim {
 namespace {
 
-/// One product of 64 x 64 over 16 depths of ones, from tiles of 64 lines of 128 bytes each: sums of 16. Braces mark
-/// what the bugs leave out or put in.
+/// One product of 64 x 64 over 16 depths of ones, from tiles of 64 lines of 128 bytes each; all sums are 16. Braces
+/// mark the parts that bugs leave out or add.
 std::string text(const std::string& proxy_fence, const std::string& fence, const std::string& in_flight,
                  const std::string& wait) {
   return R"(extern "C" __global__ void __launch_bounds__(128) k(float* out) {

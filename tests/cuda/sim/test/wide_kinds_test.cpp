@@ -1,4 +1,4 @@
-// Products of warpgroups of every kind of element, from shared memory and from registers, for all widths of lines.
+// Products of warpgroups for every element type, from shared memory and from registers, with all widths of lines.
 #include <cstring>
 
 #include "tests/cuda/sim/test/run_text.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kRows = 64, kColumns = 32;
 
-/// Copies 32 bytes a row of both operands to swizzled lines, and multiplies once, sums having been 1.
+/// Copies 32 bytes per row of both operands to swizzled lines, and multiplies once; the sums start at 1.
 std::string text(const std::string& kind, const std::string& sum, int line_bytes, bool from_registers, bool adds) {
   const std::string line = std::to_string(line_bytes);
   return "struct gart_wide_f16 {}; struct gart_wide_bf16 {}; struct gart_wide_tf32 {}; struct gart_wide_s8 {};\n"
@@ -71,7 +71,7 @@ const Kind kKinds[] = {
      }},
     {"gart_wide_bf16", "float", 2,
      [](int v) { return bytes_of(static_cast<uint16_t>(bits_of(static_cast<float>(v)) >> 16)); }},
-    // Bits below the 10th of a fraction are not read.
+    // Bits below the 10th of the fraction are not read.
     {"gart_wide_tf32", "float", 4,
      [](int v) { return bytes_of(v == 0 ? 0u : bits_of(static_cast<float>(v)) | 0x1fffu); }},
     {"gart_wide_s8", "int", 1, [](int v) { return bytes_of(static_cast<signed char>(v * 42)); }},

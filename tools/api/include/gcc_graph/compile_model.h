@@ -1,4 +1,4 @@
-// From an ONNX file to an artifact: all that gcc-graph compile does.
+// Compiles an ONNX file to an artifact: everything that gcc-graph compile does.
 #pragma once
 
 #include <iosfwd>
@@ -11,45 +11,45 @@
 
 namespace gcc_graph {
 
-/// A text that somebody wrote or measured, and what messages call it.
+/// A text from a file or a measurement, and the name that messages use for it.
 struct NamedText {
   std::string text, name;
 };
 
-/// As the options of gcc-graph compile of the same names.
+/// The fields mean the same as the options of gcc-graph compile with these names.
 struct ModelOptions : CompileOptions {
   ModelOptions() { targets.clear(); }
 
-  /// Where there are no `targets`, code is made for x86-64-v3 and x86-64-v4, of models of 8-bit integers also for
-  /// x86-64-v4-vnni, in bf16 also for x86-64-v4-bf16, of both also for x86-64-v4-amx, for these and for what the
-  /// devices of the fleet run.
+  /// If `targets` is empty, the compiler makes code for x86-64-v3, x86-64-v4, these GPUs and the targets of the fleet's
+  /// devices. Models of 8-bit integers also get x86-64-v4-vnni, models in bf16 x86-64-v4-bf16, and models with both
+  /// x86-64-v4-amx.
   std::vector<std::string> gpus;
   std::vector<std::string> custom_ops;  ///< "acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n"
-  std::vector<std::string> functions;   ///< files of functions that nodes may name
-  std::vector<std::string> outputs;     ///< values that become the outputs; none: the model's
-  std::optional<NamedText> tuning;      ///< JSON of gcc-graph tune
+  std::vector<std::string> functions;   ///< files with functions that nodes may call
+  std::vector<std::string> outputs;     ///< values that become the outputs; empty: the model's own
+  std::optional<NamedText> tuning;      ///< the JSON that gcc-graph tune writes
 
   std::optional<NamedText> fleet;   ///< JSON of devices: the model is cut and placed for them
-  std::string cut;                  ///< rules in order, "support,shared"; empty: what the fleet asks for
+  std::string cut;                  ///< rules in order, "support,shared"; empty: the fleet's own rules
   std::vector<std::string> labels;  ///< "PATTERN=GROUP"
-  std::vector<std::string> keep;    ///< values that can be fetched from runs on a fleet, "V" or "V,W"
+  std::vector<std::string> keep;    ///< values that runs on a fleet can fetch, "V" or "V,W"
 
   std::vector<std::string> print_after;  ///< names of passes, or "all"
-  std::string stop_after;                ///< a pass, or "plan": the artifact is empty then
+  std::string stop_after;                ///< a pass, or "plan"; the artifact is then empty
   bool time_passes = false, print_plan = false, print_code = false;
   std::ostream* out = nullptr;  ///< where graphs, times, plans and code are printed; null: nowhere
 };
 
-/// What became of measurements.
+/// How many measurements were used.
 struct TuningReport {
-  int64_t used = 0, stale = 0;  ///< choices taken, and such as this compiler does not have
+  int64_t used = 0, stale = 0;  ///< choices that were taken, and choices that this compiler does not offer
 };
 
 struct CompiledModel : Compiled {
-  std::optional<TuningReport> tuning;  ///< where there were measurements, of the model's functions, too
+  std::optional<TuningReport> tuning;  ///< set if there were measurements, including those of the model's functions
 };
 
-/// What a model asks for and the compiler cannot do: all of it in one error, a line per node.
+/// Lists everything in a model that the compiler does not support: one error, a line per node.
 class GCC_GRAPH_API Unsupported : public Error {
  public:
   struct Node {
@@ -65,10 +65,10 @@ class GCC_GRAPH_API Unsupported : public Error {
   std::vector<Node> nodes_;
 };
 
-/// Throws Error that says what is wrong with a text that is none of gcc-graph tune.
+/// Throws Error if the text is not valid JSON of gcc-graph tune, and says what is wrong.
 GCC_GRAPH_API void check_tuning(const NamedText& tuning);
 
-/// Throws Unsupported, or Error of one sentence.
+/// Throws Unsupported, or Error with one sentence.
 GCC_GRAPH_API CompiledModel compile_model(const std::string& path, const ModelOptions& options = {});
 
 }  // namespace gcc_graph

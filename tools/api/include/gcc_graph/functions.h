@@ -1,5 +1,5 @@
-// Libraries of named functions: sub-graphs of models, carved out into ONNX files of their own, which Graph::import_onnx
-// of models that call them, gcc-graph compile --functions and lazy::import_function read.
+// Libraries of named functions. A function is a subgraph of a model in an ONNX file of its own. Graph::import_onnx of
+// models that call functions, gcc-graph compile --functions and lazy::import_function read these files.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ struct FunctionSummary {
   };
   std::string name;  ///< "functions::Block"
   std::vector<Value> inputs, outputs;
-  int64_t nodes = 0;           ///< Constant nodes left out
-  int64_t constant_bytes = 0;  ///< of the tensors in it
+  int64_t nodes = 0;           ///< without Constant nodes
+  int64_t constant_bytes = 0;  ///< bytes of the function's tensors
   std::vector<std::string> calls;
   std::map<std::string, std::string> labels;
 };
 
-/// A library as bytes of a file, and what was added or removed.
+/// The library as the bytes of a file, and the function that was added or removed.
 struct ChangedLibrary {
   std::vector<uint8_t> bytes;
   FunctionSummary function;
@@ -31,19 +31,19 @@ struct ChangedLibrary {
 };
 
 struct CarveOptions {
-  std::string name;                           ///< "Block", "acme::Block"; empty: made from what it computes
-  std::vector<std::string> from, to;          ///< values of the model, by name: inputs and outputs in their order
-  std::map<std::string, std::string> labels;  ///< what goes with it: gart.device, gart.group, gart.tuning
+  std::string name;                   ///< "Block", "acme::Block"; empty: a name derived from the computation
+  std::vector<std::string> from, to;  ///< names of the model's values: the function's inputs and outputs, in order
+  std::map<std::string, std::string> labels;  ///< stored with it: gart.device, gart.group, gart.tuning
 };
 
-/// The sub-graph of a model that computes `to` from `from`, added to a library, which need not exist. Throws Error: for
-/// values that the model does not have (with the nearest ones), outputs that do not depend on the inputs, inputs that
-/// it needs and that are not listed, a name that is taken, functions that would call themselves.
+/// Adds the subgraph of a model that computes `to` from `from` to a library, which need not exist. Throws Error for
+/// values that the model does not have (with the nearest names), and for outputs that do not depend on the inputs.
+/// Throws Error also for required inputs that are not listed, a name that is taken, and recursive functions.
 GCC_GRAPH_API ChangedLibrary add_function(const std::string& library_path, const std::string& model_path,
                                           const CarveOptions& options);
-/// The library without the function; throws Error where it has none of this name, or another one calls it.
+/// The library without the function. Throws Error if it has no function of this name, or another function calls it.
 GCC_GRAPH_API ChangedLibrary remove_function(const std::string& library_path, const std::string& name);
-/// In the order of their names.
+/// Sorted by name.
 GCC_GRAPH_API std::vector<FunctionSummary> list_functions(const std::string& library_path);
 
 }  // namespace gcc_graph

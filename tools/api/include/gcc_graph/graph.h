@@ -1,4 +1,4 @@
-// A graph, built operator by operator or read from an ONNX file, to be compiled (compile.h).
+// A graph that is built operator by operator, or read from an ONNX file. compile.h compiles it.
 //
 //   gcc_graph::Graph graph("classifier");
 //   auto image = graph.input("image", DType::f32, {"batch", "784"});
@@ -6,9 +6,9 @@
 //   auto logits = graph.op("MatMul", {image, weights});
 //   graph.output("probabilities", graph.op("Softmax", {logits}, {{"axis", int64_t{-1}}}));
 //
-// Every operator of ONNX in its newest form (docs/operators.md), by name; "com.microsoft::Gelu" for another domain's.
-// Types and shapes are known as soon as an operator is there, so a wrong one throws Error on its own line, naming
-// operator, types and limit.
+// op() takes the name of any ONNX operator in its newest form (docs/operators.md), or "com.microsoft::Gelu" for another
+// domain. Types and shapes are inferred at once, so a wrong operator throws Error on its own line and names operator,
+// types and limit.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ namespace detail {
 struct GraphState;
 }
 
-/// A value of a graph; it keeps the graph's content alive. A default one stands for an operand that is left out.
+/// A value of a graph; it keeps the graph's content alive. A default-constructed one stands for an omitted operand.
 class GCC_GRAPH_API Value {
  public:
   Value() = default;
   explicit operator bool() const { return state_ != nullptr; }
   DType dtype() const;
-  bool has_rank() const;  ///< false where it depends on data
-  /// "224", "batch" or "2*s+1", outermost first. Throws where the rank is not known.
+  bool has_rank() const;  ///< false if it depends on data
+  /// "224", "batch" or "2*s+1", outermost first. Throws if the rank is not known.
   std::vector<std::string> shape() const;
   std::string name() const;
   std::string text() const;  ///< "f32[batch,784]"
@@ -48,17 +48,16 @@ class GCC_GRAPH_API Value {
 class GCC_GRAPH_API Graph {
  public:
   explicit Graph(const std::string& name = "graph");
-  /// Reads an ONNX file, external data included; `custom_ops`, `functions` (files) and `outputs` as of gcc-graph
-  /// compile
-  /// --custom-op, --functions and --outputs.
+  /// Reads an ONNX file, external data included. `custom_ops`, `functions` (files) and `outputs` mean the same as
+  /// gcc-graph compile --custom-op, --functions and --outputs.
   static Graph import_onnx(const std::string& path, const std::vector<std::string>& custom_ops = {},
                            const std::vector<std::string>& functions = {},
                            const std::vector<std::string>& outputs = {});
   static Graph import_onnx(std::span<const uint8_t> bytes);
 
-  /// Dims are numbers, names of symbols, or expressions of them.
+  /// Dims are numbers, names of symbols, or expressions of symbols.
   Value input(const std::string& name, DType dtype, const std::vector<std::string>& dims);
-  /// A copy of dense, row-major elements.
+  /// Copies dense, row-major elements.
   Value constant(DType dtype, const std::vector<int64_t>& shape, const void* data, const std::string& name = {});
   template <class T>
   Value constant(const std::vector<int64_t>& shape, std::span<const T> elements, const std::string& name = {}) {
@@ -70,10 +69,10 @@ class GCC_GRAPH_API Graph {
     return constant(shape, std::span<const T>(elements), name);
   }
 
-  /// The first result of an operator.
+  /// Returns the operator's first result.
   Value op(const std::string& name, const std::vector<Value>& operands, const Attributes& attributes = {},
            const std::string& node_name = {});
-  /// That many results.
+  /// Returns `outputs` results.
   std::vector<Value> ops(const std::string& name, const std::vector<Value>& operands, int outputs,
                          const Attributes& attributes = {}, const std::string& node_name = {});
   void output(const std::string& name, const Value& value);
@@ -81,7 +80,7 @@ class GCC_GRAPH_API Graph {
   std::vector<Value> inputs() const;
   std::vector<Value> outputs() const;
   int64_t node_count() const;
-  std::string text() const;  ///< for reading: a line per node; large constants are left out
+  std::string text() const;  ///< readable text: a line per node, without large constants
 
   const std::shared_ptr<detail::GraphState>& state() const { return state_; }
 

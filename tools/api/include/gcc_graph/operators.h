@@ -1,4 +1,4 @@
-// What the compiler knows of operators: docs/operators.md as data.
+// The operators that the compiler supports: docs/operators.md as data.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 namespace gcc_graph {
 
 struct OperatorInfo {
-  std::string domain, name;  ///< domain "ai.onnx", "com.microsoft"
-  int since = 1;             ///< the oldest opset of the domain whose meaning is known
+  std::string domain, name;                                              ///< domain "ai.onnx", "com.microsoft"
+  int since = 1;                                                         ///< the oldest supported opset of the domain
   int min_inputs = 0, max_inputs = 0, min_outputs = 0, max_outputs = 0;  ///< -1: any number
-  /// Element types that inputs may have, of the first to the last, whose are those of all further ones: "numbers, as
-  /// the first"; the words are those of docs/operators.md. Others are refused by the node's name.
+  /// Element types per input, as "numbers, as the first"; the last entry also applies to all further inputs. The terms
+  /// are those of docs/operators.md. Other types are refused with the node's name.
   std::string types;
-  /// The same of outputs: "as the first" is the type of the first input; where a set is given, an attribute or several
-  /// inputs choose among it.
+  /// Element types per output. "as the first": the type of the first input. For a set of types, an attribute or several
+  /// inputs choose one.
   std::string results;
-  std::string becomes;  ///< how it gets to machine code: "elementwise", "contraction", "other operators"
+  std::string becomes;  ///< how it is lowered: "elementwise", "contraction", "other operators"
 };
 
-/// By domain, then by name.
+/// Sorted by domain, then by name.
 GCC_GRAPH_API std::vector<OperatorInfo> known_operators();
 
 }  // namespace gcc_graph

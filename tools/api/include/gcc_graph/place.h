@@ -1,5 +1,4 @@
-// The parts of a file that was compiled for a fleet, placed anew: by the model, or by what was measured. Nothing is
-// compiled again.
+// Places the parts of a file for a fleet again, by the cost model or by measurements. Nothing is recompiled.
 #pragma once
 
 #include <cstdint>
@@ -15,51 +14,53 @@ namespace gcc_graph {
 /// A group on a device that it ran on. Times are medians over runs, in microseconds.
 struct GroupMeasurement {
   std::string group, device;  ///< names
-  double operation_us = 0;    ///< of its calls
-  double idle_us = 0;         ///< that the device waited before them, with nothing else to do
-  double noise_us = 0;        ///< half of what lies between the quartiles of operation_us; 0: not known
-  double begin_us = 0;        ///< of its first call, since the run began
-  int64_t runs = 0;           ///< that were measured, the cold ones left out
-  bool crossed = false;       ///< in runs where another device made one of its inputs
+  double operation_us = 0;    ///< time of its calls
+  double idle_us = 0;         ///< time that the device waited for the group, with nothing else to do
+  double noise_us = 0;        ///< half the interquartile range of operation_us; 0: not known
+  double begin_us = 0;        ///< start of its first call, from the start of the run
+  int64_t runs = 0;           ///< number of measured runs, without cold ones
+  bool crossed = false;       ///< true if another device made one of its inputs
 };
 
-/// What `gcc-graph run|bench --monitor` writes.
+/// The measurements that `gcc-graph run|bench --monitor` writes.
 struct FleetProfile {
-  std::string artifact;     ///< its identity: what placing anew leaves as it is
-  double run_us = 0;        ///< of a run as it was placed, median; 0: not known
-  double run_noise_us = 0;  ///< as noise_us
+  std::string artifact;     ///< the artifact's identity, which does not depend on the placement
+  double run_us = 0;        ///< median time of a run with its placement; 0: not known
+  double run_noise_us = 0;  ///< as GroupMeasurement::noise_us
   std::vector<GroupMeasurement> groups;
 };
-/// Throws Error naming the row, the field and what is wrong with it; `source` is what it calls the text.
+/// Throws Error that names the row, the field and the fault. `source`: the name that messages use for the text.
 GCC_GRAPH_API FleetProfile parse_fleet_profile(const std::string& json, const std::string& source);
 GCC_GRAPH_API std::string print_fleet_profile(const FleetProfile& profile);
-/// Both: rows of `later` replace those of the same group and device, crossed or not, and its run that of `earlier`.
+/// Merges two profiles. A row of `later` replaces the row with the same group, device and `crossed`; its run time
+/// replaces that of `earlier`.
 GCC_GRAPH_API FleetProfile merged(const FleetProfile& earlier, const FleetProfile& later);
 
-/// Of a group: which weights, by any number that equal ones share, and their bytes.
+/// A weight that a group reads. Equal weights share an identity, which is an arbitrary number.
 struct GroupWeight {
   uint64_t identity = 0;
   int64_t bytes = 0;
 };
-using GroupWeights = std::vector<std::vector<GroupWeight>>;  ///< by group; empty: each has its own
+using GroupWeights = std::vector<std::vector<GroupWeight>>;  ///< by group; empty: no group shares weights
 
-/// By number of group.
+/// Indexed by group.
 struct Placement {
-  std::vector<int> device;  ///< that runs it
-  std::vector<int> order;   ///< of all groups: each device takes its own in this order
+  std::vector<int> device;  ///< the device that runs the group
+  std::vector<int> order;   ///< all groups; each device runs its own in this order
 };
 
 struct RefineOptions {
-  double threshold = 0.02;  ///< that a move has to gain, of the run
-  /// Of a run: a move has to gain more than that, and more than that of the groups that stay where they are on top.
+  double threshold = 0.02;  ///< the share of the run time that a move must gain
+  /// Noise of a run. A move must gain more than this, and more than this plus the noise of the groups that stay where
+  /// they are.
   double noise_us = 0;
-  int64_t effort = 24'000'000;  ///< groups and values that the search may look at
+  int64_t effort = 24'000'000;  ///< limit of the search: number of groups and values that it may visit
 };
 
 struct Refined {
-  double us = 0, was_us = 0;  ///< of a run, so placed and as it was
+  double us = 0, was_us = 0;  ///< predicted time of a run: with the new placement, and with the old one
   bool moved = false;
-  std::string by;  ///< what found it
+  std::string by;  ///< the method that found it
 };
 
 /// A placement that was tried.
@@ -70,12 +71,12 @@ struct PlacingRound {
 
 struct NextRound {
   bool stop = false;
-  Placement placement;      ///< of the next round; at the end the one that was measured least
-  double predicted_us = 0;  ///< of it; at the end what was measured
+  Placement placement;      ///< of the next round; at the end, the placement with the shortest measured time
+  double predicted_us = 0;  ///< of that placement; at the end, its measured time
   std::string why;
 };
 
-/// An assembly, as the section of a file holds it. Its methods throw Error for one whose numbers do not fit each other.
+/// An assembly, as a section of the file holds it. The methods throw Error if its numbers are inconsistent.
 class GCC_GRAPH_API Placing {
  public:
   explicit Placing(std::span<const uint8_t> section, GroupWeights weights = {});
@@ -84,20 +85,21 @@ class GCC_GRAPH_API Placing {
   std::vector<std::string> devices() const;
   bool runs_on(int group, int device) const;
   Placement placement() const;
-  double predicted_us() const;  ///< of a run, as the section says it
-  /// Of a run so placed, in the order in which lanes take groups.
+  double predicted_us() const;  ///< of a run, as stored in the section
+  /// The predicted time of a run with this placement, in the order in which lanes take groups.
   double predict(const Placement& placement) const;
 
-  /// As given. Throws Error for a group on a device that does not support it.
+  /// Sets the placement. Throws Error if a device does not support a group that is placed on it.
   void put(const Placement& placement);
-  /// These devices take the place of its own. Throws Error for a group that nothing runs any more.
+  /// Replaces its devices. Throws Error if no device runs one of the groups any more.
   void move_to(const Fleet& fleet);
-  /// Operation times by what was measured. Returns the noise of a run. Throws Error for a row whose group or device is
-  /// not there.
+  /// Replaces operation times by measured ones. Returns the noise of a run. Throws Error for a row with an unknown
+  /// group or device.
   double correct(const FleetProfile& profile);
-  /// Places it where something gains enough, or where it does not fit any more. Throws Error saying why nothing fits.
+  /// Moves groups if the gain is large enough, or if the placement no longer fits into memory. Throws Error if none
+  /// fits.
   Refined refine(const RefineOptions& options);
-  /// What to try after the last of `rounds`, with times corrected by all that was measured.
+  /// The placement to try after the last of `rounds`, with times corrected by all measurements so far.
   NextRound next_round(const std::vector<PlacingRound>& rounds, const RefineOptions& options) const;
 
   std::vector<uint8_t> section() const;

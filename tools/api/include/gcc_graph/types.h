@@ -1,4 +1,4 @@
-// What all of libgcc_graph's headers share: element types, attributes, errors.
+// Shared by all headers of libgcc_graph: element types, attributes, errors.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace gcc_graph {
 
-/// The numbering is gart::DType's.
+/// The values equal those of gart::DType.
 enum class DType : uint8_t {
   undefined,
   f32,
@@ -43,17 +43,17 @@ enum class DType : uint8_t {
   u2,
 };
 
-/// Bytes of one element; a boolean and every type narrower than a byte take one.
+/// Bytes of one element. A boolean, and every type narrower than a byte, takes one byte.
 GCC_GRAPH_API int64_t size_of(DType dtype);
 /// "f32", "bool"
 GCC_GRAPH_API std::string name_of(DType dtype);
 
-/// An operator's attribute, by the standard's types; tensors are operands.
+/// An operator's attribute, with the types of the ONNX standard. Tensors are operands instead.
 using Attribute =
     std::variant<int64_t, double, std::string, std::vector<int64_t>, std::vector<double>, std::vector<std::string>>;
 using Attributes = std::map<std::string, Attribute>;
 
-/// One sentence that names operator, value and limit. Everything in this library that fails throws it.
+/// One sentence that names operator, value and limit. Every failure in this library throws it.
 class GCC_GRAPH_API Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -3,14 +3,16 @@
     import gart.lazy as gl
     x = gl.array([[1.0, 2.0], [3.0, 4.0]])
     y = gl.tanh(x @ x.T + 1)          # typed now: a wrong shape fails on this line; nothing is computed
-    print(y)                          # computed now: what y needs, as one graph
+    print(y)                          # computed now: the subgraph that y needs, as one graph
 
-These need a value: print, .numpy(), .item(), bool(), float(), int(), np.asarray() and DLPack. A computed value is kept while you hold it.
-The first value of a new graph comes from the interpreter, while a thread of low priority compiles the graph; from then on compiled code
-answers, whatever the numbers are. gl.explain() has a line for each compilation, gl.stats() counts.
+These need a value: print, .numpy(), .item(), bool(), float(), int(), np.asarray() and DLPack. A computed value is kept
+while you hold it. The interpreter computes the first value of a new graph, while a thread of low priority compiles the
+graph. From then on compiled code runs, whatever the numbers are. gl.explain() has a line for each compilation;
+gl.stats() returns counters.
 
-Types follow NumPy, but where NumPy makes float64 of what is none, it is float32 here: of Python's floats, of integers in divisions, means and
-functions. Arrays do not change: x[i] = v has no meaning, gl.where and gl.concatenate make new ones.
+Types follow NumPy with one exception: where NumPy converts other types to float64, the result is float32 here. This
+holds for Python's floats, and for integers in divisions, means and functions. Arrays are immutable: x[i] = v is not
+supported; gl.where and gl.concatenate make new arrays.
 """
 from . import nn, onnx, random
 from ._core import (Array, Error, array, asarray, bfloat16, bool_, clear, deterministic, evaluate, explain, float16, float32, float64,

@@ -9,7 +9,7 @@ from ._core import FORMS, Array, Error, array, cast, core, dtype_of, floats_of
 
 
 def _view(x):
-    """The elements, for NumPy to read; a copy where buffers have no word for their type."""
+    """The elements as an object that NumPy can read; a copy if the buffer protocol has no code for their type."""
     dtype = dtype_of(x)
     if not x.size:
         return np.empty(x.shape, dtype)

@@ -36,7 +36,7 @@ def _load():
 
 
 core = _load()
-atexit.register(core.stop)  # before what compiling needs is taken down
+atexit.register(core.stop)  # stop before the compiler's static objects are destroyed
 Array = core.Array
 
 float32, float64, float16 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16)
@@ -77,7 +77,7 @@ def array(value, dtype=None):
         dtype = float32 if data.dtype == float64 and not is_typed else data.dtype
     data = np.asarray(data, np.dtype(dtype), order="C")
     code = code_of(data.dtype)
-    if data.dtype in _NARROW_INTEGERS:  # a byte for each, of its value
+    if data.dtype in _NARROW_INTEGERS:  # one byte per element, with its value
         data = data.astype(np.int8)
     return core.from_bytes(code, data.shape, data.reshape(-1).view(np.uint8) if data.size else b"")
 
@@ -116,7 +116,7 @@ def cast(x, dtype):
 
 _ONNX_TYPES = {float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, bool_: 9, float16: 10, float64: 11,
                uint32: 12, uint64: 13}
-# bfloat16, floats of 8 and 4 bits, integers of 4 and 2, by their codes here.
+# bfloat16, 8-bit and 4-bit floats, 4-bit and 2-bit integers, by their codes here.
 _ONNX_TYPES.update({DTYPES[code]: onnx for code, onnx in {4: 16, 14: 17, 15: 18, 16: 19, 17: 20, 18: 23, 19: 22, 20: 21, 21: 26, 22: 25}.items() if code in DTYPES})
 
 
@@ -135,7 +135,7 @@ def result_type(*operands):
 
 
 def floats_of(dtype):
-    """The type of a function's values of numbers of this type: NumPy's, but float32 for its float64."""
+    """The type of a function's values for numbers of this type: NumPy's type, but float32 instead of float64."""
     return dtype if is_float(dtype) else float16 if dtype.itemsize == 1 else float32
 
 
@@ -180,12 +180,13 @@ def wait(seconds=60):
 
 
 def clear():
-    """Forgets the programs in memory, and what memory of earlier values is kept for later ones; programs on disk stay."""
+    """Drops the programs in memory, and the memory that is kept for new values; programs on disk stay."""
     core.clear()
 
 
 def settings(**changes):
-    """deterministic, cache_folder ("" for none), max_programs, max_cache_bytes, threads (0: as many as pay); those named are changed. Returns all as they were."""
+    """Changes the settings that are given, and returns all previous ones: deterministic, cache_folder ("" for none),
+    max_programs, max_cache_bytes, threads (0: as many as pay)."""
     names = ("deterministic", "cache_folder", "max_programs", "max_cache_bytes", "threads")
     before = dict(zip(names, core.settings()))
     before["deterministic"] = bool(before["deterministic"])
@@ -199,7 +200,8 @@ def settings(**changes):
 
 
 class deterministic:
-    """deterministic(True) lets compiled code alone give values, so that they do not depend on whether it was ready. With `with`: for so long."""
+    """With deterministic(True) only compiled code gives values, so they do not depend on whether it was ready. As a
+    context manager, it applies to the `with` block."""
 
     def __init__(self, on=True):
         self._before = settings(deterministic=bool(on))["deterministic"]
@@ -222,7 +224,7 @@ def form(function):
 
 
 def without_out(function):
-    """Takes NumPy's out=None, too, which its own functions hand on to methods."""
+    """Also accepts NumPy's out=None, which NumPy's functions pass on to methods."""
     @functools.wraps(function)
     def call(*arguments, out=None, **named):
         if out is not None:

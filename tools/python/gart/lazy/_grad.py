@@ -1,4 +1,5 @@
-"""Gradients: a walk backwards over what a function recorded, by one rule per operator (_gradients.py)."""
+"""Gradients: a backward walk over the operators that a function recorded, with one rule per operator (_gradients.py).
+"""
 import heapq
 
 import numpy as np
@@ -100,8 +101,8 @@ def _rebuilt(value, leaves):
 
 
 def value_and_grad(function, argnums=0):
-    """A function that gives (function(...), its gradients): by one argument or, where `argnums` is a tuple, by several; an argument may be an
-    array, or lists, tuples and dicts of arrays."""
+    """A function that returns (function(...), its gradients). The gradients are by one argument or, if `argnums` is a
+    tuple, by several. An argument may be an array, or nested lists, tuples and dicts of arrays."""
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     def call(*arguments, **named):

@@ -15,7 +15,7 @@ from . import onnx
 
 
 def _unbroadcast(g, like):
-    """The sum over what broadcasting repeated."""
+    """Sums over the axes that broadcasting repeated."""
     if g.shape == like.shape:
         return g
     ahead = g.ndim - like.ndim
@@ -25,7 +25,7 @@ def _unbroadcast(g, like):
 
 
 def _elementwise(*parts):
-    """A rule of an operator that broadcasts: each part makes the gradient of one operand, of the result's shape."""
+    """The rule of a broadcasting operator. Each part makes the gradient of one operand, in the result's shape."""
     def rule(g, n):
         return [_unbroadcast(part(g, n), x) if part is not None and is_float(dtype_of(x)) else None for part, x in zip(parts, n.x)]
     return rule
@@ -116,7 +116,7 @@ def _gather_elements(g, n):
 
 
 def _slice(g, n):
-    """Into zeros, where it was taken from."""
+    """Writes the gradient into zeros, at the place that was read."""
     x = n.x[0]
     starts, ends, axes, steps = n.ints
     for axis, start, end, step in zip(axes, starts, ends, steps):
@@ -134,7 +134,7 @@ def _slice(g, n):
 
 
 def _split(g, n):
-    """Each part into zeros of its own."""
+    """Writes each part's gradient into zeros of its own."""
     axis = _axis(n.attributes.get("axis", 0), g.ndim)
     parts = [g if k == n.index else zeros(g.shape[:axis] + (size,) + g.shape[axis + 1:], dtype_of(g)) for k, size in enumerate(n.ints[0])]
     return [concatenate(parts, axis)]
@@ -149,7 +149,7 @@ def _concat(g, n):
 
 
 def _without_dots(terms, result, values):
-    """Letters of their own for what an ellipsis stands for."""
+    """Replaces an ellipsis by unused letters."""
     named = {c for t in (*terms, result) for c in t if c != "."}
     free = [c for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" if c not in named]
     most = max([v.ndim - len(t.replace(".", "")) for t, v in zip(terms, values) if "." in t], default=0)
@@ -177,7 +177,8 @@ def _einsum(g, n):
 
 
 def _over_diagonals(dx, term, kept, extents, x):
-    """From the letters kept to all of the term's: repeated where a letter went, on the diagonal where it comes twice."""
+    """Expands from the kept letters to all of the term's letters: repeats along a summed letter, writes to the diagonal
+    for a repeated letter."""
     first = {c: term.index(c) for c in term}
     order = sorted(kept, key=term.index)
     dx = transpose(dx, [kept.index(c) for c in order]) if kept else dx
@@ -190,7 +191,7 @@ def _over_diagonals(dx, term, kept, extents, x):
 
 
 def _attention(g, n):
-    """As the products and the softmax that it is."""
+    """The gradient of the products and the softmax that attention consists of."""
     if len(n.x) > 4 or n.attributes.get("softcap", 0):
         raise Error("attention with a cache or a soft cap has no gradient")
     q, k, v = n.x[:3]
@@ -234,7 +235,7 @@ class _Window:
         return {"strides": self.strides, "dilations": self.dilations, "pads": self.pads}
 
     def spread(self, g, w, extents, **groups):
-        """The transposed convolution of g, to what had those extents."""
+        """The transposed convolution of g, with the given extents as its result's."""
         rank = len(self.kernel)
         reach = [(g.shape[2 + i] - 1) * self.strides[i] + (self.kernel[i] - 1) * self.dilations[i] + 1 - self.pads[i] - self.pads[rank + i] for i in range(rank)]
         return onnx.ConvTranspose(g, w, output_padding=[e - r for e, r in zip(extents, reach)], **self.how(), **groups)
@@ -250,7 +251,7 @@ class _Window:
 
 
 def _conv(g, n):
-    """By the transposed convolution, and by a convolution over the batch."""
+    """The input's gradient is a transposed convolution; the weights' is a convolution over the batch."""
     x, w = n.x[:2]
     window, groups = _Window(n, list(w.shape[2:]), x.shape[2:]), n.attributes.get("group", 1)
     return [window.spread(g, w, x.shape[2:], group=groups), window.weights(x, g, w.shape, groups),
@@ -258,7 +259,7 @@ def _conv(g, n):
 
 
 def _conv_transpose(g, n):
-    """The other way round."""
+    """The reverse of the rule for Conv."""
     x, w = n.x[:2]
     window, groups = _Window(n, list(w.shape[2:]), x.shape[2:]), n.attributes.get("group", 1)
     dx = onnx.Conv(g, w, group=groups, **window.how())
@@ -272,7 +273,7 @@ def _global_max(g, n):
 
 
 def _max_pool(g, n):
-    """To where each largest element was, which the operator's second result says."""
+    """Writes the gradient to the positions of the largest elements, which are the operator's second result."""
     x = n.x[0]
     places = record("MaxPool", (x,), n.attributes, 2)[1]
     size = x.size
@@ -351,7 +352,7 @@ def _all_positive(indices, shape):
 
 
 def _scattered(scatter, gather, ordered):
-    """Into x at the indices: what is replaced has no gradient."""
+    """Writes into x at the indices: replaced elements have no gradient."""
     def rule(g, n):
         x, indices, updates = n.x
         how = n.attributes.get("reduction", "none")
@@ -364,7 +365,7 @@ def _scattered(scatter, gather, ordered):
 
 
 def _product(g, n):
-    """By the products of what comes before and after each element, which zeros do not spoil."""
+    """Uses the products of the elements before and after each element, so that zeros are no problem."""
     x, axes = n.x[0], _reduced_axes(n)
     order = [a for a in range(x.ndim) if a not in axes] + list(axes)
     rows = transpose(x, order)
@@ -441,7 +442,7 @@ def _pow(g, n):
 
 
 def _picks(g, n):
-    """Max and Min: to the operand that is the result, in equal parts."""
+    """Max and Min: the gradient goes to the operands that equal the result, in equal parts."""
     hits = [cast(x == n.y, dtype_of(g)) for x in n.x]
     total = hits[0]
     for h in hits[1:]:
@@ -505,7 +506,7 @@ RULES = {
     "BatchNormalization": _batch_norm, "GroupNormalization": _group_norm, "InstanceNormalization": _group_norm,
     "DepthToSpace": _rearranged(_depth_split, lambda n: [0, 1, 4, 2, 5, 3] if n.attributes.get("mode", "DCR") == "CRD" else [0, 3, 4, 1, 5, 2]),
     "SpaceToDepth": _rearranged(_space_split, lambda n: [0, 3, 5, 1, 2, 4]),
-    # These have steps alone: no slope.
+    # These are step functions: their gradient is zero.
     **{name: (lambda g, n: [None] * len(n.x)) for name in ("Floor", "Ceil", "Round", "Sign", "ArgMax", "ArgMin", "Hardmax", "Equal", "Less", "LessOrEqual",
                                                            "Greater", "GreaterOrEqual", "Not", "And", "Or", "Xor", "IsNaN", "IsInf", "Range")},
 }

@@ -1,4 +1,4 @@
-"""Elements by indices, and what says which."""
+"""Elements by indices, and functions that find indices."""
 import builtins
 import operator as _op
 
@@ -10,7 +10,7 @@ from ._reductions import argsort as _argsort
 from ._shapes import broadcast_arrays, broadcast_to, expand_dims, ravel, reshape, stack, transpose
 
 def getitem(x, index):
-    """By lists, arrays and masks; basic indices alone do not come here, but those that are wrong do."""
+    """Indexing by lists, arrays and masks. Valid basic indices never come here, but invalid ones do."""
     parts = _without_ellipsis([_index_part(i) for i in (index if isinstance(index, tuple) else (index,))], x)
     parts = [k for axis, i in _at_axes(parts) for k in (_mask(i, x, axis) if _is_mask(i) else (i,))]
     for axis, i in _at_axes(parts):
@@ -23,7 +23,7 @@ def getitem(x, index):
             out = expand_dims(out, axis)
         elif not isinstance(i, slice):
             i = i if isinstance(i, Array) else array(i)
-            if not has_arrays:  # a number like any other: another one compiles nothing
+            if not has_arrays:  # an ordinary number: another one needs no new compilation
                 out = record("Gather", (out, i), {"axis": axis})
                 continue
             arrays.append((axis, i))  # beside arrays, numbers are arrays, too
@@ -57,7 +57,7 @@ def _without_ellipsis(parts, x):
 
 
 def _at_axes(parts):
-    """(axis, part), each part of an index with the dimension where it begins."""
+    """(axis, part) for each part of an index: the dimension where it begins."""
     axis = 0
     for i in parts:
         yield axis, i
@@ -65,7 +65,7 @@ def _at_axes(parts):
 
 
 def _mask(mask, x, axis):
-    """Where it is true, as indices: how many those are must be known, so the mask is computed now."""
+    """The positions where the mask is true. Their number must be known, so the mask is computed now."""
     if x.shape[axis:axis + mask.ndim] != mask.shape:
         raise IndexFault(f"a mask of {mask.shape} for dimensions of {x.shape[axis:axis + mask.ndim]}")
     return tuple(array(i) for i in np.nonzero(mask.numpy()))
@@ -120,7 +120,7 @@ def take_along_axis(x, indices, axis=-1):
 
 
 def lexsort(keys, axis=-1):
-    """The order by the last key; where it is the same, by the one before it, and so on."""
+    """Sorts by the last key; equal elements by the key before it, and so on."""
     keys = [array(k) for k in keys]
     order = _argsort(keys[0], axis)
     for key in keys[1:]:
@@ -129,7 +129,7 @@ def lexsort(keys, axis=-1):
 
 
 def searchsorted(a, v, side="left"):
-    """Where each of `v` would stand in the sorted `a`."""
+    """The position of each of `v` in the sorted `a`."""
     a, v = together(a, v)
     if a.ndim != 1 or side not in ("left", "right"):
         raise Error("searchsorted takes one dimension, and a side: left or right")
@@ -138,7 +138,7 @@ def searchsorted(a, v, side="left"):
 
 
 def digitize(x, bins, right=False):
-    """For bins that grow."""
+    """For bins in ascending order."""
     return searchsorted(bins, x, "left" if right else "right")
 
 

@@ -7,12 +7,12 @@ import numpy as np
 
 from ._core import Array, Error, array, core
 
-_MOST_FORMS = 256  # of one function; the oldest goes
+_MOST_FORMS = 256  # per function; the oldest is dropped
 _being_recorded = threading.local()
 
 
 def is_recording():
-    """Is the body of a function being recorded, by this thread?"""
+    """True while this thread records the body of a function."""
     return bool(_being_recorded.__dict__.get("functions"))
 
 
@@ -35,7 +35,7 @@ def _parts(value, name, arrays):
 
 
 def _with_arrays(value, change):
-    """The same lists, tuples and dicts, NumPy's arrays in them as arrays, each array changed."""
+    """Copies lists, tuples and dicts with each array replaced; NumPy's arrays are converted first."""
     if isinstance(value, (Array, np.ndarray, np.generic)):
         return change(array(value))
     if isinstance(value, dict):
@@ -60,7 +60,7 @@ class Function:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *arguments, **named):
-        known = core.structure_of((arguments, named))  # of arrays alone: quickly said
+        known = core.structure_of((arguments, named))  # a fast path for arguments that are all arrays
         if known is None:
             arguments, named = _with_arrays((arguments, named), lambda x: x)  # NumPy's are arrays, too
             known = core.structure_of((arguments, named))
@@ -109,15 +109,16 @@ class Function:
 
 
 def function(body=None, *, name=None):
-    """Makes a named function of `body`: its Python runs once for each types of arrays and values of other arguments, and what it recorded is
-    recorded again, without Python, by each further call.
+    """Makes a named function of `body`. Its Python code runs once for each combination of array types and values of
+    other arguments. Each further call records the same operators again, without Python.
 
         @gl.function
         def block(x, w):
             return gl.tanh(x @ w)
 
-    Arguments and results are arrays, and lists, tuples and dicts of them; NumPy's arrays are arrays; numbers, texts and so on are part of what was
-    recorded. The body may not ask for values of its arguments, use arrays from outside that are no arguments, or call the function itself.
+    Arguments and results are arrays, and lists, tuples and dicts of them; NumPy's arrays count as arrays. Numbers,
+    texts and other values are part of the recording. The body may not ask for values of its arguments, use arrays that
+    are not arguments, or call the function itself.
     """
     if body is None:
         return functools.partial(function, name=name)
@@ -159,7 +160,7 @@ class Library:
     def __getitem__(self, name):
         found = self._functions.get(name if "::" in name else f"functions::{name}")
         if found is None:
-            core.import_function(name, [], self._paths)  # says what is nearest
+            core.import_function(name, [], self._paths)  # the error lists the nearest names
         return found
 
     def __getattr__(self, name):
@@ -170,5 +171,5 @@ class Library:
 
 
 def library(*paths):
-    """The functions of these files of gcc-graph function. No two may hold one of the same name."""
+    """The functions in these files of gcc-graph function. No two files may have a function of the same name."""
     return Library(paths)

@@ -1,4 +1,4 @@
-"""x.at[index]: other arrays, of which the elements at an index differ."""
+"""x.at[index]: new arrays that differ from x at an index."""
 import numpy as np
 
 from ._core import Array, array, cast, dtype_of, record
@@ -17,8 +17,9 @@ class At:
 
 
 class Place:
-    """The elements of an array at any index that x[index] takes. Each method gives a new array of x's type and shape; `values` are broadcast to
-    the shape of x[index]. Where an index names an element several times, add, multiply, min and max do it each time, set and the others once."""
+    """The elements of an array at any index that x[index] takes. Each method gives a new array of x's type and shape;
+    `values` are broadcast to the shape of x[index]. If an index names an element several times, add, multiply, min and
+    max apply each time, set and the others once."""
 
     def __init__(self, x, index):
         self._x, self._index = x, index
@@ -31,7 +32,7 @@ class Place:
         """A copy with these elements replaced by `values`."""
         x, mask = self._x, self._index
         if isinstance(mask, (Array, np.ndarray)) and mask.dtype == np.bool_ and array(values).size == 1:
-            if mask.shape == x.shape:  # nothing has to be known of the mask
+            if mask.shape == x.shape:  # the number of true elements need not be known
                 return where(array(mask), cast(reshape(array(values), ()), dtype_of(x)), x)
         return self._changed(values, "none")
 

@@ -13,7 +13,7 @@ from ._shapes import broadcast_to, expand_dims, eye, flip, moveaxis, ravel, resh
 
 
 def dot(a, b):
-    """Along the last axis of `a` and the last but one of `b`."""
+    """Products along the last axis of `a` and the last but one of `b`."""
     a, b = together(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
@@ -45,7 +45,7 @@ def outer(a, b):
 
 
 def tensordot(a, b, axes=2):
-    """`axes`: how many, the last of `a` and the first of `b`; or which of each."""
+    """`axes`: a number of axes, the last of `a` and the first of `b`; or the axes of each."""
     a, b = together(a, b)
     if isinstance(axes, int):
         ours, theirs = list(range(a.ndim - axes, a.ndim)), list(range(axes))
@@ -145,7 +145,7 @@ def norm(x, ord=None, axis=None, keepdims=False):
 
 
 def matrix_power(x, n):
-    """A square matrix to a whole power."""
+    """A square matrix raised to an integer power."""
     x = array(x)
     if n < 0:
         raise Error("matrices have no negative powers here")

@@ -1,4 +1,4 @@
-"""Sums and what is made of them, order, statistics."""
+"""Sums, functions built on sums, ordering, statistics."""
 import builtins
 import math
 
@@ -30,7 +30,7 @@ def _where(condition, a, b):
 
 
 def _sum_type(x, dtype):
-    """NumPy adds narrow integers up in wide ones."""
+    """NumPy sums narrow integers in wide ones."""
     given = dtype_of(array(x))
     if dtype is not None:
         return dtype
@@ -154,7 +154,7 @@ def average(x, axis=None, weights=None, keepdims=False):
     return sum(x * weights, axis=axis, keepdims=keepdims) / sum(broadcast_to(weights, x.shape), axis=axis, keepdims=keepdims)
 
 
-# ---- without what is no number
+# ---- without NaN
 
 def _present(x, neutral):
     x = array(x)
@@ -214,7 +214,7 @@ def nanargmin(x, axis=None, keepdims=False):
     return argmin(_present(x, np.inf)[0], axis=axis, keepdims=keepdims)
 
 
-# ---- which
+# ---- positions
 
 def _arg(op, x, axis, keepdims):
     x = array(x)
@@ -239,7 +239,7 @@ def argmin(x, axis=None, keepdims=False):
     return _arg("ArgMin", x, axis, keepdims)
 
 
-# ---- sums and products so far, differences
+# ---- running sums and products, differences
 
 @without_out
 def cumsum(x, axis=None, dtype=None):
@@ -255,7 +255,7 @@ cumulative_sum = cumsum
 
 
 def accumulate(function, x, axis=0):
-    """function(..function(x[0], x[1]).., x[i]) for all i, of a function that is associative: in log2(n) steps."""
+    """function(..function(x[0], x[1]).., x[i]) for all i, for an associative function, in log2(n) steps."""
     if function.__name__ == "add":
         return cumsum(x, axis)
     x = array(x)
@@ -346,7 +346,7 @@ def topk(x, k, axis=-1, largest=True):
 
 
 def _sorted(x, axis):
-    """(values, indices), the least first; not a number comes last."""
+    """(values, indices), in ascending order; NaN comes last."""
     x = array(x)
     given = dtype_of(x)
     if axis is None:
@@ -370,7 +370,7 @@ def argsort(x, axis=-1, kind=None, stable=None):
 
 
 def partition(x, kth, axis=-1):
-    """Sorted whole."""
+    """The flattened array, sorted."""
     return sort(x, axis)
 
 
@@ -380,7 +380,7 @@ def argpartition(x, kth, axis=-1):
 
 
 def quantile(x, q, axis=None, keepdims=False, method="linear"):
-    """`q`: numbers. NaN where there is one."""
+    """`q`: numbers. The result is NaN if an element is."""
     if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise Error(f"there is no method '{method}'; known are linear, lower, higher, nearest, midpoint")
     x = array(x)

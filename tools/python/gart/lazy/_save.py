@@ -39,10 +39,11 @@ def _write(path, content):
 def save(function, examples, path, targets=(), open_batch=False, folds=False):
     """Calls `function` on arrays of the examples' types and writes the graph from these to its results as an artifact: gart.load runs it.
 
-    `examples`: a list of arrays, or a dict that also names the inputs. Other arrays that the function uses become its weights. `targets`: as of
-    gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent of each input stays open. The file's results are those
-    that compiled code gives here, to the last bit (docs/lazy.md); with `folds` factors and offsets are multiplied into weights, and filters transformed,
-    ahead of time, which is faster for networks of convolutions and rounds otherwise.
+    `examples`: a list of arrays, or a dict that also names the inputs. Other arrays that the function uses become its
+    weights. `targets`: as of gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent
+    of each input stays open. The file's results equal those of compiled code here, to the last bit (docs/lazy.md). With
+    `folds`, factors and offsets are multiplied into weights, and filters are transformed, ahead of time. This is faster
+    for convolutional networks, but rounds differently.
     """
     _write(path, _bytes(function, examples, list(targets), open_batch, folds))
 
@@ -53,6 +54,6 @@ def to_onnx(function, examples, path, open_batch=False):
 
 
 def _fresh(value):
-    """Another array of the same elements, so that it can be told from every other."""
+    """A new array with the same elements, so that it differs from every other by identity."""
     value = array(value)
     return array(value.numpy())

@@ -1,4 +1,4 @@
-"""Arrays made of nothing, and of the elements of others in another order."""
+"""Creates arrays, and rearranges the elements of others."""
 import builtins
 import math
 
@@ -15,7 +15,7 @@ def full(shape, value, dtype=None):
     shape = extents_of(shape)
     if isinstance(value, Array):
         return broadcast_to(array(value, dtype), shape)
-    # Memory of its own, like what a loop makes of it, so that the loop's first turn is the same graph as its others.
+    # Memory of its own, like a loop's results. So the first turn of a loop has the same graph as the later ones.
     return array(np.full(shape, value, dtype or array(value).dtype), dtype)
 
 
@@ -154,7 +154,7 @@ def vander(x, n=None, increasing=False):
 
 
 def copy(x):
-    """Arrays do not change: the same one."""
+    """Returns the same array, because arrays are immutable."""
     return array(x)
 
 
@@ -411,7 +411,7 @@ def append(x, values, axis=None):
 
 
 def insert(x, at, values, axis=None):
-    """At one place."""
+    """`x` with `values` inserted at one position."""
     x = array(x)
     if axis is None:
         x, axis = ravel(x), 0
@@ -552,7 +552,7 @@ def triu(x, k=0):
 
 
 def _picked(x, places, axis):
-    """The elements at these places, numbers that are known."""
+    """The elements at these positions, which are known numbers."""
     return record("Gather", (x, array(places.astype(np.int64))), {"axis": axis})
 
 

@@ -1,4 +1,4 @@
-"""Layers' operators: each one node, which the compiler has kernels for."""
+"""Layers as operators: each is one node that the compiler has kernels for."""
 from ._core import Error, array, axis_of as _axis, cast, core, dtype_of, record
 from ._indices import take_along_axis
 from ._reductions import logsumexp
@@ -36,7 +36,8 @@ def leaky_relu(x, alpha=0.01):
 
 
 def conv(x, weights, bias=None, strides=None, padding=0, dilations=None, groups=1):
-    """Of [N, C, spatial...] by [M, C / groups, spatial...]. `padding`: a number, one per dimension, or "same"."""
+    """Convolution of [N, C, spatial...] by [M, C / groups, spatial...]. `padding`: a number, one per dimension, or
+    "same"."""
     rank = x.ndim - 2
 
     def each(value):
@@ -83,7 +84,8 @@ def group_norm(x, scale, bias, groups, epsilon=1e-5):
 
 
 def attention(q, k, v, mask=None, causal=False, scale=None):
-    """Of [batch, heads, length, size]. `mask`: what is added to the scores, or booleans of what is looked at."""
+    """Attention on [batch, heads, length, size]. `mask`: numbers that are added to the scores, or booleans, true for
+    positions that count."""
     if q.ndim != 4:
         raise Error(f"attention takes [batch, heads, length, size], not {q.shape}")
     attributes = {"is_causal": int(causal)}

@@ -59,7 +59,8 @@ def _words(key, count, stream=0):
 
 
 def _words_now(key, count, stream):
-    """_words of a key's two, at once: a loop that splits its key in each turn does not make a graph that grows with the turns."""
+    """_words of both halves of a key, at once. So the graph of a loop that splits its key in each turn does not grow
+    with the turns."""
     words = []
     for number in range(-(-count // 4)):
         c, k = [number, 0, stream, 0], list(key)
@@ -72,7 +73,7 @@ def _words_now(key, count, stream):
 
 
 def split(key, count=2):
-    """That many new keys. The old one is not to be used again."""
+    """Makes that many new keys. Do not use the old key again."""
     if key.is_ready and not is_recording():
         return [array(pair) for pair in _words_now(_checked(key).tolist(), 2 * count, 1).reshape(count, 2)]
     words = reshape(_words(key, 2 * count, stream=1), (count, 2))
@@ -80,7 +81,7 @@ def split(key, count=2):
 
 
 def fold_in(key, number):
-    """A new key of a key and a number."""
+    """A new key, made from a key and a number."""
     number = int(number) & _MASK
     if key.is_ready and not is_recording():
         low, high = _checked(key).tolist()
@@ -89,13 +90,13 @@ def fold_in(key, number):
 
 
 def bits(key, shape):
-    """uint32, all values alike."""
+    """uint32, uniform over all values."""
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
     return reshape(_words(key, int(np.prod(shape, dtype=np.int64))), shape)
 
 
 def _unit(words):
-    """[0, 1): multiples of 2^-24."""
+    """Uniform in [0, 1): multiples of 2^-24."""
     return cast(_shifted(words, array(8, uint32)), float32) * 2.0 ** -24
 
 
@@ -115,7 +116,7 @@ def normal(key, shape=(), mean=0.0, scale=1.0):
 
 
 def randint(key, shape, low, high):
-    """int64 in [low, high)."""
+    """Uniform int64 in [low, high)."""
     if high <= low:
         raise Error(f"there is no integer in [{low}, {high})")
     return cast(cast(bits(key, shape), uint64) % array(high - low, uint64), int64) + low
@@ -127,7 +128,7 @@ def bernoulli(key, p=0.5, shape=()):
 
 
 def categorical(key, logits, axis=-1):
-    """An index along the axis, drawn by softmax(logits)."""
+    """An index along the axis, drawn with the probabilities softmax(logits)."""
     noise = -log(-log(uniform(key, logits.shape) + 2.0 ** -25))
     return (logits + noise).argmax(axis)
 
