@@ -208,8 +208,8 @@ def measure_apart(row):
 # ---------------------------------------------------------------- report
 
 def tolerance(name):
-    """onnxruntime rounds to few bits: the values that the model states and, for accuracy 4, the left operand of a
-    product."""
+    """Larger where onnxruntime rounds to few bits: the values that the model states and, for accuracy 4, the left operand
+    of a product."""
     coarse = name.startswith(("f16", "qdq", "qoperator", "dynamic")) or "accuracy 4" in name
     return 2e-2 if coarse else TOLERANCE
 

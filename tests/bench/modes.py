@@ -157,7 +157,7 @@ class Way:
 
 
 def is_slower(ours, theirs):
-    """True if the rounds' pairs show a difference, by the sign test."""
+    """True if ours is significantly slower than theirs in the paired rounds, by the sign test."""
     lost = sum(t < o for o, t in zip(ours, theirs))
     return sum(math.comb(len(ours), k) for k in range(lost, len(ours) + 1)) < CHANCE * 2 ** len(ours)
 

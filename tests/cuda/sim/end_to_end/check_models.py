@@ -67,7 +67,7 @@ def relative_error(got, want):
 
 
 def problems_of_warm_run(simulation, model, feeds, first):
-    """The fault in a second run with the same inputs, or None."""
+    """The faults in a second run with the same inputs, as a list of texts."""
     simulation.forget_counts()
     again = model.run(feeds)
     problems = []
@@ -83,14 +83,14 @@ def problems_of_warm_run(simulation, model, feeds, first):
 
 
 def overlapping_launches(artifact, target):
-    """Number of nodes outside of branches and loops."""
+    """Number of launches outside of branches and loops that may overlap the previous one."""
     text = subprocess.run([model_check.tool(), "inspect", "--json", "--steps", artifact], check=True, capture_output=True).stdout
     plans = [p for entry in json.loads(text)["entry_points"] for p in entry["plans"] if p["target"] == target]
     return sum(step.get("overlaps", False) for p in plans for step in p["sequences"][-1])
 
 
 def check(simulation, name, folder, sm, precision, libraries):
-    """Prints a row; returns whether it is good, and how many launches overlapped another."""
+    """Prints a row. Returns True if it is good, and the number of launches that overlapped another."""
     make, sizes = small_models.MODELS[name]
     model, path = make(), os.path.join(folder, name + ".onnx")
     onnx.save(model, path)

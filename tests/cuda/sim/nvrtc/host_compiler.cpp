@@ -159,7 +159,7 @@ int registers_of(const KernelText& kernel) {
   return std::min(kMost, kAll / std::stoi(kernel.bounds) / 8 * 8);
 }
 
-// The assembler's notes in ptxas's words.
+// The assembler's notes in ptxas's format.
 std::string resource_log(const std::vector<KernelText>& kernels, const std::string& module,
                          const Architecture& architecture) {
   std::ostringstream log;
