@@ -1,4 +1,5 @@
-// What tests include of others, compiled once (see CMakeLists.txt). No test leans on it: each includes what it uses.
+// Headers of others that tests include, compiled once (see CMakeLists.txt). No test relies on this file: each includes
+// the headers that it uses.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -133,7 +133,7 @@ TEST(VerifyOverlap, PackedWeightsAreConstantsForRuns) {
   EXPECT_EQ(verdict(b), "");
 }
 
-/// Of several plans at load for a target the first one is run.
+/// The first of several plans at load for a target is run.
 TEST(VerifyOverlap, ThePackedRegionIsThatOfTheFirstPlan) {
   ArtifactBuilder b = overlapping();
   b.plan().buffers[2]->kind = fb::BufferKind::packed;

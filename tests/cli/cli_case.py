@@ -1,4 +1,4 @@
-"""What the command line tests share: a scratch folder with a small model and its artifact, and what a refusal looks like."""
+"""Shared by the command line tests: a scratch folder with a small model and its artifact, and checks of refusals."""
 import os
 import re
 import subprocess

@@ -14,7 +14,7 @@ import gart
 HEADER = '<ir_version: 8, opset_import: ["": 16, "acme": 2]>\n'
 BLEND = "acme::Blend(T[n, c], T[n, c], f32[]?) -> T[n, 2*c], i64[n]; workspace 4*n*c"
 
-# What the node reads is computed by steps before it and, with a slice, lies apart in memory; what reads it fuses.
+# Earlier steps compute the node's inputs; the slice's elements lie apart in memory. The node's reader fuses.
 MODEL = HEADER + """model (float[n, 6] x, float[n, 3] y) => (float[n, 6] z, int64[n] most) {
   begin = Constant<value_ints = [1]>()
   end = Constant<value_ints = [6]>()

@@ -142,7 +142,7 @@ CHANGES = [change_attribute, change_attribute, change_constant, change_constant,
 
 
 def odd_options(r, folder):
-    """Of compile, mostly none."""
+    """Options for compile, mostly none."""
     options = []
     choice = r.random()
     if choice < 0.25:
@@ -168,7 +168,7 @@ def said(folder, *arguments):
 
 
 def try_one(seed, models, folder):
-    """What is wrong; empty: nothing."""
+    """Returns a description of the failure; empty if there is none."""
     r = random.Random(seed)
     name = r.choice(sorted(models))
     model = copy.deepcopy(models[name])

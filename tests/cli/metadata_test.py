@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the author of a model wrote about it (metadata_props) is in the artifact and can be read."""
+"""The artifact keeps the metadata that a model's author wrote (metadata_props), and it can be read."""
 import json
 import os
 import sys

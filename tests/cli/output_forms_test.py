@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the tool prints and reads: versions, nothing, JSON; arrays as NumPy stores them."""
+"""The formats that the tool prints and reads: versions, nothing, JSON; arrays as NumPy stores them."""
 import json
 import unittest
 import zipfile

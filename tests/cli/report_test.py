@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What gcc-graph prints and writes when all is well, and how `run --expect` judges."""
+"""The output and the files of gcc-graph when all is well, and how `run --expect` judges."""
 import json
 import os
 import stat

@@ -84,7 +84,7 @@ void store_configuration(uint8_t* memory) {
   }
 }
 
-/// What lies beyond the configured rows and columns becomes zero.
+/// Rows and columns beyond the configured ones become zero.
 void load(Tile& t, const uint8_t* memory, int64_t stride) {
   std::memset(t.data, 0, sizeof t.data);
   for (int r = 0; r < t.rows; ++r) std::memcpy(t.data[r], memory + r * stride, static_cast<size_t>(t.bytes));

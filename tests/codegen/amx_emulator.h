@@ -13,7 +13,7 @@ bool provide_amx();
 
 /// Instructions that were emulated so far in this thread; 0 on a CPU with the unit.
 long emulated_amx_instructions();
-/// Of them those that configure and release: none where the CPU carries these two out itself.
+/// How many of these a task spends on configuring and releasing tiles: 0 where the CPU executes these two itself.
 int emulated_per_task();
 /// Are the thread's tiles in the state that TILERELEASE leaves? True on a CPU with the unit.
 bool amx_is_released();

@@ -79,7 +79,7 @@ std::vector<uint32_t> words(int count, Make make) {
   return made;
 }
 
-/// Of results: NaNs count as one.
+/// A hash of results. All NaNs count as the same.
 uint64_t digest(const std::vector<uint32_t>& sums) {
   uint64_t hash = 14695981039346656037ULL;
   for (uint32_t word : sums) {

@@ -30,7 +30,7 @@ struct Case {
 constexpr int Q = 0, K = 1, V = 2, mask = 3, kept = 4, Y = 5, P = 6;
 constexpr float kScale = 0.25F;
 
-/// What a case says as kernels.
+/// Makes the kernels that a case describes.
 class Description {
  public:
   explicit Description(const Case& c) : symbols{{"b", c.batch}, {"m", c.m}, {"t", c.t}, {"d", c.d}, {"n", c.n}}, c_(c) {

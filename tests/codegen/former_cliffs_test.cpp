@@ -1,5 +1,6 @@
-// What once ran many times slower than its loads cost: each kernel beside a plain sum of as many loads for as many
-// elements. The limits are far above what is measured and far below what a vector given up for single elements costs.
+// Kernels that once ran many times slower than their loads cost. Each is timed beside a plain sum of as many loads for
+// as many elements. The limits are far above what is measured and far below what a vector given up for single elements
+// costs.
 #include <gtest/gtest.h>
 
 #include <algorithm>

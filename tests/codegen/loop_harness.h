@@ -49,7 +49,7 @@ Tensor random_tensor(DType dtype, const std::vector<int64_t>& shape, double rang
 /// One tensor per operand of the kernel for these extents, all random.
 std::vector<Tensor> random_operands(const Kernel& kernel, const SymbolValues& symbols, double range = 4);
 
-/// What a kernel is run on.
+/// The operands and symbol values that a kernel runs on.
 struct LoopInputs {
   std::vector<Tensor> operands;
   SymbolValues symbols;

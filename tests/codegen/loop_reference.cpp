@@ -1,4 +1,4 @@
-// What loop kernels have to compute, and the comparison with what their code did; whose code, the harness says.
+// The reference results of loop kernels, and the comparison with the results of their code. The harness gives the code.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// What the machine code of matrix products must look like: the k loops hold their sums in registers.
+// Requirements on the machine code of matrix products: the k loops hold their sums in registers.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -29,7 +29,7 @@ from model_check import SKIP, Reference, relative_error  # noqa: E402
 REEXPORT = os.environ.get("GCC_GRAPH_REEXPORT") or os.path.join(HERE, "..", "..", "build", "release", "bin", "reexport_model")
 TOLERANCE = 1e-6
 
-# What old opsets said and new ones say otherwise: such a graph comes back as another one that computes the same.
+# Forms of old opsets that new ones express differently: such a graph comes back as another one that computes the same.
 OLD_FORMS = ("BatchNormalization", "bicubic", "graph t(%y", "flatten = 1", "broadcast = 1", "scale_per_group", "Scatter(", "Split(", "CastLike(", 'nearest_mode = "simple"', 'graph ""')
 OLD = {
     "softmax": (11, "(float[n,4,5] x) => (float[n,4,5] y) { y = Softmax<axis = 1>(x) }"),
@@ -51,7 +51,7 @@ BESIDE = ("mini_resnet", "mini_bert", "branches")  # models that are written wit
 
 
 class Row:
-    """What became of one model."""
+    """The outcome of one model."""
 
     def __init__(self, status, words=""):
         self.status, self.words = status, words
@@ -66,7 +66,7 @@ def first_line(error):
 
 
 def checked(path):
-    """What onnx.checker has against the file; None if nothing."""
+    """The complaint of onnx.checker about the file; None if there is none."""
     try:
         onnx.checker.check_model(path, full_check=True)
     except Exception as e:  # the checker's and protobuf's
@@ -94,7 +94,7 @@ def judge(model, folder, feeds, *options):
 
 
 def compare(model, exported, feeds):
-    """What onnxruntime says of both. Where it cannot run the original, what is expected of it counts, if that is known."""
+    """Compares onnxruntime's results of both. Where it cannot run the original, known expected results count."""
     tolerance = TOLERANCE
     why = None
     try:

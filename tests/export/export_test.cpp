@@ -1,4 +1,4 @@
-// What is written for graphs that no model is imported from, and what is refused.
+// Models that are written for graphs that were not imported from one, and graphs that are refused.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// What control groups of both versions allow, from files as the kernel writes them.
+// The quotas of control groups of both versions, from files as the kernel writes them.
 #include "tools/gcc-graph/devices/quota.h"
 
 #include <gtest/gtest.h>

@@ -29,7 +29,7 @@ struct alignas(64) Own : std::atomic<T> {
   using std::atomic<T>::operator=;
 };
 
-/// What the devices do; shared with the test, which may change it while they run.
+/// The behaviour of the devices; shared with the test, which may change it while they run.
 struct FakeWorld {
   std::vector<Own<int64_t>> work_ns;       // per device: what a call takes there, spinning
   std::vector<Own<int64_t>> sleep_ns;      // ... sleeping, as a device of its own would

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What JAX's jit does with the benchmark models on this machine's GPU, one line per model and precision:
+"""Times JAX's jit with the benchmark models on this machine's GPU, one line per model and precision:
 
     compare_jax.py [--seconds 3] [--done FILE] [--cpu] [MODEL...]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch does with the benchmark models on this machine's GPU, one line per model, precision and engine:
+"""Times PyTorch with the benchmark models on this machine's GPU, one line per model, precision and engine:
 
     compare_torch.py [--seconds 3] [--done FILE] [--cpu] [MODEL...]
 

@@ -8,8 +8,8 @@
 
 namespace gcg::test {
 
-/// Compiles the form for `target`, runs it on the first GPU and expects the reference's results. What a compiler may
-/// refuse, and what GPUs compute otherwise by design, passes.
+/// Compiles the form for `target`, runs it on the first GPU and expects the reference's results. Forms that a
+/// compiler may refuse pass, and so do those that GPUs compute differently by design.
 void check_form_on_gpu(const RowForm& form, const std::string& target, const Backends& backends);
 
 }  // namespace gcg::test

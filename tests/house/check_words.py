@@ -16,7 +16,7 @@ from style_tools import ROOT, sources
 # Files that the rules apply to. Generated tables are not prose.
 COMMENTS = (".h", ".cpp", ".cuh", ".c", ".py", ".fbs", ".sh")
 DOCUMENTS = (".md",)
-FOLDERS = ("artifact_schema/", "codegen/", "compiler/", "docs/", "examples/", "runtime/", "tools/", "tests/bench/", "tests/cuda/sim/", "tests/house/",
+FOLDERS = ("artifact_schema/", "codegen/", "compiler/", "docs/", "examples/", "runtime/", "tests/", "tools/",
            "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 GENERATED = ("docs/operators.md", "tests/bench/results/", "artifact_schema/released/")  # the released schemas never change
 

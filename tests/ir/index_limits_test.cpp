@@ -1,4 +1,4 @@
-// What a run says of an index from data that lies outside.
+// The message of a run when an index from data lies outside.
 #include "compiler/kernel/index_limits.h"
 
 #include <gtest/gtest.h>

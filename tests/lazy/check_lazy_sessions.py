@@ -16,7 +16,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools", "python")
 
 
 def session(lines, *options):
-    """What Python answers to a person who types these lines."""
+    """Python's answer to a person who types these lines."""
     done = subprocess.run([sys.executable, "-u", *options], input="\n".join(lines) + "\n", env=ENVIRONMENT, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=120)
     return done.stdout

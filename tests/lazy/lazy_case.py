@@ -1,4 +1,4 @@
-"""What the tests of gart.lazy share."""
+"""Shared by the tests of gart.lazy."""
 import os
 import sys
 

@@ -1,4 +1,4 @@
-"""What a loop appends costs the same per row however many rows there are: no turn copies what there is."""
+"""A row that a loop appends costs the same however many rows there are: no turn copies the earlier rows."""
 import os
 import sys
 import tempfile

@@ -57,7 +57,7 @@ class Case:
         self.seen = set()
 
     def check(self, random):
-        """What differs; empty: nothing."""
+        """Returns a description of the difference; empty if there is none."""
         import gart.fleet
         placement = {group: str(random.choice(support)) for group, support in self.groups.items()}
         threads, dynamic, together = int(random.integers(1, 4)), bool(random.integers(4) == 0), bool(random.integers(2))

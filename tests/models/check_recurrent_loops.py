@@ -107,7 +107,7 @@ def least_times(models, feed):
 
 
 def check(cell, folder, timed):
-    """What is wrong, line by line."""
+    """Yields a line for each fault."""
     import gart
     forms, loaded, steps = ("operator", "Loop", "Scan"), [], []
     for form in forms:

@@ -52,7 +52,7 @@ def of_zoo(folder):
 
 
 def plan_text(path, target, options):
-    """What --print-plan prints; machine code is not made: it depends on LLVM's version."""
+    """The output of --print-plan. Machine code is not made: it depends on LLVM's version."""
     done = subprocess.run([tool(), "compile", path, "-o", os.devnull, "--target", target, "--print-plan", "--stop-after", "plan", *options],
                           capture_output=True, text=True)
     if done.returncode != 0:

@@ -68,8 +68,8 @@ class FaceDetector:
 
 
 def score_error(ours, theirs):
-    """Of a detector: the largest relative difference of the scores (its float vectors) in falling order; infinite where the
-    counts of what was found differ by more than a twentieth."""
+    """For a detector: the largest relative difference of the scores (its float vectors) in falling order; infinite
+    where the counts of what was found differ by more than a twentieth."""
     worst = 0.0
     for name, expected in theirs.items():
         if expected.dtype.kind != "f" or expected.ndim != 1:

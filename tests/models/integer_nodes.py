@@ -43,7 +43,7 @@ class Net:
 
 class Operands:
     """a [M, K] and w [K, N], or for a convolution x [1, C, H, W] and w [O, C / group, h, w]. `za` is a number, `zw` one or one per column;
-    None where there is none. What is not `given` is a constant of the model."""
+    None where there is none. Operands that are not `given` are constants of the model."""
 
     def __init__(self, a, w, za=None, zw=None, given=("a",), **attributes):
         self.a, self.w, self.za, self.zw, self.given, self.attributes = a, w, za, zw, given, attributes

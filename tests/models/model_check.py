@@ -1,4 +1,4 @@
-"""What the model tests share: compile with the command line tool, run with the Python binding, compare with onnxruntime."""
+"""For the model tests: compile with the command line tool, run with the Python binding, compare with onnxruntime."""
 import json
 import os
 import subprocess

@@ -69,7 +69,7 @@ def heavy_beside_light(width=512):
 
 
 def batch_statistics(batch=64, width=256, depth=6):
-    """What training's normalisation does: each step needs the whole batch."""
+    """Normalisation as in training: each step needs the whole batch."""
     m = Maker("batch_statistics")
     x = m.input("x", F32, [batch, width])
     axes, epsilon = m.constant(np.array([0], np.int64)), m.constant(np.float32(1e-5))

@@ -1,6 +1,6 @@
 """Models in ONNX's text form with sequences, loops whose values grow and branches of different extents.
 
-MODELS: name -> (text, sizes that give every symbol a value). What is fed is drawn by name and type.
+MODELS: name -> (text, sizes that give every symbol a value). Inputs are drawn by name and type.
 """
 
 SEQUENCES = """
@@ -501,7 +501,7 @@ g (float[s,3] x, int64[k] lengths, float limit) => (float[a,3] all, float[b,3] f
 }
 """
 
-# What branches make differs in number; and an optional that may be none.
+# Branches that make sequences of different lengths, and an optional that may be none.
 EITHER = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[a,2] x, float[b,2] y, bool flag) => (float[c,2] joined, int64 count, bool has, float[d,2] value) {

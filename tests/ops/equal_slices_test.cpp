@@ -1,4 +1,4 @@
-// gart.EqualSlices: which rows equal which. What is written with it, Unique, tests/models/check_unique.py checks.
+// gart.EqualSlices: which rows equal which. tests/models/check_unique.py checks Unique, which is written with it.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -93,7 +93,7 @@ class NodeLowering : public LowerContext {
   int next_axis_ = 100;
 };
 
-/// What kernels see of the row's inputs; null where omitted.
+/// The row's inputs as kernels see them; null where omitted.
 class StoredInputs {
  public:
   explicit StoredInputs(const OpCase& row) {
@@ -260,7 +260,7 @@ bool is_infinite(const OpCase& row) {
   });
 }
 
-/// What an operator declares of its inputs' types, row by row: those are computed, all others refused.
+/// Checks the types that an operator declares for its inputs, row by row: those are computed, all others refused.
 void check_declared_types(const OpCase& row) {
   static std::map<std::string, int> rows;
   if (++rows[row.domain + row.op] > kRowsOfOtherTypes) return;

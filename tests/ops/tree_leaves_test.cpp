@@ -1,5 +1,5 @@
-// gart.TreeLeaves: rows go down trees. What is written with it, the ensembles of ai.onnx.ml,
-// tests/models/check_sklearn.py checks.
+// gart.TreeLeaves: rows go down trees. tests/models/check_sklearn.py checks the ensembles of ai.onnx.ml, which are
+// written with it.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -120,7 +120,7 @@ TEST(Cut, DevicesForTrainingGetNothing) {
             "alone; 'cpu:2' is for training alone");
 }
 
-/// What passes make of a -> norm -> b, where norm becomes three nodes.
+/// The graph that passes make of a -> norm -> b. Here norm becomes three nodes.
 constexpr const char* kExpanded = R"(graph g(%x: f32[4]) -> (%y) {
   %a = Exp(%x) @"a"
   %n1 = Neg(%a) @"norm"

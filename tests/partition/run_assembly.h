@@ -8,8 +8,8 @@
 
 namespace gcg::test {
 
-/// What the calls give, value by value, when the calls run in their order. The calls' inputs and the symbols must be
-/// there when they are needed.
+/// Runs the calls in their order and returns the tensor of each value. The calls' inputs and the symbols must be there
+/// when they are needed.
 std::map<ValueId, Tensor> run_assembly(const Assembly& assembly, const std::vector<Tensor>& inputs);
 
 /// Runs graph and assembly on random inputs and compares the outputs bit for bit. Symbols of the inputs become

@@ -1,5 +1,5 @@
-// What expand_operators leaves, beside the same written by hand. What each operator means, tests/models checks beside
-// onnxruntime.
+// Compares the result of expand_operators with the same graph written by hand. tests/models checks the meaning of each
+// operator beside onnxruntime.
 #include "compiler/passes/expand_operators.h"
 
 #include <gtest/gtest.h>

@@ -94,7 +94,7 @@ class PlaceCommand(unittest.TestCase):
         return {g["name"]: g["device"] for g in json.loads(self.accepted("inspect", artifact, "--json"))["groups"]}
 
     def identity(self):
-        """What a refusal says that this artifact is."""
+        """The identity of this artifact, as a refusal states it."""
         self.write("none.json", {"format": "gcc-graph profile 1", "artifact": "?", "groups": []})
         said = self.tool("place", "model.gart", "--profile", "none.json", "-o", "out.gart").stderr
         self.assertIn("another artifact (?, this one is ", said)

@@ -26,7 +26,7 @@ std::vector<Plan> two_launches() {
   return plans;
 }
 
-/// What the check says after the change; empty: nothing.
+/// The message of the check after the change; empty if it finds nothing.
 std::string verdict(Facts facts, const std::function<void(Sequence&)>& change) {
   std::vector<Plan> plans = two_launches();
   const FrozenSteps frozen(plans, facts);

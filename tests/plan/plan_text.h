@@ -13,8 +13,8 @@
 //
 // Both plans are as compiler/plan/print_plan.h prints buffers and steps; the expected one leaves buffers out where it
 // begins with "sequence". PASS names passes in turn, or "verify_plan", which ends in the error after EXPECT, or in
-// "sound". Kernels are what their launches need: loops over the bytes of their operands as floats. What else is to be
-// known of one stands in a line before the buffers:
+// "sound". Kernels are what their launches need: loops over the bytes of their operands as floats. Further facts
+// stand in lines before the buffers:
 //
 //     for sm_90a                     cost models use the numbers of this target; default: those of a typical GPU
 //     kernel k0 waits ahead 1        its code waits for the launch before it, after operand 1

@@ -1,4 +1,4 @@
-// What callers may get wrong, and the sentences they then read.
+// Mistakes of callers, and the sentences that they then read.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -195,7 +195,7 @@ TEST_P(DeviceSuite, RunsAfterAFailure) {
   }
 }
 
-/// What fails before the first step leaves the outputs as they were.
+/// A run that fails before the first step leaves the outputs as they were.
 TEST_P(DeviceSuite, RunsThatCannotBegin) {
   auto invocation = load(test::add_and_double()).new_invocation();
   const std::vector<float> x = ramp(8);

@@ -1,5 +1,5 @@
-// What every device must do, whoever implements it: each test program names the devices that it has, device_suite.cpp
-// tests them.
+// Requirements on every device, whoever implements it: each test program names the devices that it has,
+// device_suite.cpp tests them.
 #pragma once
 
 #include <functional>

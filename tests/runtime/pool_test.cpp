@@ -141,7 +141,8 @@ double waiting_us(bool spin) {
 
 TEST(CpuPool, ThreadsThatMayNotSpinSleepAtOnce) { EXPECT_LT(waiting_us(false), 4000); }
 
-/// Who may spin does: the test above sees what it is about. Callers leave the second core only where there are two.
+/// Threads that may spin do so: this shows that the test above can see spinning. Callers leave the second core only
+/// where there are two.
 TEST(CpuPool, ThreadsThatMaySpinDo) {
   if (Cores::allowed().count() < 2) GTEST_SKIP() << "one core";
   EXPECT_GT(waiting_us(true), 4000);

@@ -1,4 +1,4 @@
-// What an artifact's steps do to memory, followed byte by byte and without the compiler's notion of lifetimes.
+// Follows the effect of an artifact's steps on memory byte by byte, without the compiler's notion of lifetimes.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ struct Packing {
                          [&](const Buffer& b) { return b.kind == Buffer::Kind::packed && b.constant == t; });
     });
   }
-  /// What load-time packing writes.
+  /// The number of buffers that weight relayout at load writes.
   size_t made() const {
     const auto& all = plans.back().buffers;
     return static_cast<size_t>(

@@ -48,11 +48,11 @@ struct Coded {
 
   Step& step(int i) { return plan.entry().steps[StepId(i)]; }
   Launch& launch(int i) { return *step(i).as<Launch>(); }
-  /// What the kernel of a step reads before it waits.
+  /// The buffer that the kernel of a step reads before it waits.
   Buffer& ahead(int i) {
     return plan.buffers[launch(i).operands[static_cast<size_t>(plan.code[launch(i).kernel].ahead[0])]];
   }
-  /// Of each step, whether it overlaps: "-xx".
+  /// Whether each step overlaps, a character per step: "-xx".
   std::string overlaps() {
     overlap_launches(plan);
     std::string out;

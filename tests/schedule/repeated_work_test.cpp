@@ -1,4 +1,4 @@
-// What the compiler says of kernels that compute the same again and again.
+// The compiler's diagnostics about kernels that compute the same again and again.
 #include "compiler/report/repeated_work.h"
 
 #include <gtest/gtest.h>

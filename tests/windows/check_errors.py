@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What does not fit at run time is an error that says so: windows larger than their input, indices beyond their tensor."""
+"""Misfits at run time are errors that say so: windows larger than their input, indices beyond their tensor."""
 import os
 import sys
 import tempfile

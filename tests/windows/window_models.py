@@ -161,7 +161,7 @@ def conv_of(b, x, channels, outputs, groups, spatial):
 
 
 def follow(b, y):
-    """What reads the window's result."""
+    """Adds at random an operator that reads the window's result."""
     op = b.pick(None, None, "Relu", "Neg", "Sigmoid")
     return b.node(op, [y]) if op else y
 

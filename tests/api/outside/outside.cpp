@@ -30,7 +30,7 @@ std::optional<Thrown> thrown_by(const std::function<void()>& action) {
   return std::nullopt;
 }
 
-/// What the library throws is caught here by its own types.
+/// This program catches the library's errors by the library's own types.
 bool errors_arrive(const std::string& folder) {
   const auto wrong = thrown_by<gg::Error>([] { gg::Graph().input("x", gg::DType::f32, {"n", "n +"}); });
   const auto late = thrown_by<gg::lazy::Failure>([] {

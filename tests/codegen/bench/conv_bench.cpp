@@ -15,7 +15,7 @@
 namespace gcg::cpu {
 namespace {
 
-/// Of this thread alone: neighbours on a busy machine count little.
+/// CPU time of this thread alone, in seconds: neighbours on a busy machine count little.
 double now() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -23,7 +23,8 @@ namespace {
 const std::vector<std::string> kSample[] = {
     {"sm_75"}, {"sm_80"}, {"sm_90a", "sm_90"}, {"sm_100a", "sm_100"}, {"sm_120a", "sm_120"}};
 
-/// Of this many forms one is in the sample; of so many kernels that several targets share, one is assembled for each.
+/// One in kStride forms is in the sample. One in kComparisonStride kernels that several targets share is assembled for
+/// each of them.
 constexpr size_t kStride = 13, kComparisonStride = 7;
 
 const char* named_sms() { return std::getenv("GCC_GRAPH_TEST_SMS"); }

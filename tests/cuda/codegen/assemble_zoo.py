@@ -5,8 +5,8 @@
   assemble_zoo.py --tool assemble_models [--targets T,...] [--models DIR] [--work DIR] [NAME...]
                                                              the trained models and the zoo, for every SM
 
-Symbols are left open, and fixed by --dims at the first of the model's sizes. What several models have is assembled once.
-Without NVRTC everything is skipped.
+Symbols are left open, and fixed by --dims at the first of the model's sizes. Kernels that several models share are
+assembled once. Without NVRTC everything is skipped.
 """
 import argparse
 import importlib

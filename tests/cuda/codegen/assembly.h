@@ -24,7 +24,7 @@ std::string default_cache();
 /// The GPU targets of the compiler that NVRTC makes code for.
 std::vector<std::string> all_gpu_targets();
 
-/// What the assembler said about one target's kernels.
+/// Summary of the assembler's output for one target's kernels.
 struct TargetSummary {
   int kernels = 0, spilling = 0, refused = 0;  // refused: or with complaints about wgmma, setmaxnreg, too much memory
   int most_registers = 0;                      // per thread
@@ -34,12 +34,12 @@ struct TargetSummary {
 
 class Assembly {
  public:
-  /// What was assembled before is found in the folder `cache` ("": nowhere). It keeps the assembler's words, not code.
+  /// The folder `cache` ("": none) keeps earlier results: the assembler's words, not code.
   Assembly(const std::string& cache, int threads) : cache_(cache), threads_(threads) {}
 
   /// A backend that collects the kernels' texts instead of assembling them. With `print`, they are written there, too.
   std::unique_ptr<Backend> make_backend(std::ostream* print = nullptr);
-  /// Whose kernels are collected from now on.
+  /// Names the owner of the kernels that are collected from now on.
   void set_owner(const std::string& owner) { owner_ = owner; }
 
   /// Assembles what was collected since the last time. Returns a sentence for each kernel that is refused, that spills
@@ -47,8 +47,8 @@ class Assembly {
   /// many kernels are done.
   std::vector<std::string> assemble_collected(const std::function<void(size_t, size_t)>& progress = {});
 
-  /// Of the texts collected since the last time that several targets of a class have, takes every `stride`-th and
-  /// returns a sentence where their codes differ.
+  /// Takes every `stride`-th of the texts that were collected since the last time and that several targets of a class
+  /// share. Returns a sentence for each target whose code differs from the first one's.
   std::vector<std::string> compare_codes(size_t stride) const;
 
   /// A table by target.

@@ -129,7 +129,7 @@ TEST(LoopPaths, LongRowsAreReadAgain) {
   expect_path(kernel, "1024 threads each", {{"b", 2}}, 1e-4);
 }
 
-/// What a reduction of `value` over all of x's last `axes` dimensions gives for each point of the first ones.
+/// A kernel that reduces `value` over x's last `axes` dimensions, for each point of the first ones.
 Kernel reduction(ReduceOp op, DType dtype, const Shape& shape, size_t axes,
                  const std::function<Expr(const Expr&, const std::vector<Axis>&)>& value) {
   Kernel kernel;

@@ -1,4 +1,4 @@
-// What the real assembler makes of contractions: no spills, at any tile that the cost model may choose. Skipped where
+// The real assembler's code of contractions: no spills, at any tile that the cost model may choose. Skipped where
 // there is no NVRTC. A sample of tiles per GPU; with GCC_GRAPH_ALL_TILES=1 all of them, and a line for each.
 #include <gtest/gtest.h>
 
@@ -182,7 +182,7 @@ TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
       target.decisions = &choice;
       const cuda::KernelText text = cuda::emit_kernel(contraction(plan), target);
       count = choice.count();
-      // Of the tiles of products, `check` has a sample.
+      // `check` assembles a sample of the tiles of products.
       if (i % each == 0 && (text.symbol.find("_vector_") != std::string::npos || text.symbol.starts_with("attention_")))
         assemble(text, {}, false, kMostBytes);
     }

@@ -79,7 +79,7 @@ TEST(BlockWeights, EveryForm) {
     }
 }
 
-/// Of more rows, of blocks that cut what a warp takes, and of GPUs without such products.
+/// Weights become floats for more rows, for blocks that cut a warp's share, and for GPUs without such products.
 TEST(BlockWeights, BecomeFloatsForOthers) {
   const auto last = [](const BlockCase& c, const Target& target) {
     return expect_simulates(kept(c), target, 3e-2).kernels.back();

@@ -17,7 +17,7 @@ struct Instruction {
 
 constexpr unsigned kMathFunction = 0x308;  // exponentials among them
 
-/// Of the functions of a cubin, in the order of their addresses.
+/// The instructions of a cubin's functions, in the order of the functions' addresses.
 std::vector<Instruction> instructions_of(const std::vector<uint8_t>& cubin);
 
 }  // namespace gcg::test

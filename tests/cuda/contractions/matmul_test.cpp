@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kExact = 4e-6;  // sums in another order, 22 bits of each factor
 
-// Of sm_75: CUDA cores and copies through registers; of sm_86: CUDA cores and asynchronous copies.
+// On sm_75: CUDA cores and copies through registers. On sm_86: CUDA cores and asynchronous copies.
 const ContractionCase kArithmetics[] = {
     {"sm_75", Precision::fp32, kExact}, {"sm_86", Precision::fp32, kExact}, {"sm_80", Precision::fp32, kExact},
     {"sm_90a", Precision::tf32, 1e-2},  {"sm_80", Precision::fp16, 1e-2},   {"sm_75", Precision::fp16, 1e-2},

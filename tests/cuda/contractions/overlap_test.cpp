@@ -1,5 +1,5 @@
-// What kernels do before they wait for the launch before theirs (griddepcontrol.wait): the text asks for weights first,
-// and the assembler's code does so, too. Whose bytes those are the simulation sees (tests/cuda/sim).
+// The work of kernels before they wait for the previous launch (griddepcontrol.wait): the text asks for weights first,
+// and the assembler's code does so, too. The simulation (tests/cuda/sim) sees which buffers these bytes belong to.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -99,7 +99,8 @@ std::vector<unsigned> opcodes(const std::vector<uint8_t>& cubin) {
   for (const Instruction& i : instructions_of(cubin)) out.push_back(i.opcode());
   return out;
 }
-// Of sm_90 to sm_120: wait and trigger, loads (to registers, to shared memory), stores and atomics on global memory.
+// Opcodes of sm_90 to sm_120: wait and trigger, loads (to registers, to shared memory), stores and atomics on global
+// memory.
 constexpr unsigned kWait = 0x82e, kTrigger = 0x82d;
 constexpr unsigned kBoxCopy = 0x5b4;
 constexpr unsigned kLoads[] = {0x981, 0xfae}, kStores[] = {0x986, 0x98e, 0x9a8, 0x3a8};
@@ -131,7 +132,7 @@ TEST(WaitingTargets, NoneBelowSm90) {
   }
 }
 
-/// What the simulation must see read ahead, and right results.
+/// Graphs for which the simulation must see constants read ahead, and right results.
 const char* const kSmall[] = {
     R"(graph g(%x: f32[1,100]) -> (%y) {
       constant %w: f32[100,72] = random(1)

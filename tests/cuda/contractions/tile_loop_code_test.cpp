@@ -1,4 +1,4 @@
-// What ptxas makes of the tile loop of sm_90a: registers as warpgroups share them out, and nothing in the loop of
+// The code of ptxas for the tile loop of sm_90a: registers as warpgroups share them out, and nothing in the loop of
 // products that would hold them up. Skipped where there is no NVRTC.
 #include <gtest/gtest.h>
 

@@ -183,7 +183,7 @@ TEST(TmaChoice, OnlyOfRightElementsInRightSteps) {
       << "any number of rows and products";
 }
 
-/// What a tensor map may be: aligned strides, each a multiple of the one before.
+/// A tensor map needs aligned strides, each a multiple of the one before.
 TEST(TmaChoice, StridesAsTheDriverDocumentsThem) {
   using View = cuda::Product::TmaView;
   const auto takes = [](std::vector<Dim> strides) {

@@ -167,7 +167,8 @@ TEST(Vectors, AssembledWithoutSpills) {
   }
 }
 
-/// Of the instructions of 16 bytes of the cubin's one function: loads of 16 bytes before the wait for the last launch.
+/// Counts the loads of 16 bytes before the wait for the previous launch, in the cubin's one function. -1: no wait.
+/// An instruction takes 16 bytes.
 int wide_loads_ahead(const std::vector<uint8_t>& cubin) {
   constexpr unsigned kWait = 0x82e, kLoad = 0x981, kWide = 6;
   Elf64_Ehdr header;
@@ -193,8 +194,7 @@ int wide_loads_ahead(const std::vector<uint8_t>& cubin) {
   return -1;
 }
 
-/// What keeps the memory busy lies in registers: all of a warp's first pieces are asked for before the wait, by 16
-/// bytes.
+/// Loads into registers keep the memory busy: all of a warp's first pieces are asked for before the wait, by 16 bytes.
 TEST(Vectors, PiecesAreAskedForAheadOfTheWait) {
   Target target = gpu_target("sm_90a", Precision::fp16);
   if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";

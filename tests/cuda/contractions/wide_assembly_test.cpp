@@ -1,4 +1,4 @@
-// What the real assembler makes of attention by warpgroups: no spills, products that are not serialised, exponentials
+// The real assembler's code of attention by warpgroups: no spills, products that are not serialised, exponentials
 // beside them. Skipped where there is no NVRTC.
 #include <gtest/gtest.h>
 

@@ -100,7 +100,7 @@ const WideCase kCases[] = {
     })"},
 };
 
-/// Of few queries: blocks of a cluster share the keys.
+/// Few queries: blocks of a cluster share the keys.
 const WideCase kFewQueries[] = {
     {"one query, as many heads as share keys",
      graph_of(operands("1,8,1,64", "1,2,700,64", "1,2,700,64"), "", "%y = Attention(%q, %k, %v)\n")},

@@ -31,8 +31,8 @@ const std::map<std::string, std::string> kExceptions = {
     {"Unique", "rows are sorted by their columns one after the other"},
 };
 
-/// Extents of open kernels: together about 2^21 elements, so many that one block sorts them, but enough of each to tell
-/// a square from a line.
+/// Extents of open kernels: together about 2^21 elements, which one block sorts, but enough of each to tell a square
+/// from a line.
 SymbolValues large_extents(const Kernel& kernel) {
   std::set<std::string> symbols;
   for (const Operand& o : kernel.operands)

@@ -20,7 +20,7 @@ constexpr const char* kModel = R"(graph g(%x: f32[1,6,9,11], %m: f32[7,16]) -> (
 })";
 const std::vector<Shape> kShapes = {{1, 6, 9, 11}, {7, 16}};
 
-// Of the simulated cuDNN: an engine, its two knobs, and values that its heuristic does not give them.
+// An engine of the simulated cuDNN, its two knobs, and values that its heuristic does not give them.
 constexpr uint32_t kCudnn = 91900, kCublasLt = 130100;
 constexpr int64_t kEngine = 12, kTileSize = 2, kStages = 14;
 const LibraryAlgorithm kTurned = {kCudnn, {kEngine, kTileSize, 3, kStages, 4}};

@@ -277,7 +277,7 @@ TEST_F(FallBack, ExtentsWithoutEndAreRefused) {
                                       {{"cudnn"}, false});
   const std::vector<Shape> shapes = {{1, 3, 9, 9}};
   const auto values = noise(shapes);
-  // Of x, then of w: offset, extents [4], strides [4].
+  // For x, then for w: offset, extents [4], strides [4].
   for (const size_t extent : {2, 3, 11, 12}) {
     const auto bad = changed(artifact, [&](fb::PlanT& plan, fb::StepT& step) {
       const size_t slots = plan.fixed.size() + plan.program.size();

@@ -1,4 +1,4 @@
-// What happens when there is no fitting GPU, when memory runs out, when the device dies, and when any call fails.
+// Behaviour when there is no fitting GPU, when memory runs out, when the device dies, and when any call fails.
 #include "runtime/cuda/driver/driver.h"
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"

@@ -135,7 +135,7 @@ TEST_F(CudaOverlap, WithinLoopsOnTheDeviceEdgesAreFull) {
   EXPECT_EQ(count("programmatic_edges"), 0u);
 }
 
-/// What the artifact says of its kernels is not true.
+/// The artifact describes its kernels wrongly.
 class CudaOverlapBug : public CudaOverlap, public testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Planted, CudaOverlapBug, testing::Values("test_hasty", "test_heedless"),
                          [](const auto& instance) { return std::string(instance.param); });

@@ -1,5 +1,5 @@
 // A line with a request in, a line with the answer out: {"do": "place" | "simulate" | "rules", "problem": .., "effort",
-// "seed", "placement"}. What check_place.py drives.
+// "seed", "placement"}. check_place.py drives it.
 #include <chrono>
 #include <iostream>
 #include <string>

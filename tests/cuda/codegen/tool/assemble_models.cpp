@@ -5,9 +5,9 @@
 //
 // TARGET "all": every GPU that the compiler and NVRTC know. --dims: the models after it have these symbols fixed ("":
 // all are left open). MODEL "-": lines "PATH[ NAME=VALUE,...]" from the standard input, each answered by a line "= PATH
-// ..." when it is done. --print: the kernels' texts. --is-there-nvrtc: exits with 0 or 1. What several models have is
-// assembled once. Exits with 1 if a kernel spills registers, ptxas complains about wgmma or setmaxnreg, or a model does
-// not compile.
+// ..." when it is done. --print: the kernels' texts. --is-there-nvrtc: exits with 0 or 1. Kernels that several models
+// share are assembled once. Exits with 1 if a kernel spills registers, ptxas complains about wgmma or setmaxnreg, or a
+// model does not compile.
 #include <chrono>
 #include <cstdio>
 #include <iostream>

@@ -15,7 +15,7 @@
 namespace gart::cuda {
 namespace {
 
-// Of the library's interface what only this test calls.
+// The part of the library's interface that only this test calls.
 constexpr auto kDeviceProperties = cudnnBackendDescriptorType_t(38);
 constexpr auto kDevicePropertiesJson = cudnnBackendAttributeName_t(2702);
 constexpr auto kHeuristicDevice = cudnnBackendAttributeName_t(204), kPlanDevice = cudnnBackendAttributeName_t(407);
@@ -179,7 +179,7 @@ class RealCudnn : public testing::Test {
     return d.call.operation != fb::Operation::attention || f.cudnnGetVersion() >= 91301;
   }
 
-  /// What `use` makes of the problem's graph.
+  /// Calls `use` with the problem's graph.
   template <class Use>
   void with_graph(const Described& d, const Use& use) const {
     flatbuffers::FlatBufferBuilder builder;
@@ -267,7 +267,7 @@ TEST_F(RealCudnn, MakesPlansOfThem) {
     });
 }
 
-/// What tuning writes down names the same engine with the same knobs.
+/// The numbers that tuning records name the same engine with the same knobs.
 TEST_F(RealCudnn, RestoresEnginesFromTheirNumbers) {
   if (!compiles) GTEST_SKIP() << "no NVRTC, no stub of the driver, or cuDNN older than 9.13.1";
   constexpr size_t kOfEach = 1;
