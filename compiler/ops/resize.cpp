@@ -303,8 +303,8 @@ Expr sum_of_taps(LowerContext& ctx, const std::vector<std::pair<size_t, Taps>>& 
   return sum;
 }
 
-/// Moves the sum away from 0 by more than the f32 error. Casts to bytes truncate, and a whole number must keep its
-/// value.
+/// Moves the sum away from 0 by more than the f32 error of bytes. Casts to integers truncate, and a whole number must
+/// keep its value.
 Expr nudged(const Expr& sum) {
   const Expr little = number(sum->dtype, 0x1p-12);
   return select(binary(BinaryOp::less, sum, number(sum->dtype, 0)), sum - little, sum + little);
@@ -336,7 +336,7 @@ Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   Index from = at;
   Expr sum = reduce_over(ReduceOp::sum, axes, sum_of_taps(ctx, taps, 0, from, dtype));
   if (weights) sum = binary(BinaryOp::div, sum, weights);
-  if (form.mode != "nearest" && size_of(stored) == 1) sum = nudged(sum);
+  if (form.mode != "nearest" && !is_float(stored)) sum = nudged(sum);
   Expr y = as_output(ctx, output, sum);
   // Models that resize their inputs to one size often get inputs of that size.
   if (!form.antialias) y = select(stays, guarded(ctx.input(kX, at)), y);

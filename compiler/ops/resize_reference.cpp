@@ -228,7 +228,7 @@ std::vector<Tensor> reference_resize(ReferenceContext& ctx) {
     else if (chooses)
       copy_element(y, i, x, static_cast<int64_t>(value));
     else
-      y.set_double(i, size_of(x.dtype()) == 1 ? value + std::copysign(0x1p-12, value) : value);
+      y.set_double(i, is_float(x.dtype()) ? value : value + std::copysign(0x1p-12, value));
     ++i;
   });
   return {std::move(y)};

@@ -56,12 +56,19 @@ TEST(PackConvWeights, TransposesSharedWeightsOnce) {
   EXPECT_EQ(op_counts(after), (Counts{{"Transpose", 1}, {"gart.PlainConv", 2}}));
 }
 
-TEST(PackConvWeights, LeavesDepthwiseAndOtherTypes) {
-  check(R"(graph g(%x: f32[1,4,5,5]) -> (%y) {
+/// Weights of one input channel a group lie by taps, so that neighbouring channels are neighbours in memory.
+TEST(PackConvWeights, StoresDepthwiseWeightsByTaps) {
+  const Graph g = check(R"(graph g(%x: f32[1,4,5,5]) -> (%y) {
     constant %w: f32[8,1,3,3] = random(1)
     %y = Conv(%x, %w) {group = 4}
   })",
-        false);
+                        true);
+  const Node& conv = g.node(g.value(g.outputs[0]).producer);
+  EXPECT_EQ(conv.int_attribute("depthwise", 0), 1);
+  EXPECT_EQ(g.value(conv.inputs[1]).shape->at(3), Dim(8));
+}
+
+TEST(PackConvWeights, LeavesOtherTypes) {
   check(R"(graph g(%x: f64[1,4,5,5]) -> (%y) {
     constant %w: f64[8,4,3,3] = random(1)
     %y = Conv(%x, %w)
