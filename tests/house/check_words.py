@@ -21,7 +21,7 @@ FOLDERS = ("artifact_schema/", "codegen/", "compiler/", "docs/", "examples/", "r
 GENERATED = ("docs/operators.md", "tests/bench/results/", "artifact_schema/released/")  # the released schemas never change
 
 # The first commit whose subject is checked comes after this one.
-SUBJECTS_SINCE = "ee9d5607f1773d2f60ccb6885c8dacb71ea6685e"
+SUBJECTS_SINCE = "8af34a4aac2deb5a020b87fd17712ffd7b65baec"
 LONGEST_SUBJECT = 72
 
 START = r"(?:^|(?<=[.;:?!] )|(?<=\| ))"

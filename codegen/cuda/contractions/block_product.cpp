@@ -51,7 +51,7 @@ class BlockText {
     f_.wait_later(mm_.scales, 0);
     if (mm_.offsets >= 0) f_.wait_later(mm_.offsets, 0);
     f_.open("const auto finish = [&](int row, int column, float sum)");
-    finish_sum(place);
+    finish_one_sum(f_, p_, place);
     f_.close(";");
     f_.line("GART_SHARED(shared);");
     f_.line("const gart_block_product<Form, ", p_.left.along_depth ? p_.left.vector : 1,
@@ -100,15 +100,6 @@ class BlockText {
     f_.line("typedef gart_block_form<", kind, ", ", rows(), ", ", parts(), ", ", packing_.bits, ", ", block(), ", ",
             form_.tiles, ", ", form_.warps, ", ", form_.stages, ", ", packing_.offsets ? "true" : "false", ", ", scale,
             "> Form;");
-  }
-
-  void finish_sum(EvaluationPoint place) {
-    p_.declare_row(f_, place);
-    p_.declare_column(f_, place);
-    EpilogueText epilogue(f_, p_, 1);
-    const auto name = [](int) { return std::string("sum"); };
-    epilogue.values(place, name);
-    epilogue.store(place, name);
   }
 
   FunctionText f_;

@@ -19,4 +19,13 @@ void EpilogueText::load_vectors(const EvaluationPoint& place) {
   }
 }
 
+void finish_one_sum(FunctionText& f, const Product& product, EvaluationPoint place) {
+  product.declare_row(f, place);
+  product.declare_column(f, place);
+  EpilogueText epilogue(f, product, 1);
+  const auto name = [](int) { return std::string("sum"); };
+  epilogue.values(place, name);
+  epilogue.store(place, name);
+}
+
 }  // namespace gcg::cuda

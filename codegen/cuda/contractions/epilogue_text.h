@@ -72,4 +72,7 @@ class EpilogueText {
   std::vector<std::pair<const ExprNode*, std::string>> vectors_;
 };
 
+/// Applies the epilogue to the float `sum` in scope and stores it, at the `row` and `column` in scope.
+void finish_one_sum(FunctionText& f, const Product& product, EvaluationPoint place);
+
 }  // namespace gcg::cuda

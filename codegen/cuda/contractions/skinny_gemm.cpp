@@ -144,12 +144,7 @@ class SkinnyGemmText {
       return;
     }
     f_.line("float sum = dot.sum;");
-    p_.declare_row(f_, place);
-    p_.declare_column(f_, place);
-    EpilogueText epilogue(f_, p_, 1);
-    const auto name = [](int) { return std::string("sum"); };
-    epilogue.values(place, name);
-    epilogue.store(place, name);
+    finish_one_sum(f_, p_, place);
   }
 
   FunctionText f_;

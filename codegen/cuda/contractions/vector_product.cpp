@@ -81,7 +81,7 @@ class VectorText {
     f_.wait_later(ahead ? sides_.many_operand : -1, int64_t{kPieceBytes} * form_.warps * form_.unroll);
     f_.open("const auto finish = [&](int few_line, int many_line, float sum)");
     f_.line("const int row = ", few_rows_ ? "few" : "many", "_line, column = ", few_rows_ ? "many" : "few", "_line;");
-    finish_sum(place);
+    finish_one_sum(f_, p_, place);
     f_.close(";");
     const bool whole = is_multiple_of_pieces();
     f_.line("gart_multiply_vectors<gart_", name_of(arithmetic_), ", ", few(), ", ", form_.warps, ", ", form_.unroll,
@@ -104,15 +104,6 @@ class VectorText {
     const std::string conversion = conversion_of((left ? p_.left : p_.right).stored, arithmetic_).name;
     f_.line("const gart_lines<", conversion, "> ", name, " = {", m.base, ", ", f_.dim(m.line_stride).as_wide(), ", ",
             f_.dim(m.depth_stride).as_wide(), ", ", int_text(f_, left ? p_.rows : p_.columns), "};");
-  }
-
-  void finish_sum(EvaluationPoint place) {
-    p_.declare_row(f_, place);
-    p_.declare_column(f_, place);
-    EpilogueText epilogue(f_, p_, 1);
-    const auto name = [](int) { return std::string("sum"); };
-    epilogue.values(place, name);
-    epilogue.store(place, name);
   }
 
   FunctionText f_;
