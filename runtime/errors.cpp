@@ -6,6 +6,8 @@
 
 namespace gart {
 
+void fail_with(ErrorCode code, std::initializer_list<Piece> pieces) { throw Failure{{code, join(pieces)}}; }
+
 Error caught_error() noexcept {
   try {
     throw;

@@ -1,6 +1,7 @@
 // Builds errors, and keeps exceptions (out of memory, no more threads) inside the API.
 #pragma once
 
+#include <initializer_list>
 #include <type_traits>
 #include <utility>
 
@@ -19,9 +20,12 @@ struct Failure {
   Error error;
 };
 
+/// Throws a Failure. It is out of line because its callers are many.
+[[noreturn]] void fail_with(ErrorCode code, std::initializer_list<Piece> pieces);
+
 template <class... Parts>
 [[noreturn]] void fail(ErrorCode code, const Parts&... parts) {
-  throw Failure{error(code, parts...)};
+  fail_with(code, {Piece(parts)...});
 }
 
 /// The exception that is currently handled, as an Error.

@@ -186,8 +186,11 @@ TEST(Refine, StaysWhereTheGainIsWithinThresholdOrNoise) {
   EXPECT_TRUE(refine(slowed, now).moved);
   EXPECT_EQ(refine(slowed, now).us, 300);
   RefineOptions noisy;
-  noisy.noise_us = 61;  // twice that is more than 120
+  // One of the slow groups moves. The other groups stay, with 410/620 of the noise: the gain has to exceed 1.66 times it.
+  noisy.noise_us = 73;
   EXPECT_FALSE(refine(slowed, now, noisy).moved);
+  noisy.noise_us = 71;
+  EXPECT_TRUE(refine(slowed, now, noisy).moved);
   RefineOptions patient;
   patient.threshold = 0.3;
   EXPECT_FALSE(refine(slowed, now, patient).moved);
