@@ -186,7 +186,8 @@ TEST(Refine, StaysWhereTheGainIsWithinThresholdOrNoise) {
   EXPECT_TRUE(refine(slowed, now).moved);
   EXPECT_EQ(refine(slowed, now).us, 300);
   RefineOptions noisy;
-  // One of the slow groups moves. The other groups stay, with 410/620 of the noise: the gain has to exceed 1.66 times it.
+  // One of the slow groups moves. The other groups stay, with 410/620 of the noise: the gain has to exceed 1.66 times
+  // it.
   noisy.noise_us = 73;
   EXPECT_FALSE(refine(slowed, now, noisy).moved);
   noisy.noise_us = 71;
