@@ -15,6 +15,7 @@
 #include "compiler/partition/runs_on.h"
 #include "compiler/parts.h"
 #include "compiler/passes/compute_in_f32.h"
+#include "compiler/passes/pair_states.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
 #include "compiler/plan/constant_operands.h"
@@ -76,14 +77,15 @@ std::vector<Remark> idle_options(const CompileOptions& options, const std::vecto
   return idle;
 }
 
-/// Turns the inputs with these names into constants.
+/// Turns the inputs with these names into constants. States are behind them, so their inputs move to the front.
 void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& parameters) {
-  std::erase_if(graph.inputs, [&](ValueId input) {
+  const size_t bound = std::erase_if(graph.inputs, [&](ValueId input) {
     const auto it = parameters.find(graph.value(input).name);
     if (it == parameters.end()) return false;
     graph.value(input).constant = it->second;
     return true;
   });
+  for (State& state : graph.states) state.input -= bound;
 }
 
 /// Runs the runtime's verifier on our own output.
@@ -101,7 +103,7 @@ class Compilation {
  public:
   Compilation(Graph graph, const CompileOptions& options)
       : options_(options),
-        graph_(inferred(std::move(graph))),
+        graph_(inferred(with_states(std::move(graph)))),
         targets_(targets_of(options, graph_)),
         whole_targets_(targets_of_whole(graph_, targets_)),
         cut_(options.cut),
@@ -114,6 +116,8 @@ class Compilation {
       for (IdlePattern& p : idle_patterns(*options.fleet))
         remarks_.push_back({{}, IdleName{std::move(p.pattern), "operator or element type", std::move(p.nearest)}});
     if (fleet_ && !options.parameters.empty()) fail("inputs that are always the same are not for a fleet");
+    if (fleet_ && !graph_.states.empty())
+      fail("state '", graph_.states[0].name, "': a model with states runs on one device, not on a fleet");
   }
 
   /// All stages, in order. Returns false if --stop-after ended the work.
@@ -172,6 +176,11 @@ class Compilation {
  private:
   void stage(const std::string& text) const {
     if (options_.progress) options_.progress(text);
+  }
+
+  Graph with_states(Graph graph) const {
+    pair_states(graph, options_.states, options_.state_capacity);
+    return graph;
   }
 
   Graph inferred(Graph graph) const {

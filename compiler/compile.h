@@ -37,6 +37,9 @@ struct CompileOptions {
   /// Inputs with a fixed value. Model passes still treat them as inputs: they precompute nothing from them, so results
   /// are bit-identical to a run that gets these inputs. Plans hold them as constants. Not supported with a fleet.
   std::map<std::string, TensorRef> parameters;
+  /// "auto" or "PAST=PRESENT": outputs that become the input of the next run (compiler/passes/pair_states.h).
+  std::vector<std::string> states;
+  int64_t state_capacity = 0;     // limit of the extent along which states grow; 0: none
   std::vector<std::string> keep;  // lists of ONNX names: values that can be fetched from runs on a fleet
   /// By output: the names of its elements or columns (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;

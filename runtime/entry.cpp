@@ -21,10 +21,6 @@ std::vector<TensorInfo> tensor_infos(const flatbuffers::Vector<flatbuffers::Offs
   return infos;
 }
 
-std::span<const uint32_t> input_dims(const Entry& entry, size_t input) {
-  return span_of(entry.manifest->inputs()->Get(static_cast<uint32_t>(input))->dims());
-}
-
 /// "'seq' = 7 (axis 1 of input 'ids')" for a symbol, "'2*seq' = 14" for an expression, "224" for a number.
 std::string origin(const Entry& entry, size_t slot, const Slots& slots) {
   const std::string expression = describe_slot(entry.program, entry.symbols, slot);
@@ -40,7 +36,7 @@ std::string origin(const Entry& entry, size_t slot, const Slots& slots) {
 
 void check_extents(const Entry& entry, std::span<const Shape> inputs, const Slots& slots) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const auto dims = input_dims(entry, i);
+    const auto dims = entry.input_dims(i);
     for (size_t axis = 0; axis < dims.size(); ++axis) {
       if (inputs[i][axis] == slots[dims[axis]]) continue;
       fail(ErrorCode::invalid_argument, "input '", entry.inputs[i].name, "' has shape ", inputs[i].text(), ": axis ",
@@ -113,7 +109,7 @@ std::vector<Shape> static_input_shapes(const Entry& entry, const Plan& plan) {
   std::vector<Shape> shapes;
   for (size_t i = 0; i < entry.inputs.size(); ++i) {
     std::vector<int64_t> extents;
-    for (const uint32_t slot : input_dims(entry, i)) extents.push_back(slots[slot]);
+    for (const uint32_t slot : entry.input_dims(i)) extents.push_back(slots[slot]);
     shapes.emplace_back(extents);
   }
   return shapes;

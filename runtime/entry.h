@@ -15,13 +15,22 @@ namespace gart {
 struct Entry {
   const fb::EntryPoint* manifest = nullptr;
   std::string name;
-  std::vector<TensorInfo> inputs, outputs;
+  std::vector<TensorInfo> inputs, outputs;  // the caller's, then those of states
   std::vector<std::string> symbols;
   std::vector<uint8_t> carried;     // per symbol: whether an input carries it
   std::vector<uint8_t> early_slot;  // per slot: whether it is known before the first step
   ShapeProgram program;
-  std::vector<Plan> plans;  // for the program's target
+  std::vector<Plan> plans;               // for the program's target
+  std::vector<uint32_t> program_states;  // per state: its number in ProgramState::states
 
+  size_t states() const { return count_of(manifest->states()); }
+  const fb::State& state(size_t i) const { return *manifest->states()->Get(static_cast<uint32_t>(i)); }
+  std::span<const TensorInfo> own_inputs() const { return std::span(inputs).first(inputs.size() - states()); }
+  std::span<const TensorInfo> own_outputs() const { return std::span(outputs).first(outputs.size() - states()); }
+  size_t state_input(size_t i) const { return inputs.size() - states() + i; }
+  std::span<const uint32_t> input_dims(size_t input) const {
+    return span_of(manifest->inputs()->Get(static_cast<uint32_t>(input))->dims());
+  }
   size_t slots() const { return symbols.size() + program.size(); }
 };
 

@@ -1,11 +1,13 @@
 #include "runtime/invocation.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/errors.h"
 #include "runtime/executor.h"
 #include "runtime/live_bytes.h"
+#include "runtime/session.h"
 
 namespace gart {
 namespace detail {
@@ -110,14 +112,35 @@ InvocationState::Turn::Turn(bool& under_way) : under_way_(under_way) {
   under_way = true;
 }
 
+template <class Body>
+auto InvocationState::with_states(Body&& run_prepared) {
+  if (entry->states() == 0) {
+    prepare();
+    return run_prepared();
+  }
+  SessionTurn states(*session);
+  states.lend_inputs(*this);
+  prepare();
+  states.lend_outputs(*this, *bound[0]);
+  if constexpr (std::is_void_v<decltype(run_prepared())>) {
+    run_prepared();
+    states.commit();
+  } else {
+    auto result = run_prepared();
+    states.commit();
+    return result;
+  }
+}
+
 void InvocationState::run() {
   const Turn turn(under_way_);
-  prepare();
-  execute();
+  with_states([&] { execute(); });
 }
 
 void InvocationState::run_async(void* stream) {
   program->device().check_streams();
+  if (session != nullptr)
+    fail(ErrorCode::unsupported, "an invocation of a session runs with run(), not with run_async()");
   prepare();
   start({false, stream});
   note_shapes();
@@ -132,8 +155,11 @@ void InvocationState::wait() {
 
 std::vector<Tensor> InvocationState::run_owned() {
   const Turn turn(under_way_);
-  prepare();
-  std::vector<Tensor> tensors(entry->outputs.size());
+  return with_states([&] { return execute_owned(); });
+}
+
+std::vector<Tensor> InvocationState::execute_owned() {
+  std::vector<Tensor> tensors(entry->own_outputs().size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!bound[0]->output_shape_known(i)) continue;
     tensors[i] =
@@ -149,32 +175,76 @@ std::vector<Tensor> InvocationState::run_owned() {
   return tensors;
 }
 
+namespace {
+
+template <class T>
+void set_in_order(InvocationState& invocation, const void* data, size_t given) {
+  const auto* inputs = static_cast<const T*>(data);
+  const size_t count = invocation.entry->own_inputs().size();
+  if (given != count) fail(ErrorCode::invalid_argument, given, " inputs were given, the model has ", count);
+  for (size_t i = 0; i < count; ++i) invocation.inputs.set(i, inputs[i]);
+}
+
+void set_by_name(InvocationState& invocation, const void* data, size_t given) {
+  for (const NamedTensor& input : std::span(static_cast<const NamedTensor*>(data), given)) {
+    const size_t index = find_tensor(invocation.entry->own_inputs(), input.name, "input");
+    if (invocation.inputs.is_set(index)) fail(ErrorCode::invalid_argument, "input '", input.name, "' is given twice");
+    invocation.inputs.set(index, input.tensor);
+  }
+}
+
+}  // namespace
+
+AnyInputs::AnyInputs(const std::span<const TensorView>& inputs)
+    : set_(set_in_order<TensorView>), data_(inputs.data()), count_(inputs.size()) {}
+AnyInputs::AnyInputs(const std::span<const Tensor>& inputs)
+    : set_(set_in_order<Tensor>), data_(inputs.data()), count_(inputs.size()) {}
+AnyInputs::AnyInputs(const std::span<const NamedTensor>& inputs)
+    : set_(set_by_name), data_(inputs.data()), count_(inputs.size()) {}
+
 }  // namespace detail
+
+namespace {
+
+/// States follow the caller's inputs and outputs; the caller does not see them.
+void check_own(const char* what, size_t index, size_t count) {
+  if (index >= count) fail(ErrorCode::invalid_argument, "there is no ", what, " ", index, ": the model has ", count);
+}
+
+}  // namespace
 
 Invocation::Invocation(std::unique_ptr<detail::InvocationState> state) : state_(std::move(state)) {}
 Invocation::Invocation(Invocation&&) noexcept = default;
 Invocation& Invocation::operator=(Invocation&&) noexcept = default;
 Invocation::~Invocation() {
   if (state_ == nullptr) return;
-  const std::shared_ptr<detail::ProgramState> program = std::move(state_->keep_alive);  // must outlive the objects that
-                                                                                        // point into it
+  // Both must outlive the objects that point into them.
+  const std::shared_ptr<detail::ProgramState> program = std::move(state_->keep_alive);
+  const std::shared_ptr<detail::SessionState> session = std::move(state_->keep_session);
   state_.reset();
 }
 
 Result<void> Invocation::set_input(size_t index, const TensorView& tensor) {
-  return guarded([&] { state_->inputs.set(index, tensor); });
+  return guarded([&] {
+    check_own("input", index, state_->entry->own_inputs().size());
+    state_->inputs.set(index, tensor);
+  });
 }
 
 Result<void> Invocation::set_input(std::string_view name, const TensorView& tensor) {
-  return guarded([&] { state_->inputs.set(detail::find_tensor(state_->entry->inputs, name, "input"), tensor); });
+  return guarded([&] { state_->inputs.set(detail::find_tensor(state_->entry->own_inputs(), name, "input"), tensor); });
 }
 
 Result<void> Invocation::set_output(size_t index, const OutputBuffer& buffer) {
-  return guarded([&] { state_->outputs.set(index, buffer); });
+  return guarded([&] {
+    check_own("output", index, state_->entry->own_outputs().size());
+    state_->outputs.set(index, buffer);
+  });
 }
 
 Result<void> Invocation::set_output(std::string_view name, const OutputBuffer& buffer) {
-  return guarded([&] { state_->outputs.set(detail::find_tensor(state_->entry->outputs, name, "output"), buffer); });
+  return guarded(
+      [&] { state_->outputs.set(detail::find_tensor(state_->entry->own_outputs(), name, "output"), buffer); });
 }
 
 void Invocation::record_steps(std::span<StepTime> times) { state_->log.places = times; }
@@ -195,14 +265,15 @@ Result<void> Invocation::wait() {
 void Invocation::cancel() { state_->cancelled.store(true, std::memory_order_relaxed); }
 
 TensorView Invocation::output(size_t index) const {
-  if (index >= state_->output_shapes.size() || !state_->has_run) return {};
+  if (index >= state_->entry->own_outputs().size() || !state_->has_run) return {};
   return {state_->outputs.result(index), state_->entry->outputs[index].dtype, state_->output_shapes[index],
           state_->outputs.result_device(index)};
 }
 
 TensorView Invocation::output(std::string_view name) const {
-  for (size_t i = 0; i < state_->entry->outputs.size(); ++i) {
-    if (state_->entry->outputs[i].name == name) return output(i);
+  const std::span<const TensorInfo> outputs = state_->entry->own_outputs();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].name == name) return output(i);
   }
   return {};
 }

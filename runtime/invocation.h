@@ -15,10 +15,29 @@ namespace gart::detail {
 /// The index of the tensor with that name; the error lists the existing names.
 size_t find_tensor(std::span<const TensorInfo> infos, std::string_view name, const char* what);
 
+struct SessionState;
+struct InvocationState;
+
+/// The inputs of one call in any of the forms that the API takes.
+class AnyInputs {
+ public:
+  explicit AnyInputs(const std::span<const TensorView>& in_order);
+  explicit AnyInputs(const std::span<const Tensor>& in_order);
+  explicit AnyInputs(const std::span<const NamedTensor>& by_name);
+  void set(InvocationState& invocation) const { set_(invocation, data_, count_); }
+
+ private:
+  void (*set_)(InvocationState& invocation, const void* data, size_t count);
+  const void* data_;
+  size_t count_;
+};
+
 struct InvocationState {
   ProgramState* program;
   const Entry* entry;
-  std::shared_ptr<ProgramState> keep_alive;  // null for invocations that the program itself holds
+  std::shared_ptr<ProgramState> keep_alive;  // null for invocations that the program or a session itself holds
+  SessionState* session = nullptr;           // supplies the memory of the entry's states
+  std::shared_ptr<SessionState> keep_session;
   Inputs inputs;
   Outputs outputs;
   Block arena;
@@ -61,7 +80,11 @@ struct InvocationState {
   bool under_way_ = false;
 
   void execute();
+  std::vector<Tensor> execute_owned();
   void note_shapes();
+  /// Prepares and executes `run_prepared` with the session's states, and commits them if it succeeds.
+  template <class Body>
+  auto with_states(Body&& run_prepared);
 };
 
 }  // namespace gart::detail

@@ -24,11 +24,6 @@ void check_dtype(const char* what, const TensorInfo& info, DType dtype) {
        name_of(dtype));
 }
 
-void check_index(const char* what, size_t index, size_t count) {
-  if (index < count) return;
-  fail(ErrorCode::invalid_argument, "there is no ", what, " ", index, ": the model has ", count);
-}
-
 bool usable(const void* data, DType dtype, size_t alignment) {
   if (data == nullptr || alignment == 0) return false;
   return reinterpret_cast<uintptr_t>(data) % (alignment == kElementAlignment ? size_of(dtype) : alignment) == 0;
@@ -49,7 +44,6 @@ Inputs::Inputs(std::span<const TensorInfo> infos, const Site& site)
 }
 
 void Inputs::set(size_t index, const TensorView& tensor) {
-  check_index("input", index, slots_.size());
   const TensorInfo& info = infos_[index];
   check_dtype("input", info, tensor.dtype);
   check_device("input", info.name, tensor.device, site_);
@@ -70,8 +64,14 @@ void Inputs::set(size_t index, const TensorView& tensor) {
   slots_[index].set = true;
 }
 
+void Inputs::lend(size_t index, const TensorView& tensor) {
+  Slot& slot = slots_[index];
+  slot.view = tensor;
+  slot.local = slot.lent = slot.set = true;
+}
+
 void Inputs::forget() {
-  for (Slot& slot : slots_) slot.view = {}, slot.set = false;
+  for (Slot& slot : slots_) slot.view = {}, slot.set = slot.lent = false;
 }
 
 void Inputs::check_complete() const {
@@ -96,7 +96,7 @@ std::vector<Shape> Inputs::shapes() const {
 void Inputs::stage() {
   for (Slot& slot : slots_) {
     slot.transfer = {};
-    if (slot.local && usable(slot.view.data, slot.view.dtype, alignment_)) {
+    if (slot.lent || (slot.local && usable(slot.view.data, slot.view.dtype, alignment_))) {
       slot.address = const_cast<void*>(slot.view.data);  // kernels only read it: the verifier forbids writes to inputs
       continue;
     }
@@ -153,7 +153,6 @@ Outputs::Outputs(std::span<const TensorInfo> infos, const Site& site, const Inpu
 }
 
 void Outputs::set(size_t index, const OutputBuffer& buffer) {
-  check_index("output", index, slots_.size());
   const TensorInfo& info = infos_[index];
   check_device("output", info.name, buffer.device, site_);
   if (buffer.data == nullptr && buffer.bytes == 0) {
@@ -170,8 +169,14 @@ void Outputs::set(size_t index, const OutputBuffer& buffer) {
   slots_[index].local = is_named(buffer.device, site_.space);
 }
 
+void Outputs::lend(size_t index, const OutputBuffer& buffer) {
+  Slot& slot = slots_[index];
+  slot.user = buffer;
+  slot.local = slot.lent = true;
+}
+
 void Outputs::forget() {
-  for (Slot& slot : slots_) slot.user = {}, slot.local = is_named(kHost, site_.space);
+  for (Slot& slot : slots_) slot.user = {}, slot.lent = false, slot.local = is_named(kHost, site_.space);
 }
 
 bool Outputs::any_on_host() const {
@@ -206,8 +211,8 @@ void* Outputs::place(size_t index, int64_t bytes) {
   }
   check_apart(index);
   slot.transfer = {};
-  if (slot.local && usable(slot.user.data, slot.user.dtype, alignment_) &&
-      !inputs_.overlap(slot.user.data, static_cast<uint64_t>(bytes))) {
+  if (slot.lent || (slot.local && usable(slot.user.data, slot.user.dtype, alignment_) &&
+                    !inputs_.overlap(slot.user.data, static_cast<uint64_t>(bytes)))) {
     slot.address = slot.user.data;
     return slot.address;
   }

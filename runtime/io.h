@@ -34,8 +34,11 @@ class Inputs {
   explicit Inputs(std::span<const TensorInfo> infos, const Site& site);
 
   void set(size_t index, const TensorView& tensor);
+  /// Sets an input that is a session's state: kernels read `tensor`, which is on their device, in any case.
+  void lend(size_t index, const TensorView& tensor);
   void forget();
   bool is_set(size_t index) const { return slots_[index].set; }
+  const Shape& shape(size_t index) const { return slots_[index].view.shape; }
   /// Fails for the first input that is not set.
   void check_complete() const;
   bool matches(std::span<const Shape> shapes) const;
@@ -62,6 +65,7 @@ class Inputs {
   struct Slot {
     TensorView view;
     bool set = false, local = true;  // local: it is in the kernels' space
+    bool lent = false;
     Block staging, pinned;
     void* address = nullptr;
     Transfer transfer;
@@ -80,6 +84,9 @@ class Outputs {
   Outputs(std::span<const TensorInfo> infos, const Site& site, const Inputs& inputs);
 
   void set(size_t index, const OutputBuffer& buffer);
+  /// Sets an output that is a session's state: kernels write `buffer`, which is on their device and may be the memory
+  /// of the state's input.
+  void lend(size_t index, const OutputBuffer& buffer);
   void forget();
   /// The alignment that kernels need of the caller's memory. 0: they write only the invocation's own memory, whose
   /// address does not change.
@@ -104,6 +111,7 @@ class Outputs {
   struct Slot {
     OutputBuffer user;
     bool local = true;  // wanted in the kernels' space
+    bool lent = false;
     Block own, pinned;
     void* address = nullptr;
     int64_t bytes = 0;

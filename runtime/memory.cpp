@@ -49,6 +49,12 @@ MemorySource& host_memory() {
   return memory;
 }
 
+void MemorySource::write(void* to, const void* host, size_t bytes) { move(to, host, bytes); }
+void MemorySource::read(void* host, const void* from, size_t bytes) { move(host, from, bytes); }
+void MemorySource::move(void* to, const void* from, size_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
 void touch_pages(uint8_t* data, size_t bytes) {
   for (size_t offset = 0; offset < bytes; offset += kPage) const_cast<volatile uint8_t*>(data)[offset] = 0;
 }

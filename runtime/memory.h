@@ -22,6 +22,10 @@ class MemorySource {
   virtual void* allocate(size_t& bytes) = 0;
   /// `bytes`: the value that allocate() set.
   virtual void release(void* data, size_t bytes) noexcept = 0;
+  /// Copy between this memory and the host's, or within it, and wait for the end. Throw Failure.
+  virtual void write(void* to, const void* host, size_t bytes);
+  virtual void read(void* host, const void* from, size_t bytes);
+  virtual void move(void* to, const void* from, size_t bytes);
 
  protected:
   ~MemorySource() = default;

@@ -22,6 +22,7 @@ struct ProgramState {
   ArtifactView artifact;  // a view of `file`, `copy` or the caller's memory
   std::string target_name;
   std::vector<Entry> entries;
+  std::vector<TensorInfo> states;       // of all entries, by their names, with the model's extents
   std::unique_ptr<DeviceProgram> part;  // on its device
 
   // Idle invocations of Program::run, so that it need not allocate an arena for each run.
@@ -37,7 +38,9 @@ struct ProgramState {
   /// "" names the first entry point.
   const Entry* find(std::string_view name) const;  ///< null: there is none
   const Entry& entry(std::string_view name) const;
-  /// An idle invocation, or a new one.
+  /// The number of the state with that name. The error lists the existing names.
+  size_t state(std::string_view name) const;
+  /// An idle invocation, or a new one. Fails for an entry with states: it needs a session.
   std::unique_ptr<InvocationState> borrow(const Entry& entry);
   void give_back(std::unique_ptr<InvocationState> invocation) noexcept;
 };

@@ -126,6 +126,15 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
     f->reason = c.reason;
     out->constraints.push_back(std::move(f));
   }
+  for (const State& s : graph.states) {
+    auto state = std::make_unique<fb::StateT>();
+    state->name = s.name;
+    state->output = static_cast<uint32_t>(s.output);
+    state->axis = s.axis;
+    state->capacity = static_cast<uint64_t>(s.capacity);
+    state->in_place = s.in_place;
+    out->states.push_back(std::move(state));
+  }
   out->program = program.instructions();
   return out;
 }

@@ -53,9 +53,50 @@ class Parser {
     }
     in_.expect(')');
     in_.expect('{');
-    while (!in_.take('}')) statement(g, names);
+    std::vector<StateText> states;
+    while (!in_.take('}')) {
+      if (in_.at_word("state"))
+        states.push_back(state());
+      else
+        statement(g, names);
+    }
     for (const std::string& name : outputs) g.outputs.push_back(lookup(names, name));
+    for (const StateText& text : states) g.states.push_back(resolved(g, names, text));
     return g;
+  }
+
+  struct StateText {
+    State state;
+    std::string input, output;
+  };
+
+  /// Parses 'state "name" %x -> %y {axis = 2}'.
+  StateText state() {
+    in_.take_text("state");
+    StateText out;
+    out.state.name = in_.quoted_text();
+    out.input = value_name();
+    if (!in_.take_text("->")) in_.fail("expected '->'");
+    out.output = value_name();
+    if (!in_.take('{')) return out;
+    Node options;
+    attributes(options);
+    out.state.axis = static_cast<int>(options.int_attribute("axis", -1));
+    out.state.capacity = options.int_attribute("capacity", 0);
+    out.state.in_place = options.int_attribute("in_place", 0) != 0;
+    return out;
+  }
+
+  State resolved(const Graph& g, const Names& names, const StateText& text) {
+    State out = text.state;
+    const auto position = [&](const std::vector<ValueId>& list, const std::string& name, const char* role) {
+      const auto it = std::find(list.begin(), list.end(), lookup(names, name));
+      if (it == list.end()) in_.fail(concat("%", name, " of state '", out.name, "' is no ", role, " of the graph"));
+      return static_cast<size_t>(it - list.begin());
+    };
+    out.input = position(g.inputs, text.input, "input");
+    out.output = position(g.outputs, text.output, "output");
+    return out;
   }
 
   std::string value_name() {

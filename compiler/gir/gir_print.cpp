@@ -58,6 +58,7 @@ class Printer {
       node(g, g.node(id), depth + 1);
     }
     for (ValueId out : g.outputs) constant(g, out, constants, indent);
+    for (const State& s : g.states) state(g, s, indent);
     for (const DimConstraint& c : g.constraints)
       out_ << indent << "  assume " << c.a.str() << " == " << c.b.str() << " " << quoted(c.reason) << "\n";
     out_ << indent << "}\n";
@@ -78,6 +79,19 @@ class Printer {
     if (!id.valid() || !g.value(id).is_constant() || !printed.insert(id).second) return;
     out_ << indent << "  constant " << use(g, id) << ": " << type_text(g.value(id)) << " = "
          << gir::print_data(*g.value(id).constant, elide_) << "\n";
+  }
+
+  void state(const Graph& g, const State& s, const std::string& indent) {
+    out_ << indent << "  state " << quoted(s.name) << " " << use(g, g.inputs[s.input]) << " -> "
+         << use(g, g.outputs[s.output]);
+    std::string options;
+    const auto option = [&](const char* key, int64_t v) {
+      options += concat(options.empty() ? "" : ", ", key, " = ", v);
+    };
+    if (s.axis >= 0) option("axis", s.axis);
+    if (s.capacity > 0) option("capacity", s.capacity);
+    if (s.in_place) option("in_place", 1);
+    out_ << (options.empty() ? "" : concat(" {", options, "}")) << "\n";
   }
 
   std::string attribute(const Attribute& a) const {

@@ -61,6 +61,7 @@ Graph Graph::clone() const {
   out.name = name;
   out.inputs = inputs;
   out.outputs = outputs;
+  out.states = states;
   out.constraints = constraints;
   out.values_ = values_;
   out.names_ = names_;

@@ -91,11 +91,25 @@ struct DimConstraint {
   std::string reason;  // "Add 'node': dimension 1 of its inputs"
 };
 
+/// A value that lasts from one run to the next: a cache, a weight that is trained. In the graph it is an ordinary input
+/// and an ordinary output, so passes need not know it. A session supplies the memory of both, and the output becomes
+/// the input of the next run (XLA's input-output aliasing).
+struct State {
+  std::string name;
+  size_t input = 0, output = 0;  // positions in Graph::inputs and Graph::outputs, behind those of the caller
+  int axis = -1;                 // the axis of the model's tensor along which each run appends; -1: the extents stay
+  int64_t capacity = 0;          // limit of the extent of `axis`; 0: none
+  /// True if the output is the input with rows appended along axis 0, and a run only writes these rows (gart.Append):
+  /// input and output are the same memory.
+  bool in_place = false;
+};
+
 class Graph {
  public:
   std::string name;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
+  std::vector<State> states;  // the outermost graph only
   std::vector<DimConstraint> constraints;
 
   Graph() = default;

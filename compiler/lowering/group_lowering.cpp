@@ -1,6 +1,7 @@
 #include "compiler/lowering/group_lowering.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "compiler/kernel/drop_operands.h"
 #include "compiler/lowering/in_place.h"
@@ -150,31 +151,58 @@ LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const FusionG
   return GroupLowering(graph, fusion, group).run();
 }
 
-LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration, const Shape& out_shape) {
-  const Value &v = body.value(value), &i = body.value(iteration);
-  LoweredGroup out;
-  Kernel& k = out.kernel;
-  k.name = "store_row";
-  k.operands = {Operand{i.dtype, *i.shape, false, -1}, Operand{storage_dtype(v.dtype), *v.shape, false, -1},
-                Operand{storage_dtype(v.dtype), out_shape, true, -1}};
-  out.storages = {iteration, value, value};
-  LoopKernel loop;
+namespace {
+
+/// out[to] = value[axes]. `to`: one index per axis of `value`, changed by `place`. Operands: those that `kernel` has,
+/// the value, out.
+void store_elsewhere(Kernel& kernel, const Value& value, const Shape& out_shape,
+                     const std::function<std::vector<Expr>(std::vector<Expr>)>& place) {
+  const DType dtype = storage_dtype(value.dtype);
+  const auto from_operand = static_cast<int>(kernel.operands.size());
+  kernel.operands.push_back(Operand{dtype, *value.shape, false, -1});
+  kernel.operands.push_back(Operand{dtype, out_shape, true, -1});
   Stage store;
-  int next = 0;
-  std::vector<Expr> from, to = {load(0, i.dtype, std::vector<Expr>(i.shape->size(), index(0)))};
-  for (const Dim& d : *v.shape) {
-    store.axes.push_back(Axis{next++, d});
+  std::vector<Expr> from;
+  for (const Dim& d : *value.shape) {
+    store.axes.push_back(Axis{static_cast<int>(store.axes.size()), d});
     from.push_back(axis_ref(store.axes.back()));
-    to.push_back(from.back());
   }
   std::erase_if(store.axes, [](const Axis& a) { return a.extent.is(1); });
-  store.value = load(1, storage_dtype(v.dtype), from);
-  store.operand = 2;
-  store.index = to;
+  store.value = load(from_operand, dtype, from);
+  store.operand = from_operand + 1;
+  store.index = place(std::move(from));
+  LoopKernel loop;
   loop.stages = {store};
-  k.body = loop;
-  verify_kernel(k);
-  return out;
+  kernel.body = loop;
+  verify_kernel(kernel);
+}
+
+}  // namespace
+
+LoweredGroup lower_append(const Graph& graph, const Node& append) {
+  const ValueId rows = append.inputs[1], out = append.outputs[0];
+  const Dim first = (*graph.value(append.inputs[0]).shape)[0];
+  LoweredGroup lowered;
+  lowered.kernel.name = "append";
+  lowered.storages = {rows, out};
+  store_elsewhere(lowered.kernel, graph.value(rows), *graph.value(out).shape, [&](std::vector<Expr> at) {
+    at[0] = at[0] + extent(first);
+    return at;
+  });
+  return lowered;
+}
+
+LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration, const Shape& out_shape) {
+  const Value& i = body.value(iteration);
+  LoweredGroup lowered;
+  lowered.kernel.name = "store_row";
+  lowered.kernel.operands = {Operand{i.dtype, *i.shape, false, -1}};
+  lowered.storages = {iteration, value, value};
+  store_elsewhere(lowered.kernel, body.value(value), out_shape, [&](std::vector<Expr> at) {
+    at.insert(at.begin(), load(0, i.dtype, std::vector<Expr>(i.shape->size(), index(0))));
+    return at;
+  });
+  return lowered;
 }
 
 }  // namespace gcg

@@ -18,6 +18,9 @@ struct LoweredGroup {
 /// Requires: the group is not control flow.
 LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const FusionGroup& group);
 
+/// out[rows of the state + i, ...] = rows[i, ...] for a gart.Append. Operands: rows, out.
+LoweredGroup lower_append(const Graph& graph, const Node& append);
+
 /// out[iteration, ...] = value[...]: one row of a Loop's scan output. Operands: iteration number, value, out.
 LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration, const Shape& out_shape);
 

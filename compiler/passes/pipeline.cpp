@@ -1,4 +1,5 @@
 // The passes that run, and the reasons for their order.
+#include "compiler/passes/append_states.h"
 #include "compiler/passes/appends_as_rows.h"
 #include "compiler/passes/block_channels.h"
 #include "compiler/passes/bound_slices.h"
@@ -127,6 +128,8 @@ const std::vector<PassGroup>& model_passes() {
         {"appends-as-rows", [](Graph& g, const Target*) { return appends_as_rows(g); }},
         {"grow-scan-outputs", [](Graph& g, const Target*) { return grow_scan_outputs(g); }}}},
       clean_up(),
+      // Last, because clean-up leaves the Concat that appends to a state next to the state's input.
+      {{{"append-states", [](Graph& g, const Target*) { return append_states(g); }}}},
   };
   return groups;
 }

@@ -16,7 +16,7 @@ bool has_kernel(const Node& n) {
   const std::string_view name = n.op->name;
   if (n.op->kind == OpKind::control || n.op->kind == OpKind::opaque)
     return name == "If" || name == "Loop" ||
-           ((name == "Fail" || name == "Bind") && std::string_view(n.op->domain) == "gart");
+           ((name == "Fail" || name == "Bind" || name == "Append") && std::string_view(n.op->domain) == "gart");
   return n.op->lower != nullptr || n.op->program != nullptr || anchors_attention(n);
 }
 

@@ -10,6 +10,9 @@ struct gart_program {
   gart::Program program;
   std::vector<std::string> entry_points;
 };
+struct gart_session {
+  gart::Session session;
+};
 struct gart_invocation {
   gart::Invocation invocation;
 };
@@ -81,6 +84,15 @@ gart_status hand_out(Result<gart::Program> loaded, gart_program** program) {
   const Result<gart_program*> made = gart::guarded([&] { return new gart_program{*loaded, loaded->entry_points()}; });
   if (made) *program = *made;
   return made ? GART_OK : status_of(made.error());
+}
+
+/// Moves the result into a new Handle; null on failure.
+template <class Handle, class T>
+gart_status hand_out(Result<T> result, Handle** handle) {
+  *handle = nullptr;
+  if (!result) return status_of(result.error());
+  *handle = new (std::nothrow) Handle{std::move(*result)};
+  return *handle != nullptr ? GART_OK : status_of(Error{ErrorCode::out_of_memory, "out of memory"});
 }
 
 gart::TensorView view_of(const gart_tensor& tensor) {
@@ -207,11 +219,7 @@ gart_status gart_invocation_new(const gart_program* program, const char* entry, 
   if (program == nullptr || invocation == nullptr) {
     return status_of(null_argument(program == nullptr ? "program" : "invocation"));
   }
-  *invocation = nullptr;
-  Result<gart::Invocation> made = program->program.new_invocation(entry_name(entry));
-  if (!made) return status_of(made.error());
-  *invocation = new (std::nothrow) gart_invocation{std::move(*made)};
-  return *invocation != nullptr ? GART_OK : status_of(Error{ErrorCode::out_of_memory, "out of memory"});
+  return hand_out<gart_invocation>(program->program.new_invocation(entry_name(entry)), invocation);
 }
 
 void gart_invocation_free(gart_invocation* invocation) { delete invocation; }
@@ -284,6 +292,66 @@ gart_status gart_get_output_by_name(const gart_invocation* invocation, const cha
         error(ErrorCode::invalid_argument, "there is no output '", name, "', or no run has succeeded yet"));
   }
   return give(view, tensor);
+}
+
+const gart_tensor_info* gart_state_info(const gart_program* program, size_t index) {
+  return program == nullptr ? nullptr : info_at(program->program.states(), index);
+}
+
+gart_status gart_session_new(const gart_program* program, gart_session** session) {
+  if (program == nullptr || session == nullptr) {
+    return status_of(null_argument(program == nullptr ? "program" : "session"));
+  }
+  return hand_out<gart_session>(program->program.new_session(), session);
+}
+
+void gart_session_free(gart_session* session) { delete session; }
+
+gart_status gart_session_invocation_new(const gart_session* session, const char* entry, gart_invocation** invocation) {
+  if (session == nullptr || invocation == nullptr) {
+    return status_of(null_argument(session == nullptr ? "session" : "invocation"));
+  }
+  return hand_out<gart_invocation>(session->session.new_invocation(entry_name(entry)), invocation);
+}
+
+gart_status gart_session_get_state(const gart_session* session, const char* name, void* data, size_t bytes,
+                                   gart_tensor* tensor) {
+  if (session == nullptr || name == nullptr || tensor == nullptr)
+    return status_of(null_argument(session == nullptr ? "session" : name == nullptr ? "name" : "tensor"));
+  const Result<gart::Tensor> value = session->session.state(name);
+  if (!value) return status_of(value.error());
+  if (data != nullptr && bytes < value->bytes()) {
+    return status_of(error(ErrorCode::invalid_argument, "state '", name, "' has ", value->bytes(),
+                           " bytes, but there is room for ", bytes));
+  }
+  if (data != nullptr && value->bytes() > 0) std::memcpy(data, value->data(), value->bytes());
+  return give({data, value->dtype(), value->shape(), "cpu"}, tensor);
+}
+
+gart_status gart_session_set_state(gart_session* session, const char* name, const gart_tensor* value) {
+  if (session == nullptr || name == nullptr || value == nullptr)
+    return status_of(null_argument(session == nullptr ? "session" : name == nullptr ? "name" : "value"));
+  const Result<gart::TensorView> view = gart::guarded([&] { return view_of(*value); });
+  return status_of(view ? session->session.set_state(name, *view) : Result<void>(view.error()));
+}
+
+gart_status gart_session_reset(gart_session* session) {
+  return status_of(session == nullptr ? Result<void>(null_argument("session")) : session->session.reset());
+}
+
+gart_status gart_session_fork(const gart_session* session, gart_session** copy) {
+  if (session == nullptr || copy == nullptr) return status_of(null_argument(session == nullptr ? "session" : "copy"));
+  return hand_out<gart_session>(session->session.fork(), copy);
+}
+
+gart_status gart_session_save(const gart_session* session, const char* path) {
+  if (session == nullptr || path == nullptr) return status_of(null_argument(session == nullptr ? "session" : "path"));
+  return status_of(session->session.save(path));
+}
+
+gart_status gart_session_load(gart_session* session, const char* path) {
+  if (session == nullptr || path == nullptr) return status_of(null_argument(session == nullptr ? "session" : "path"));
+  return status_of(session->session.load(path));
 }
 
 gart_status gart_memory(const gart_invocation* invocation, gart_memory_info* memory) {

@@ -70,6 +70,27 @@ void decode_entries(ProgramState& program, const LoadOptions& options) {
   }
 }
 
+/// Collects the states of all entries. Entries that have a state of the same name share it.
+void decode_states(ProgramState& program) {
+  for (Entry& entry : program.entries) {
+    for (size_t i = 0; i < entry.states(); ++i) {
+      const fb::State& state = entry.state(i);
+      TensorInfo info = entry.inputs[entry.state_input(i)];
+      info.name = view_of(state.name());
+      if (state.axis() > 0) std::rotate(info.dims.begin(), info.dims.begin() + 1, info.dims.begin() + state.axis() + 1);
+      const auto known = std::find_if(program.states.begin(), program.states.end(),
+                                      [&](const TensorInfo& other) { return other.name == info.name; });
+      entry.program_states.push_back(static_cast<uint32_t>(known - program.states.begin()));
+      if (known == program.states.end()) {
+        program.states.push_back(std::move(info));
+      } else if (known->dtype != info.dtype || known->dims.size() != info.dims.size()) {
+        fail(ErrorCode::invalid_artifact, "state '", info.name, "' is ", known->text(), " and, in entry point '",
+             entry.name, "', ", info.text());
+      }
+    }
+  }
+}
+
 /// `bytes` live in program.file, in program.copy, or in the caller's memory.
 Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint8_t> bytes,
                      const LoadOptions& options) {
@@ -81,6 +102,7 @@ Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint
   program->target_name = view_of(program->target().name());
   decode_entries(*program, options);
   if (program->entries.empty()) fail(ErrorCode::invalid_artifact, "it has none of the entry points that are asked for");
+  decode_states(*program);
   program->part->load(program->artifact, program->entries);
   return Program(std::move(program));
 }

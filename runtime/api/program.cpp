@@ -9,6 +9,12 @@ namespace {
 
 constexpr size_t kMaxIdle = 16;
 
+void check_has_no_states(const Entry& entry) {
+  if (entry.states() == 0) return;
+  fail(ErrorCode::invalid_argument, "entry point '", entry.name, "' has ", entry.states(),
+       " states: run it in a session (Program::new_session)");
+}
+
 /// Null at and past the end.
 const char* text_at(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* texts, size_t index) {
   return index < count_of(texts) ? texts->Get(static_cast<uint32_t>(index))->c_str() : nullptr;
@@ -32,7 +38,10 @@ const Entry& ProgramState::entry(std::string_view name) const {
   fail(ErrorCode::invalid_argument, "the model has no entry point '", name, "'");
 }
 
+size_t ProgramState::state(std::string_view name) const { return find_tensor(states, name, "state"); }
+
 std::unique_ptr<InvocationState> ProgramState::borrow(const Entry& entry) {
+  check_has_no_states(entry);
   {
     const std::lock_guard lock(mutex);
     for (auto& invocation : idle) {
@@ -71,17 +80,17 @@ std::vector<std::string> Program::entry_points() const {
 
 std::span<const TensorInfo> Program::inputs(std::string_view entry) const {
   const Entry* found = state_->find(entry);
-  return found != nullptr ? std::span<const TensorInfo>(found->inputs) : std::span<const TensorInfo>();
+  return found != nullptr ? found->own_inputs() : std::span<const TensorInfo>();
 }
 
 std::span<const TensorInfo> Program::outputs(std::string_view entry) const {
   const Entry* found = state_->find(entry);
-  return found != nullptr ? std::span<const TensorInfo>(found->outputs) : std::span<const TensorInfo>();
+  return found != nullptr ? found->own_outputs() : std::span<const TensorInfo>();
 }
 
 const char* Program::label(size_t output, size_t number, std::string_view entry) const {
   const Entry* found = state_->find(entry);
-  if (found == nullptr || output >= found->outputs.size()) return nullptr;
+  if (found == nullptr || output >= found->own_outputs().size()) return nullptr;
   return detail::text_at(found->manifest->outputs()->Get(static_cast<uint32_t>(output))->labels(), number);
 }
 
@@ -89,14 +98,13 @@ const char* Program::metadata(size_t index) const {
   return detail::text_at(state_->artifact.manifest->metadata(), index);
 }
 
+std::span<const TensorInfo> Program::states() const { return state_->states; }
+
 const std::string& Program::target() const { return state_->target_name; }
 const std::string& Program::device() const { return state_->device().name; }
 int Program::threads() const { return state_->device().threads(); }
 
 namespace {
-
-/// `inputs`: the caller's argument.
-using SetInputs = void (*)(detail::InvocationState& invocation, const void* inputs);
 
 /// An idle invocation of the program; its destructor gives it back.
 class Borrowed {
@@ -113,51 +121,34 @@ class Borrowed {
 
 /// Sets the inputs, runs, and hands over the outputs. One function serves all forms of inputs, because this is most of
 /// their code.
-Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry, SetInputs set_inputs,
-                                     const void* inputs) {
+Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry,
+                                     const detail::AnyInputs& inputs) {
   return guarded([&] {
     Borrowed invocation(program, entry);
-    set_inputs(*invocation, inputs);
+    inputs.set(*invocation);
     return (*invocation).run_owned();
   });
-}
-
-template <class T>
-void set_in_order(detail::InvocationState& invocation, const void* data) {
-  const auto inputs = *static_cast<const std::span<const T>*>(data);
-  const size_t count = invocation.entry->inputs.size();
-  if (inputs.size() != count) {
-    fail(ErrorCode::invalid_argument, inputs.size(), " inputs were given, the model has ", count);
-  }
-  for (size_t i = 0; i < count; ++i) invocation.inputs.set(i, inputs[i]);
-}
-
-void set_by_name(detail::InvocationState& invocation, const void* data) {
-  for (const NamedTensor& input : *static_cast<const std::span<const NamedTensor>*>(data)) {
-    const size_t index = detail::find_tensor(invocation.entry->inputs, input.name, "input");
-    if (invocation.inputs.is_set(index)) fail(ErrorCode::invalid_argument, "input '", input.name, "' is given twice");
-    invocation.inputs.set(index, input.tensor);
-  }
 }
 
 }  // namespace
 
 Result<std::vector<Tensor>> Program::run(std::span<const TensorView> inputs) const {
-  return run_once(*state_, {}, set_in_order<TensorView>, &inputs);
+  return run_once(*state_, {}, detail::AnyInputs(inputs));
 }
 
 Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) const {
-  const std::span<const Tensor> all(inputs);
-  return run_once(*state_, {}, set_in_order<Tensor>, &all);
+  return run_once(*state_, {}, detail::AnyInputs(std::span<const Tensor>(inputs)));
 }
 
 Result<std::vector<Tensor>> Program::run(std::span<const NamedTensor> inputs, std::string_view entry) const {
-  return run_once(*state_, entry, set_by_name, &inputs);
+  return run_once(*state_, entry, detail::AnyInputs(inputs));
 }
 
 Result<Invocation> Program::new_invocation(std::string_view entry) const {
   return guarded([&] {
-    auto invocation = std::make_unique<detail::InvocationState>(*state_, state_->entry(entry));
+    const Entry& found = state_->entry(entry);
+    detail::check_has_no_states(found);
+    auto invocation = std::make_unique<detail::InvocationState>(*state_, found);
     invocation->keep_alive = state_;
     return Invocation(std::move(invocation));
   });

@@ -45,6 +45,8 @@ gcg::CompileOptions own_options(const CompileOptions& given) {
     options.cut.assignments.push_back(gcg::parse_node_wish("--assign", text));
   options.precision = precision_of(given.precision);
   options.libraries = libraries_of(given.libraries);
+  options.states = given.states;
+  options.state_capacity = given.capacity;
   options.memory_limit = given.memory_limit;
   options.threads = given.threads;
   options.passes.disabled = given.disabled_passes;

@@ -72,6 +72,25 @@ void DeviceMemory::release(void* data, size_t) noexcept {
     device_.driver.cuMemFree_v2(reinterpret_cast<CUdeviceptr>(data));
 }
 
+void DeviceMemory::write(void* to, const void* host, size_t bytes) {
+  const CurrentContext current(device_);
+  GART_CUDA(device_, cuMemcpyHtoDAsync_v2, reinterpret_cast<CUdeviceptr>(to), host, bytes, nullptr);
+  GART_CUDA(device_, cuStreamSynchronize, nullptr);
+}
+
+void DeviceMemory::read(void* host, const void* from, size_t bytes) {
+  const CurrentContext current(device_);
+  GART_CUDA(device_, cuMemcpyDtoHAsync_v2, host, reinterpret_cast<CUdeviceptr>(from), bytes, nullptr);
+  GART_CUDA(device_, cuStreamSynchronize, nullptr);
+}
+
+void DeviceMemory::move(void* to, const void* from, size_t bytes) {
+  const CurrentContext current(device_);
+  GART_CUDA(device_, cuMemcpyDtoDAsync_v2, reinterpret_cast<CUdeviceptr>(to), reinterpret_cast<CUdeviceptr>(from),
+            bytes, nullptr);
+  GART_CUDA(device_, cuStreamSynchronize, nullptr);
+}
+
 void* PinnedMemory::allocate(size_t& bytes) {
   const CurrentContext current(device_);
   void* data = nullptr;

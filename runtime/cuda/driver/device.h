@@ -21,6 +21,9 @@ class DeviceMemory : public MemorySource {
   explicit DeviceMemory(Device& device) : device_(device) {}
   void* allocate(size_t& bytes) override;
   void release(void* data, size_t bytes) noexcept override;
+  void write(void* to, const void* host, size_t bytes) override;
+  void read(void* host, const void* from, size_t bytes) override;
+  void move(void* to, const void* from, size_t bytes) override;
 
  private:
   Device& device_;

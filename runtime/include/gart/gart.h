@@ -97,6 +97,7 @@ typedef struct gart_memory_info {
 
 typedef struct gart_program gart_program;
 typedef struct gart_invocation gart_invocation;
+typedef struct gart_session gart_session;
 typedef struct gart_tensor_info gart_tensor_info; /* an input or output of an entry point */
 
 /* The version of the library: "0.1.0". */
@@ -165,6 +166,21 @@ GART_C_API void gart_cancel(gart_invocation* invocation);
 GART_C_API gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor);
 GART_C_API gart_status gart_get_output_by_name(const gart_invocation* invocation, const char* name,
                                                gart_tensor* tensor);
+/* Sessions: gart.hpp, Session. An entry point with states runs in an invocation of a session. */
+GART_C_API const gart_tensor_info* gart_state_info(const gart_program* program, size_t index); /* NULL past the end */
+GART_C_API gart_status gart_session_new(const gart_program* program, gart_session** session);
+GART_C_API void gart_session_free(gart_session* session); /* NULL is allowed; invocations may outlive it */
+GART_C_API gart_status gart_session_invocation_new(const gart_session* session, const char* entry,
+                                                   gart_invocation** invocation);
+/* Sets `*tensor` to the state's type and shape. If `data` is not NULL, also copies its elements there; fails if they
+ * need more than `bytes`. */
+GART_C_API gart_status gart_session_get_state(const gart_session* session, const char* name, void* data, size_t bytes,
+                                              gart_tensor* tensor);
+GART_C_API gart_status gart_session_set_state(gart_session* session, const char* name, const gart_tensor* value);
+GART_C_API gart_status gart_session_reset(gart_session* session);
+GART_C_API gart_status gart_session_fork(const gart_session* session, gart_session** copy);
+GART_C_API gart_status gart_session_save(const gart_session* session, const char* path);
+GART_C_API gart_status gart_session_load(gart_session* session, const char* path);
 /* For the shapes of the last run; for static shapes also before. */
 GART_C_API gart_status gart_memory(const gart_invocation* invocation, gart_memory_info* memory);
 

@@ -101,9 +101,11 @@ struct StepTime {
 };
 
 class Invocation;
+class Session;
 namespace detail {
 struct ProgramState;
 struct InvocationState;
+struct SessionState;
 }  // namespace detail
 
 /// A loaded model. Copies are cheap and share everything.
@@ -121,6 +123,8 @@ class GART_API Program {
   /// The model's metadata, as names and values in turn: text 2i is a name, 2i + 1 its value, in ascending order of
   /// names. Null past the end. Lives as long as the program.
   const char* metadata(size_t index) const;
+  /// The values that last from one run of a session to the next, with the extents that the model gives them.
+  std::span<const TensorInfo> states() const;
   const std::string& target() const;  ///< the target whose code it runs: "x86-64-v4"
   const std::string& device() const;  ///< "cpu", "cpu:0-3", "cuda:0"
   int threads() const;
@@ -141,6 +145,9 @@ class GART_API Program {
   /// Memory for one caller. With static shapes everything is allocated and touched here. With symbolic shapes the first
   /// run with new shapes allocates.
   Result<Invocation> new_invocation(std::string_view entry = {}) const;
+
+  /// A session for entry points with states. Its states have no value yet.
+  Result<Session> new_session() const;
 
   explicit Program(std::shared_ptr<detail::ProgramState> state);
 
@@ -215,6 +222,50 @@ class GART_API Invocation {
 
  private:
   std::unique_ptr<detail::InvocationState> state_;
+};
+
+/// The states of one caller (a conversation's caches), and runs that read and replace them. Keeps its program alive.
+/// Uses of one session come one after the other: a call that begins during another fails. Sessions do not share states,
+/// so any number of them may run at once.
+///
+/// A run that fails or is cancelled leaves all states as they were. A state without a value begins with zeros, or without
+/// rows if it grows.
+class GART_API Session {
+ public:
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  /// As the functions of Program, with this session's states.
+  Result<std::vector<Tensor>> run(std::span<const TensorView> inputs, std::string_view entry = {}) const;
+  Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, std::string_view entry = {}) const;
+  Result<std::vector<Tensor>> run(std::span<const NamedTensor> inputs, std::string_view entry = {}) const;
+  Result<std::vector<Tensor>> run(std::initializer_list<TensorView> inputs) const {
+    return run(std::span<const TensorView>(inputs.begin(), inputs.size()));
+  }
+  Result<std::vector<Tensor>> run(std::initializer_list<NamedTensor> inputs) const {
+    return run(std::span<const NamedTensor>(inputs.begin(), inputs.size()));
+  }
+  Result<Invocation> new_invocation(std::string_view entry = {}) const;
+
+  /// A copy of the state in host memory. Fails if it has no value yet.
+  Result<Tensor> state(std::string_view name) const;
+  /// Copies the value, which is in host memory.
+  Result<void> set_state(std::string_view name, const TensorView& value) const;
+  /// Takes all values away, as in a new session.
+  Result<void> reset() const;
+  /// A new session with copies of all values.
+  Result<Session> fork() const;
+  /// Writes the states that have a value to a safetensors file, which replaces `path` only when it is complete.
+  Result<void> save(const std::string& path) const;
+  /// Replaces all states by those of a safetensors file. A state that the file lacks has no value afterwards. A failure
+  /// changes nothing.
+  Result<void> load(const std::string& path) const;
+
+  explicit Session(std::shared_ptr<detail::SessionState> state);
+
+ private:
+  std::shared_ptr<detail::SessionState> state_;
 };
 
 /// Maps the file and verifies it. The file must not be changed while the program lives (replacing it is fine).

@@ -102,6 +102,14 @@ void add_model_options(CLI::App& c, Arguments& args) {
        "compiled as its nodes")
       ->delimiter(',')
       ->allow_extra_args(false);
+  c.add_option("--state", options.states,
+               "PAST=PRESENT,.. or auto: output PRESENT of a run becomes input PAST of the session's next run, and "
+               "callers no longer see either. Names may have a *, for the same text in both; auto pairs names like "
+               "past_key_values.0.key and present.0.key")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  c.add_option("--capacity", options.capacity, "Limit of the extent along which states grow (default: none)")
+      ->check(CLI::PositiveNumber);
   c.add_option("--outputs", options.outputs,
                "V,..: make these values of the model the outputs, by their ONNX names, and compile only what they need")
       ->delimiter(',')

@@ -13,6 +13,12 @@ where they are, and outputs given to a device stay in the invocation's memory th
     logits = torch.as_tensor(model.output("logits"))
     other = model.new_invocation()             # may run at the same time as the first
 
+A model with states (gcc-graph compile --state) runs in sessions, which keep their values from one run to the next:
+
+    session = model.session()
+    outputs = session.run({"input_ids": token})   # states are not given
+    session.save("conversation.safetensors")
+
 libgart.so is looked for in $GART_LIBRARY, then beside this repository's build, then by the system's loader.
 """
 import ctypes
@@ -104,6 +110,7 @@ def _library():
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),
                          ("gart_output_name", ctypes.c_char_p), ("gart_target", ctypes.c_char_p),
                          ("gart_device", ctypes.c_char_p), ("gart_version", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p), ("gart_metadata", ctypes.c_char_p),
+                         ("gart_info_name", ctypes.c_char_p), ("gart_state_info", ctypes.c_void_p),
                          ("gart_input_count", ctypes.c_size_t), ("gart_output_count", ctypes.c_size_t)):
         getattr(lib, name).restype = result
     return lib
@@ -234,6 +241,7 @@ class _Program:
         self.inputs = self._described(_lib.gart_input_count, _lib.gart_input_name, _lib.gart_input_dtype)
         self.outputs = self._described(_lib.gart_output_count, _lib.gart_output_name, _lib.gart_output_dtype)
         self.labels = {name: labels for i, name in enumerate(self.outputs) if (labels := self._labels(i))}
+        self.states = self._state_dtypes()
         texts = self._texts(_lib.gart_metadata, self.handle)
         self.metadata = dict(zip(texts[::2], texts[1::2]))
 
@@ -253,6 +261,13 @@ class _Program:
         indices = [ctypes.c_size_t(i) for i in range(count(self.handle))]
         return {name(self.handle, i).decode(): dtype(self.handle, i) for i in indices}
 
+    def _state_dtypes(self):
+        """{name: dtype's code} of the program's states, in order."""
+        states = {}
+        while (info := _lib.gart_state_info(self.handle, ctypes.c_size_t(len(states)))) is not None:
+            states[_lib.gart_info_name(ctypes.c_void_p(info)).decode()] = _lib.gart_info_dtype(ctypes.c_void_p(info))
+        return states
+
     def __del__(self):
         if _lib is not None:
             _lib.gart_program_free(self.handle)
@@ -263,13 +278,17 @@ class Invocation:
     run_bound() or run_async() has returned, a GPU's until the run is over."""
     _invocation = None
 
-    def __init__(self, program):
+    def __init__(self, program, session=None):
+        """`session`: the handle of the session whose states the runs use."""
         self._program, self._invocation = program, ctypes.c_void_p()
         self.inputs, self.outputs = list(program.inputs), list(program.outputs)
         self.target, self.device, self.labels, self.metadata = program.target, program.device, program.labels, program.metadata
         self._bound_inputs, self._bound_outputs = {}, {}
         self._in_flight, self._stream = False, None
-        _check(_lib.gart_invocation_new(program.handle, None, ctypes.byref(self._invocation)))
+        if session is not None:
+            _check(_lib.gart_session_invocation_new(session, None, ctypes.byref(self._invocation)))
+        elif not program.states:
+            _check(_lib.gart_invocation_new(program.handle, None, ctypes.byref(self._invocation)))
 
     def __del__(self):
         if _lib is not None:
@@ -381,6 +400,63 @@ class Invocation:
             _synchronize(other, self.device)
 
 
+class Session(Invocation):
+    """The states of one caller (a conversation's caches), and runs that read and replace them. Not for several threads at once.
+    A run that fails or is cancelled leaves all states as they were. A state without a value begins with zeros, or without
+    rows if it grows."""
+    _handle = None
+
+    def __init__(self, program, handle=None):
+        self._handle = handle or ctypes.c_void_p()
+        if handle is None:
+            _check(_lib.gart_session_new(program.handle, ctypes.byref(self._handle)))
+        super().__init__(program, self._handle)
+        self.states = list(program.states)
+
+    def __del__(self):
+        super().__del__()
+        if _lib is not None:
+            _lib.gart_session_free(self._handle)
+
+    def new_invocation(self):
+        """Not for sessions: fork() copies one."""
+        raise GartError("a session has one invocation; fork() makes a second session")
+
+    def state(self, name):
+        """A copy of the state as a numpy array. Raises GartError if it has no value yet."""
+        tensor = _Tensor()
+        _check(_lib.gart_session_get_state(self._handle, name.encode(), None, ctypes.c_size_t(0), ctypes.byref(tensor)))
+        array = np.empty(tuple(tensor.dims[:tensor.rank]), _DTYPES[tensor.dtype])
+        _check(_lib.gart_session_get_state(self._handle, name.encode(), ctypes.c_void_p(array.ctypes.data),
+                                           ctypes.c_size_t(array.nbytes), ctypes.byref(tensor)))
+        return array
+
+    def set_state(self, name, array):
+        """Copies an array of the host into a state."""
+        memory = _Memory(f"state '{name}'", array, self.device, self._program.states.get(name))
+        dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
+        tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
+        _check(_lib.gart_session_set_state(self._handle, name.encode(), ctypes.byref(tensor)))
+
+    def reset(self):
+        """Takes all values away, as in a new session."""
+        _check(_lib.gart_session_reset(self._handle))
+
+    def fork(self):
+        """A new session with copies of all values."""
+        handle = ctypes.c_void_p()
+        _check(_lib.gart_session_fork(self._handle, ctypes.byref(handle)))
+        return Session(self._program, handle)
+
+    def save(self, path):
+        """Writes the states that have a value to a safetensors file, which replaces `path` only when it is complete."""
+        _check(_lib.gart_session_save(self._handle, os.fsencode(path)))
+
+    def load(self, path):
+        """Replaces all states by those of a safetensors file. A failure changes nothing."""
+        _check(_lib.gart_session_load(self._handle, os.fsencode(path)))
+
+
 class Model(Invocation):
     """A loaded model and an invocation of it. run() is for any number of threads at once: a call that finds the model's own invocation
     busy borrows another. Everything else is the own invocation's, for one thread at a time."""
@@ -399,6 +475,8 @@ class Model(Invocation):
     def run(self, feeds):
         """Runs like Invocation.run, from any number of threads at once. A concurrent caller gets an invocation of its
         own."""
+        if self._program.states:
+            raise GartError("the model has states: run it in a session (model.session())")
         if self._own.acquire(blocking=False):
             try:
                 return super().run(feeds)
@@ -412,6 +490,11 @@ class Model(Invocation):
             return other.run(feeds)
         finally:
             self._spare.append(other)
+
+
+    def session(self):
+        """A new session: the states of one caller, without values."""
+        return Session(self._program)
 
 
 def load(path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):

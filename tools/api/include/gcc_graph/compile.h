@@ -20,8 +20,11 @@ struct CompileOptions {
   std::vector<std::string> assignments = {};      ///< "PATTERN=cpu": nodes for the CPU, for gart::fleet::load
   std::string precision = "fp32";                 ///< fp32, tf32, fp16, bf16
   std::vector<std::string> libraries = {"none"};  ///< none; auto; or cublasLt, cudnn
-  std::string cache = {};                         ///< folder for assembled GPU kernels; empty: the user's cache
-  std::optional<int64_t> memory_limit = {};       ///< of the arena, in bytes
+  /// "auto", or "PAST=PRESENT" with a "*" in both: outputs that become the input of the next run of a gart::Session.
+  std::vector<std::string> states = {};
+  int64_t capacity = 0;                      ///< limit of the extent along which states grow; 0: none
+  std::string cache = {};                    ///< folder for assembled GPU kernels; empty: the user's cache
+  std::optional<int64_t> memory_limit = {};  ///< of the arena, in bytes
   int threads = 1;
   std::vector<std::string> disabled_passes = {};
   std::function<void(const std::string&)> progress = {};

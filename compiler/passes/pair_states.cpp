@@ -1,0 +1,146 @@
+#include "compiler/passes/pair_states.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "compiler/support/error.h"
+#include "compiler/support/nearest.h"
+
+namespace gcg {
+namespace {
+
+using Pair = std::pair<size_t, size_t>;  // positions of an input and an output
+
+std::vector<std::string> names(const Graph& graph, const std::vector<ValueId>& values) {
+  std::vector<std::string> out;
+  for (ValueId v : values) out.push_back(graph.value(v).name);
+  return out;
+}
+
+std::optional<size_t> position(const std::vector<std::string>& names, const std::string& name) {
+  const auto it = std::find(names.begin(), names.end(), name);
+  if (it == names.end()) return std::nullopt;
+  return static_cast<size_t>(it - names.begin());
+}
+
+/// The text that "*" stands for if the pattern matches the name. A pattern without "*" matches itself only.
+std::optional<std::string> wildcard(const std::string& pattern, const std::string& name) {
+  const size_t star = pattern.find('*');
+  if (star == std::string::npos) return pattern == name ? std::optional<std::string>("") : std::nullopt;
+  const std::string_view before(pattern.data(), star);
+  const std::string_view after(pattern.data() + star + 1);
+  if (name.size() < before.size() + after.size() || !name.starts_with(before) || !name.ends_with(after))
+    return std::nullopt;
+  return name.substr(before.size(), name.size() - before.size() - after.size());
+}
+
+std::string with_wildcard(std::string pattern, const std::string& text) {
+  if (const size_t star = pattern.find('*'); star != std::string::npos) pattern.replace(star, 1, text);
+  return pattern;
+}
+
+class Pairs {
+ public:
+  explicit Pairs(const Graph& graph)
+      : inputs_(names(graph, graph.inputs)), outputs_(names(graph, graph.outputs)), graph_(graph) {}
+
+  void add(const std::string& wish) {
+    if (wish == "auto") return add_recognised();
+    const size_t equals = wish.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == wish.size())
+      fail("--state ", wish, ": expected auto or PAST=PRESENT");
+    const std::string past = wish.substr(0, equals), present = wish.substr(equals + 1);
+    if (std::count(past.begin(), past.end(), '*') > 1 ||
+        (past.find('*') == std::string::npos) != (present.find('*') == std::string::npos))
+      fail("--state ", wish, ": a pattern has one *, in both names");
+    bool found = false;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      const std::optional<std::string> text = wildcard(past, inputs_[i]);
+      if (!text) continue;
+      found = true;
+      const std::string output = with_wildcard(present, *text);
+      const std::optional<size_t> o = position(outputs_, output);
+      if (!o) fail("--state ", wish, ": the model has no output '", output, "'", nearest(output, outputs_));
+      add(i, *o);
+    }
+    if (!found) fail("--state ", wish, ": the model has no input '", past, "'", nearest(past, inputs_));
+  }
+
+  const std::vector<Pair>& all() const { return pairs_; }
+
+ private:
+  /// The names that exporters give to caches (optimum, torch.onnx, onnxruntime-genai).
+  void add_recognised() {
+    static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+        {"past_key_values", "present"}, {"past_key_values", "present_key_values"}, {"past", "present"}};
+    bool found = false;
+    for (size_t i = 0; i < inputs_.size(); ++i)
+      for (const auto& [past, present] : kNames) {
+        const size_t at = inputs_[i].find(past);
+        if (at == std::string::npos) continue;
+        const std::string output = std::string(inputs_[i]).replace(at, past.size(), present);
+        const std::optional<size_t> o = position(outputs_, output);
+        if (!o) continue;
+        add(i, *o);
+        found = true;
+        break;
+      }
+    if (!found) fail("--state auto: no input is called like an output, as 'past.0' and 'present.0' are");
+  }
+
+  void add(size_t input, size_t output) {
+    const Value& in = graph_.value(graph_.inputs[input]);
+    const Value& out = graph_.value(graph_.outputs[output]);
+    for (const auto& [i, o] : pairs_) {
+      if (i == input && o == output) return;
+      if (i == input) fail("input '", in.name, "' is in two states");
+      if (o == output) fail("output '", out.name, "' is in two states");
+    }
+    if (in.dtype != out.dtype)
+      fail("state '", in.name, "': its input is ", name_of(in.dtype), ", its output '", out.name, "' is ",
+           name_of(out.dtype));
+    pairs_.emplace_back(input, output);
+  }
+
+  const std::vector<std::string> inputs_, outputs_;
+  const Graph& graph_;
+  std::vector<Pair> pairs_;
+};
+
+/// Moves these positions of the list to its end, in their order.
+std::vector<ValueId> moved_back(const std::vector<ValueId>& list, const std::vector<size_t>& positions) {
+  std::vector<ValueId> out;
+  for (size_t i = 0; i < list.size(); ++i)
+    if (std::find(positions.begin(), positions.end(), i) == positions.end()) out.push_back(list[i]);
+  for (size_t p : positions) out.push_back(list[p]);
+  return out;
+}
+
+}  // namespace
+
+void pair_states(Graph& graph, const std::vector<std::string>& wishes, int64_t capacity) {
+  if (wishes.empty()) {
+    if (capacity > 0) fail("--capacity ", capacity, " needs states: use --state");
+    return;
+  }
+  Pairs pairs(graph);
+  for (const std::string& wish : wishes) pairs.add(wish);
+  std::vector<size_t> inputs, outputs;
+  for (const auto& [input, output] : pairs.all()) {
+    State state;
+    state.name = graph.value(graph.inputs[input]).name;
+    state.input = graph.inputs.size() - pairs.all().size() + inputs.size();
+    state.output = graph.outputs.size() - pairs.all().size() + outputs.size();
+    state.capacity = capacity;
+    graph.states.push_back(std::move(state));
+    inputs.push_back(input);
+    outputs.push_back(output);
+  }
+  graph.inputs = moved_back(graph.inputs, inputs);
+  graph.outputs = moved_back(graph.outputs, outputs);
+}
+
+}  // namespace gcg

@@ -1,0 +1,17 @@
+// States of a model whose caller would otherwise feed an output of one run to an input of the next.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// `wishes`: "auto", which pairs names like "past_key_values.0.key" and "present.0.key", or "PAST=PRESENT", where a "*"
+/// in both stands for the same text. Each pair becomes a state with the input's name; its input and output move behind
+/// those of the caller. `capacity`: limit of the extent along which states grow; 0: none.
+/// Throws CompileError for a wish without a pair, a name in two pairs, and pairs of different element types.
+void pair_states(Graph& graph, const std::vector<std::string>& wishes, int64_t capacity);
+
+}  // namespace gcg

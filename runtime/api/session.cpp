@@ -1,0 +1,100 @@
+#include "runtime/session.h"
+
+#include "runtime/errors.h"
+#include "runtime/invocation.h"
+#include "runtime/safetensors.h"
+
+namespace gart {
+namespace {
+
+Result<std::vector<Tensor>> run_once(detail::SessionState& session, std::string_view entry,
+                                     const detail::AnyInputs& inputs) {
+  return guarded([&] {
+    detail::InvocationState& invocation = session.invocation(session.program->entry(entry));
+    invocation.inputs.forget();
+    invocation.outputs.forget();
+    inputs.set(invocation);
+    return invocation.run_owned();
+  });
+}
+
+}  // namespace
+
+Result<Session> Program::new_session() const {
+  return guarded([&] { return Session(std::make_shared<detail::SessionState>(state_)); });
+}
+
+Session::Session(std::shared_ptr<detail::SessionState> state) : state_(std::move(state)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Result<std::vector<Tensor>> Session::run(std::span<const TensorView> inputs, std::string_view entry) const {
+  return run_once(*state_, entry, detail::AnyInputs(inputs));
+}
+
+Result<std::vector<Tensor>> Session::run(const std::vector<Tensor>& inputs, std::string_view entry) const {
+  return run_once(*state_, entry, detail::AnyInputs(std::span<const Tensor>(inputs)));
+}
+
+Result<std::vector<Tensor>> Session::run(std::span<const NamedTensor> inputs, std::string_view entry) const {
+  return run_once(*state_, entry, detail::AnyInputs(inputs));
+}
+
+Result<Invocation> Session::new_invocation(std::string_view entry) const {
+  return guarded([&] {
+    auto invocation = std::make_unique<detail::InvocationState>(*state_->program, state_->program->entry(entry));
+    invocation->session = state_.get();
+    invocation->keep_session = state_;
+    return Invocation(std::move(invocation));
+  });
+}
+
+Result<Tensor> Session::state(std::string_view name) const {
+  return guarded([&] { return state_->get(state_->program->state(name)); });
+}
+
+Result<void> Session::set_state(std::string_view name, const TensorView& value) const {
+  return guarded([&] { state_->set(state_->program->state(name), value); });
+}
+
+Result<void> Session::reset() const {
+  return guarded([&] { state_->reset(); });
+}
+
+Result<Session> Session::fork() const {
+  return guarded([&] { return Session(state_->fork()); });
+}
+
+Result<void> Session::save(const std::string& path) const {
+  return guarded([&] {
+    std::vector<Tensor> values;
+    std::vector<StoredTensor> stored;
+    for (size_t i = 0; i < state_->states.size(); ++i) {
+      if (state_->states[i].is_set) values.push_back(state_->get(i));
+    }
+    for (const Tensor& value : values) {
+      stored.push_back(
+          {value.name(), value.dtype(), value.shape(), {static_cast<const uint8_t*>(value.data()), value.bytes()}});
+    }
+    write_safetensors(path, stored);
+  });
+}
+
+Result<void> Session::load(const std::string& path) const {
+  return guarded([&] {
+    const Mapping file = Mapping::of_file(path);
+    try {
+      detail::SessionState loaded(state_->program);
+      for (const StoredTensor& tensor : read_safetensors(file.bytes())) {
+        loaded.set(state_->program->state(tensor.name), {tensor.bytes.data(), tensor.dtype, tensor.shape, "cpu"});
+      }
+      const detail::SessionGuard guard(*state_);
+      std::swap(state_->states, loaded.states);
+    } catch (const Failure& failure) {
+      fail(failure.error.code, "cannot load '", path, "': ", failure.error.message);
+    }
+  });
+}
+
+}  // namespace gart
