@@ -72,11 +72,10 @@ Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight
   return {};
 }
 
-Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes) {
-  struct Range {
-    int64_t begin, end;
-  };
-  std::vector<Range> taken;  // reused between buffers; sorted by begin
+Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes,
+                         std::vector<PlacedRange>& scratch) {
+  using Range = PlacedRange;
+  std::vector<Range>& taken = scratch;  // of one buffer; sorted by begin
   arena_bytes = 0;
   for (const uint32_t index : *plan.placement()) {
     BufferExtent& extent = extents[index];

@@ -28,7 +28,14 @@ Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slo
 Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight_bytes,
                        std::vector<BufferExtent>& extents);
 
+/// Bytes [begin, end) of the arena that a placed buffer takes.
+struct PlacedRange {
+  int64_t begin, end;
+};
+
 /// Places the temporaries of Plan.placement whose size is known: fills their offsets and the arena's size.
-Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes);
+/// `scratch`: memory that calls reuse.
+Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes,
+                         std::vector<PlacedRange>& scratch);
 
 }  // namespace gart

@@ -24,6 +24,8 @@ struct Slots {
 
   explicit Slots(size_t count = 0) : values(count), known(count) {}
   size_t size() const { return values.size(); }
+  /// `count` slots without values, in the same memory if it suffices.
+  void clear(size_t count) { values.assign(count, 0), known.assign(count, 0); }
   void set(size_t slot, int64_t value) { values[slot] = value, known[slot] = 1; }
   /// Requires known[slot].
   int64_t operator[](size_t slot) const { return values[slot]; }

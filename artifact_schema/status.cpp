@@ -2,26 +2,37 @@
 
 namespace gart {
 
-void Piece::append_to(std::string& out) const {
-  switch (kind_) {
-    case Kind::text:
-      out += text_;
-      break;
-    case Kind::characters:
-      out.append(text_, length_);
-      break;
-    case Kind::positive:
-      out += std::to_string(number_);
-      break;
-    case Kind::negative:
-      out += std::to_string(static_cast<int64_t>(number_));
-      break;
+std::string join_list(uint64_t kinds, va_list parts) {
+  std::string out;
+  for (; kinds != 0; kinds >>= 4) {
+    switch (static_cast<Part>(kinds & 15)) {
+      case Part::none:
+        break;
+      case Part::text:
+        out += va_arg(parts, const char*);
+        break;
+      case Part::string:
+        out += *va_arg(parts, const std::string*);
+        break;
+      case Part::view:
+        out += *va_arg(parts, const std::string_view*);
+        break;
+      case Part::whole:
+        out += std::to_string(va_arg(parts, int64_t));
+        break;
+      case Part::natural:
+        out += std::to_string(va_arg(parts, uint64_t));
+        break;
+    }
   }
+  return out;
 }
 
-std::string join(std::initializer_list<Piece> pieces) {
-  std::string out;
-  for (const Piece& piece : pieces) piece.append_to(out);
+std::string join(uint64_t kinds, ...) {
+  va_list parts;
+  va_start(parts, kinds);
+  std::string out = join_list(kinds, parts);
+  va_end(parts);
   return out;
 }
 

@@ -2,41 +2,63 @@
 #pragma once
 
 #include <concepts>
+#include <cstdarg>
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace gart {
 
-/// A part of a sentence: a string or an integer. It refers to the string, so it must not outlive the call. The
-/// constructor writes only the fields that its kind needs, because sentences are most of the callers' code.
-class Piece {
- public:
-  Piece(const char* text) : text_(text), kind_(Kind::text) {}  // NOLINT: implicit conversions are intended
-  Piece(std::string_view s) : text_(s.data()), length_(s.size()), kind_(Kind::characters) {}  // NOLINT
-  Piece(const std::string& s) : Piece(std::string_view(s)) {}                                 // NOLINT
-  template <std::integral Number>
-  Piece(Number number)
-      : number_(static_cast<uint64_t>(number)), kind_(number < 0 ? Kind::negative : Kind::positive) {}  // NOLINT
-  void append_to(std::string& out) const;
+/// How join() takes a part of a sentence: as a variadic argument, which costs a caller one instruction. Sentences are
+/// most of the callers' code.
+enum class Part : uint8_t { none, text, string, view, whole, natural };
 
- private:
-  enum class Kind : uint8_t { text, characters, positive, negative };
-  union {
-    const char* text_;
-    uint64_t number_;
-  };
-  size_t length_;  // of characters
-  Kind kind_;
-};
+namespace detail {
 
-std::string join(std::initializer_list<Piece> pieces);
+inline const char* passed(const char* part) { return part; }
+inline const std::string* passed(const std::string& part) { return &part; }
+inline const std::string_view* passed(const std::string_view& part) { return &part; }
+template <std::signed_integral T>
+int64_t passed(T part) {
+  return part;
+}
+template <std::unsigned_integral T>
+uint64_t passed(T part) {
+  return part;
+}
+
+template <class T>
+constexpr uint64_t kind_of() {
+  using Passed = decltype(passed(std::declval<const T&>()));
+  Part part = Part::text;
+  if (std::is_same_v<Passed, const std::string*>) part = Part::string;
+  if (std::is_same_v<Passed, const std::string_view*>) part = Part::view;
+  if (std::is_same_v<Passed, int64_t>) part = Part::whole;
+  if (std::is_same_v<Passed, uint64_t>) part = Part::natural;
+  return uint64_t(part);
+}
+
+/// The kinds of the parts, four bits each, the first part in the lowest.
+template <class... Parts>
+constexpr uint64_t kinds_of() {
+  static_assert(sizeof...(Parts) <= 16, "a sentence has at most 16 parts");
+  uint64_t kinds = 0;
+  unsigned shift = 0;
+  ((kinds |= kind_of<Parts>() << shift, shift += 4), ...);
+  return kinds;
+}
+
+}  // namespace detail
+
+/// Concatenates the parts that follow: const char*, const std::string*, const std::string_view*, int64_t, uint64_t.
+std::string join(uint64_t kinds, ...);
+std::string join_list(uint64_t kinds, va_list parts);
 
 /// Concatenates strings and integers: text("buffer ", 3, " of ", 2).
 template <class... Parts>
 std::string text(const Parts&... parts) {
-  return join({Piece(parts)...});
+  return join(detail::kinds_of<Parts...>(), detail::passed(parts)...);
 }
 
 /// An empty message means success. Otherwise it is one sentence that names index, value and limit.
@@ -47,7 +69,7 @@ struct [[nodiscard]] Status {
 
 template <class... Parts>
 Status failure(const Parts&... parts) {
-  return {join({Piece(parts)...})};
+  return {join(detail::kinds_of<Parts...>(), detail::passed(parts)...)};
 }
 
 }  // namespace gart

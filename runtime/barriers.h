@@ -21,15 +21,38 @@ struct Wait {
   uint32_t step, thread, on;
 };
 
-struct Barriers {
-  std::vector<uint8_t> needed;  // per step of the plan: 1 if all threads wait for each other before it
-  std::vector<Wait> waits;      // in the order of their steps
-};
-
 /// Computes the order of the steps of each segment. A step needs no order if since the last barrier no step wrote the
 /// memory it touches, and no step touched the memory it writes. Steps of the same thread need none either. Two steps of
-/// one thread each are ordered by a wait, others by a barrier. Late steps always have a barrier. shares[i]: of step i;
-/// extents: of the early buffers.
-Barriers needed_barriers(const Plan& plan, std::span<const BufferExtent> extents, std::span<const Share> shares);
+/// one thread each are ordered by a wait, others by a barrier. Late steps always have a barrier.
+class BarrierFinder {
+ public:
+  /// shares[i]: of step i; extents: of the early buffers. Appends the waits, in the order of their steps.
+  void find(const Plan& plan, std::span<const BufferExtent> extents, std::span<const Share> shares,
+            std::vector<Wait>& waits);
+  /// Per step of the plan: 1 if all threads wait for each other before it.
+  std::span<const uint8_t> needed() const { return needed_; }
+
+ private:
+  /// Bytes [begin, end) of a memory of its own: the arena, or one input or output.
+  struct Access {
+    uint64_t space;
+    int64_t begin, end;
+    uint32_t step;
+    int thread;  // the only thread that works on the step; -1: several do
+    bool write;
+  };
+  /// The arguments of find().
+  struct Problem {
+    const Plan& plan;
+    std::span<const BufferExtent> extents;
+    std::vector<Wait>& waits;
+  };
+  bool add(const Problem& problem, uint32_t index, const Share& share);
+  static Access access_of(const Problem& problem, uint32_t buffer, bool write, uint32_t step, int thread);
+  static bool conflicts(const Access& a, const Access& b);
+
+  std::vector<uint8_t> needed_;
+  std::vector<Access> window_;  // since the last barrier
+};
 
 }  // namespace gart

@@ -24,42 +24,47 @@ constexpr uint8_t kAllThreads = 255;  // in Mode.stream_threads
 
 }  // namespace
 
-std::unique_ptr<BoundPlan> BoundPlan::make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes,
-                                           const Site& site) {
-  auto bound = std::make_unique<BoundPlan>();
-  bound->entry_ = &entry;
-  bound->weight_bytes_ = weight_bytes;
-  bound->entry_slots_ = bind_shapes(entry, inputs);
-  bound->plan_ = choose_plan(entry, bound->entry_slots_);
-  bound->inputs_ = std::move(inputs);
-  bound->evaluate_early(weight_bytes, site);
-  bound->check_callers_sizes();
-  for (uint32_t i = 0; i < bound->plan_->steps.size(); ++i) {
-    if (!bound->plan_->steps[i].late) bound->bind_step(i);
+void BoundPlan::bind(std::span<const Shape> inputs) {
+  linked_.reset();
+  bind_shapes(*entry_, inputs, entry_slots_);
+  const Plan* chosen = choose_plan(*entry_, entry_slots_);
+  if (chosen != plan_) {
+    plan_ = chosen;
+    graphs.reset();
+    reach_.reset();
+    late_blocks_.clear();
+  } else if (graphs != nullptr) {
+    graphs->rebind();
   }
-  return bound;
+  inputs_.assign(inputs.begin(), inputs.end());
+  evaluate_early();
+  check_callers_sizes();
+  for (uint32_t i = 0; i < plan_->steps.size(); ++i) {
+    if (!plan_->steps[i].late) bind_step(i);
+  }
 }
 
-void BoundPlan::evaluate_early(uint64_t weight_bytes, const Site& site) {
+void BoundPlan::evaluate_early() {
   const Plan& plan = *plan_;
-  slots_ = Slots(plan.symbols + plan.program.size());
+  slots_.clear(plan.symbols + plan.program.size());
   for (size_t i = 0; i < plan.symbols; ++i) {
     if (entry_->carried[i]) slots_.set(i, entry_slots_[i]);
   }
   if (Status status = evaluate(plan.program, plan.symbols, slots_); !status.ok()) fail_model(status.message);
-  if (Status status = measure_buffers(*plan.manifest, slots_, weight_bytes, extents_); !status.ok()) {
+  if (Status status = measure_buffers(*plan.manifest, slots_, weight_bytes_, extents_); !status.ok()) {
     fail_model(status.message);
   }
   arena_bytes_ = int64_t(plan.manifest->arena_bytes());
   if (count_of(plan.manifest->placement()) > 0) {
-    Status status = place_temporaries(*plan.manifest, extents_, arena_bytes_);
+    Status status = place_temporaries(*plan.manifest, extents_, arena_bytes_, ranges_);
     if (!status.ok()) fail_model(status.message);
   }
-  addresses_.resize(extents_.size());
-  operands_.resize(plan.operands.size());
-  params_.resize(plan.params.size());
-  steps_.resize(plan.steps.size());
-  for (size_t i = 0; !plan.late_buffers.empty() && i < extents_.size(); ++i) late_blocks_.emplace_back(site.memory);
+  scratch_bytes_ = 0;
+  addresses_.assign(extents_.size(), nullptr);
+  operands_.assign(plan.operands.size(), nullptr);
+  params_.assign(plan.params.size(), 0);
+  steps_.assign(plan.steps.size(), {});
+  while (!plan.late_buffers.empty() && late_blocks_.size() < extents_.size()) late_blocks_.emplace_back(memory_);
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     steps_[i].operands = operands_.data() + plan.steps[i].first_operand;
     steps_[i].params = params_.data() + plan.steps[i].first_param;
@@ -152,22 +157,22 @@ void BoundPlan::share(int threads, const Parallel& parallel) {
   const uint32_t inter = parallel.inter > 0 ? uint32_t(parallel.inter) : mode != nullptr ? mode->inter() : 1;
   const bool alone = parallel.intra == 0 && mode != nullptr && mode->intra() == 1;
   const int most = alone ? 1 : parallel.intra > 0 ? std::min(parallel.intra, threads) : threads;
-  std::vector<Share> shares(steps_.size());
-  for (uint32_t i = 0; i < shares.size(); ++i) {
-    shares[i] = {steps_[i].tasks, 0, uint16_t(most)};
+  shares_.resize(steps_.size());
+  for (uint32_t i = 0; i < shares_.size(); ++i) {
+    shares_[i] = {steps_[i].tasks, 0, uint16_t(most)};
     const auto streams = mode != nullptr && inter > 1 ? span_of(mode->stream_threads()) : std::span<const uint8_t>();
     const uint32_t stream = plan_->steps[i].manifest->stream();
     if (stream >= streams.size() || streams[stream] == kAllThreads) continue;
-    shares[i].first = uint16_t(streams[stream] % std::min(inter, uint32_t(threads)));
-    shares[i].most = 1;
+    shares_[i].first = uint16_t(streams[stream] % std::min(inter, uint32_t(threads)));
+    shares_[i].most = 1;
   }
-  const Barriers barriers = needed_barriers(*plan_, extents_, shares);
+  waits_.clear();
+  if (threads > 1) finder_.find(*plan_, extents_, shares_, waits_);
   for (size_t i = 0; i < steps_.size(); ++i) {
-    steps_[i].barrier_before = barriers.needed[i] != 0;
-    steps_[i].first = shares[i].first;
-    steps_[i].most = shares[i].most;
+    steps_[i].barrier_before = threads > 1 && finder_.needed()[i] != 0;
+    steps_[i].first = shares_[i].first;
+    steps_[i].most = shares_[i].most;
   }
-  waits_ = barriers.waits;
   for (uint32_t i = 0; i < waits_.size(); ++i) {
     BoundStep& step = steps_[waits_[i].step];
     if (step.waits++ == 0) step.first_wait = i;
@@ -176,7 +181,7 @@ void BoundPlan::share(int threads, const Parallel& parallel) {
 }
 
 void BoundPlan::link(const BaseAddresses& bases, const Inputs& inputs, Outputs& outputs) {
-  const bool moved = !(bases == linked_);
+  const bool moved = !(linked_ == bases);
   const auto point = [&](uint32_t index) {
     const uint32_t base = plan_->base_of(index);
     const fb::Buffer& buffer = plan_->buffer(base);

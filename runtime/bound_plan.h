@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "artifact_schema/buffer_plan.h"
@@ -48,9 +49,12 @@ class DeviceGraphs {
 
 class BoundPlan {
  public:
-  /// Fails if the shapes contradict the model, or sizes overflow. `site`: that of its device.
-  static std::unique_ptr<BoundPlan> make(const Entry& entry, std::vector<Shape> inputs, uint64_t weight_bytes,
-                                         const Site& site);
+  /// Call bind() next. `site`: that of its device.
+  BoundPlan(const Entry& entry, uint64_t weight_bytes, const Site& site)
+      : entry_(&entry), memory_(site.memory), weight_bytes_(weight_bytes) {}
+  /// Binds the plan to these shapes, or to new ones in the memory of the former. Fails if they contradict the model, or
+  /// sizes overflow; then it cannot be used before it is bound again.
+  void bind(std::span<const Shape> inputs);
 
   const Plan& plan() const { return *plan_; }
   std::span<const Shape> inputs() const { return inputs_; }
@@ -88,19 +92,20 @@ class BoundPlan {
   std::unique_ptr<DeviceGraphs> graphs;  // belongs to the device; made by its first run
 
  private:
-  void evaluate_early(uint64_t weight_bytes, const Site& site);
+  void evaluate_early();
   void check_callers_sizes() const;
   void check_output_size(size_t index, int64_t bytes) const;
   void bind_step(uint32_t index);
   void place_late_buffer(uint32_t index, Outputs& outputs);
   bool all_known(const PlanStep& step) const;
 
-  const Entry* entry_ = nullptr;
+  const Entry* entry_;
+  MemorySource* memory_;
   const Plan* plan_ = nullptr;
   std::vector<Shape> inputs_;
   Slots entry_slots_, slots_;
   std::vector<BufferExtent> extents_;
-  uint64_t weight_bytes_ = 0;
+  uint64_t weight_bytes_;
   int64_t arena_bytes_ = 0, scratch_bytes_ = 0;
   std::vector<void*> addresses_;  // per buffer
   std::vector<void*> operands_;   // parallel to plan.operands
@@ -109,7 +114,11 @@ class BoundPlan {
   std::vector<Wait> waits_;
   std::vector<Block> late_blocks_;  // per buffer; empty if no buffer is late
   std::unique_ptr<Reach[]> reach_;  // per symbol, made at its first bind: a loop may bind it in every iteration
-  BaseAddresses linked_;
+  std::optional<BaseAddresses> linked_;
+  // Reused by bind() and share().
+  std::vector<PlacedRange> ranges_;
+  std::vector<Share> shares_;
+  BarrierFinder finder_;
 };
 
 }  // namespace gart

@@ -84,8 +84,8 @@ Entry make_entry(const fb::EntryPoint& manifest) {
   return entry;
 }
 
-Slots bind_shapes(const Entry& entry, std::span<const Shape> inputs) {
-  Slots slots(entry.slots());
+void bind_shapes(const Entry& entry, std::span<const Shape> inputs, Slots& slots) {
+  slots.clear(entry.slots());
   for (size_t i = 0; i < entry.symbols.size(); ++i) {
     const fb::Symbol& symbol = *entry.manifest->symbols()->Get(static_cast<uint32_t>(i));
     if (symbol.input() >= 0) slots.set(i, inputs[symbol.input()][symbol.axis()]);
@@ -95,7 +95,6 @@ Slots bind_shapes(const Entry& entry, std::span<const Shape> inputs) {
   }
   check_extents(entry, inputs, slots);
   check_constraints(entry, slots);
-  return slots;
 }
 
 std::vector<Shape> static_input_shapes(const Entry& entry, const Plan& plan) {

@@ -37,9 +37,9 @@ struct Entry {
 /// Makes an entry without plans.
 Entry make_entry(const fb::EntryPoint& manifest);
 
-/// The values of the entry's slots for inputs of these shapes, whose ranks were checked. Fails if extents disagree with
-/// the model or with each other, naming inputs, axes and values.
-Slots bind_shapes(const Entry& entry, std::span<const Shape> inputs);
+/// Sets `slots` to the values of the entry's slots for inputs of these shapes, whose ranks were checked. Fails if
+/// extents disagree with the model or with each other, naming inputs, axes and values.
+void bind_shapes(const Entry& entry, std::span<const Shape> inputs, Slots& slots);
 
 /// The shapes that a plan with these fixed symbols is for; empty if some shape is not determined.
 std::vector<Shape> static_input_shapes(const Entry& entry, const Plan& plan);

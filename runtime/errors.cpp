@@ -6,7 +6,13 @@
 
 namespace gart {
 
-void fail_with(ErrorCode code, std::initializer_list<Piece> pieces) { throw Failure{{code, join(pieces)}}; }
+void fail_with(ErrorCode code, uint64_t kinds, ...) {
+  va_list parts;
+  va_start(parts, kinds);
+  Failure failure{{code, join_list(kinds, parts)}};
+  va_end(parts);
+  throw failure;
+}
 
 Error caught_error() noexcept {
   try {

@@ -1,7 +1,7 @@
 // Builds errors, and keeps exceptions (out of memory, no more threads) inside the API.
 #pragma once
 
-#include <initializer_list>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -12,7 +12,7 @@ namespace gart {
 
 template <class... Parts>
 Error error(ErrorCode code, const Parts&... parts) {
-  return {code, join({Piece(parts)...})};
+  return {code, text(parts...)};
 }
 
 /// The runtime's internal exception. guarded() turns it into the Result of the API's function.
@@ -20,12 +20,12 @@ struct Failure {
   Error error;
 };
 
-/// Throws a Failure. It is out of line because its callers are many.
-[[noreturn]] void fail_with(ErrorCode code, std::initializer_list<Piece> pieces);
+/// Throws a Failure. `kinds` and the parts that follow: see join().
+[[noreturn]] void fail_with(ErrorCode code, uint64_t kinds, ...);
 
 template <class... Parts>
 [[noreturn]] void fail(ErrorCode code, const Parts&... parts) {
-  fail_with(code, {Piece(parts)...});
+  fail_with(code, detail::kinds_of<Parts...>(), detail::passed(parts)...);
 }
 
 /// The exception that is currently handled, as an Error.

@@ -32,26 +32,31 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
   lane = p.part->new_lane();
   for (size_t i = e.plans.size(); i-- > 0 && bound.size() < kMaxBoundPlans;) {
     std::vector<Shape> shapes = static_input_shapes(e, e.plans[i]);
-    if (shapes.size() == e.inputs.size()) add_bound(std::move(shapes));
+    if (shapes.size() == e.inputs.size()) add_bound(shapes);
   }
   const BaseAddresses all = bases();
   for (const auto& plan : bound) lane->prepare({*plan, inputs, outputs, all});
 }
 
-/// The arena only grows; its contents are undefined after a run.
-void InvocationState::add_bound(std::vector<Shape> shapes) {
-  auto plan = BoundPlan::make(*entry, std::move(shapes), program->artifact.weights().size(), program->device().site);
+/// The arena only grows, by a quarter at least: the shapes of a growing sequence rarely move it. Its contents are
+/// undefined after a run.
+void InvocationState::add_bound(std::span<const Shape> shapes) {
   lane->settle();
-  arena.reserve(static_cast<size_t>(plan->arena_bytes()));
-  if (bound.size() >= kMaxBoundPlans) {
-    if (&bound.back()->plan() == &plan->plan() && bound.back()->graphs != nullptr) {
-      plan->graphs = std::move(bound.back()->graphs);
-      plan->graphs->rebind();
-    }
-    bound.pop_back();
+  if (bound.size() < kMaxBoundPlans) {
+    bound.push_back(std::make_unique<BoundPlan>(*entry, program->artifact.weights().size(), program->device().site));
   }
-  lane->adopt(*plan);
-  bound.insert(bound.begin(), std::move(plan));
+  std::rotate(bound.begin(), bound.end() - 1, bound.end());
+  try {
+    BoundPlan& plan = *bound[0];
+    plan.bind(shapes);
+    const auto bytes = static_cast<size_t>(plan.arena_bytes());
+    if (bytes > arena.capacity() || arena.data() == nullptr)
+      arena.reserve(std::max(bytes, arena.capacity() + arena.capacity() / 4));
+    lane->adopt(plan);
+  } catch (...) {
+    bound.erase(bound.begin());
+    throw;
+  }
 }
 
 BaseAddresses InvocationState::bases() const {
@@ -66,7 +71,8 @@ void InvocationState::prepare() {
   const auto found =
       std::find_if(bound.begin(), bound.end(), [&](const auto& plan) { return inputs.matches(plan->inputs()); });
   if (found == bound.end()) {
-    add_bound(inputs.shapes());
+    inputs.get_shapes(shapes_);
+    add_bound(shapes_);
   } else {
     std::rotate(bound.begin(), found, found + 1);
     bound[0]->forget_late();

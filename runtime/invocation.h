@@ -63,7 +63,7 @@ struct InvocationState {
  private:
   /// Makes bound[0] the plan for the inputs' shapes.
   void prepare();
-  void add_bound(std::vector<Shape> shapes);
+  void add_bound(std::span<const Shape> shapes);
   BaseAddresses bases() const;
   void start(const Queue& queue);
   /// Guards against a second run of the same invocation while one is in progress.
@@ -78,6 +78,7 @@ struct InvocationState {
     bool& under_way_;
   };
   bool under_way_ = false;
+  std::vector<Shape> shapes_;  // of the inputs, while they are bound
 
   void execute();
   std::vector<Tensor> execute_owned();

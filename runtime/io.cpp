@@ -87,10 +87,9 @@ bool Inputs::matches(std::span<const Shape> shapes) const {
   return true;
 }
 
-std::vector<Shape> Inputs::shapes() const {
-  std::vector<Shape> shapes;
+void Inputs::get_shapes(std::vector<Shape>& shapes) const {
+  shapes.clear();
   for (const Slot& slot : slots_) shapes.push_back(slot.view.shape);
-  return shapes;
 }
 
 void Inputs::stage() {

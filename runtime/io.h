@@ -42,7 +42,7 @@ class Inputs {
   /// Fails for the first input that is not set.
   void check_complete() const;
   bool matches(std::span<const Shape> shapes) const;
-  std::vector<Shape> shapes() const;
+  void get_shapes(std::vector<Shape>& shapes) const;
   /// The alignment that kernels need of the caller's memory. 0: they read only the invocation's own memory, whose
   /// address does not change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }

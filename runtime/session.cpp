@@ -222,7 +222,7 @@ void SessionTurn::lend_inputs(InvocationState& invocation) {
 
 void SessionTurn::lend_outputs(InvocationState& invocation, const BoundPlan& bound) {
   const Site& site = invocation.inputs.site();
-  after_.clear();
+  session_.after.clear();
   for (size_t i = 0; i < entry_->states(); ++i) {
     const fb::State& facts = entry_->state(i);
     StateMemory& state = memory(i);
@@ -246,7 +246,7 @@ void SessionTurn::lend_outputs(InvocationState& invocation, const BoundPlan& bou
     }
     Block& to = facts.in_place() ? state.block : state.spare;
     invocation.outputs.lend(facts.output(), {to.data(), to.capacity(), info.dtype, site.space});
-    after_.push_back(after);
+    session_.after.push_back(after);
   }
 }
 
@@ -254,7 +254,7 @@ void SessionTurn::commit() {
   for (size_t i = 0; i < entry_->states(); ++i) {
     StateMemory& state = memory(i);
     if (!entry_->state(i).in_place()) std::swap(state.block, state.spare);
-    state.shape = after_[i];
+    state.shape = session_.after[i];
     state.is_set = true;
   }
 }

@@ -32,6 +32,7 @@ struct SessionState {
   std::vector<StateMemory> states;                     // parallel to ProgramState::states
   std::vector<std::unique_ptr<InvocationState>> idle;  // invocations of run(), at most one per entry point
   std::atomic<bool> under_way = false;
+  std::vector<Shape> after;  // the current run's shapes of its entry's states
 
   InvocationState& invocation(const Entry& entry);
   /// The value with the model's extents.
@@ -72,7 +73,6 @@ class SessionTurn : private SessionGuard {
   StateMemory& memory(size_t state) { return session_.states[entry_->program_states[state]]; }
 
   const Entry* entry_ = nullptr;
-  std::vector<Shape> after_;
 };
 
 }  // namespace gart::detail

@@ -95,6 +95,9 @@ void verify_body_ends(const Graph& body) {
 void verify_structure(const Graph& g) {
   for (ValueId in : g.inputs) check_id(g, in, "an input");
   for (ValueId out : g.outputs) check_id(g, out, "an output");
+  for (const State& s : g.states)
+    GCG_CHECK(s.input < g.inputs.size() && s.output < g.outputs.size(), "state '", s.name, "' of graph '", g.name,
+              "' names input ", s.input, " and output ", s.output);
   const std::set<ValueId> inputs(g.inputs.begin(), g.inputs.end());
   GCG_CHECK(inputs.size() == g.inputs.size(), "graph '", g.name, "' lists an input twice");
   for (int64_t i = 0; i < g.node_count(); ++i)

@@ -1,4 +1,5 @@
 // gart.Append: a state's rows and the rows that a run appends to them.
+#include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 
 namespace gcg {
@@ -15,6 +16,16 @@ void infer_append(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), std::move(shape));
 }
 
+std::vector<Tensor> reference_append(ReferenceContext& ctx) {
+  const Tensor &state = *ctx.input(0), &rows = *ctx.input(1);
+  std::vector<int64_t> shape = state.shape();
+  shape[0] += rows.shape()[0];
+  Tensor y(state.dtype(), shape);
+  for (int64_t i = 0; i < state.elements(); ++i) copy_element(y, i, state, i);
+  for (int64_t i = 0; i < rows.elements(); ++i) copy_element(y, state.elements() + i, rows, i);
+  return {std::move(y)};
+}
+
 }  // namespace
 
 constinit const OpDef op_gart_Append{.name = "Append",
@@ -22,6 +33,7 @@ constinit const OpDef op_gart_Append{.name = "Append",
                                      .min_inputs = 2,
                                      .max_inputs = 2,
                                      .kind = OpKind::opaque,
-                                     .infer = infer_append};
+                                     .infer = infer_append,
+                                     .reference = reference_append};
 
 }  // namespace gcg

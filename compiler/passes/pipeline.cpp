@@ -30,6 +30,7 @@
 #include "compiler/passes/fold_factors.h"
 #include "compiler/passes/fold_scale_shift.h"
 #include "compiler/passes/fuse_attention.h"
+#include "compiler/passes/group_queries.h"
 #include "compiler/passes/grow_scan_outputs.h"
 #include "compiler/passes/hoist_projections.h"
 #include "compiler/passes/integer_contractions.h"
@@ -159,6 +160,9 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
           kDeadCode,
           {"narrow-weights", [](Graph& g, const Target* t) { return narrow_weights(g, *t); }},
           kFuseAttention,
+          // After fuse-attention, whose kernel reads shared keys and values itself.
+          {"group-queries", [](Graph& g, const Target*) { return group_queries(g); }},
+          kDeadCode,
       }},
   };
 }

@@ -25,9 +25,6 @@ Result<Session> Program::new_session() const {
 }
 
 Session::Session(std::shared_ptr<detail::SessionState> state) : state_(std::move(state)) {}
-Session::Session(Session&&) noexcept = default;
-Session& Session::operator=(Session&&) noexcept = default;
-Session::~Session() = default;
 
 Result<std::vector<Tensor>> Session::run(std::span<const TensorView> inputs, std::string_view entry) const {
   return run_once(*state_, entry, detail::AnyInputs(inputs));

@@ -89,7 +89,8 @@ void Program::pack_weights(const fb::EntryPoint& packing) {
   Inputs inputs({}, device_.site);
   Outputs outputs({}, device_.site, inputs);
   Block arena(&device_.memory);
-  const auto plan = BoundPlan::make(entry, {}, host_weights_.size(), device_.site);
+  const auto plan = std::make_unique<BoundPlan>(entry, host_weights_.size(), device_.site);
+  plan->bind({});
   arena.reserve(size_t(plan->arena_bytes()));
   const BaseAddresses all{weights_base_, arena.data(), packed_.data()};
   const Run run{*plan, inputs, outputs, all};

@@ -133,7 +133,8 @@ TEST(Placement, LowestOffsetThatNoConflictCovers) {
   std::vector<BufferExtent> extents;
   ASSERT_EQ(measure_buffers(plan, slots, 0, extents).message, "");
   int64_t arena_bytes = 0;
-  ASSERT_EQ(place_temporaries(plan, extents, arena_bytes).message, "");
+  std::vector<PlacedRange> scratch;
+  ASSERT_EQ(place_temporaries(plan, extents, arena_bytes, scratch).message, "");
   EXPECT_EQ(extents[0].offset, 0);
   EXPECT_EQ(extents[1].offset, 128);
   EXPECT_EQ(extents[2].offset, 0);

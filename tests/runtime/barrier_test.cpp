@@ -37,7 +37,10 @@ std::vector<int> barriers(const std::vector<CopyStep>& steps, std::vector<Wait>*
                                              {256, 256}, {512, 0},  {256, 256}};
   std::vector<Share> shares;
   for (const CopyStep& step : steps) shares.push_back({step.tasks, step.first, uint16_t(step.first == 0 ? 4 : 1)});
-  const auto [needed, waits] = needed_barriers(plan, extents, shares);
+  BarrierFinder finder;
+  std::vector<Wait> waits;
+  finder.find(plan, extents, shares, waits);
+  const std::span<const uint8_t> needed = finder.needed();
   if (out != nullptr) *out = waits;
   return {needed.begin() + 1, needed.end()};  // the first of a run needs none, whatever it says
 }

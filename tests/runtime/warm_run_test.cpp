@@ -10,29 +10,8 @@
 #include <cstdlib>
 
 #include "runtime/cpu/cores.h"
+#include "tests/runtime/allocations.h"
 #include "tests/runtime/models.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define GART_COUNTS_ALLOCATIONS 0
-#else
-#define GART_COUNTS_ALLOCATIONS 1
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}
-
-// Every way to heap memory, operator new included, ends in one of these.
-extern "C" {
-void* __libc_malloc(size_t);
-void* __libc_calloc(size_t, size_t);
-void* __libc_realloc(void*, size_t);
-void* __libc_memalign(size_t, size_t);
-void* malloc(size_t size) { return ++allocations, __libc_malloc(size); }
-void* calloc(size_t count, size_t size) { return ++allocations, __libc_calloc(count, size); }
-void* realloc(void* old, size_t size) { return ++allocations, __libc_realloc(old, size); }
-void* aligned_alloc(size_t alignment, size_t size) { return ++allocations, __libc_memalign(alignment, size); }
-}
-#endif
 
 namespace gart {
 namespace {

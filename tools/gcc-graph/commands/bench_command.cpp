@@ -14,6 +14,7 @@
 #include "tools/gcc-graph/measure/profile.h"
 #include "tools/gcc-graph/measure/throughput.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
+#include "tools/gcc-graph/options/session_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
 
@@ -29,6 +30,7 @@ struct Arguments {
   bool json = false;
   int callers = 0;
   InputOptions inputs;
+  SessionOption session;
   ProfileOptions profile;
   RunOnFleet fleet;
   bool replace = false;
@@ -93,16 +95,17 @@ struct Latency {
 };
 
 /// The first run, then untimed runs to warm up, then timed runs: the requested number, or at least ten within the
-/// seconds.
-Latency measure_latency(gart::Invocation& invocation, const Arguments& a) {
+/// seconds. `session`: each run begins with the same states, and the time to set them does not count.
+Latency measure_latency(gart::Invocation& invocation, const std::optional<gart::Session>& session, const Arguments& a) {
   Latency result;
   const auto timed = [&] {
+    if (session) a.session.rewind(*session);
     const auto begin = Clock::now();
     check(invocation.run());
     return milliseconds(Clock::now() - begin);
   };
   result.first_ms = timed();
-  for (int i = 0; i < a.warmup; ++i) check(invocation.run());
+  for (int i = 0; i < a.warmup; ++i) timed();
   std::vector<double>& times = result.times;
   const auto start = Clock::now();
   const auto goes_on = [&] {
@@ -134,10 +137,13 @@ void run(const Arguments& a) {
   const gart::Program program = load_program(a.artifact, a.inputs);
   const double load_ms = milliseconds(Clock::now() - begin);
   const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
-  gart::Invocation invocation = value_or_throw(program.new_invocation());
+  const std::optional<gart::Session> session = a.session.open(program);
+  if (session && (callers_of(a) > 1 || a.profile.wanted()))
+    fail("--callers, --profile and --trace measure models without states");
+  gart::Invocation invocation = value_or_throw(session ? session->new_invocation() : program.new_invocation());
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
 
-  const Latency latency = measure_latency(invocation, a);
+  const Latency latency = measure_latency(invocation, session, a);
   a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   const gart::MemoryInfo memory = invocation.memory();
   nlohmann::ordered_json out = {{"artifact", a.artifact},
@@ -155,7 +161,7 @@ void run(const Arguments& a) {
                                 {"weight_bytes", memory.weight_bytes},
                                 {"code_bytes", memory.code_bytes}};
 #if GCC_GRAPH_CUDA_RUNTIME
-  if (const auto on_device = time_on_device(program, inputs, a.seconds)) {
+  if (const auto on_device = session ? std::nullopt : time_on_device(program, inputs, a.seconds)) {
     out["in_device_memory"] = {{"runs", on_device->runs},
                                {"wall_p50_ms", on_device->wall_ms},
                                {"enqueue_p50_us", on_device->enqueue_us},
@@ -183,6 +189,7 @@ void add_bench_command(CLI::App& app) {
   c->add_option("artifact", a->artifact, "The .gart file")->required();
   a->inputs.add_to(*c);
   a->fleet.add_to(*c);
+  a->session.add_to(*c, false);
   c->add_flag("--replace", a->replace,
               "On a fleet: run, measure and place the groups anew, --seconds a round, until that gains less than 2 %");
   c->add_option("-o,--output", a->output,

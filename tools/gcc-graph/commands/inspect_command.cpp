@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -39,6 +40,20 @@ Json tensor_json(const fb::TensorInfo& t, SlotTexts& slots) {
   Json dims = Json::array();
   for (uint32_t d : gart::span_of(t.dims())) dims.push_back(slots(d));
   return {{"name", text(t.name())}, {"dtype", fb::EnumNameDType(t.dtype())}, {"dims", dims}};
+}
+
+/// A state with the extents that the model gives it.
+Json state_json(const fb::EntryPoint& entry, uint32_t index, SlotTexts& slots) {
+  const fb::State& state = *entry.states()->Get(index);
+  const auto states = static_cast<uint32_t>(count(entry.states()));
+  Json out = tensor_json(*entry.inputs()->Get(static_cast<uint32_t>(count(entry.inputs())) - states + index), slots);
+  out["name"] = text(state.name());
+  if (state.axis() < 0) return out;
+  auto& dims = out["dims"].get_ref<Json::array_t&>();
+  std::rotate(dims.begin(), dims.begin() + 1, dims.begin() + state.axis() + 1);
+  out["grows"] = {{"axis", state.axis()}, {"in_place", state.in_place()}};
+  if (state.capacity() > 0) out["grows"]["capacity"] = state.capacity();
+  return out;
 }
 
 bool is_cuda(const fb::Target& t) { return t.kind() != fb::TargetKind::cpu; }
@@ -181,10 +196,12 @@ Json entry_json(const fb::Manifest& m, const fb::EntryPoint& entry, const Argume
   SlotTexts slots(entry, entry.program());
   Json e = {
       {"name", text(entry.name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
-  for (uint32_t i = 0; i < count(entry.inputs()); ++i)
+  const auto states = static_cast<uint32_t>(count(entry.states()));
+  for (uint32_t i = 0; i + states < count(entry.inputs()); ++i)
     e["inputs"].push_back(tensor_json(*entry.inputs()->Get(i), slots));
-  for (uint32_t i = 0; i < count(entry.outputs()); ++i)
+  for (uint32_t i = 0; i + states < count(entry.outputs()); ++i)
     e["outputs"].push_back(tensor_json(*entry.outputs()->Get(i), slots));
+  for (uint32_t i = 0; i < states; ++i) e["states"].push_back(state_json(entry, i, slots));
   for (uint32_t i = 0; i < count(entry.constraints()); ++i) {
     const fb::Constraint& c = *entry.constraints()->Get(i);
     e["constraints"].push_back(concat(slots(c.a()), " == ", slots(c.b()), " (", text(c.reason()), ")"));

@@ -10,6 +10,7 @@
 #include "tools/gcc-graph/io/compare_elements.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/options/session_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
 
@@ -21,6 +22,7 @@ struct Arguments {
   Tolerance tolerance;
   bool json = false;
   InputOptions inputs;
+  SessionOption session;
   RunOnFleet fleet;
 };
 
@@ -131,7 +133,10 @@ void run(const Arguments& a) {
   const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
   std::vector<gart::NamedTensor> views;
   for (const auto& [name, tensor] : inputs) views.push_back({name, tensor.view()});
-  const auto tensors = value_or_throw(program.run(std::span<const gart::NamedTensor>(views)));
+  const std::span<const gart::NamedTensor> named(views);
+  const std::optional<gart::Session> session = a.session.open(program);
+  const auto tensors = value_or_throw(session ? session->run(named) : program.run(named));
+  if (session) a.session.save(*session);
   a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   Outputs outputs;
   for (const gart::Tensor& t : tensors) outputs.emplace_back(t.name(), t);
@@ -146,6 +151,7 @@ void add_run_command(CLI::App& app) {
   c->add_option("artifact", a->artifact, "The .gart file")->required();
   a->inputs.add_to(*c);
   a->fleet.add_to(*c);
+  a->session.add_to(*c, true);
   c->add_option("--outputs", a->outputs, "F.npz: write the outputs there");
   c->add_option("--expect", a->expect, "F.npz: compare the outputs; exit code 3 if they differ");
   c->add_option("--trace", a->trace,

@@ -79,10 +79,21 @@ void print_plan(const Json& p) {
   if (p.contains("sequences")) print_sequences(p["sequences"]);
 }
 
+void print_state(const Json& s) {
+  std::cout << "  state " << tensor_text(s);
+  if (s.contains("grows")) {
+    const Json& grows = s["grows"];
+    std::cout << ", grows along axis " << grows["axis"] << (grows["in_place"].get<bool>() ? " in place" : "");
+    if (grows.contains("capacity")) std::cout << " to at most " << grows["capacity"];
+  }
+  std::cout << '\n';
+}
+
 void print_entry(const Json& e) {
   std::cout << "entry point " << str(e["name"]) << '\n';
   for (const auto& t : e["inputs"]) std::cout << "  in  " << tensor_text(t) << '\n';
   for (const auto& t : e["outputs"]) std::cout << "  out " << tensor_text(t) << '\n';
+  for (const auto& t : e.value("states", Json::array())) print_state(t);
   if (e.contains("constraints"))
     for (const auto& c : e["constraints"]) std::cout << "  requires " << str(c) << '\n';
   for (const auto& p : e["plans"]) print_plan(p);

@@ -1,0 +1,42 @@
+// Small graphs with states, compiled to artifacts in memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gart/gart.hpp"
+
+namespace gart::test {
+
+/// The artifact of a graph in text form. `wishes` and `capacity`: as for pair_states. Its bytes live as long as the
+/// process.
+std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& wishes,
+                                  int64_t capacity = 0);
+
+/// The same, loaded on the CPU. Fails the test if that is not possible.
+Program loaded(const std::string& graph, const std::vector<std::string>& wishes, int64_t capacity = 0, int threads = 1);
+
+/// y = the sum of all rows of a cache; each run appends one row to it along its axis 1. Input "x" f32[b,1,3], state
+/// "past" f32[b,p,3], output "y" f32[b,3].
+std::string appending();
+
+/// total = total + x, and y = the old total. Input "x" f32[n], state "total" f32[n], output "y" f32[n].
+std::string summing();
+
+/// Both kinds of state, and y = data[index], which fails for an index out of range after both were computed.
+std::string failing();
+
+inline TensorView view(const std::vector<float>& values, const Shape& shape) {
+  return {values.data(), DType::f32, shape, "cpu"};
+}
+
+inline std::vector<float> floats(const Tensor& tensor) {
+  const auto elements = tensor.elements<float>();
+  return {elements.begin(), elements.end()};
+}
+
+/// The elements of a session's state; empty, and a failure of the test, if it has no value.
+std::vector<float> state(const Session& session, std::string_view name);
+
+}  // namespace gart::test
