@@ -151,7 +151,7 @@ class FleetFormsTest(CliCase):
             self.accepted("place", "m.gart", "--profile", "times.json", "-o", "placed.gart")
         self.compile("layers.onnx", [pool("acc", denies=["Softplus"]), pool("cpu")], "--keep", "m0")
         for command in ("run", "bench"):
-            self.refused(command, "m.gart", "--random", "1", "--fetch", "m0", "--monitor", "part.json", says=["--monitor part.json", "no run took all groups"])
+            self.refused(command, "m.gart", "--random", "1", "--fetch", "m0", "--monitor", "part.json", says=["--monitor part.json", "no run used all groups"])
 
     def test_without_a_fleet_it_is_this_machine(self):
         here = [d["name"] for d in json.loads(self.accepted("devices", "--json"))["devices"]]

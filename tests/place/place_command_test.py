@@ -141,7 +141,7 @@ class PlaceCommand(unittest.TestCase):
         self.profile("profile.json", {now[0]: 100, other: 50}, run_noise_us=90)
         self.assertIn("left as it was", self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart"))
         self.profile("profile.json", {now[0]: 100, other: 50})
-        self.assertIn("placed anew", self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart", "--threshold", "1%"))
+        self.assertIn("placed again", self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart", "--threshold", "1%"))
 
     def test_a_busy_device_does_not_hold_its_groups(self):
         """Its own noise is no reason to stay there; and a device that was never measured is worth a try."""
