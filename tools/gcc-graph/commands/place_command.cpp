@@ -45,7 +45,7 @@ void print(const gcc_graph::Placing& placing, const gcc_graph::Refined& refined)
 
 gcc_graph::Placing placing_in(const Arguments& a, gcc_graph::RefineOptions& options) {
   const MappedArtifact artifact(a.artifact);
-  if (artifact.view().assembly().empty()) fail(a.artifact, ": it has no fleet plan; compile with --fleet makes one");
+  if (artifact.view().assembly().empty()) fail(a.artifact, ": it has no fleet plan; compile it with --fleet");
   gcc_graph::Placing placing = placing_of(artifact.view());
   if (!a.profile.empty()) options.noise_us = placing.correct(read_fleet_profile(a.profile, artifact.view()));
   return placing;

@@ -159,9 +159,10 @@ gcc_graph::GroupWeights group_weights(const gart::ArtifactView& artifact, const 
   std::vector<std::set<uint64_t>> seen(out.size());
   if (assembly.calls() == nullptr) return out;
   for (const auto* call : *assembly.calls()) {
-    if (call->group() >= out.size()) fail("fleet plan: a call names group ", call->group(), ", there are ", out.size());
+    if (call->group() >= out.size())
+      fail("fleet plan: a call names group ", call->group(), ", but there are only ", out.size());
     if (call->entry() >= entries->size())
-      fail("fleet plan: a call names entry point ", call->entry(), ", there are ", entries->size());
+      fail("fleet plan: a call names entry point ", call->entry(), ", but there are only ", entries->size());
     const gart::fb::EntryPoint& entry = *entries->Get(call->entry());
     const size_t symbols = entry.symbols() == nullptr ? 0 : entry.symbols()->size();
     if (entry.plans() == nullptr) continue;
