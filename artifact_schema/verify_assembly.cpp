@@ -23,13 +23,13 @@ Status for_each(size_t count, const char* what, Check check) {
 }
 
 Status check_number(double number, const char* what) {
-  return std::isfinite(number) && number >= 0 ? Status() : failure(what, " is negative or no number");
+  return std::isfinite(number) && number >= 0 ? Status() : failure(what, " is negative or not a number");
 }
 
 /// Checks the time of one group or transfer; the times of a run are sums of these.
 Status check_time(double time, const char* what) {
   if (time <= kMaxMicroseconds) return check_number(time, what);
-  return failure(what, " is longer than ", int64_t(kMaxMicroseconds), " microseconds, or no number");
+  return failure(what, " is longer than ", int64_t(kMaxMicroseconds), " microseconds, or not a number");
 }
 
 Status check_rate(double rate, const char* what) {
@@ -40,7 +40,7 @@ Status check_rate(double rate, const char* what) {
 Status check_name(Budget& budget, const flatbuffers::String* name, std::set<std::string_view>& names) {
   if (Status status = check_string(budget, name, "its name"); !status.ok()) return status;
   if (view_of(name).empty()) return failure("it has no name");
-  if (!is_utf8(view_of(name))) return failure("its name is no UTF-8");
+  if (!is_utf8(view_of(name))) return failure("its name is not UTF-8");
   return names.insert(view_of(name)).second ? Status() : failure("its name occurs twice");
 }
 
@@ -113,7 +113,7 @@ class AssemblyCheck {
 
   Status check_value(uint32_t index, std::vector<uint8_t>& inputs, std::vector<uint8_t>& outputs) {
     const fb::PartValue& value = this->value(index);
-    if (value.info() == nullptr) return failure("nothing is said of it");
+    if (value.info() == nullptr) return failure("it is not described");
     const fb::TensorInfo& info = *value.info();
     if (Status status = check_string(budget_, info.name(), "its name"); !status.ok()) return status;
     if (info.dtype() == fb::DType::undefined || info.dtype() > fb::DType::MAX) return failure("its type is unknown");
@@ -125,7 +125,7 @@ class AssemblyCheck {
     if (value.input() != -1) {
       const uint32_t input = uint32_t(value.input());
       if (Status status = check_index(input, inputs.size(), "its input", "inputs"); !status.ok()) return status;
-      if (inputs[input]++ != 0) return failure("input ", input, " is another value already");
+      if (inputs[input]++ != 0) return failure("input ", input, " is also another value");
       makers_[index] = kCaller;
       if (Status status = check_type(info, *model_.inputs()->Get(input), "the model's input"); !status.ok())
         return status;
@@ -134,7 +134,7 @@ class AssemblyCheck {
         !status.ok())
       return status;
     for (const uint32_t output : span_of(value.outputs())) {
-      if (outputs[output]++ != 0) return failure("output ", output, " is another value already");
+      if (outputs[output]++ != 0) return failure("output ", output, " is also another value");
       if (Status status = check_type(info, *model_.outputs()->Get(output), "the model's output"); !status.ok())
         return status;
     }
@@ -193,14 +193,14 @@ class AssemblyCheck {
     for (const uint32_t device : support) placed = placed || device == group.device();
     if (!placed) return failure("it is placed on device ", group.device(), ", which does not support it");
     if (group.peak_bytes() > uint64_t(kMaxExtent) || group.weight_bytes() > uint64_t(kMaxExtent))
-      return failure("it needs more bytes than are possible");
+      return failure("its bytes exceed the limit");
     bytes_ += int64_t(group.peak_bytes() + group.weight_bytes());
     if (bytes_ > kMaxAssemblyBytes)
       return failure("it and those before it need more than ", kMaxAssemblyBytes, " bytes");
     if (Status status = check_times(span_of(group.predicted()), support.size(), "predictions", "a prediction");
         !status.ok())
       return status;
-    return check_times(span_of(group.crossing()), support.size(), "times of crossing", "a time of crossing");
+    return check_times(span_of(group.crossing()), support.size(), "transfer times", "a transfer time");
   }
 
   /// The vector is empty or has one entry per device.
@@ -267,7 +267,7 @@ class AssemblyCheck {
         !status.ok())
       return status;
     const fb::EntryPoint& entry = *manifest_.entry_points()->Get(call.entry());
-    if (!entry.internal()) return failure("entry point ", call.entry(), " is no part");
+    if (!entry.internal()) return failure("entry point ", call.entry(), " is not a part");
     if (Status status = check_index(call.group(), count_of(assembly_.groups()), "its group", "groups"); !status.ok())
       return status;
     const auto inputs = span_of(call.inputs()), extents = span_of(call.extents()), outputs = span_of(call.outputs());

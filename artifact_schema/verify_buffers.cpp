@@ -8,7 +8,7 @@ namespace {
 Status check_view(const PlanCheck& check, uint32_t index) {
   const fb::Buffer& view = check.buffer(index);
   if (view.alias_of() < 0 || uint32_t(view.alias_of()) >= index) {
-    return failure("it is a view of buffer ", view.alias_of(), ", not of a lower one");
+    return failure("it is a view of buffer ", view.alias_of(), ", not a lower one");
   }
   const fb::Buffer& base = check.buffer(view.alias_of());
   if (base.alias_of() != -1) return failure("it is a view of buffer ", view.alias_of(), ", which is a view itself");

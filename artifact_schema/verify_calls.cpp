@@ -112,11 +112,11 @@ Status check_call(const PlanCheck& check, const fb::Step& step) {
 
 Status check_fallback(const fb::Sequence& sequence, const fb::Step& step, uint32_t index) {
   if (step.fallback_for() == -1) return {};
-  if (step.kind() != fb::StepKind::launch) return failure("it is the fallback for a step, but is no launch");
+  if (step.kind() != fb::StepKind::launch) return failure("it is the fallback for a step, but not a launch");
   if (Status status = check_index(uint32_t(step.fallback_for()), index, "fallback_for", "earlier steps"); !status.ok())
     return status;
   if (sequence.steps()->Get(uint32_t(step.fallback_for()))->kind() == fb::StepKind::call) return {};
-  return failure("it is the fallback for step ", step.fallback_for(), ", which is no call");
+  return failure("it is the fallback for step ", step.fallback_for(), ", not a call");
 }
 
 }  // namespace gart::verify

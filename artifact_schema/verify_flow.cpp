@@ -108,7 +108,7 @@ class FlowCheck {
       for (const uint32_t slot : span_of(check_.entry.outputs()->Get(i)->dims())) {
         if (!known[slot])
           return failure("an extent of output ", i,
-                         " depends on a symbol that is not bound on every way through the steps");
+                         " depends on a symbol that is not bound on every path through the steps");
       }
     }
     for (uint32_t i = 0; i < count_of(check_.plan.buffers()); ++i) {

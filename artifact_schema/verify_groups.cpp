@@ -27,7 +27,7 @@ class GroupOrder {
       if (Status status = follow_extents(call.group(), span_of(call.extents())); !status.ok()) return status;
     }
     for (uint32_t group = 0; group < has_call.size(); ++group)
-      if (has_call[group] == 0) return failure("group ", group, ": no call is in it");
+      if (has_call[group] == 0) return failure("group ", group, ": it has no call");
     return check_circles();
   }
 

@@ -48,8 +48,8 @@ Status check_window(const fb::TensorMap& map) {
 Status check_map(const fb::TensorMap& map, const fb::Kernel& kernel) {
   const auto box = span_of(map.box());
   const uint32_t element = map_element_bytes(map.dtype());
-  if (map.operand() >= kernel.operands()) return wrong("its operand is ", map.operand(), ", but there are not so many");
-  if (element == 0) return wrong("its dtype is ", uint64_t(map.dtype()), ", which tensor maps do not know");
+  if (map.operand() >= kernel.operands()) return wrong("its operand is ", map.operand(), ", which does not exist");
+  if (element == 0) return wrong("its dtype is ", uint64_t(map.dtype()), ", which tensor maps lack");
   if (map.swizzle() > fb::Swizzle::MAX)
     return wrong("its swizzle is ", uint64_t(map.swizzle()), ", which is not known");
   if (box.size() < kMinMapRank || box.size() > kMaxMapRank)
@@ -59,10 +59,10 @@ Status check_map(const fb::TensorMap& map, const fb::Kernel& kernel) {
   if (Status status = check_steps(map); !status.ok()) return status;
   if (Status status = check_window(map); !status.ok()) return status;
   if (const uint64_t bytes = box_bytes(map); bytes > kernel.shared())
-    return wrong("its box has ", bytes, " bytes, more than the kernel has of shared memory");
+    return wrong("its box has ", bytes, " bytes, more than the kernel's shared memory");
   const uint32_t line = box[0] * element, swizzled = swizzled_bytes(map.swizzle());
   if (line % kMapAlignment != 0 || (swizzled != 0 && line > swizzled))
-    return wrong("lines of its box have ", line, " bytes: no multiple of 16, or more than are swizzled");
+    return wrong("lines of its box have ", line, " bytes: not a multiple of 16, or too many to swizzle");
   return {};
 }
 
@@ -70,8 +70,7 @@ Status check_map(const fb::TensorMap& map, const fb::Kernel& kernel) {
 
 Status check_maps(const PlanCheck& check, const fb::Step& step, const fb::Kernel& kernel, size_t& params) {
   const uint32_t maps = count_of(step.maps());
-  if (kernel.maps() != maps)
-    return wrong("it gives ", maps, " tensor maps to its kernel, which takes another number of them");
+  if (kernel.maps() != maps) return wrong("it gives ", maps, " tensor maps to its kernel, which takes another number");
   if (Status status = check.budget.spend(maps); !status.ok()) return status;
   for (uint32_t i = 0; i < maps; ++i) {
     const fb::TensorMap& map = *step.maps()->Get(i);

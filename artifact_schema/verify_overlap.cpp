@@ -19,9 +19,9 @@ Status check_neighbour(const fb::Sequence& sequence, uint32_t index) {
     const fb::Step& other = *sequence.steps()->Get(before);
     if (!is_barrier(other) && other.stream() != stream) continue;
     if (!is_barrier(other) && other.kind() == fb::StepKind::launch) return {};
-    return failure("it overlaps step ", before, ", which is no launch of the GPU");
+    return failure("it overlaps step ", before, ", not a launch of the GPU");
   }
-  return failure("it overlaps the step before it on its stream, but is the first one there");
+  return failure("it overlaps the step before it, but is the first one of its stream");
 }
 
 /// Waits for other streams would need the step to start later than the one before it.
@@ -47,7 +47,7 @@ Status check_overlap(const PlanCheck& check, const fb::Sequence& sequence, uint3
   if (check.artifact.manifest->targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu)
     return failure("it overlaps the step before it, but the plan is for a CPU");
   if (step.kind() != fb::StepKind::launch)
-    return failure("it overlaps the step before it, but is no launch of the GPU");
+    return failure("it overlaps the step before it, but is not a launch of the GPU");
   const fb::Kernel& kernel = *check.plan.kernels()->Get(step.kernel());
   if (!kernel.waits()) return failure("it overlaps the step before it, but kernel ", step.kernel(), " does not wait");
   for (const uint32_t position : span_of(kernel.ahead())) {

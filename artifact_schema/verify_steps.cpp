@@ -171,7 +171,7 @@ Status check_step(const PlanCheck& check, const fb::Step& step, uint32_t index, 
   if (count_of(step.maps()) != 0 &&
       (step.kind() != fb::StepKind::launch ||
        check.artifact.manifest->targets()->Get(check.plan.target())->kind() == fb::TargetKind::cpu))
-    return failure("it has tensor maps, but is no launch of a GPU");
+    return failure("it has tensor maps, but is not a launch of a GPU");
   return check_kind(check, step);
 }
 

@@ -95,7 +95,7 @@ void verify_own(std::span<const uint8_t> artifact) {
   if (status.ok()) status = gart::verify_artifact(view);
   const gart::fb::Assembly* assembly = nullptr;
   if (status.ok()) status = gart::verify_assembly(view, assembly);
-  GCG_CHECK(status.ok(), "the artifact is not sound: ", status.message);
+  GCG_CHECK(status.ok(), "the verifier refuses the artifact: ", status.message);
 }
 
 /// One compilation, stage by stage.
@@ -115,7 +115,8 @@ class Compilation {
     if (options.fleet)
       for (IdlePattern& p : idle_patterns(*options.fleet))
         remarks_.push_back({{}, IdleName{std::move(p.pattern), "operator or element type", std::move(p.nearest)}});
-    if (fleet_ && !options.parameters.empty()) fail("inputs that are always the same are not for a fleet");
+    if (fleet_ && !options.parameters.empty())
+      fail("the option `parameters` (inputs that never change) is not supported with a fleet");
     if (fleet_ && !graph_.states.empty())
       fail("state '", graph_.states[0].name, "': a model with states runs on one device, not on a fleet");
   }

@@ -73,7 +73,7 @@ void keep_values(Graph& graph, const std::vector<std::string>& lists) {
   for (const std::string& name : split_names(lists, known)) {
     const auto value = values.find(name);
     if (value == values.end())
-      fail("--keep '", name, "': the model has no value of that name", nearest(name, names_of_values(graph)));
+      fail("--keep '", name, "': the model has no such value", nearest(name, names_of_values(graph)));
     if (!graph.is_output(value->second)) graph.outputs.push_back(value->second);
   }
 }
@@ -105,7 +105,7 @@ void check_targets(const Fleet& fleet, const std::vector<Target>& targets) {
     std::string asked;
     for (const Target& t : targets) asked += (asked.empty() ? "" : ", ") + t.name;
     fail("device '", device.name, "' of the fleet runs code for ",
-         device.target.empty() ? concat("a ", traits_of(device.kind).name) : device.target, ", but code is made for ",
+         device.target.empty() ? concat("a ", traits_of(device.kind).name) : device.target, ", but the targets are ",
          asked, ": name its target with --target");
   }
 }

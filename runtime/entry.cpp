@@ -91,7 +91,7 @@ void bind_shapes(const Entry& entry, std::span<const Shape> inputs, Slots& slots
     if (symbol.input() >= 0) slots.set(i, inputs[symbol.input()][symbol.axis()]);
   }
   if (Status status = evaluate(entry.program, entry.symbols.size(), slots); !status.ok()) {
-    fail(ErrorCode::invalid_argument, "the inputs' shapes make no sense to this model: ", status.message);
+    fail(ErrorCode::invalid_argument, "the inputs' shapes do not suit this model: ", status.message);
   }
   check_extents(entry, inputs, slots);
   check_constraints(entry, slots);

@@ -65,7 +65,7 @@ void Executor::loop(const PlanStep& step) {
   const fb::Loop& loop = *step.manifest->loop();
   const int64_t trips = loop.trip_count() < 0 ? INT64_MAX : scalar<int64_t>(uint32_t(loop.trip_count()));
   for (int64_t i = 0; i < trips; ++i) {
-    if (i == kMostTurns) fail(ErrorCode::run_failed, "a loop has not ended after ", i, " turns");
+    if (i == kMostTurns) fail(ErrorCode::run_failed, "a loop has not ended after ", i, " iterations");
     if (loop.condition() >= 0 && scalar<uint8_t>(uint32_t(loop.condition())) == 0) break;
     if (loop.iteration() >= 0) write_iteration(uint32_t(loop.iteration()), i);
     sequence(step.manifest->bodies()->Get(0));

@@ -114,7 +114,8 @@ void InvocationState::execute() {
 
 /// A custom operator might start the run that it is part of.
 InvocationState::Turn::Turn(bool& under_way) : under_way_(under_way) {
-  if (under_way) fail(ErrorCode::invalid_argument, "the invocation is under way: a function of its own cannot run it");
+  if (under_way)
+    fail(ErrorCode::invalid_argument, "the invocation is running: its own custom operator cannot run it again");
   under_way = true;
 }
 

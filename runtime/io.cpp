@@ -197,7 +197,7 @@ void Outputs::check_apart(size_t index) const {
     const uintptr_t last = std::min(begin + uintptr_t(mine.bytes), from + uintptr_t(slots_[i].bytes));
     if (first >= last) continue;
     fail(ErrorCode::invalid_argument, "outputs '", infos_[std::min(i, index)].name, "' and '",
-         infos_[std::max(i, index)].name, "' overlap: ", last - first, " bytes would be of both");
+         infos_[std::max(i, index)].name, "' overlap: ", last - first, " bytes belong to both");
   }
 }
 

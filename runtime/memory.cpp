@@ -28,7 +28,7 @@ class HostMemory final : public MemorySource {
     void* data = huge ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                       : std::aligned_alloc(kAlignment, bytes);
     if (data == nullptr || data == MAP_FAILED) {
-      fail(ErrorCode::out_of_memory, "the system has no ", bytes, " bytes of memory for what a run computes in");
+      fail(ErrorCode::out_of_memory, "the system has no ", bytes, " bytes of memory for the arena of a run");
     }
     if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // a hint, whose failure does not matter
     return data;

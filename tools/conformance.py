@@ -266,12 +266,12 @@ def report_missing(rows, cpu_rows, cpu):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="run these only, by name")
-    parser.add_argument("--target", help="what to compile for; default: the best CPU target of this machine")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="names of the cases to run; default: all")
+    parser.add_argument("--target", help="target to compile for; default: the best CPU target of this machine")
     parser.add_argument("--simulate", action="store_true", help="with a GPU's target: simulate the GPU even if there is one")
     parser.add_argument("--sample", type=int, metavar="N", help="run N cases spread over the operators")
-    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes")
-    parser.add_argument("--json", metavar="FILE", help="write one row per case there")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="number of processes")
+    parser.add_argument("--json", metavar="FILE", help="file that gets one row per case")
     return parser.parse_args()
 
 

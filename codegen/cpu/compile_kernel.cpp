@@ -22,7 +22,7 @@ KernelEmission emit(FunctionBuilder& f, const Kernel& kernel) {
   if (const auto* program = std::get_if<ProgramKernel>(&kernel.body)) return emit_program(f, kernel, *program);
   if (const auto* matmul = std::get_if<MatMulKernel>(&kernel.body)) return emit_matmul_kernel(f, kernel, *matmul);
   if (const auto* attention = std::get_if<AttentionKernel>(&kernel.body)) return emit_attention_kernel(f, *attention);
-  GCG_CHECK(std::holds_alternative<ConvKernel>(kernel.body), "kernel '", kernel.name, "' is not for CPUs");
+  GCG_CHECK(std::holds_alternative<ConvKernel>(kernel.body), "kernel '", kernel.name, "' has no form for CPUs");
   return emit_conv_kernel(f, kernel, std::get<ConvKernel>(kernel.body));
 }
 

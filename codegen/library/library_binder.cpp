@@ -59,7 +59,7 @@ std::unique_ptr<LibraryBinder> make_library_binder(const std::vector<std::string
   for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
   for (const std::string& name : names)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      fail("there is no library '", name, "' to bind; known are: ", list);
+      fail("there is no library '", name, "' to bind; known: ", list);
   return std::make_unique<Binder>(names);
 }
 

@@ -25,9 +25,9 @@ void tidy(std::vector<std::unique_ptr<fb::TensorInfoT>>& tensors) {
 }
 
 void check_text(const std::string& text, const std::string& what) {
-  if (text.find('\0') != std::string::npos) fail(what, " has a NUL byte in it");
+  if (text.find('\0') != std::string::npos) fail(what, " contains a NUL byte");
   if (text.size() > gart::kMaxStringBytes)
-    fail(what, " has ", text.size(), " bytes, at most ", gart::kMaxStringBytes, " are possible");
+    fail(what, " has ", text.size(), " bytes, but at most ", gart::kMaxStringBytes, " are possible");
 }
 
 void tidy(fb::EntryPointT& entry) {

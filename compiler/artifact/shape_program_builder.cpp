@@ -27,8 +27,7 @@ uint32_t ShapeProgramBuilder::computed(const Dim::Atom& a) {
     case Dim::AtomKind::symbol: {
       auto it = symbol_slots_.find(a.name);
       if (it == symbol_slots_.end())
-        fail("the extent '", a.name,
-             "' is not an extent of any input: sizes that depend on data are not supported here");
+        fail("the extent '", a.name, "' is not an extent of any input: a size must not depend on data here");
       return it->second;
     }
     case Dim::AtomKind::floor_div:

@@ -168,7 +168,7 @@ onnx::GraphProto GraphExporter::export_graph(const Graph& graph) {
   for (ValueId id : graph.inputs) {
     const Value& value = graph.value(id);
     if (value.dtype == DType::undefined || !value.shape)
-      fail("graph input '", value.name, "' has no type, which a model must say");
+      fail("graph input '", value.name, "' has no type, which ONNX requires");
     auto& input = *proto.add_input();
     input.set_name(name_of(scope, id));
     *input.mutable_type() = export_type(value.dtype, value.shape, true);
@@ -258,7 +258,7 @@ void GraphExporter::export_outputs(Scope& scope, onnx::GraphProto& proto) {
     else if (const auto sequence = sequence_type(scope.graph, id))
       *output.mutable_type() = *sequence;
     else if (scope.outer == nullptr)
-      fail("graph output '", name, "' has no known type, which a model must say");
+      fail("graph output '", name, "' has no known type, which ONNX requires");
   }
 }
 

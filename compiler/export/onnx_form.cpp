@@ -56,13 +56,13 @@ void name_nearest(const Graph& graph, Node& node) {
   if (node.string_attribute("nearest_mode", "") != "simple") return;
   const bool nearest = node.string_attribute("mode", "nearest") == "nearest";
   const TensorRef scales = node.inputs.size() > kScales ? graph.value(node.inputs[kScales]).constant : TensorRef();
-  if (nearest && scales == nullptr) refuse(node, "it is of opset 10 and its scales are not constant");
+  if (nearest && scales == nullptr) refuse(node, "it has opset 10, and its scales are not constant");
   bool grows = false, shrinks = false;
   for (int64_t i = 0; nearest && i < scales->elements(); ++i) {
     grows = grows || scales->at_double(i) > 1;
     shrinks = shrinks || scales->at_double(i) < 1;
   }
-  if (grows && shrinks) refuse(node, "it is of opset 10, grows one dimension and shrinks another");
+  if (grows && shrinks) refuse(node, "it has opset 10, enlarges one dimension and shrinks another");
   node.attributes["nearest_mode"] = std::string(shrinks ? "ceil" : "floor");
 }
 
@@ -90,10 +90,10 @@ void name_sampling(Node& node) {
 /// The reason why ONNX has no form for the node; empty if it has one.
 std::string why_not(const Node& node) {
   if (std::string_view(node.op->domain) == "gart" && node.op != &op_gart_Custom)
-    return "it is an operator of this compiler's own";
+    return "the operator is internal to this compiler";
   for (const char* strings : {"classlabels_strings", "values_strings", "keys_strings"})
-    if (node.has_attribute(strings)) return "it deals in strings, which a graph holds as numbers";
-  if (std::string_view(node.op->name) == "ZipMap") return "it makes maps, which a graph holds as tensors";
+    if (node.has_attribute(strings)) return "it has strings, which a graph stores as numbers";
+  if (std::string_view(node.op->name) == "ZipMap") return "it makes maps, which a graph stores as tensors";
   return {};
 }
 

@@ -37,7 +37,7 @@ struct Field {
 void require_object(const Field& field, const std::vector<const char*>& names) {
   std::string list;
   for (const char* name : names) list += (list.empty() ? "" : ", ") + std::string(name);
-  if (!field.value.is_object()) field.refuse("an object is expected, not ", json_excerpt(field.value));
+  if (!field.value.is_object()) field.refuse("expected an object, not ", json_excerpt(field.value));
   for (const auto& [key, value] : field.value.items()) {
     const bool known = std::any_of(names.begin(), names.end(), [&](const char* name) { return key == name; });
     if (!known) field.at(key).refuse("there is no such field, only ", list);
@@ -45,7 +45,7 @@ void require_object(const Field& field, const std::vector<const char*>& names) {
 }
 
 std::string text_of(const Field& field) {
-  if (!field.value.is_string()) field.refuse("a text is expected, not ", json_excerpt(field.value));
+  if (!field.value.is_string()) field.refuse("expected a string, not ", json_excerpt(field.value));
   const auto text = field.value.get<std::string>();
   for (const char c : text)
     if (static_cast<unsigned char>(c) < ' ') field.refuse("it has a control character");
@@ -63,12 +63,12 @@ int64_t integer_of(const Field& field, int64_t limit) {
   const bool fits = value.is_number_unsigned()
                         ? value.get<uint64_t>() <= static_cast<uint64_t>(limit)
                         : value.is_number_integer() && value.get<int64_t>() >= 0 && value.get<int64_t>() <= limit;
-  if (!fits) field.refuse("a whole number from 0 to ", limit, " is expected, not ", json_excerpt(value));
+  if (!fits) field.refuse("expected an integer from 0 to ", limit, ", not ", json_excerpt(value));
   return value.get<int64_t>();
 }
 
 double number_of(const Field& field) {
-  if (!field.value.is_number()) field.refuse("a number is expected, not ", json_excerpt(field.value));
+  if (!field.value.is_number()) field.refuse("expected a number, not ", json_excerpt(field.value));
   return field.value.get<double>();
 }
 
@@ -78,7 +78,7 @@ double rate_of(const Field& field) { return checked_rate(number_of(field), field
 template <class Read>
 auto list_of(const Field& field, Read read) {
   using Value = decltype(read(field));
-  if (!field.value.is_array()) field.refuse("a list is expected, not ", json_excerpt(field.value));
+  if (!field.value.is_array()) field.refuse("expected a list, not ", json_excerpt(field.value));
   std::vector<Value> values;
   std::set<Value> seen;
   for (size_t i = 0; i < field.value.size(); ++i) {
@@ -92,7 +92,7 @@ DeviceClass kind_of(const Field& field) {
   const std::string kind = text_of(field);
   for (const DeviceClass device : kDeviceClasses)
     if (kind == traits_of(device).kind) return device;
-  field.refuse("'", kind, "' is no kind of device: cpu and cuda are");
+  field.refuse("'", kind, "' is not a kind of device; expected cpu or cuda");
 }
 
 std::string target_of(const Field& field, DeviceClass kind) {
@@ -111,9 +111,10 @@ std::string target_of(const Field& field, DeviceClass kind) {
 void read_uses(const Field& field, FleetDevice& device) {
   device.infers = device.trains = false;
   const auto uses = list_of(field, text_of);
-  if (uses.empty()) field.refuse("it names no use: infer and train are");
+  if (uses.empty()) field.refuse("it is empty; expected infer or train");
   for (size_t i = 0; i < uses.size(); ++i) {
-    if (uses[i] != "infer" && uses[i] != "train") field.at(i).refuse("'", uses[i], "' is no use: infer and train are");
+    if (uses[i] != "infer" && uses[i] != "train")
+      field.at(i).refuse("'", uses[i], "' is not a use; expected infer or train");
     (uses[i] == "infer" ? device.infers : device.trains) = true;
   }
 }
@@ -129,9 +130,8 @@ FleetDevice read_device(const Field& field) {
   const auto core = [](const Field& f) { return static_cast<int>(integer_of(f, kMostCores - 1)); };
   if (field.has("cores")) device.cores = list_of(field.at("cores"), core);
   if (field.has("ordinal")) device.ordinal = static_cast<int>(integer_of(field.at("ordinal"), kMostGpus - 1));
-  if (device.kind == DeviceClass::cuda && !device.cores.empty()) field.at("cores").refuse("a GPU has no cores to name");
-  if (device.kind == DeviceClass::cpu && device.ordinal != 0)
-    field.at("ordinal").refuse("it is a GPU's number, not a CPU pool's");
+  if (device.kind == DeviceClass::cuda && !device.cores.empty()) field.at("cores").refuse("only a CPU pool has cores");
+  if (device.kind == DeviceClass::cpu && device.ordinal != 0) field.at("ordinal").refuse("only a GPU has an ordinal");
   if (field.has("target")) device.target = target_of(field.at("target"), device.kind);
   if (field.has("host")) device.host = text_of(field.at("host"));
   if (field.has("memory_bytes"))
@@ -157,9 +157,9 @@ FleetLink read_link(const Field& field, const Fleet& fleet) {
   FleetLink link;
   link.from = end_of(field, "from", fleet);
   link.to = end_of(field, "to", fleet);
-  if (link.from == link.to) field.at("to").refuse("the link ends where it begins");
+  if (link.from == link.to) field.at("to").refuse("a link must join two devices");
   for (const FleetLink& other : fleet.links)
-    if (other.from == link.from && other.to == link.to) field.refuse("this link is there twice");
+    if (other.from == link.from && other.to == link.to) field.refuse("this link is listed twice");
   if (field.has("gbytes_per_s")) link.gbytes_per_s = rate_of(field.at("gbytes_per_s"));
   if (field.has("us")) link.us = checked_microseconds(number_of(field.at("us")), field.path + ".us: the time");
   return link;
@@ -176,22 +176,22 @@ int Fleet::find(const std::string& name) const {
 Fleet parse_fleet(const std::string& json, const std::string& source) {
   const Json document = parse_json(json, source);
   const Field all{document, source + ": "};
-  if (!document.is_object()) fail(source, ": an object is expected, not ", json_excerpt(document));
+  if (!document.is_object()) fail(source, ": expected an object, not ", json_excerpt(document));
   require_object(all, {"devices", "links"});
   if (!all.has("devices")) fail(source, ": it has no field 'devices'");
   const Field devices = all.at("devices");
   if (!devices.value.is_array() || devices.value.empty())
-    devices.refuse("a list of devices is expected, not ", json_excerpt(devices.value));
+    devices.refuse("expected a list of devices, not ", json_excerpt(devices.value));
   Fleet fleet;
   std::set<std::string> names;
   for (size_t i = 0; i < devices.value.size(); ++i) {
     fleet.devices.push_back(read_device(devices.at(i)));
     const std::string& name = fleet.devices.back().name;
-    if (!names.insert(name).second) devices.at(i).at("name").refuse("there is another device '", name, "'");
+    if (!names.insert(name).second) devices.at(i).at("name").refuse("another device is named '", name, "'");
   }
   if (!all.has("links")) return fleet;
   const Field links = all.at("links");
-  if (!links.value.is_array()) links.refuse("a list is expected, not ", json_excerpt(links.value));
+  if (!links.value.is_array()) links.refuse("expected a list, not ", json_excerpt(links.value));
   for (size_t i = 0; i < links.value.size(); ++i) fleet.links.push_back(read_link(links.at(i), fleet));
   return fleet;
 }

@@ -43,9 +43,10 @@ void check_name(const std::string& name) {
     return !text.empty() && text.find_first_of(" \t\n:,/") == std::string::npos;
   };
   if (!is_word(own) || !is_word(domain))
-    fail("'", name, "' is no name of a function: NAME or DOMAIN::NAME is, without blanks, commas, colons and slashes");
+    fail("'", name,
+         "' is not a function name; expected NAME or DOMAIN::NAME without blanks, commas, colons and slashes");
   if (domain == "ai.onnx" || domain == "gart" || domain == "com.microsoft" || domain.starts_with("ai.onnx."))
-    fail("functions cannot be in the domain '", domain, "', which has operators; name another one");
+    fail("functions cannot be in the domain '", domain, "', which is reserved for operators; choose another one");
 }
 
 /// A canonical form, independent of the names of values and nodes. Values are numbered in order of appearance.
@@ -192,7 +193,7 @@ void add_called(const onnx::FunctionProto& function, const Functions& of_model, 
     const Functions known = functions_of(library);
     const auto there = known.find(key_of(*called));
     if (there != known.end() && there->second->SerializeAsString() != called->SerializeAsString())
-      fail("function '", name_of(*called), "', which is needed, is in ", path, " already and is another one there");
+      fail("function '", name_of(*called), "', which is needed, differs from the function of the same name in ", path);
     if (there != known.end()) continue;
     *library.add_functions() = *called;
     add_called(*called, of_model, path, library);

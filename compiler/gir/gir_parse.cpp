@@ -130,7 +130,7 @@ class Parser {
     if (in_.take('?')) return DType::undefined;
     const std::string name = in_.word("an element type");
     const auto t = dtype_from_name(name);
-    if (!t) in_.fail(concat("'", name, "' is no element type"));
+    if (!t) in_.fail(concat("'", name, "' is not an element type"));
     return *t;
   }
 

@@ -85,8 +85,8 @@ void verify_uses(const Graph& g, const std::set<ValueId>& inputs) {
 void verify_body_ends(const Graph& body) {
   const auto verify = [&](ValueId end) {
     const Value& v = body.value(end);
-    GCG_CHECK(v.is_constant() || v.stored == DType::undefined, "value '", v.name, "', an end of the body '", body.name,
-              "', is stored as ", name_of(v.stored));
+    GCG_CHECK(v.is_constant() || v.stored == DType::undefined, "value '", v.name, "', an input or output of the body '",
+              body.name, "', is stored as ", name_of(v.stored));
   };
   for (ValueId in : body.inputs) verify(in);
   for (ValueId out : body.outputs) verify(out);

@@ -34,7 +34,7 @@ class Descriptor {
 
 std::vector<std::string> parts_of(const std::string& location, const std::string& where) {
   if (location.empty()) fail(where, " names no file");
-  if (location.find('\0') != std::string::npos) fail(where, " has a file name with a zero byte");
+  if (location.find('\0') != std::string::npos) fail(where, " has a file name with a NUL byte");
   if (location[0] == '/')
     fail(where, " lies at the absolute path ", location, "; only files beneath the model's folder are read");
   std::vector<std::string> parts;
@@ -45,7 +45,7 @@ std::vector<std::string> parts_of(const std::string& location, const std::string
     if (parts.back().empty() || parts.back() == ".") parts.pop_back();
     begin = end + 1;
   }
-  if (parts.empty()) fail(where, " lies at ", location, ", which is no file");
+  if (parts.empty()) fail(where, " lies at ", location, ", which is not a file name");
   return parts;
 }
 

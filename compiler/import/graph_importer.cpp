@@ -32,15 +32,16 @@ const char* kind_of(const onnx::TypeProto& type) {
     case onnx::TypeProto::kSparseTensorType:
       return "a sparse tensor";
     default:
-      return "of no known type";
+      return "a value of unknown type";
   }
 }
 
 /// The reason why a graph input is not supported; empty if it is.
 std::string why_not_input(const onnx::TypeProto& type) {
   if (type.has_sequence_type() || type.has_optional_type())
-    return concat("it is ", kind_of(type), "; --dim NAME=LENGTH says how many elements it has");
-  if (type.value_case() != onnx::TypeProto::kTensorType) return concat("it is ", kind_of(type), "; only tensors are");
+    return concat("it is ", kind_of(type), "; give its number of elements by --dim NAME=LENGTH");
+  if (type.value_case() != onnx::TypeProto::kTensorType)
+    return concat("it is ", kind_of(type), "; only tensors are supported");
   if (const auto why = unsupported_dtype(type.tensor_type().elem_type())) return *why;
   if (!type.tensor_type().has_shape()) return "it has no shape; its rank must be known";
   return {};
@@ -171,7 +172,7 @@ void GraphImporter::import_outputs(Scope& scope, const onnx::GraphProto& proto) 
 
 void GraphImporter::define(Scope& scope, const std::string& name, ValueId value) {
   if (!scope.values.emplace(name, value).second)
-    fail("value '", scope.environment.prefix, name, "' is made twice; every value has one producer");
+    fail("value '", scope.environment.prefix, name, "' has two producers; every value has one");
 }
 
 ValueId GraphImporter::add_value(Scope& scope, const std::string& name, TensorRef constant) {

@@ -61,7 +61,7 @@ ImportedAttribute GraphImporter::import_attribute(const AttributeProto& proto, c
     case AttributeProto::TYPE_PROTO:  // what an Optional without an element would hold
       break;
     default:
-      result.why = what + " is of a type that is not known";
+      result.why = what + " has an unknown type";
       break;
   }
   return result;

@@ -63,7 +63,7 @@ void GraphImporter::collect_functions(const onnx::ModelProto& model, const std::
       const bool copied = &model != model_.get() && file->second == "the model" &&
                           functions_[key]->SerializeAsString() == function.SerializeAsString();
       if (copied) continue;
-      fail("function '", full_name(key), "' is in ", file->second, " and in ", where, "; one of them must go");
+      fail("function '", full_name(key), "' is in ", file->second, " and in ", where, "; remove one of them");
     }
     functions_[key] = &function;
     for (const std::string& bytes : field_bytes(function, newer::kFunctionAttributes)) {
@@ -145,8 +145,8 @@ Environment GraphImporter::call_environment(Scope& scope, const onnx::NodeProto&
     const auto& names = function.attribute();
     if (environment.arguments.count(written.name()) == 0 &&
         std::find(names.begin(), names.end(), written.name()) == names.end())
-      fail("node '", node_name(caller, proto), "' has attribute '", written.name(), "', but function '",
-           name_of(function), "' takes none of that name");
+      fail("node '", node_name(caller, proto), "' has attribute '", written.name(), "', which function '",
+           name_of(function), "' does not take");
     if (written.ref_attr_name().empty()) {
       environment.arguments[written.name()] = &written;
     } else if (const auto a = caller.arguments.find(written.ref_attr_name()); a != caller.arguments.end()) {
@@ -185,7 +185,7 @@ void GraphImporter::import_call(Scope& scope, const onnx::NodeProto& proto, cons
   for (int i = 0; i < proto.output_size(); ++i)
     if (!proto.output(i).empty())
       define(scope, proto.output(i),
-             value_of(inner, function.output(i), concat("the end of function '", function.name(), "'"), nullptr));
+             value_of(inner, function.output(i), concat("function '", function.name(), "'"), nullptr));
 }
 
 }  // namespace gcg

@@ -69,8 +69,8 @@ std::string GraphImporter::why_not(Scope& scope, const onnx::NodeProto& proto) c
   const OpDef* op = domain == "gart" ? nullptr : find_op(proto.op_type(), domain);
   if (op == nullptr)
     return concat(
-        "there is no operator or function of this name; one of the application's is declared by --custom-op, "
-        "libraries of functions are named by --functions",
+        "there is no operator or function of this name; --custom-op declares an operator of the application, "
+        "--functions names libraries of functions",
         nearest_functions(proto));
   if (version == scope.environment.opsets.end()) return "the model imports no opset of this domain";
   if (version->second < op->since)
@@ -208,7 +208,8 @@ void GraphImporter::import_constant(Scope& scope, const onnx::NodeProto& proto) 
     return;
   }
   if (node.attributes.size() != 1)
-    return reject(scope, proto, concat("it has ", node.attributes.size(), " attributes; one holds its value"));
+    return reject(scope, proto,
+                  concat("it has ", node.attributes.size(), " attributes; it must have one, which holds its value"));
   const auto& [key, value] = *node.attributes.begin();
   if (!key.starts_with("value"))
     return reject(scope, proto, concat("attribute '", key, "' holds no value of a Constant"));

@@ -31,7 +31,7 @@ class Collector {
     } catch (const InternalError&) {
       throw;
     } catch (const std::bad_variant_access&) {
-      reject(graph.node(id), "an attribute of it has the wrong type");
+      reject(graph.node(id), "one of its attributes has the wrong type");
     } catch (const NodeError& error) {
       reject_inside(graph, id, error.node().why);
     } catch (const CompileError& error) {

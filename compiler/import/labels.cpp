@@ -65,13 +65,13 @@ std::string Labels::carry(const Graph& graph, Node& node) {
   const LabelList first = node.inputs.empty() ? nullptr : of(graph, node.inputs[0]);
   const bool others = std::any_of(node.inputs.begin() + (node.inputs.empty() ? 0 : 1), node.inputs.end(),
                                   [&](ValueId v) { return is_labelled(*this, graph, v); });
-  if (others) return "it reads strings; only operators that move elements may";
+  if (others) return "it reads strings; only operators that move elements can read them";
   if (first) {
     const bool encodes = std::string_view(node.op->name) == "LabelEncoder";
     if (encodes) {
       if (const std::string why = look_up(*first, node); !why.empty()) return why;
     } else if (!moves_input_0(node) && !cast_to_string) {
-      return "it reads strings; only operators that move elements may";
+      return "it reads strings; only operators that move elements can read them";
     } else {
       lists_[{&graph, node.outputs.at(0)}] = first;
       if (cast_to_string) {
@@ -81,7 +81,7 @@ std::string Labels::carry(const Graph& graph, Node& node) {
       return {};
     }
   } else if (cast_to_string) {
-    return "it makes strings of numbers";
+    return "it turns numbers into strings, which is not supported";
   }
   if (std::vector<std::string> labels = own_labels(node);
       !labels.empty() && !node.outputs.empty() && node.outputs[0].valid())

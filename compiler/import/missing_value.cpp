@@ -38,10 +38,10 @@ std::string missing_value(const Scope& scope, const std::string& name, const onn
     if (producer == nullptr) continue;
     const std::string maker = node_name(s->environment, *producer);
     if (reader != nullptr && s == &scope && depends_on(*s->nodes, *producer, *reader))
-      return concat("which node '", maker, "' makes out of its result: the graph has a cycle");
+      return concat("which node '", maker, "' makes from its result: the graph has a cycle");
     return concat("which node '", maker, "' cannot make: it needs the result of a cycle of nodes");
   }
-  return "which nothing in the model makes";
+  return "which no node of the model makes";
 }
 
 }  // namespace gcg

@@ -163,7 +163,7 @@ Dim Scanner::dim_until(char end, char other_end) {
   const auto dim = Dim::parse(text);
   if (!dim) {
     at_ = begin;
-    fail(concat("'", text, "' is no extent"));
+    fail(concat("'", text, "' is not an extent"));
   }
   return *dim;
 }

@@ -23,7 +23,7 @@ const SmallFloat& small_float(DType dtype) {
     case DType::f4e2m1:
       return e2m1;
     default:
-      GCG_CHECK(false, name_of(dtype), " is no small float");
+      GCG_CHECK(false, name_of(dtype), " is not a small float");
   }
 }
 

@@ -226,8 +226,7 @@ class ProgramCheck {
  private:
   void expr(const Expr& e, const std::set<int>& bound, DType dtype) const {
     check_expr(kernel_, e, bound, static_cast<int>(program_.locals.size()));
-    GCG_CHECK(e->dtype == dtype, "kernel '", kernel_.name, "': ", name_of(e->dtype), " where ", name_of(dtype),
-              " is wanted");
+    GCG_CHECK(e->dtype == dtype, "kernel '", kernel_.name, "': ", name_of(e->dtype), " instead of ", name_of(dtype));
     visit(e, [&](const ExprNode& n) {
       if (n.kind == ExprKind::local)
         GCG_CHECK(n.dtype == program_.locals[static_cast<size_t>(n.local)], "kernel '", kernel_.name,

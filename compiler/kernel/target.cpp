@@ -114,7 +114,7 @@ Target require_target(const std::string& name) {
   for (const auto& [group, members] : groups()) known += ", " + group;
   const std::string meant = meant_target(name);
   fail("unknown target '", name, "'; ", meant.empty() ? "" : concat("did you mean '", meant, "'? "),
-       "Without --target it is this machine; known are: ", known);
+       "Without --target it is this machine; known: ", known);
 }
 
 }  // namespace

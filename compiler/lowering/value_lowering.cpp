@@ -192,7 +192,7 @@ Expr ValueLowering::computed(ValueId v, const std::vector<Expr>& index) {
   NodeLowerContext context(*this, node);
   Expr e = node.op->lower(context, value.output_index, index);
   GCG_CHECK(e && e->dtype == storage_dtype(value.dtype), node.op->name, " '", node.name, "' lowers to ",
-            e ? name_of(e->dtype) : "nothing", ", its output is ", name_of(value.dtype));
+            e ? name_of(e->dtype) : "nothing", ", but its output is ", name_of(value.dtype));
   return e;
 }
 

@@ -16,7 +16,8 @@ bool selects_last(const Node& node) { return node.int_attribute("select_last_ind
 void infer_arg_reduce(InferContext& ctx) {
   if (ctx.rank(0) == 0) ctx.fail("the input must have at least one dimension");
   const auto axis = static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", 0), ctx.rank(0)));
-  if (ctx.shape(0)[axis].is(0)) ctx.fail(concat("dimension ", axis, " is empty and has no extreme element"));
+  if (ctx.shape(0)[axis].is(0))
+    ctx.fail(concat("dimension ", axis, " is empty, so it has no largest or smallest element"));
   Shape shape = ctx.shape(0);
   ctx.require_equal(max(shape[axis], 1), shape[axis], concat("dimension ", axis, " must not be empty"));
   if (keeps_dims(ctx.node()))

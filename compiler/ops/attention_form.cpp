@@ -11,7 +11,8 @@ int64_t heads_attribute(const Node& node, const char* name) {
 
 Dim per_head(const Node& node, const Dim& hidden, int64_t heads, const char* what) {
   if (hidden.is_constant() && hidden.constant() % heads != 0)
-    fail_node(node, concat("the last extent of ", what, ", ", hidden.str(), ", is no multiple of ", heads, " heads"));
+    fail_node(node,
+              concat("the last extent of ", what, ", ", hidden.str(), ", is not a multiple of ", heads, " heads"));
   return floor_div(hidden, heads);
 }
 
@@ -38,7 +39,7 @@ AttentionForm attention_form(const Node& node, const Shape& q, const Shape& k, c
   read_attributes(node, form);
   if (q.size() != k.size() || k.size() != v.size() || (q.size() != 3 && q.size() != 4))
     fail_node(node, concat("Q, K and V have ", q.size(), ", ", k.size(), " and ", v.size(),
-                           " dimensions, all must have 3 or all 4"));
+                           " dimensions; all three must have 3, or all 4"));
   form.packed_heads = q.size() == 3;
   form.batch = q[0];
   const size_t sequence = form.packed_heads ? 1 : 2;
@@ -62,7 +63,7 @@ AttentionForm attention_form(const Node& node, const Shape& q, const Shape& k, c
   if (heads == groups) return form;
   if (!heads.is_constant() || !groups.is_constant() || groups.constant() < 1 ||
       heads.constant() % groups.constant() != 0)
-    fail_node(node, concat(heads.str(), " query heads are no multiple of ", groups.str(), " key heads"));
+    fail_node(node, concat(heads.str(), " query heads are not a multiple of ", groups.str(), " key heads"));
   return form;
 }
 

@@ -115,7 +115,7 @@ void upgrade_broadcast(UpgradeContext& ctx) {
   ctx.node.attributes.erase("axis");
   if (!on_demand) return;
   if (axis < 0)
-    fail_node(ctx.node, concat("attribute 'axis' is ", axis, "; negative ones have no meaning in opset ", ctx.version));
+    fail_node(ctx.node, concat("attribute 'axis' is ", axis, "; it must not be negative in opset ", ctx.version));
   align_second_operand(ctx, axis);
 }
 

@@ -28,7 +28,7 @@ Expr epsilon_of(const Node& node, DType dtype) { return number(dtype, node.float
 
 void upgrade_batch_norm(UpgradeContext& ctx) {
   if (ctx.version < 7 && ctx.node.int_attribute("is_test", 0) == 0)
-    fail_node(ctx.node, "without is_test=1 it normalises by the batch's own statistics, which is for training");
+    fail_node(ctx.node, "without is_test=1 it normalises by the statistics of the batch, which is for training");
   ctx.node.attributes.erase("is_test");
   if (ctx.version >= 14 && ctx.node.int_attribute("training_mode", 0) != 0)
     ctx.node.op = &op_gart_TrainingBatchNormalization.def;
@@ -37,7 +37,7 @@ void upgrade_batch_norm(UpgradeContext& ctx) {
 
 void infer_batch_norm(InferContext& ctx) {
   if (ctx.node().int_attribute("training_mode", 0) != 0) ctx.fail("training_mode is not supported here");
-  if (ctx.output_count() > 1) ctx.fail("the batch's own statistics are outputs in training mode alone");
+  if (ctx.output_count() > 1) ctx.fail("the statistics of the batch are outputs only in training mode");
   if (ctx.node().int_attribute("spatial", 1) == 0) ctx.fail("spatial=0 (one statistic per element) is not supported");
   for (int i = 1; i < 5; ++i) require_channel_vector(ctx, i);
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));

@@ -81,7 +81,7 @@ std::optional<std::vector<Dim>> known_elements(const Value& value) {
 
 const Value& body_output(const InferContext& c, const std::vector<Value>& outputs, int i) {
   if (static_cast<size_t>(i) >= outputs.size())
-    c.fail(concat("it has ", c.output_count(), " outputs, but a body of it has ", outputs.size()));
+    c.fail(concat("it has ", c.output_count(), " outputs, but one of its bodies has ", outputs.size()));
   return outputs[static_cast<size_t>(i)];
 }
 
@@ -171,7 +171,7 @@ Tensor stack(const std::vector<Tensor>& parts, int64_t axis, const Value& part_t
     for (const Dim& d : *part_type.shape) shape.push_back(d.is_constant() ? d.constant() : 0);
   for (const Tensor& part : parts)
     if (part.shape() != shape)
-      fail("the parts that a loop collects differ in shape: ", str(to_shape(shape)), " and ",
+      fail("the elements of a scan output differ in shape: ", str(to_shape(shape)), " and ",
            str(to_shape(part.shape())));
   const int64_t outer = product_of(shape, 0, static_cast<size_t>(axis));
   const int64_t inner = product_of(shape, static_cast<size_t>(axis), shape.size()) * size_of(part_type.dtype);

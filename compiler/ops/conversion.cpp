@@ -147,7 +147,7 @@ void infer_dropout(InferContext& ctx) {
   if (ctx.has_input(2)) {
     const auto training = ctx.int_contents(2);
     if (!training || training->empty() || training->front() != 0)
-      ctx.fail("training_mode must be a constant false where there is a seed: its random numbers are not known");
+      ctx.fail("training_mode must be a constant false if a seed is given: its random numbers cannot be reproduced");
   }
   infer_identity(ctx);
   ctx.set_output(1, DType::boolean, ctx.shape(0));

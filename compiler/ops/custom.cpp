@@ -21,8 +21,8 @@ class Matcher {
   void run() {
     if (ctx_.input_count() > static_cast<int>(op_.inputs.size()) ||
         ctx_.output_count() > static_cast<int>(op_.outputs.size()))
-      ctx_.fail(concat("it has ", ctx_.input_count(), " inputs and ", ctx_.output_count(), " outputs, declared are ",
-                       op_.inputs.size(), " and ", op_.outputs.size()));
+      ctx_.fail(concat("it has ", ctx_.input_count(), " inputs and ", ctx_.output_count(),
+                       " outputs, but is declared with ", op_.inputs.size(), " and ", op_.outputs.size()));
     for (size_t i = 0; i < op_.inputs.size(); ++i) match(static_cast<int>(i), op_.inputs[i]);
     for (size_t i = 0; i < op_.inputs.size(); ++i) check(static_cast<int>(i), op_.inputs[i]);
     for (int i = 0; i < ctx_.output_count(); ++i) {
@@ -55,10 +55,10 @@ class Matcher {
     const DType given = ctx_.dtype(i);
     if (given == DType::f16 || given == DType::bf16)
       ctx_.fail(concat("input ", i, " is ", name_of(given),
-                       "; models of 16-bit floats compute in f32, and custom operators take no 16-bit floats"));
+                       "; custom operators do not take 16-bit floats, because such models compute in f32"));
     if (!dtype_from_name(t.dtype)) dtypes_.emplace(t.dtype, given);
     if (dtype(t.dtype, concat("input ", i)) != given)
-      ctx_.fail(concat("input ", i, " is ", name_of(given), ", declared is ", t.dtype, " (",
+      ctx_.fail(concat("input ", i, " is ", name_of(given), ", but is declared as ", t.dtype, " (",
                        name_of(dtype(t.dtype, "")), ")"));
     const Shape& found = ctx_.shape(i);
     if (t.any_shape) {
@@ -66,8 +66,8 @@ class Matcher {
       return;
     }
     if (found.size() != t.shape.size())
-      ctx_.fail(concat("input ", i, " has rank ", found.size(), ", declared is ", t.dtype, str(t.shape), " of rank ",
-                       t.shape.size()));
+      ctx_.fail(concat("input ", i, " has rank ", found.size(), ", but is declared as ", t.dtype, str(t.shape),
+                       " of rank ", t.shape.size()));
     for (size_t k = 0; k < found.size(); ++k)
       if (const auto name = t.shape[k].symbol_name()) extents_.emplace(*name, found[k]);
   }
@@ -76,7 +76,7 @@ class Matcher {
     if (!ctx_.has_input(i)) return;
     const Shape declared = shape(t, concat("input ", i)), &found = ctx_.shape(i);
     if (declared.size() != found.size())
-      ctx_.fail(concat("input ", i, " has rank ", found.size(), ", declared is ", declared.size()));
+      ctx_.fail(concat("input ", i, " has rank ", found.size(), ", but is declared with rank ", declared.size()));
     for (size_t k = 0; k < found.size(); ++k)
       ctx_.require_equal(found[k], declared[k], concat("axis ", k, " of input ", i, " and its declaration"));
   }
@@ -84,12 +84,13 @@ class Matcher {
   DType dtype(const std::string& name, const std::string& what) {
     if (const auto known = dtype_from_name(name)) return *known;
     const auto it = dtypes_.find(name);
-    if (it == dtypes_.end()) ctx_.fail(concat("'", name, "' of ", what, " is no element type, nor that of an input"));
+    if (it == dtypes_.end())
+      ctx_.fail(concat("'", name, "' of ", what, " is neither an element type nor a name for that of an input"));
     return it->second;
   }
   Shape shape(const CustomOp::Tensor& t, const std::string& what) {
     if (t.any_shape) {
-      if (!any_) ctx_.fail(concat("no input says what [...] of ", what, " is"));
+      if (!any_) ctx_.fail(concat("no input gives the shape [...] of ", what));
       return *any_;
     }
     Shape out;

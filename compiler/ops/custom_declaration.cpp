@@ -39,12 +39,12 @@ CustomOp parse(const std::string& text) {
   in.expect('(');
   op.inputs = tensors(in, ')');
   in.expect(')');
-  if (!in.take_text("->")) fail("expected '->' and what it makes");
+  if (!in.take_text("->")) fail("expected '->' and the outputs");
   op.outputs = tensors(in, '\0');
   if (in.peek() != '\0') in.expect(',');
   if (op.outputs.empty()) fail("it makes nothing");
   for (const CustomOp::Tensor& t : op.outputs)
-    if (t.optional) fail("an output cannot be left out");
+    if (t.optional) fail("an output cannot be optional");
   if (semicolon == std::string::npos) return op;
   gir::Scanner rest(std::string_view(text).substr(semicolon + 1));
   if (!rest.take_text("workspace ")) fail("expected 'workspace' and a number of bytes after ';'");

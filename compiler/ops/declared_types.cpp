@@ -58,7 +58,7 @@ std::optional<int> model_of(Types types) {
 }
 
 bool is_one_of(DType t, Types types) {
-  GCG_CHECK(row(types).has != nullptr, name_of(types), " is no set of types");
+  GCG_CHECK(row(types).has != nullptr, name_of(types), " is not a set of types");
   return row(types).has(t);
 }
 

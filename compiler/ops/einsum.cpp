@@ -106,7 +106,8 @@ void infer_einsum(InferContext& ctx) {
   }
   Shape shape;
   for (int l : equation.output) {
-    if (extents.count(l) == 0) ctx.fail(concat("label '", static_cast<char>(l), "' of the result is in no term"));
+    if (extents.count(l) == 0)
+      ctx.fail(concat("label '", static_cast<char>(l), "' of the result does not occur in any term"));
     shape.push_back(extents.at(l));
   }
   ctx.set_output(0, ctx.dtype(0), shape);

@@ -26,7 +26,7 @@ void infer_flex_attention(InferContext& ctx) {
   ctx.require_equal(v[2], k[2], "lengths of K and V");
   if (!q[1].is_constant() || !k[1].is_constant()) ctx.fail("the numbers of heads must be known");
   if (k[1].constant() < 1 || q[1].constant() % k[1].constant() != 0)
-    ctx.fail(concat("the ", q[1].str(), " heads of Q are no multiple of the ", k[1].str(), " heads of K"));
+    ctx.fail(concat("the ", q[1].str(), " heads of Q are not a multiple of the ", k[1].str(), " heads of K"));
   const FlexAttentionForm form(ctx.node(), ctx.dtype(kQ));
   for (int body : {form.scores, form.probabilities}) {
     if (body < 0) continue;
@@ -102,7 +102,7 @@ FlexAttentionForm::FlexAttentionForm(const Node& node, DType query) : scale(node
   dtype = query == DType::f64 ? DType::f64 : DType::f32;
   if (node.has_attribute("softmax_precision")) {
     const auto given = dtype_from_onnx(static_cast<int>(node.int_attribute("softmax_precision", 1)));
-    if (!given || !is_float(*given)) fail_node(node, "softmax_precision names no float type");
+    if (!given || !is_float(*given)) fail_node(node, "softmax_precision must name a float type");
     dtype = *given;
   }
 }

@@ -21,7 +21,7 @@ std::vector<Dim> parse_form(const Node& node) {
   std::vector<Dim> out;
   for (const std::string& text : *texts) {
     const auto dim = Dim::parse(text);
-    GCG_CHECK(dim, "gart.View '", node.name, "': '", text, "' is no extent");
+    GCG_CHECK(dim, "gart.View '", node.name, "': '", text, "' is not an extent");
     out.push_back(*dim);
   }
   return out;

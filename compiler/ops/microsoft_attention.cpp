@@ -107,7 +107,7 @@ Results attend_projected(Expansion& x, ValueId qkv, int64_t width, size_t mask, 
 constexpr size_t kNone = 100;  // no such input
 
 Results expand_attention(Expansion& x) {
-  if (x.has_input(6)) x.fail("a past in a buffer of its greatest length (past_sequence_length) is not supported");
+  if (x.has_input(6)) x.fail("a past in a buffer of maximum length (past_sequence_length) is not supported");
   ValueId qkv = x.node("MatMul", {x.input(0), x.input(1)});
   if (x.has_input(2)) qkv = x.add(qkv, x.input(2));
   return attend_projected(x, qkv, x.extent(1, 1), 3, 4, 5);
@@ -172,7 +172,7 @@ void take_heads(Expansion& x, MicrosoftAttention& a) {
 
 Results expand_multi_head_attention(Expansion& x) {
   if (x.has_input(kPastLength) || x.has_input(kIndirection))
-    x.fail("a past in a buffer of its greatest length (past_sequence_length, cache_indirection) is not supported");
+    x.fail("a past in a buffer of maximum length (past_sequence_length, cache_indirection) is not supported");
   MicrosoftAttention a;
   take_heads(x, a);
   take_padding(x, kPadding, x.shape(kQuery)[0], a);

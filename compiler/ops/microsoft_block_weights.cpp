@@ -12,7 +12,7 @@ DType unsigned_of(const Expansion& x, int64_t bits) {
   if (bits == 2) return DType::u2;
   if (bits == 4) return DType::u4;
   if (bits == 8) return DType::u8;
-  x.fail(concat("weights of ", bits, " bits are not supported; 2, 4 and 8 are"));
+  x.fail(concat("weights of ", bits, " bits are not supported; bits must be 2, 4 or 8"));
 }
 
 /// The first `count` elements of every row of `packed`; each byte has the first element in its lowest bits.

@@ -43,7 +43,7 @@ Results expand_imputer(Expansion& x) {
   std::vector<double> values = x.node().floats_attribute("imputed_value_floats");
   if (whole)
     for (const int64_t v : x.node().ints_attribute("imputed_value_int64s")) values.push_back(static_cast<double>(v));
-  if (values.empty()) x.fail("it has no values to put in");
+  if (values.empty()) x.fail("it has no values to replace missing ones");
   const double replaced = whole ? static_cast<double>(x.node().int_attribute("replaced_value_int64", 0))
                                 : x.node().float_attribute("replaced_value_float", 0);
   const ValueId missing = !whole && std::isnan(replaced)

@@ -74,7 +74,7 @@ Mode mode_of(Expansion& x, const std::string& name) {
 }
 
 template <class T>
-const T& at(Expansion& x, const std::vector<T>& list, size_t i, const char* name) {
+const T& at(Expansion& x, const std::vector<T>& list, size_t i, const std::string& name) {
   if (i >= list.size()) x.fail(concat("attribute ", name, " has ", list.size(), " elements, it needs more than ", i));
   return list[i];
 }
@@ -92,7 +92,7 @@ void check_trees(Expansion& x, const TreeEnsembleForm& form) {
     const int64_t id = stack.back();
     stack.pop_back();
     if (id < 0 || id >= static_cast<int64_t>(form.nodes.size()))
-      x.fail(concat("a branch leads to node ", id, ", which there is not"));
+      x.fail(concat("a branch leads to node ", id, ", which does not exist"));
     if (++visits > kMostNodes)
       x.fail(concat("its trees have more than ", kMostNodes, " nodes, or a branch leads back up"));
     const TreeNode& node = form.nodes[static_cast<size_t>(id)];
@@ -121,7 +121,7 @@ TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64
   std::set<int64_t> known;  // trees; the first node of each is its root
   for (size_t i = 0; i < trees.size(); ++i) {
     if (!place.emplace(std::pair(trees[i], at(x, ids, i, "nodes_nodeids")), static_cast<int64_t>(i)).second)
-      x.fail(concat("node ", ids[i], " of tree ", trees[i], " is there twice"));
+      x.fail(concat("node ", ids[i], " of tree ", trees[i], " is listed twice"));
     if (known.insert(trees[i]).second) form.roots.push_back(static_cast<int64_t>(i));
   }
   const auto find = [&](int64_t tree, int64_t id) {
@@ -146,11 +146,11 @@ TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64
   for (size_t i = 0; i < vote_targets.size(); ++i) {
     if (vote_targets[i] < 0 || vote_targets[i] >= targets)
       x.fail(concat("a leaf votes for target ", vote_targets[i], " of ", targets));
-    const int64_t leaf = find(at(x, vote_trees, i, "treeids of votes"), at(x, vote_nodes, i, "nodeids of votes"));
+    const int64_t leaf = find(at(x, vote_trees, i, votes + "_treeids"), at(x, vote_nodes, i, votes + "_nodeids"));
     auto& leaf_votes = form.nodes[static_cast<size_t>(leaf)].votes;
     // skl2onnx writes one weight per class when it asks for leaf indices; onnxruntime takes the first.
     if (targets == 1 && !leaf_votes.empty()) continue;
-    leaf_votes.emplace_back(vote_targets[i], at(x, weights, i, "weights of votes"));
+    leaf_votes.emplace_back(vote_targets[i], at(x, weights, i, votes + "_weights"));
   }
   check_trees(x, form);
   return form;
@@ -183,23 +183,23 @@ TreeEnsembleForm read_ensemble(Expansion& x) {
   Comparison comparison(form, compares_singles(x));
   int64_t member = 0;
   for (size_t i = 0; i < features.size(); ++i) {
-    const auto child = [&](const Ints& ids, const Ints& leaves) {
-      return at(x, ids, i, "of branches") + (at(x, leaves, i, "of branches") != 0 ? count : 0);
-    };
+    const int64_t on_yes =
+        at(x, yes, i, "nodes_truenodeids") + (at(x, yes_leaf, i, "nodes_trueleafs") != 0 ? count : 0);
+    const int64_t on_no = at(x, no, i, "nodes_falsenodeids") + (at(x, no_leaf, i, "nodes_falseleafs") != 0 ? count : 0);
     const auto id = static_cast<int64_t>(i);
     form.nodes[i].feature = features[i];
     const bool nan_yes = i < nan.size() && nan[i] != 0;
     const auto mode = static_cast<Mode>(modes->at_int(id));
     if (mode > Mode::member) x.fail(concat("a node's mode is ", modes->at_int(id), ", which is not known"));
     if (mode != Mode::member) {
-      comparison.set(id, mode, splits->at_double(id), child(yes, yes_leaf), child(no, no_leaf), nan_yes);
+      comparison.set(id, mode, splits->at_double(id), on_yes, on_no, nan_yes);
       continue;
     }
     std::vector<double> set;
     for (; members && member < members->elements() && !std::isnan(members->at_double(member)); ++member)
       set.push_back(members->at_double(member));
     ++member;  // skip the NaN between two sets
-    comparison.set_member(id, set, child(yes, yes_leaf), child(no, no_leaf), nan_yes);
+    comparison.set_member(id, set, on_yes, on_no, nan_yes);
   }
   check_trees(x, form);
   return form;

@@ -113,7 +113,7 @@ std::string text_of(const Attribute& value) {
   if (const auto* i = std::get_if<int64_t>(&value)) return concat(*i);
   if (const auto* f = std::get_if<double>(&value)) return concat(*f);
   if (const auto* s = std::get_if<std::string>(&value)) return *s;
-  return "of another type";
+  return "a value of another type";
 }
 
 }  // namespace
@@ -127,10 +127,10 @@ std::string why_not_attribute(const OpDef& op, const std::string& name, const At
   for (const Harmless& h : kHarmless) {
     if (h.domain != op.domain || (!h.op.empty() && h.op != op.name) || h.name != name) continue;
     if (h.only.empty() || (value != nullptr && text_of(*value) == h.only)) return {};
-    return concat("attribute '", name, "' is ", value != nullptr ? text_of(*value) : "of another type", "; only ",
-                  h.only, " is supported");
+    return concat("attribute '", name, "' is ", value != nullptr ? text_of(*value) : "a value of another type",
+                  "; only ", h.only, " is supported");
   }
-  return concat("attribute '", name, "' is not supported: nothing that computes ", op.name, " asks for it");
+  return concat("attribute '", name, "' is not supported: ", op.name, " has no such attribute");
 }
 
 }  // namespace gcg

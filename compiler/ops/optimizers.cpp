@@ -26,7 +26,7 @@ void infer_optimizer(InferContext& ctx) {
   for (int k = 0; k < count; ++k)
     for (int list = 0, out = 0; list < kLists; ++list) {
       const int i = 2 + list * count + k;
-      if (ctx.shape(i).size() != ctx.shape(2 + k).size()) ctx.fail("the tensors of an optimizer differ in rank");
+      if (ctx.shape(i).size() != ctx.shape(2 + k).size()) ctx.fail("the tensors of an optimizer must have one rank");
       for (size_t d = 0; d < ctx.shape(i).size(); ++d)
         ctx.require_equal(ctx.shape(i)[d], ctx.shape(2 + k)[d], "extents of values, gradients and state");
       if (list != 1) ctx.set_output(out++ * count + k, ctx.dtype(i), ctx.shape(i));

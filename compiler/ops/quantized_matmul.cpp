@@ -12,12 +12,12 @@ enum : int { kA, kWeights, kScales, kOffsets };
 void infer_quantized_matmul(InferContext& ctx) {
   const int64_t block = ctx.node().int_attribute("block", 0);
   if (ctx.rank(kA) < 1 || ctx.rank(kWeights) != 2 || block < 1)
-    ctx.fail("an operand of one dimension at least, a matrix and blocks of one element at least are wanted");
+    ctx.fail("expected an operand with at least one dimension, a matrix, and blocks of at least one element");
   const Shape& q = ctx.shape(kWeights);
   ctx.require_equal(ctx.shape(kA).back(), q[1], "the inner extents");
   for (int i = kScales; i < ctx.input_count(); ++i)
     if (const Shape wanted = {q[0], ceil_div(q[1], block)}; ctx.shape(i) != wanted)
-      ctx.fail(concat("input ", i, " must be ", str(wanted), ", a number for each block of ", block, " elements"));
+      ctx.fail(concat("input ", i, " must be ", str(wanted), ", one number per block of ", block, " elements"));
   Shape shape = ctx.shape(kA);
   shape.back() = q[0];
   ctx.set_output(0, DType::f32, shape);

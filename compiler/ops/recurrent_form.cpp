@@ -50,7 +50,7 @@ std::vector<bool> backward_directions(const Node& node) {
   if (direction == "forward") return {false};
   if (direction == "reverse") return {true};
   if (direction == "bidirectional") return {false, true};
-  fail_node(node, concat("direction '", direction, "' is none of forward, reverse, bidirectional"));
+  fail_node(node, concat("direction '", direction, "' must be forward, reverse or bidirectional"));
 }
 
 /// The activation names for each direction. Values of alpha and beta go, in order, to the activations that take one.

@@ -103,8 +103,8 @@ void scale_dims(const Node& node, const Value& scales, std::vector<ResizedDim>& 
 void keep_aspect_ratio(const Node& node, bool smallest, std::vector<ResizedDim>& dims) {
   const auto ratio_of = [&](const ResizedDim& d) {
     if (!d.in.is_constant() || !d.out->is_constant() || d.in.constant() < 1)
-      fail_node(node, concat("keep_aspect_ratio_policy needs extents that are numbers, dimension ", d.dim,
-                             " goes from ", d.in.str(), " to ", d.out->str()));
+      fail_node(node, concat("keep_aspect_ratio_policy needs known extents, but dimension ", d.dim, " goes from ",
+                             d.in.str(), " to ", d.out->str()));
     return static_cast<double>(d.out->constant()) / static_cast<double>(d.in.constant());
   };
   const auto less = [&](const ResizedDim& a, const ResizedDim& b) { return ratio_of(a) < ratio_of(b); };

@@ -37,7 +37,7 @@ Shape infer_chosen(InferContext& ctx) {
   const Dim k = contents ? contents->front() : ctx.fresh_symbol("k");
   if (k.upper_bound().value_or(0) < 0) ctx.fail(concat("k is ", k.str(), ", it must not be negative"));
   if ((k - extent).lower_bound().value_or(0) > 0)
-    ctx.fail(concat("k is ", k.str(), ", there are only ", extent.str(), " elements along axis ", axis));
+    ctx.fail(concat("k is ", k.str(), ", but there are only ", extent.str(), " elements along axis ", axis));
   extent = k;
   return shape;
 }
@@ -255,7 +255,8 @@ std::vector<Tensor> reference_top_k(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   const int64_t axis = axis_of(ctx.node(), x.rank()), k = ctx.input(1)->at_int(0);
   const int64_t size = x.shape()[static_cast<size_t>(axis)];
-  if (k < 0 || k > size) fail_node(ctx.node(), concat("k is ", k, ", there are ", size, " elements along axis ", axis));
+  if (k < 0 || k > size)
+    fail_node(ctx.node(), concat("k is ", k, ", but there are ", size, " elements along axis ", axis));
   Tensor values(x.dtype(), chosen_shape(x, axis, k)), places(DType::i64, values.shape());
   std::vector<std::vector<int64_t>> out_lines;
   for_each_line(values.shape(), axis, [&](const std::vector<int64_t>& line) { out_lines.push_back(line); });

@@ -26,7 +26,7 @@ void infer_transpose(InferContext& ctx) {
   Shape shape;
   for (int64_t p : perm) {
     if (p < 0 || p >= ctx.rank(0) || seen[static_cast<size_t>(p)])
-      ctx.fail(concat("perm is no permutation: entry ", p));
+      ctx.fail(concat("perm is not a permutation: entry ", p));
     seen[static_cast<size_t>(p)] = true;
     shape.push_back(ctx.shape(0)[static_cast<size_t>(p)]);
   }

@@ -175,8 +175,7 @@ std::vector<int64_t> unit_axes(const InferContext& ctx) {
     if (extent.is(1))
       axes.push_back(static_cast<int64_t>(d));
     else if (extent.lower_bound().value_or(0) < 2 && !extent.is_constant())
-      ctx.fail(
-          concat("without axes it is not known whether dimension ", d, " of extent ", extent.str(), " is removed"));
+      ctx.fail(concat("without axes it is unknown whether dimension ", d, " of extent ", extent.str(), " is removed"));
   }
   return axes;
 }

@@ -97,7 +97,7 @@ class CutMaker {
     if (const std::vector<int> circle = find_circle(work_.dag, atoms); !circle.empty()) {
       std::string names;
       for (int g : circle) names += concat(say(atoms[at(g)]), " -> ");
-      fail("--label makes a circle of groups: ", names, say(atoms[at(circle.front())]));
+      fail("--label makes a cycle of groups: ", names, say(atoms[at(circle.front())]));
     }
     atoms_ = ordered(work_.dag, atoms);
     dag_ = contracted(work_.dag, atoms_);

@@ -56,7 +56,7 @@ std::vector<CutRule> parse_cut_rules(const std::string& text) {
         std::find_if(std::begin(kRules), std::end(kRules), [&](const auto& r) { return name == r.name; });
     if (known == std::end(kRules))
       fail("--cut '", text, "': there is no rule '", name,
-           "'; rules are support, fewest, stages, chains, shared, labels");
+           "'; expected support, fewest, stages, chains, shared, labels");
     if (std::find(rules.begin(), rules.end(), known->rule) != rules.end())
       fail("--cut '", text, "' names '", name, "' twice");
     rules.push_back(known->rule);
@@ -97,13 +97,13 @@ NodeWishes::NodeWishes(const Graph& model, const Fleet& fleet, const CutOptions&
       any |= mine;
       return mine;
     });
-    if (!any) fail(option, " '", w.pattern, "=", w.wish, "': no node has such a name or operator");
+    if (!any) fail(option, " '", w.pattern, "=", w.wish, "': no node has a matching name or operator");
   };
   for (const NodeWish& w : options.labels) apply("--label", w, [&](Wish& wish) { wish.label = w.wish; });
   for (const NodeWish& w : options.assignments) {
     const std::vector<int> devices = devices_called(fleet, w.wish);
     if (devices.empty())
-      fail("--assign '", w.pattern, "=", w.wish, "': the fleet has no device or kind of that name; it has ",
+      fail("--assign '", w.pattern, "=", w.wish, "': the fleet has no such device or kind of devices; it has ",
            names_of(fleet));
     apply("--assign", w, [&](Wish& wish) {
       wish.devices = devices;
@@ -139,7 +139,7 @@ std::map<std::string, std::string> NodeWishes::without_effect(const Graph& graph
       each_node(*body, false, [&](const Node& n, bool) {
         if (left.count(assignment_of(n)) != 0)
           fail("--assign '", assignment_of(n), "': node '", n.name, "' is in a body of '", graph.node(id).name, "' (",
-               operator_name(*graph.node(id).op), "), which is on one device with all that it holds: assign that node");
+               operator_name(*graph.node(id).op), "), which runs on one device with all its bodies: assign that node");
         return false;
       });
   return left;

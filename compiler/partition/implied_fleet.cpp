@@ -21,7 +21,7 @@ const Node* first_for_cpus(const Graph& model) {
 }
 
 std::string with_cpu(const std::vector<Target>& targets) {
-  return concat("no CPU target is asked for; add one, such as --target ", targets.at(0).name, ",x86-64-v3");
+  return concat("there is no CPU target; add one, such as --target ", targets.at(0).name, ",x86-64-v3");
 }
 
 }  // namespace
@@ -40,7 +40,7 @@ std::optional<Fleet> implied_fleet(const Graph& model, const std::vector<Target>
   const bool asked = !cut.assignments.empty();
   if (!asked && (!has(targets, DeviceClass::cuda) || first_for_cpus(model) == nullptr)) return std::nullopt;
   if (!has(targets, DeviceClass::cuda))
-    fail("--assign moves nodes between a GPU and the CPU, but no GPU target is asked for; --fleet names other devices");
+    fail("--assign moves nodes between a GPU and the CPU, but there is no GPU target; name other devices by --fleet");
   if (!has(targets, DeviceClass::cpu) && asked)
     fail("--assign moves nodes between a GPU and the CPU, but ", with_cpu(targets));
   cut.others = DeviceClass::cuda;

@@ -57,7 +57,7 @@ std::string refusal(const FleetDevice& device, const Subject& s) {
 /// The same, including the nodes in its subgraphs.
 std::string refusal(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as) {
   if (!device.infers) return "is for training alone";
-  if (!traits_of(device.kind).calls_the_application && only_on_cpus(node)) return "runs no custom operators";
+  if (!traits_of(device.kind).calls_the_application && only_on_cpus(node)) return "cannot run custom operators";
   std::string why = refusal(device, subject_of(graph, node, imported_as));
   for (const auto& body : node.bodies)
     for (int64_t i = 0; i < body->node_count() && why.empty(); ++i)

@@ -87,8 +87,8 @@ class Finder {
     }
     for (NodeId id : order)
       if (is_work(id) && missing[static_cast<size_t>(id.index)] > 0)
-        fail("node '", graph_.node(id).name, "' must run before and after others: what reads a state must come before ",
-             "what writes it");
+        fail("node '", graph_.node(id).name, "' must run before and after others: readers of a state must run before ",
+             "its writers");
   }
 
   const Graph& graph_;

@@ -36,7 +36,7 @@ bool apply_rules(Rewriter& r, NodeId id) {
 bool canonicalize_one(Rewriter& r) {
   bool changed = false;
   for (int round = 0;; ++round) {
-    GCG_CHECK(round < kMostRounds, "the rules of canonicalize do not come to an end in graph '", r.graph.name, "'");
+    GCG_CHECK(round < kMostRounds, "the rules of canonicalize do not terminate in graph '", r.graph.name, "'");
     bool again = false;
     for (NodeId id : r.graph.order())
       if (!r.graph.node(id).erased) again |= apply_rules(r, id);

@@ -40,7 +40,7 @@ Weights centred(const Tensor& w, const Tensor* zero, int64_t channels,
   for (int64_t i = 0; i < w.elements(); ++i) {
     const int64_t channel = channel_of(i);
     const int64_t value = w.at_int(i) - (zero ? zero->at_int(zero->elements() == 1 ? 0 : channel) : 0);
-    GCG_CHECK(value >= -255 && value <= 255, "a weight stands ", value, " from its zero point");
+    GCG_CHECK(value >= -255 && value <= 255, "a weight differs by ", value, " from its zero point");
     whole.set_int(i, std::clamp<int64_t>(value, -128, 127));
     half.set_int(i, value >> 1);
     lowest.set_int(i, value & 1);

@@ -22,7 +22,7 @@ void check_names(const PassOptions& options) {
       if (p.name == name) return;
       known += concat(known.empty() ? "" : ", ", p.name);
     }
-    fail(option, ": there is no pass '", name, "'; passes are: ", known);
+    fail(option, ": there is no pass '", name, "'; known: ", known);
   };
   for (const std::string& name : options.print_after)
     if (name != "all") check(name, "--print-after");

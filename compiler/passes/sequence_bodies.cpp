@@ -34,7 +34,7 @@ void Sequences::enter_bodies(NodeId id) {
     rows.insert(rows.end(), body.rows.begin(), body.rows.end());
   }
   const Node& n = graph_.node(id);
-  if (sequence_state(n)) reject(n, "the ranks of a sequence's elements that its turns change are not known");
+  if (sequence_state(n)) reject(n, "its iterations change a sequence whose elements have unknown ranks");
   if (n.op == &op_If) pass_outputs(id, bodies);
 }
 
@@ -97,7 +97,7 @@ void Sequences::pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequen
       continue;
     }
     const bool is_flat = a != nullptr && b != nullptr && !nested(*bodies[0], *a) && !nested(*bodies[1], *b);
-    if (!is_flat) return reject(n, concat("its branches make sequences of sequences, or unknown ones, for output ", o));
+    if (!is_flat) return reject(n, concat("its branches make nested or unknown sequences for output ", o));
     if (a->parts.size() == b->parts.size() && a->length() && b->length()) {
       pass_elements(id, o, *a, *b);
       continue;

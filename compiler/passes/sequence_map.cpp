@@ -26,7 +26,7 @@ std::optional<size_t> Sequences::known_length(const Node& n) const {
 
 void Sequences::map(NodeId id) {
   const Node& n = graph_.node(id);
-  if (parts(n.inputs[0]) == nullptr) return reject(n, "the sequence it reads is not known at compile time");
+  if (parts(n.inputs[0]) == nullptr) return reject(n, "the sequence that it reads is not known at compile time");
   const auto length = known_length(n);
   if (!length) return map_in_loop(id);
   std::vector<SequenceParts> made(n.outputs.size());

@@ -110,7 +110,7 @@ ValueId Sequences::add_output(const std::string& hint) {
 void Sequences::make(NodeId id) {
   const Node& n = graph_.node(id);
   if (known_.count(n.outputs[0]) != 0) return;
-  std::string why = "the sequence it changes is not known at compile time";
+  std::string why = "the sequence that it changes is not known at compile time";
   std::optional<SequenceParts> out;
   if (n.op == &op_SequenceConstruct || n.op == &op_SequenceEmpty || n.op == &op_Optional) {
     out = listed(n);
@@ -132,7 +132,7 @@ void Sequences::read(NodeId id) {
   const Node n{graph_.node(id).op,      graph_.node(id).name,       graph_.node(id).inputs,
                graph_.node(id).outputs, graph_.node(id).attributes, {}};
   const SequenceParts* from = n.inputs.empty() || !n.inputs[0].valid() ? nullptr : parts(n.inputs[0]);
-  std::string why = "the sequence it reads is not known at compile time";
+  std::string why = "the sequence that it reads is not known at compile time";
   std::optional<ValueId> out;
   NodeBuilder b(graph_, n.name);
   if (n.op == &op_OptionalHasElement) {
@@ -201,7 +201,7 @@ void Sequences::pack(NodeId id) {
   const Node& n = graph_.node(id);
   const std::vector<int64_t> type = n.ints_attribute(kType);
   const SequenceParts* from = parts(n.inputs[0]);
-  if (from == nullptr) return reject(n, "the sequence it reads is not known at compile time");
+  if (from == nullptr) return reject(n, "the sequence that it reads is not known at compile time");
   NodeBuilder b(graph_, n.name);
   const auto part = packed(b, *from, {static_cast<DType>(type.at(0)), type.at(1)});
   if (!part) return reject(n, "the ranks of the sequence's elements are not known, or differ");

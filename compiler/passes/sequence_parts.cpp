@@ -135,7 +135,7 @@ std::optional<SequenceParts> split_parts(Graph& graph, const Node& node, std::st
     fail("SplitToSequence '", node.name, "': axis ", given, " out of range [", -rank, ", ", rank, ")");
   if (!split.valid()) return split_evenly(b, x, shape, axis, node.int_attribute("keepdims", 1) != 0);
   const Value& sizes = graph.value(split);
-  if (!sizes.shape) return why = "whether its pieces have one size or several depends on data", std::nullopt;
+  if (!sizes.shape) return why = "the rank of its split (one size or several) depends on data", std::nullopt;
   if (sizes.shape->size() == 1 && !sizes.shape->front().is_constant()) return split_by_any_sizes(b, x, split, axis);
   if (sizes.shape->size() == 1) return split_by_sizes(b, x, split, sizes.shape->front().constant(), axis);
   const auto size = known_number(graph, split);

@@ -118,7 +118,7 @@ void check_names(const Graph& graph, const SymbolValues& fixed) {
     if (known.count(name)) continue;
     std::string names;
     for (const std::string& k : known) names += (names.empty() ? "" : ", ") + k;
-    fail("--dim ", name, ": the model has no open extent of that name",
+    fail("--dim ", name, ": the model has no such open extent",
          known.empty() ? "; all its extents are fixed" : "; it has: ", names);
   }
 }

@@ -20,7 +20,7 @@ namespace {
 namespace fb = gart::fb;
 
 void check(uint64_t number, size_t count, const char* what, const char* of, size_t at) {
-  if (number >= count) fail("assembly: ", of, " ", at, " names ", what, " ", number, ", there are ", count);
+  if (number >= count) fail("fleet plan: ", of, " ", at, " names ", what, " ", number, ", but there are only ", count);
 }
 
 void check_numbers(const fb::AssemblyT& a) {
@@ -40,7 +40,7 @@ void check_numbers(const fb::AssemblyT& a) {
   }
   for (size_t s = 0; s < a.symbols.size(); ++s) check(a.symbols[s]->value, a.values.size(), "value", "symbol", s);
   for (size_t v = 0; v < a.values.size(); ++v)
-    if (a.values[v]->info == nullptr) fail("assembly: value ", v, " has no type");
+    if (a.values[v]->info == nullptr) fail("fleet plan: value ", v, " has no type");
 }
 
 /// Default for links that nobody described.
@@ -241,7 +241,7 @@ std::vector<uint8_t> place_assembly(std::span<const uint8_t> section, const Grou
 
 fb::AssemblyT unpack_assembly(std::span<const uint8_t> section) {
   flatbuffers::Verifier verifier(section.data(), section.size());
-  if (!fb::VerifyAssemblyBuffer(verifier)) fail("the assembly section is damaged");
+  if (!fb::VerifyAssemblyBuffer(verifier)) fail("the fleet plan is damaged");
   fb::AssemblyT assembly;
   fb::GetAssembly(section.data())->UnPackTo(&assembly);
   return assembly;

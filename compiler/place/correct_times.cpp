@@ -30,7 +30,7 @@ template <class Named>
 size_t number_of(const std::vector<Named>& all, const std::string& name, const char* what) {
   for (size_t i = 0; i < all.size(); ++i)
     if (all[i]->name == name) return i;
-  fail("the profile has a row of ", what, " '", name, "', the artifact has none of that name");
+  fail("the profile has a row of ", what, " '", name, "', which the artifact does not have");
 }
 
 /// The device's entry in the group's `times`; null: the group does not run there.

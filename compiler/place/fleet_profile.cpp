@@ -15,7 +15,7 @@ constexpr const char* kFormat = "gcc-graph profile 1";
 
 std::string text_at(const Json& object, const char* name) {
   const auto it = object.find(name);
-  if (it == object.end() || !it->is_string()) fail("there is no text '", name, "'");
+  if (it == object.end() || !it->is_string()) fail("there is no string '", name, "'");
   return it->get<std::string>();
 }
 
@@ -26,7 +26,7 @@ double number_at(const Json& object, const char* name, double missing) {
     if (missing < 0) fail("there is no number '", name, "'");
     return missing;
   }
-  if (!it->is_number()) fail("'", name, "' is no number");
+  if (!it->is_number()) fail("'", name, "' is not a number");
   return checked_microseconds(it->get<double>(), concat("'", name, "'"));
 }
 

@@ -60,8 +60,8 @@ void move_to_fleet(fb::AssemblyT& a, const Fleet& fleet) {
       g->predicted.push_back(i < predicted.size() ? bounded_microseconds(predicted[i] / faster) : 0);
     }
     if (g->support.empty())
-      fail("group '", g->name, "' was compiled for ", names_of(old),
-           ", and no device of the fleet is like one of those that run it: ", names_of(a.devices));
+      fail("group '", g->name, "' was compiled for ", names_of(old), ", and the fleet has no such device; it has ",
+           names_of(a.devices));
   }
 }
 

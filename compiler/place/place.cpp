@@ -235,12 +235,12 @@ std::string describe(const Problem& problem, const Misfit& misfit) {
   for (const Misfit::Row& row : misfit.rows) {
     text += concat(text.empty() ? "" : "; ", "'", problem.devices[at(row.device)].name, "' ");
     if (row.supported)
-      text += concat("has ", row.free, " bytes free of ", row.needed, " that it needs");
+      text += concat("has ", row.free, " free bytes, but it needs ", row.needed);
     else
       text += "does not support it";
     fits = fits || (row.supported && row.needed <= row.free);
   }
-  return fits ? concat("no placement was found whose weights and values fit together; the largest, ", name, ": ", text)
+  return fits ? concat("no placement fits the weights and values of all groups; the largest, ", name, ": ", text)
               : concat(name, " fits on no device: ", text);
 }
 

@@ -42,7 +42,7 @@ std::vector<int> topological_order(const Problem& problem) {
       for (int r : problem.values[static_cast<size_t>(v)].readers)
         if (--open[static_cast<size_t>(r)] == 0) ready.push(r);
   }
-  GCG_CHECK(order.size() == problem.groups.size(), "groups to be placed make a circle");
+  GCG_CHECK(order.size() == problem.groups.size(), "the groups form a cycle");
   return order;
 }
 

@@ -123,7 +123,7 @@ Refined refine(const Problem& problem, const Placement& now, const RefineOptions
   const bool worth_it =
       was.missing_bytes > 0 ||
       (gain > options.threshold * was.us && exceeds_noise(problem, now, best.found.placement, gain, options.noise_us));
-  if (!worth_it) return {now, was.us, was.us, false, "nothing gains enough", {}};
+  if (!worth_it) return {now, was.us, was.us, false, "no placement gains enough", {}};
   return {best.found.placement, best.found.cost.us, was.us, true, best.by, {}};
 }
 
@@ -143,7 +143,7 @@ NextRound next_round(const Problem& problem, const std::vector<Round>& rounds, c
       continue;
     return {false, c.found.placement, c.found.cost.us, c.by};
   }
-  return {true, end.placement, end.predicted_us, "nothing that was not tried promises to gain enough"};
+  return {true, end.placement, end.predicted_us, "no untried placement is predicted to gain enough"};
 }
 
 }  // namespace gcg::place

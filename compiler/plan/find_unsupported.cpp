@@ -72,7 +72,7 @@ class Finder {
     for (const Dim& d : *v.shape)
       if (auto name = new_symbol(d))
         return reject(n, concat("dimension '", *name, "' of ", role, " '", v.name,
-                                "' is an extent of no input: it depends on data"));
+                                "' is not an extent of an input: it depends on data"));
     if (!v.contents) return;
     for (const Dim& d : *v.contents)
       if (auto name = new_symbol(d))

@@ -62,7 +62,7 @@ void FrozenSteps::check(const std::vector<Plan>& plans) const {
                 " steps, now it has ", now.size());
       const auto differs = std::mismatch(now.begin(), now.end(), before.begin()).first - now.begin();
       GCG_CHECK(static_cast<size_t>(differs) == now.size(), "step ", differs, " ('",
-                sequences[s].steps[StepId(differs)].source, "') of plan ", p, " is not what it was when it was final");
+                sequences[s].steps[StepId(differs)].source, "') of plan ", p, " changed after it was final");
     }
   }
 }

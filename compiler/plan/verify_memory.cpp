@@ -74,7 +74,7 @@ class Contents {
 
   void read(BufferId b, const Step& step) const {
     GCG_CHECK(!is_followed(b) || held_[b], "step '", step.source, "' reads '", plan_.buffers[b].name,
-              "', whose memory holds something else by then");
+              "', whose memory another value has overwritten");
   }
 
   void write(BufferId b) {

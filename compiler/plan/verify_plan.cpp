@@ -30,7 +30,7 @@ class Verifier {
     GCG_CHECK(plan_.buffers.contains(b), "buffer number of step '", step.source, "'");
     const Buffer& buffer = plan_.buffers[b];
     GCG_CHECK(plan_.is_writable(buffer), "step '", step.source, "' writes '", buffer.name,
-              "', which is not its to write");
+              "', which steps must not write");
     written_[b] = true;
   }
 

@@ -57,7 +57,7 @@ class Run {
     for (size_t i = 0; i < inputs.size(); ++i) {
       const Value& v = graph_.value(graph_.inputs[i]);
       if (!fits(v, inputs[i], symbols_))
-        fail("input '", v.name, "' is ", type_text(inputs[i]), "; the model says ", type_text(v), known_symbols());
+        fail("input '", v.name, "' is ", type_text(inputs[i]), "; the model requires ", type_text(v), known_symbols());
       slot(graph_.inputs[i]) = inputs[i];
     }
     check_constraints(graph_, symbols_);

@@ -26,7 +26,7 @@ class Watch {
   bool operator()(int depth, Json::parse_event_t event, Json& value) {
     const bool opens = event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
     if (opens && depth >= kMaxJsonDepth)
-      fail(source_, ": lists and objects lie more than ", kMaxJsonDepth, " deep within each other");
+      fail(source_, ": lists and objects are nested more than ", kMaxJsonDepth, " deep");
     if (event == Json::parse_event_t::object_start) fields_.emplace_back();
     if (event == Json::parse_event_t::object_end) fields_.pop_back();
     if (event == Json::parse_event_t::key && !fields_.back().insert(value.get<std::string>()).second)
@@ -59,8 +59,7 @@ void append(const Json& json, size_t most, std::string& out) {
 }  // namespace
 
 Json parse_json(std::string_view text, const std::string& source) {
-  if (text.size() > kMaxJsonBytes)
-    fail(source, ": it has ", text.size(), " bytes; a text of JSON may have ", kMaxJsonBytes);
+  if (text.size() > kMaxJsonBytes) fail(source, ": it has ", text.size(), " bytes; the limit is ", kMaxJsonBytes);
   try {
     Watch watch(source);
     return Json::parse(text,
@@ -68,7 +67,7 @@ Json parse_json(std::string_view text, const std::string& source) {
   } catch (const Json::parse_error& error) {
     fail(source, ": ", position(text, error.byte), ": this is not JSON");
   } catch (const Json::out_of_range&) {
-    fail(source, ": a number is too great");
+    fail(source, ": a number is too large");
   }
 }
 

@@ -101,7 +101,7 @@ Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint
   program->part = open_device(*program, options);
   program->target_name = view_of(program->target().name());
   decode_entries(*program, options);
-  if (program->entries.empty()) fail(ErrorCode::invalid_artifact, "it has none of the entry points that are asked for");
+  if (program->entries.empty()) fail(ErrorCode::invalid_artifact, "it has none of the requested entry points");
   decode_states(*program);
   program->part->load(program->artifact, program->entries);
   return Program(std::move(program));

@@ -40,7 +40,7 @@ Cores Cores::of_device(std::string_view name) {
     const auto parsed = std::from_chars(at, end, core);
     if (parsed.ec != std::errc() || core < 0) {
       fail(ErrorCode::invalid_argument, "device '", name,
-           "' names no cores: it is written 'cpu:0', 'cpu:0-3' or 'cpu:0-3,8'");
+           "' names no cores; expected 'cpu:0', 'cpu:0-3' or 'cpu:0-3,8'");
     }
     at = parsed.ptr;
     return core;
@@ -49,7 +49,7 @@ Cores Cores::of_device(std::string_view name) {
     const int first = number();
     const int last = at < end && *at == '-' ? (++at, number()) : first;
     if (last < first)
-      fail(ErrorCode::invalid_argument, "device '", name, "' names cores ", first, " to ", last, ", which are none");
+      fail(ErrorCode::invalid_argument, "device '", name, "' names cores ", first, " to ", last, ", an empty range");
     for (int core = first; core <= last; ++core) {
       if (!allowed.has(core)) {
         fail(ErrorCode::unsupported, "device '", name, "' names core ", core, "; this process may use ",

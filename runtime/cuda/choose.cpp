@@ -32,9 +32,8 @@ int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, co
     const uint32_t fits = fitness(target, sm);
     if (fits <= best_fitness) continue;
     if (!has_plans(manifest, i, options)) {
-      reason =
-          text("its code for ", name, " is of parts, which a fleet runs (gart::fleet::load), or of a compiler that ",
-               "left steps to the CPU: compile the model again");
+      reason = text("its code for ", name, " is for a fleet (gart::fleet::load), or an older compiler ",
+                    "left steps to the CPU: compile the model again");
       continue;
     }
     if (target.driver() > uint32_t(driver.version)) {

@@ -60,7 +60,7 @@ void Lane::synchronize() {
 std::string Lane::enqueued_text() const {
   if (enqueued_plan_ == nullptr) return {};
   const std::string steps = steps_text(*enqueued_plan_, enqueued_begin_, enqueued_end_);
-  return enqueued_end_ - enqueued_begin_ < 2 ? steps : steps + " (loaded with `blocking`, the model would say which)";
+  return enqueued_end_ - enqueued_begin_ < 2 ? steps : steps + " (load with `blocking` to see which)";
 }
 
 void Lane::note_enqueued(const Plan& plan, uint32_t begin, uint32_t end) {

@@ -150,7 +150,7 @@ CUmodule Program::load_module(const fb::Kernel& kernel) {
   const std::span<const uint8_t> image = code_.subspan(kernel.offset(), kernel.size());
   if (ptx_ ? image.back() != 0 : !is_whole_elf(image)) {
     fail(ErrorCode::invalid_artifact, "the ", ptx_ ? "PTX" : "module", " of kernel '", view_of(kernel.symbol()),
-         "' has no end");
+         "' is not terminated");
   }
   char log[1024] = "";
   CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};

@@ -55,9 +55,9 @@ class ProgramEngines final : public Engines {
       engine->add(parts);
       return engine;
     } catch (const Failure& failure) {
-      fail(failure.error.code, "device '", wanted.name, "' of the file is not to be had: ", failure.error.message, " (",
+      fail(failure.error.code, "device '", wanted.name, "' of the file is not available: ", failure.error.message, " (",
            present_devices(),
-           "); place the groups anew (gcc-graph place), or say what stands for it (LoadOptions.devices, --devices ",
+           "); place the groups again (gcc-graph place), or choose a substitute (LoadOptions.devices, --devices ",
            wanted.name, "=cpu)");
     }
   }
@@ -102,8 +102,7 @@ std::string names_of(const std::vector<Device>& devices) {
 uint32_t require_device(const Assembly& assembly, const std::string& name) {
   const uint32_t device = assembly.find_device(name);
   if (device == kNone)
-    fail(ErrorCode::invalid_argument, "the file was not compiled for a device '", name, "', only for ",
-         names_of(assembly.devices));
+    fail(ErrorCode::invalid_argument, "the file has no device '", name, "', only ", names_of(assembly.devices));
   return device;
 }
 
@@ -137,7 +136,7 @@ void move_groups(const Assembly& assembly, const std::vector<uint32_t>& only, st
     }
     if (best == kNone)
       fail(ErrorCode::unsupported, "group '", assembly.groups[group].name,
-           "' runs on none of the devices asked for, only on ", support);
+           "' runs on none of the requested devices, only on ", support);
     places[group] = best;
     load[best] += time_on(group, best);
   }
@@ -283,7 +282,7 @@ Request::~Request() {
 namespace {
 
 void require_idle(const RequestState& run) {
-  if (run.is_under_way()) fail(ErrorCode::invalid_argument, "the request is under way: wait for it first");
+  if (run.is_under_way()) fail(ErrorCode::invalid_argument, "the request is running: wait for it first");
 }
 
 }  // namespace

@@ -159,7 +159,7 @@ uint32_t Assembly::find_value(std::string_view name) const {
   std::string names;
   for (size_t i = 0; i < count; ++i) names += text(i == 0 ? "" : ", ", "'", near[i].second, "'");
   fail(ErrorCode::invalid_argument, "no value '", name, "' crosses parts or is kept; the nearest are ", names,
-       "; a value that fusion takes away is there only if the model is compiled with --keep ", name);
+       "; to keep a value that fusion removes, compile with --keep ", name);
 }
 
 uint32_t Assembly::find_device(std::string_view name) const { return find_name(devices, name); }

@@ -38,7 +38,7 @@ std::string present_devices() {
     for (uint32_t core = 0; core < CPU_SETSIZE; ++core)
       if (CPU_ISSET(core, &set)) cores.push_back(core);
   }
-  return text("this process may use cpu:", ranges(cores), " and what GPUs the CUDA driver shows (cuda:0 ...)");
+  return text("this process may use cpu:", ranges(cores), " and the GPUs of the CUDA driver (cuda:0 ...)");
 }
 
 }  // namespace gart::fleet

@@ -69,7 +69,7 @@ void RequestState::check_inputs() {
 void RequestState::evaluate_slots(const char* when) {
   Status status = evaluate(assembly_.program, assembly_.symbols.size(), slots_);
   if (!status.ok())
-    fail(ErrorCode::invalid_argument, "the ", when, "' shapes make no sense to this model: ", status.message);
+    fail(ErrorCode::invalid_argument, "the ", when, "' shapes do not suit this model: ", status.message);
 }
 
 void RequestState::check_extents(uint32_t index) {
@@ -124,7 +124,7 @@ void RequestState::bind_inputs() {
 }
 
 void RequestState::start(std::shared_ptr<const Placement> placement) {
-  if (is_under_way()) fail(ErrorCode::invalid_argument, "the request is under way: wait for it first");
+  if (is_under_way()) fail(ErrorCode::invalid_argument, "the request is running: wait for it first");
   has_run_ = false;
   check_inputs();
   for (const PartCall& call : assembly_.calls) {  // forgets the symbols that an earlier run found
@@ -372,8 +372,8 @@ void RequestState::finish() {
 void RequestState::check_here() const {
   if (!shared_.gate.here())
     fail(ErrorCode::invalid_argument,
-         "this process was forked after the fleet had been loaded, and its devices' threads are the parent's: load the "
-         "file here");
+         "this process was forked after the fleet was loaded, and the threads belong to the parent: load the file "
+         "again here");
 }
 
 void RequestState::wait_for_end() {

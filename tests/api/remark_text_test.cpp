@@ -31,25 +31,22 @@ TEST(RemarkText, EachFactHasItsSentence) {
       sentences_of(remarks),
       (std::vector<std::string>{
           "--libraries has no effect: no GPU is among the targets",
-          "--assign 'b=cpu' has no effect: no work is left of 'b'",
-          "CPUs [any shape]: --precision has no effect: there are no weights of contractions that 16 bits hold well",
+          "--assign 'b=cpu' has no effect: passes removed all work of 'b'",
+          "CPUs [any shape]: --precision has no effect: no weights of contractions keep their accuracy in 16 bits",
           "CPUs [any shape]: weights of 102.1 MB are stored as f16 in 51.0 MB and widened where they are multiplied; "
           "values and sums are f32, as are 0.4 MB of other constants",
           "CPUs [any shape]: one kernel for 'a', 'b', 'c', 'd' and 2 more does 8 times the work of kernels of their "
           "own",
-          "GPUs [batch=1,seq=128]: an extent of what 'y' gives depends on data ('n0'): the graph is split there, and "
+          "GPUs [batch=1,seq=128]: an extent of a result of 'y' depends on data ('n0'): the graph is split there, and "
           "the host waits for the value",
-          "GPUs [batch=1,seq=128]: cudnn does nothing here: it is for convolutions and attention, and no kernel here "
-          "is one",
-          "GPUs [batch=1,seq=128]: cublasLt does nothing here: of 3 steps of its kind (matrix products) none has "
-          "types, "
-          "extents, strides and fused operators that it takes",
-          "GPUs [batch=1,seq=128]: cublasLt does nothing here: of 2 steps that it could do, their weights or memory "
-          "are "
-          "in no form that it takes",
-          "GPUs [batch=1,seq=128]: 'attention' and 2 more could be done by cudnn on sm_80 and newer, but sm_75 is "
-          "asked "
-          "for, too: kernels do it everywhere (--libraries auto has both)",
+          "GPUs [batch=1,seq=128]: cudnn does nothing here: it computes convolutions and attention, and this model has "
+          "none",
+          "GPUs [batch=1,seq=128]: cublasLt does nothing here: it supports the types, extents, strides and fused "
+          "operators of none of the 3 steps of its kind (matrix products)",
+          "GPUs [batch=1,seq=128]: cublasLt does nothing here: it could do 2 steps, but does not support the form of "
+          "their weights or memory",
+          "GPUs [batch=1,seq=128]: 'attention' and 2 more could use cudnn on sm_80 and newer, but the targets include "
+          "sm_75: kernels do it on all GPUs (--libraries auto stores both)",
       }));
 }
 
@@ -58,10 +55,10 @@ TEST(RemarkText, OfManyEqualExtentsTheFirstAreNamed) {
   for (int i = 0; i < 6; ++i) equal.pairs.push_back({"Add 'sum': broadcasting", "n" + std::to_string(i), "m"});
   const std::vector<std::string> all = sentences_of({{{}, equal}});
   ASSERT_EQ(all.size(), 5U);
-  EXPECT_EQ(all[0],
-            "Add 'sum': broadcasting: the extents n0 and m are taken to be equal: a run where only one of them is 1 is "
-            "refused");
-  EXPECT_EQ(all[4], "2 more pairs of extents are taken to be equal");
+  EXPECT_EQ(
+      all[0],
+      "Add 'sum': broadcasting: the extents n0 and m are assumed to be equal: a run fails if only one of them is 1");
+  EXPECT_EQ(all[4], "2 more pairs of extents are assumed to be equal");
 }
 
 TEST(RemarkText, ShapesOfPlans) {

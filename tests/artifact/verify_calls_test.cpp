@@ -137,7 +137,7 @@ const Nonsense kNonsense[] = {
      [](auto& b) { step(b, 1).call->algorithm = algorithm_of(131); }},
     {"step 2 (): its algorithm has 4 numbers, which no algorithm for attention has",
      [](auto& b) { step(b, 2).call->algorithm = algorithm_of(4); }},
-    {"step 1 (): it is the fallback for a step, but is no launch", [](auto& b) { step(b, 1).fallback_for = 0; }},
+    {"step 1 (): it is the fallback for a step, but not a launch", [](auto& b) { step(b, 1).fallback_for = 0; }},
 };
 
 TEST(VerifyCalls, TheOriginalIsFine) {
@@ -201,7 +201,7 @@ TEST(VerifyCalls, AFallbackIsALaunchAfterItsCall) {
   };
   EXPECT_EQ(verdict_of(0), "");
   EXPECT_EQ(verdict_of(-1), "");
-  EXPECT_NE(verdict_of(3).find("step 4 (): it is the fallback for step 3, which is no call"), std::string::npos);
+  EXPECT_NE(verdict_of(3).find("step 4 (): it is the fallback for step 3, not a call"), std::string::npos);
   EXPECT_NE(verdict_of(4).find("step 4 (): fallback_for is 4, but there are 4 earlier steps"), std::string::npos);
   EXPECT_NE(verdict_of(-2).find("fallback_for is 4294967294"), std::string::npos);
 }

@@ -52,9 +52,9 @@ const Nonsense kNonsense[] = {
      [](auto& b) { b.plan().kernels[0]->ahead = {1, 0}; }},
     {"step 1 (product): its kernel reads buffer 0, which is of kind input",
      [](auto& b) { step(b, 1).operands[1] = 0; }},
-    {"step 0 (product): it overlaps the step before it on its stream, but is the first one there",
+    {"step 0 (product): it overlaps the step before it, but is the first one of its stream",
      [](auto& b) { step(b, 0).overlaps = true; }},
-    {"step 2 (product): it overlaps the step before it on its stream, but is the first one there",
+    {"step 2 (product): it overlaps the step before it, but is the first one of its stream",
      [](auto& b) { step(b, 2).overlaps = true; }},
     {"step 2 (product): it overlaps the step before it, but waits for step 0 of stream 0",
      [](auto& b) {
@@ -63,14 +63,14 @@ const Nonsense kNonsense[] = {
        step(b, 2).overlaps = true;
        step(b, 2).waits = {1, 0};
      }},
-    {"step 1 (product): it overlaps step 0, which is no launch of the GPU",
+    {"step 1 (product): it overlaps step 0, not a launch of the GPU",
      [](auto& b) {
        fb::StepT& fill = step(b, 0);
        fill.kind = fb::StepKind::fill;
        fill.operands = {3};
        fill.writes.clear();
      }},
-    {"step 2 (product): it overlaps step 1, which is no launch of the GPU",
+    {"step 2 (product): it overlaps step 1, not a launch of the GPU",
      [](auto& b) {
        fb::StepT& end = step(b, 1);
        end.kind = fb::StepKind::fail;
@@ -79,7 +79,7 @@ const Nonsense kNonsense[] = {
        step(b, 2).stream = 0;
        step(b, 2).overlaps = true;
      }},
-    {"step 1 (product): it overlaps the step before it, but is no launch of the GPU",
+    {"step 1 (product): it overlaps the step before it, but is not a launch of the GPU",
      [](auto& b) {
        fb::StepT& fill = step(b, 1);
        fill.kind = fb::StepKind::fill;

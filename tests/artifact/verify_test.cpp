@@ -82,8 +82,8 @@ const Nonsense kNonsense[] = {
      [](auto& b) { b.plan().buffers[4]->offset = 256; }},
     {"buffer 4 lies at offset -1 of the weights", [](auto& b) { b.plan().buffers[4]->offset = ~uint64_t{63}; }},
     {"buffer 4 would have -64 bytes", [](auto& b) { b.plan().program[2] = {fb::ExprOp::constant, 0, 0, -64}; }},
-    {"buffer 9: it is a view of buffer 9, not of a lower one", [](auto& b) { b.plan().buffers[9]->alias_of = 9; }},
-    {"buffer 9: it is a view of buffer -2, not of a lower one", [](auto& b) { b.plan().buffers[9]->alias_of = -2; }},
+    {"buffer 9: it is a view of buffer 9, not a lower one", [](auto& b) { b.plan().buffers[9]->alias_of = 9; }},
+    {"buffer 9: it is a view of buffer -2, not a lower one", [](auto& b) { b.plan().buffers[9]->alias_of = -2; }},
     {"buffer 9: it differs in kind or index from buffer 0", [](auto& b) { b.plan().buffers[9]->alias_of = 0; }},
     {"buffer 9: alias_offset is 77, but there are 10 slots", [](auto& b) { b.plan().buffers[9]->alias_offset = 77; }},
     {"buffer 10: it is a view of buffer 9, which is a view itself", [](auto& b) { b.view(9, 4, 6); }},
@@ -222,7 +222,7 @@ TEST(Verify, SymbolsAreBoundBeforeTheyAreUsed) {
       verdict(too_late).find("step 0 (): the size or place of buffer 1 depends on a symbol that is not bound yet"),
       std::string::npos);
   ArtifactBuilder never = with_late_output([&](auto&, uint32_t, uint32_t, uint32_t) {});
-  EXPECT_NE(verdict(never).find("an extent of output 0 depends on a symbol that is not bound on every way"),
+  EXPECT_NE(verdict(never).find("an extent of output 0 depends on a symbol that is not bound on every path"),
             std::string::npos);
 
   const auto branching = [&](bool both) {

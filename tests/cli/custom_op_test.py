@@ -113,7 +113,7 @@ class CustomOps(CliCase):
     def test_gpus_leave_it_to_the_cpu(self):
         self.save("gpu.onnx", MODEL)
         arguments = ("compile", "gpu.onnx", "-o", "gpu.gart", "--custom-op", BLEND, "--target")
-        self.refused(*arguments, "sm_90a", says=("node 'both' is, or holds, a custom operator", "no CPU target is asked for"))
+        self.refused(*arguments, "sm_90a", says=("node 'both' is, or holds, a custom operator", "there is no CPU target"))
         said = self.accepted(*arguments, "sm_80,x86-64-v3", "--stop-after=plan", "--print-plan")
         self.assertEqual(said.count("plan for a CPU, any shape"), 2, "the whole model, and what only CPUs run")
         self.assertEqual(said.count("plan for a GPU, any shape"), 2, "what is before it, and what is after it")
@@ -121,15 +121,15 @@ class CustomOps(CliCase):
     def test_declarations_that_do_not_fit(self):
         self.save("wrong.onnx", MODEL)
         for declared, words in (
-                ("acme::Blend(T[n, c]) -> T[n]", "has 2 inputs and 2 outputs, declared are 1 and 1"),
-                ("acme::Blend(T[n, c], i32[n, c]) -> T[n, 6], i64[n]", "input 1 is f32, declared is i32"),
-                ("acme::Blend(T[n], T[n, c]) -> T[n, 6], i64[n]", "input 0 has rank 2, declared is T[n] of rank 1"),
+                ("acme::Blend(T[n, c]) -> T[n]", "has 2 inputs and 2 outputs, but is declared with 1 and 1"),
+                ("acme::Blend(T[n, c], i32[n, c]) -> T[n, 6], i64[n]", "input 1 is f32, but is declared as i32"),
+                ("acme::Blend(T[n], T[n, c]) -> T[n, 6], i64[n]", "input 0 has rank 2, but is declared as T[n] of rank 1"),
                 ("acme::Blend(T[n, 3], T[n, 4]) -> T[n, 6], i64[n]", "axis 1 of input 1"),
                 ("acme::Blend(T[n, c], T[n, c]) -> T[n, k], i64[n]", "'k' in output 0 is neither an extent of an input nor"),
                 ("acme::Blend(T[n, c], T[n, c], f32[]) -> T[n, 6], i64[n]", "input 2 is missing"),
-                ("acme::Blend(T[n, c], T[n, c]) -> S[n, c], i64[n]", "'S' of output 0 is no element type"),
+                ("acme::Blend(T[n, c], T[n, c]) -> S[n, c], i64[n]", "'S' of output 0 is neither an element type nor a name for that of an input"),
                 ("acme::Blend T", "is not like"), ("acme::Blend(T[n) -> T[n]", "is not like"), ("acme::Blend() ->", "it makes nothing"),
-                ("acme::Other(T[n]) -> T[n]", "one of the application's is declared by --custom-op")):
+                ("acme::Other(T[n]) -> T[n]", "--custom-op declares an operator of the application")):
             with self.subTest(declared):
                 done = self.tool("compile", "wrong.onnx", "-o", "wrong.gart", "--target", "x86-64-v3", "--custom-op", declared)
                 self.assertIn(done.returncode, (1, 2))

@@ -35,7 +35,7 @@ class DevicesTest(CliCase):
                                       ("pack:1 l3:2(size=8388608) core:1 pu:1", [[0], [1]], ["socket 0, L3 cache of 8 MiB, 1 core"]),
                                       ("pack:1 l3:1 core:2 pu:1", [[0, 1]], ["L3 cache of ", ", 2 cores"]),
                                       ("pack:2 core:1 pu:1", [[0], [1]], ["socket 0, 1 core", "socket 1, 1 core"]),
-                                      ("pack:1 l3:1 core:1 pu:2", [[0, 1]], ["2 cores, of which hyperthreads of one core: 0+1"])):
+                                      ("pack:1 l3:1 core:1 pu:2", [[0, 1]], ["2 cores, hyperthreads of one core: 0+1"])):
             found = json.loads(devices("--json", cores={0, 1}, topology=topology))["devices"]
             self.assertEqual([d["cores"] for d in found if d["kind"] == "cpu"], pools, topology)
             text = devices(cores={0, 1}, topology=topology)

@@ -103,7 +103,7 @@ class FleetFormsTest(CliCase):
             small = [dict(d, memory_bytes=1000) if d["name"] == fast else d for d in devices]
             self.assertEqual(on(self.compile("layers.onnx", small)), {"ab".strip(fast)})
         self.write("fleet.json", json.dumps({"devices": [dict(d, memory_bytes=1000) for d in devices]}).encode())
-        self.refused("compile", "layers.onnx", "--fleet", "fleet.json", "-o", "none.gart", says=["'a'", "'b'", "1000 bytes free", "fits on no device"])
+        self.refused("compile", "layers.onnx", "--fleet", "fleet.json", "-o", "none.gart", says=["'a'", "'b'", "1000 free bytes", "fits on no device"])
 
     def test_links_decide_where_groups_go(self):
         devices = [pool(n, gflops=1, gbytes_per_s=100) for n in "ab"]
@@ -151,7 +151,7 @@ class FleetFormsTest(CliCase):
             self.accepted("place", "m.gart", "--profile", "times.json", "-o", "placed.gart")
         self.compile("layers.onnx", [pool("acc", denies=["Softplus"]), pool("cpu")], "--keep", "m0")
         for command in ("run", "bench"):
-            self.refused(command, "m.gart", "--random", "1", "--fetch", "m0", "--monitor", "part.json", says=["--monitor part.json", "no run took all groups"])
+            self.refused(command, "m.gart", "--random", "1", "--fetch", "m0", "--monitor", "part.json", says=["--monitor part.json", "no run used all groups"])
 
     def test_without_a_fleet_it_is_this_machine(self):
         here = [d["name"] for d in json.loads(self.accepted("devices", "--json"))["devices"]]

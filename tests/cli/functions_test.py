@@ -166,7 +166,7 @@ class Functions(CliCase):
         refused("value 'b' is both in --from and in --to", "--from", "b", "--to", "b,y")
         refused("value 'x' is in --from twice", "--from", "x,x,bias", "--to", "y")
         refused("function 'functions::Block' is in lib.onnx already; choose another name", "--from", "x,bias", "--to", "d", name="Block")
-        refused("'a b' is no name of a function", "--from", "x,bias", "--to", "y", name="a b")
+        refused("'a b' is not a function name", "--from", "x,bias", "--to", "y", name="a b")
         refused("functions cannot be in the domain 'gart'", "--from", "x,bias", "--to", "y", name="gart::B")
         refused("model.gart is not an ONNX model", "--from", "x", "--to", "y", model="model.gart")
         self.refused("function", "remove", "Blok", "lib.onnx", says="there is no function 'functions::Blok' in lib.onnx; the nearest: 'functions::Block'")
@@ -193,7 +193,7 @@ class Functions(CliCase):
         refused(sub_model("y = functions.Block(x, bias)", "float[n,32] x, float[256] bias", "float[n,32] y"),
                 "takes 'x' as f32[n,64], and node 'y' gives it f32[n,32]", code=2, lines=2)
         self.accepted("function", "add", "Block", "net.onnx", "--from", "x,bias", "--to", "d", "-o", "second.onnx")
-        refused(sub_model("y = functions.Block(x, bias)"), "function 'functions::Block' is in lib.onnx and in second.onnx; one of them must go",
+        refused(sub_model("y = functions.Block(x, bias)"), "function 'functions::Block' is in lib.onnx and in second.onnx; remove one of them",
                 "lib.onnx,second.onnx")
         recursive = sub_model("y = functions.A(x)", "float[n] x", "float[n] y") + """
           <domain: "functions", opset_import: ["": 21, "functions": 1]> A (x) => (y) { y = functions.B(x) }
@@ -237,7 +237,7 @@ class Functions(CliCase):
         if "NVRTC" in done.stderr:
             self.skipTest("GPU code needs NVRTC")
         self.assertIn("tuning of the functions: 1 choices taken\n", done.stdout, done.stderr)
-        self.assertIn("user.json: 0 choices taken, 1 that this compiler does not have", self.accepted(*command, "--tuning", "user.json"))
+        self.assertIn("user.json: 0 choices taken, 1 ignored because this compiler does not have them", self.accepted(*command, "--tuning", "user.json"))
         self.refused("function", "add", "T2", "net.onnx", "--from", "x,bias", "--to", "b", "-o", "tuned.onnx", "--tuning", "net.onnx",
                      says="net.onnx: line 1, column 1: this is not JSON")
 

@@ -57,7 +57,7 @@ class HostileFilesTest(CliCase):
                           ("inspect", "chain.gart", "--profile", "name.json"), ("run", "chain.gart", "--random", "1", "--fleet", "name.json"),
                           ("compile", "chain.onnx", "-o", "o.gart", "--fleet", "name.json"),
                           ("compile", "chain.onnx", "-o", "o.gart", "--tuning", "deep.json")):
-            self.refused(*arguments, says="lists and objects lie more than 64 deep within each other")
+            self.refused(*arguments, says="lists and objects are nested more than 64 deep")
 
     def test_rates_have_limits(self):
         for field, value, link in (("gflops", 1e308, None), ("gflops", 5e-324, None), ("gbytes_per_s", 1e-308, None), (None, 0, {"us": 1e308}),
@@ -116,7 +116,7 @@ class HostileFilesTest(CliCase):
         model = parser.parse_model(CHAIN)
         model.graph.input[0].name = model.graph.node[0].input[0] = "x\0"
         onnx.save(model, self.path("text.onnx"))
-        self.refused("compile", "text.onnx", "-o", "o.gart", says=["input 0", "has a NUL byte"])
+        self.refused("compile", "text.onnx", "-o", "o.gart", says=["input 0", "contains a NUL byte"])
 
     def test_a_label_may_be_any_name(self):
         """Names that groups get by themselves among them, and such that are no UTF-8."""

@@ -43,7 +43,7 @@ TEST(StoredTwice, TheLinesAddUp) {
   manifest.stored_twice.back()->bytes = 60;
   EXPECT_EQ(printed({{"stored_twice", shown(manifest)}}),
             ", 100 of them stored twice, in another order or type\n"
-            "  twice 60 bytes of 'w'\n  twice 40 bytes of others\n");
+            "  twice 60 bytes of 'w'\n  twice 40 bytes of other weights\n");
 }
 
 TEST(StoredTwice, AnyContentCanBeShown) {

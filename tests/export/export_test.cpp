@@ -119,7 +119,7 @@ TEST(Export, CustomOperatorsAreTheModels) {
 
 TEST(Export, WhatOnnxDoesNotHaveIsRefused) {
   EXPECT_EQ(refusal("graph g(%x: f32[2]) -> (%y) { %y: f32[2] = gart.View(%x) {shape = [\"2\"]} @\"flat\" }"),
-            "node 'flat' (View) cannot be written as ONNX: it is an operator of this compiler's own");
+            "node 'flat' (View) cannot be written as ONNX: the operator is internal to this compiler");
   EXPECT_EQ(refusal("graph g(%x: f32[2,c,3], %s: f32[2], %b: f32[2]) -> (%y) {"
                     " %y: f32[2,c,3] = GroupNormalization(%x, %s, %b) {num_groups = 2, scale_per_group = 1} }"),
             "node 'y' (GroupNormalization) cannot be written as ONNX: its scales are per group, and the number of "
@@ -127,9 +127,8 @@ TEST(Export, WhatOnnxDoesNotHaveIsRefused) {
             "not known");
   EXPECT_EQ(refusal("graph g(%x: f32[1,1,4,4]) -> (%y) { constant %s: f32[4] = {1, 1, 2, 0.5}"
                     " %y: f32[1,1,8,2] = Resize(%x, _, %s) {nearest_mode = \"simple\"} }"),
-            "node 'y' (Resize) cannot be written as ONNX: it is of opset 10, grows one dimension and shrinks another");
-  EXPECT_EQ(refusal("graph g(%x: ?) -> (%y) { %y: ? = Relu(%x) }"),
-            "graph input 'x' has no type, which a model must say");
+            "node 'y' (Resize) cannot be written as ONNX: it has opset 10, enlarges one dimension and shrinks another");
+  EXPECT_EQ(refusal("graph g(%x: ?) -> (%y) { %y: ? = Relu(%x) }"), "graph input 'x' has no type, which ONNX requires");
 }
 
 TEST(Export, PastTheLimitWeightsStandBeside) {

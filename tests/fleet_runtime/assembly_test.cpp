@@ -146,7 +146,7 @@ TEST(FleetArtifact, AChildOfForkIsToldToLoadTheFile) {
   if (child == 0) {
     alarm(20);
     const auto refused = (*program)->submit(inputs);
-    if (refused.ok() || refused.error().message.find("load the file here") == std::string::npos) _exit(1);
+    if (refused.ok() || refused.error().message.find("load the file again here") == std::string::npos) _exit(1);
     program.reset();
     const auto own = load(file, anywhere());
     if (!own.ok()) _exit(2);
@@ -180,13 +180,12 @@ TEST(FleetArtifact, OnlySomeDevicesMayBeUsed) {
   for (const GroupPlace& place : program->placement()) EXPECT_EQ(place.device, "right");
   EXPECT_EQ(program->devices()[0].device, "");
   options.only = {"middle"};
-  EXPECT_EQ(load(file, options).error().message,
-            "the file was not compiled for a device 'middle', only for 'left', 'right'");
+  EXPECT_EQ(load(file, options).error().message, "the file has no device 'middle', only 'left', 'right'");
   fb::AssemblyT narrow = diamond();
   narrow.groups[0]->support = {0};
   options.only = {"right"};
   EXPECT_EQ(load(artifact(packed(narrow)), options).error().message,
-            "group 'g0' runs on none of the devices asked for, only on 'left'");
+            "group 'g0' runs on none of the requested devices, only on 'left'");
 }
 
 TEST(FleetArtifact, AnAbsentDeviceIsToldWithWhatIsHere) {
@@ -196,7 +195,7 @@ TEST(FleetArtifact, AnAbsentDeviceIsToldWithWhatIsHere) {
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.error().code, ErrorCode::unsupported);
   EXPECT_NE(
-      program.error().message.find("device 'right' of the file is not to be had: device 'cpu:1000' names core 1000; "
+      program.error().message.find("device 'right' of the file is not available: device 'cpu:1000' names core 1000; "
                                    "this process may use " +
                                    cpu::Cores::allowed().text()),
       std::string::npos)
@@ -297,7 +296,7 @@ INSTANTIATE_TEST_SUITE_P(
     FleetArtifact, WrongAssembly,
     testing::Values(
         Wrong{"Entry", [](A& a) { a.calls[1]->entry = 2; }, "call 1: its entry is 2, but there are 2 entry points"},
-        Wrong{"EntryOfTheModel", [](A& a) { a.calls[1]->entry = 0; }, "call 1: entry point 0 is no part"},
+        Wrong{"EntryOfTheModel", [](A& a) { a.calls[1]->entry = 0; }, "call 1: entry point 0 is not a part"},
         Wrong{"Group", [](A& a) { a.calls[3]->group = 4; }, "call 3: its group is 4, but there are 4 groups"},
         Wrong{"Input", [](A& a) { a.calls[0]->inputs[1] = 6; }, "call 0: input 1 is 6, but there are 6 values"},
         Wrong{"FewInputs", [](A& a) { a.calls[0]->inputs.pop_back(); },
@@ -307,13 +306,13 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"MadeTwice", [](A& a) { a.calls[1]->outputs[0] = 2; }, "call 1: value 2 is made twice"},
         Wrong{"MakesAnInput", [](A& a) { a.calls[1]->outputs[0] = 1; }, "call 1: value 1 is made twice"},
         Wrong{"NotMade", [](A& a) { a.values.push_back(value("more", -1, {})); }, "value 6: no call makes it"},
-        Wrong{"InputTwice", [](A& a) { a.values[1]->input = 0; }, "value 1: input 0 is another value already"},
+        Wrong{"InputTwice", [](A& a) { a.values[1]->input = 0; }, "value 1: input 0 is also another value"},
         Wrong{"InputBeyond", [](A& a) { a.values[1]->input = 2; }, "value 1: its input is 2, but there are 2 inputs"},
         Wrong{"NegativeInput", [](A& a) { a.values[1]->input = -2; },
               "value 1: its input is 4294967294, but there are 2 inputs"},
-        Wrong{"OutputTwice", [](A& a) { a.values[4]->outputs = {0}; }, "value 5: output 0 is another value already"},
+        Wrong{"OutputTwice", [](A& a) { a.values[4]->outputs = {0}; }, "value 5: output 0 is also another value"},
         Wrong{"NoOutput", [](A& a) { a.values[5]->outputs = {}; }, "no value is the model's output 0"},
-        Wrong{"NoInfo", [](A& a) { a.values[3]->info = nullptr; }, "value 3: nothing is said of it"},
+        Wrong{"NoInfo", [](A& a) { a.values[3]->info = nullptr; }, "value 3: it is not described"},
         Wrong{"Type", [](A& a) { a.values[3]->info->dtype = fb::DType::f64; },
               "call 1: output 0: its type is not that of the part's output"},
         Wrong{"UnknownType", [](A& a) { a.values[3]->info->dtype = fb::DType(99); }, "value 3: its type is unknown"},
@@ -334,11 +333,11 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"SameGroup", [](A& a) { a.groups[2]->name = "g1"; }, "group 2: its name occurs twice"},
         Wrong{"Prediction", [](A& a) { a.groups[0]->predicted = {1}; }, "group 0: it has 1 predictions for 2 devices"},
         Wrong{"Crossing", [](A& a) { a.groups[0]->crossing = {1, 2, 3}; },
-              "group 0: it has 3 times of crossing for 2 devices"},
+              "group 0: it has 3 transfer times for 2 devices"},
         Wrong{"BadPrediction", [](A& a) { a.groups[0]->predicted = {1, -1}; },
-              "group 0: a prediction is negative or no number"},
+              "group 0: a prediction is negative or not a number"},
         Wrong{"LongPrediction", [](A& a) { a.groups[0]->predicted = {1, 1e300}; },
-              "group 0: a prediction is longer than 1000000000000000 microseconds, or no number"},
+              "group 0: a prediction is longer than 1000000000000000 microseconds, or not a number"},
         Wrong{"Rate", [](A& a) { a.devices[1]->gflops = 5e-324; },
               "device 1: its rate is neither 0 nor from 0.000001 to 1000000000"},
         Wrong{"Bandwidth", [](A& a) { a.devices[1]->gbytes_per_s = 1e308; },
@@ -348,10 +347,10 @@ INSTANTIATE_TEST_SUITE_P(
                 a.links.push_back(std::make_unique<fb::FleetLinkT>());
                 a.links[0]->us = 1e308;
               },
-              "link 0: its latency is longer than 1000000000000000 microseconds, or no number"},
-        Wrong{"NoUtf8", [](A& a) { a.groups[2]->name = "g\xc3"; }, "group 2: its name is no UTF-8"},
-        Wrong{"Surrogate", [](A& a) { a.devices[0]->name = "\xed\xa0\x80"; }, "device 0: its name is no UTF-8"},
-        Wrong{"NoCall", [](A& a) { a.calls[3]->group = 2; }, "group 3: no call is in it"},
+              "link 0: its latency is longer than 1000000000000000 microseconds, or not a number"},
+        Wrong{"NoUtf8", [](A& a) { a.groups[2]->name = "g\xc3"; }, "group 2: its name is not UTF-8"},
+        Wrong{"Surrogate", [](A& a) { a.devices[0]->name = "\xed\xa0\x80"; }, "device 0: its name is not UTF-8"},
+        Wrong{"NoCall", [](A& a) { a.calls[3]->group = 2; }, "group 3: it has no call"},
         Wrong{"Circle", [](A& a) { a.calls[3]->group = 0, a.groups.pop_back(); },
               "group 0: it and others wait for each other's values"},
         Wrong{"CircleOfExtents",
@@ -371,8 +370,7 @@ INSTANTIATE_TEST_SUITE_P(
                 a.values[2]->info->dims = {1, 1};
               },
               "value 2: it has more than 70368744177664 elements"},
-        Wrong{"Peak", [](A& a) { a.groups[0]->peak_bytes = ~uint64_t{0}; },
-              "group 0: it needs more bytes than are possible"},
+        Wrong{"Peak", [](A& a) { a.groups[0]->peak_bytes = ~uint64_t{0}; }, "group 0: its bytes exceed the limit"},
         Wrong{"SameDevice", [](A& a) { a.devices[1]->name = "left"; }, "device 1: its name occurs twice"},
         Wrong{"Core", [](A& a) { a.devices[1]->cores = {1024}; },
               "device 1: core 0 is 1024, but there are 1024 possible"},

@@ -122,8 +122,8 @@ TEST(Fleet, AnUnknownNameIsToldTheNearest) {
   const Result<void> done = request.request.fetch(names);
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().message,
-            "no value 'v33' crosses parts or is kept; the nearest are 'v3', 'v0', 'v1'; a value that fusion takes away "
-            "is there only if the model is compiled with --keep v33");
+            "no value 'v33' crosses parts or is kept; the nearest are 'v3', 'v0', 'v1'; to keep a value that fusion "
+            "removes, compile with --keep v33");
 }
 
 TEST(Fleet, AFailingRequestFailsAlone) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks plain English (CONTRIBUTING, "Write plain English") as far as a program can, docstrings, and commit subjects.
+"""Checks plain English (CONTRIBUTING, "Write plain English") as far as a program can, in comments, documents and the strings of
+the product (messages, remarks, help texts), docstrings, and commit subjects.
 
   check_words.py            checks
   check_words.py --draw N [SEED]   prints N comments and N sentences of the documents, drawn at random, for a reader
@@ -14,10 +15,12 @@ import sys
 from style_tools import ROOT, sources
 
 # Files that the rules apply to. Generated tables are not prose.
-COMMENTS = (".h", ".cpp", ".cuh", ".c", ".py", ".fbs", ".sh")
+COMMENTS = (".h", ".cpp", ".cuh", ".c", ".inc", ".py", ".fbs", ".sh")
 DOCUMENTS = (".md",)
 FOLDERS = ("artifact_schema/", "codegen/", "compiler/", "docs/", "examples/", "runtime/", "tests/", "tools/",
            "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+STRINGS = ("artifact_schema/", "codegen/", "compiler/", "examples/", "runtime/", "tools/")  # a test's strings quote and name cases
+CODE = (".h", ".cpp", ".cuh", ".c", ".inc")
 GENERATED = ("docs/operators.md", "tests/bench/results/", "artifact_schema/released/")  # the released schemas never change
 
 # The first commit whose subject is checked comes after this one.
@@ -30,6 +33,16 @@ PATTERNS = {
     "begins with 'What', 'Who' or 'Whose' and is no question": re.compile(START + r"(?:What|Who|Whose) [^?.]*(?:\.|$)"),
     "'what' or 'who' as a noun": re.compile(r"\b(?:to|for|from|by|with|of|than|and|or) who(?:ever)?\b(?! (?:is|are)\b)|\bthat which\b|\bso many (?:as|that)\b"),
 }
+
+# A message may begin in lower case, and has habits of its own.
+STRING_PATTERNS = {
+    **{name: re.compile(pattern.pattern, re.I) for name, pattern in PATTERNS.items()},
+    "'is no X': write 'is not a X'": re.compile(r"(?<!there )\b(?:is|are) no (?!longer|more|less|other)[a-z]"),
+    "the verb before its subject": re.compile(r"[;,:] (?:known|declared|found|meant|needed|wanted) (?:is|are)\b"),
+    "'of that name': write 'such' or 'named'": re.compile(r"\bof (?:that|the|such a) name\b"),
+    "'anew': write 'again'": re.compile(r"\banew\b"),
+}
+TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|R"(\w*)\((?P<raw>.*?)\)\1"|"(?P<text>(?:\\.|[^"\\\n])*)"|'(?:\\.|[^'\\\n])+'|\b\d[\w'.]*""", re.S)
 
 
 def is_covered(path):
@@ -67,6 +80,38 @@ def python_comments(text):
             yield getattr(node, "lineno", 1), " ".join(ast.get_docstring(node).split())
 
 
+def strings(path, text):
+    """(line, text) of each string. Neighbouring literals of C++ are one; X stands for a value in an f-string."""
+    if path.endswith(".py"):
+        yield from python_strings(text)
+        return
+    parts, first, end = [], 0, 0
+    for token in TOKEN.finditer(text):
+        literal = token["text"] if token["raw"] is None else token["raw"]
+        if literal is None:
+            continue
+        if parts and re.sub(r"//[^\n]*|/\*.*?\*/", "", text[end:token.start()], flags=re.S).strip():
+            yield first, "".join(parts)
+            parts = []
+        first = first if parts else text.count("\n", 0, token.start()) + 1
+        parts.append(literal)
+        end = token.end()
+    if parts:
+        yield first, "".join(parts)
+
+
+def python_strings(text):
+    tree = ast.parse(text)
+    inside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            inside.update(id(part) for part in node.values)
+            yield node.lineno, "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
+            yield node.lineno, node.value
+
+
 def prose(text):
     """(line, text) of the paragraphs, items and table cells of Markdown, without code."""
     text = re.sub(r"^```.*?^```", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S | re.M)
@@ -81,8 +126,8 @@ def prose(text):
             block.append(re.sub(r"`[^`]*`", "X", re.sub(r"^\s*(?:[*-]|\d+\.|#+)\s", "", line)).strip("| "))
 
 
-def wrong_words(text):
-    return [name for name, pattern in PATTERNS.items() if pattern.search(text)]
+def wrong_words(text, patterns=PATTERNS):
+    return [name for name, pattern in patterns.items() if pattern.search(text)]
 
 
 def check_text():
@@ -94,6 +139,9 @@ def check_text():
             text = f.read()
         for line, block in prose(text) if path.endswith(DOCUMENTS) else comment_blocks(path, text):
             found += [f"{path}:{line}: {name}: {block[:100]}" for name in wrong_words(block)]
+        if path.startswith(STRINGS) and path.endswith(CODE + (".py",)):
+            found += [f"{path}:{line}: {name}: string {block[:100]!r}" for line, block in strings(path, text)
+                      for name in wrong_words(block, STRING_PATTERNS)]
     return found
 
 
@@ -126,6 +174,26 @@ BROKEN = ("Of each input, the first.", "What a runtime would refuse is ours to f
           "It runs. Of these, one is kept.", "a list for who asks", "that which is left")
 RIGHT = ("Types per input; the last entry also applies to all that follow.", "Why is it so?", "What does a run cost?", "The rate of copies.")
 
+BROKEN_STRINGS = ("Of a kernel in each timed run", "what has to be gained", "--dim: of an input, its extent", "Whose weights are kept",
+                  "'x' is no extent", "booleans are no numbers", "no precision; known are: fp32", "there is no device of that name",
+                  "Place the parts anew")
+RIGHT_STRINGS = ("there is no operator 'Foo'", " of 3 bytes", "expected fp32 or tf32", "it is no longer on the device",
+                 "launches of a kernel", "the file is not a folder")
+# Source, and the strings in it.
+SOURCES = (("x.cpp", """f("a " // "no"
+  "b", 'c', 1'000, R"(raw)");  /* "no" */ g("d\\"e");""", ["a b", "raw", 'd\\"e']),
+           ("x.py", '"""A docstring."""\nf("a " "b", f"c {d} e")  # "no"', ["c X e", "a b"]))
+
+
+def check_examples():
+    found = [f"is not found: {text}" for text in BROKEN if not wrong_words(text)] + [f"is found: {text}" for text in RIGHT if wrong_words(text)]
+    found += [f"is not found in a string: {text}" for text in BROKEN_STRINGS if not wrong_words(text, STRING_PATTERNS)]
+    found += [f"is found in a string: {text}" for text in RIGHT_STRINGS if wrong_words(text, STRING_PATTERNS)]
+    for path, source, wanted in SOURCES:
+        got = [text for _, text in strings(path, source)]
+        found += [f"{path}: the strings are {got}, not {wanted}"] if got != wanted else []
+    return found
+
 
 def draw(count, seed):
     rng, comments, sentences = random.Random(seed), [], []
@@ -146,8 +214,7 @@ def main():
     if sys.argv[1:2] == ["--draw"]:
         draw(int(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else random.randrange(10 ** 6))
         return 0
-    found = [f"is not found: {text}" for text in BROKEN if not wrong_words(text)] + [f"is found: {text}" for text in RIGHT if wrong_words(text)]
-    found += check_text() + check_docstrings() + check_subjects()
+    found = check_examples() + check_text() + check_docstrings() + check_subjects()
     for line in found:
         print(line)
     return 1 if found else 0

@@ -70,7 +70,7 @@ TEST_F(ExternalData, OutsideTheFolderIsRefused) {
   EXPECT_EQ(error("../outside.bin"), kWhere + "../outside.bin, which leaves the model's folder");
   EXPECT_EQ(error("weights/../../outside.bin"), kWhere + "weights/../../outside.bin, which leaves the model's folder");
   EXPECT_EQ(error(""), "the external data of tensor 'w' names no file");
-  EXPECT_EQ(error("."), kWhere + "., which is no file");
+  EXPECT_EQ(error("."), kWhere + "., which is not a file name");
 }
 
 TEST_F(ExternalData, LinksAndSpecialFilesAreRefused) {

@@ -70,15 +70,14 @@ TEST(ImportGraph, UnknownFieldsAreTolerated) {
 TEST(ImportGraph, MalformedModelsAreRefusedInOneSentence) {
   const std::string x = float_value("input", "x", kDim2), y = "output { name: 'y' } ";
   const auto error = [&](const std::string& nodes) { return error_of(graph_model(x + nodes + y)); };
-  EXPECT_EQ(error(node("Relu", "nothing", "y")), "node 'y' (Relu) reads 'nothing', which nothing in the model makes");
+  EXPECT_EQ(error(node("Relu", "nothing", "y")), "node 'y' (Relu) reads 'nothing', which no node of the model makes");
   EXPECT_EQ(error(node("Relu", "b", "a", "name: 'n1'") + node("Relu", "a", "b", "name: 'n2'") + node("Relu", "a", "y")),
-            "node 'n1' (Relu) reads 'b', which node 'n2' makes out of its result: the graph has a cycle");
-  EXPECT_EQ(error(node("Relu", "x", "y") + node("Relu", "x", "y")),
-            "value 'y' is made twice; every value has one producer");
-  EXPECT_EQ(error(node("Relu", "x", "x")), "value 'x' is made twice; every value has one producer");
-  EXPECT_EQ(error(node("Relu", "x", "z")), "graph output 'y' reads 'y', which nothing in the model makes");
+            "node 'n1' (Relu) reads 'b', which node 'n2' makes from its result: the graph has a cycle");
+  EXPECT_EQ(error(node("Relu", "x", "y") + node("Relu", "x", "y")), "value 'y' has two producers; every value has one");
+  EXPECT_EQ(error(node("Relu", "x", "x")), "value 'x' has two producers; every value has one");
+  EXPECT_EQ(error(node("Relu", "x", "z")), "graph output 'y' reads 'y', which no node of the model makes");
   EXPECT_EQ(error_of(graph_model(x + x + node("Relu", "x", "y") + y)),
-            "value 'x' is made twice; every value has one producer");
+            "value 'x' has two producers; every value has one");
   EXPECT_EQ(error_of(graph_model(x + node("Relu", "x", "y") + y + y)), "graph output 'y' is listed twice");
   EXPECT_EQ(error_of(graph_model(x + node("Relu", "x", "y"))), "the model's graph has no outputs");
   EXPECT_EQ(error_of(graph_model(float_value("input", "x", "dim { dim_value: -2 }") + node("Relu", "x", "y") + y)),
@@ -145,13 +144,13 @@ TEST(ImportGraph, AllThatIsUnsupportedIsReportedAtOnce) {
   std::vector<UnsupportedNode> rows = unsupported_in(model);
   ASSERT_EQ(rows.size(), 6u);
   EXPECT_EQ(rows[0].name, "s");
-  EXPECT_EQ(rows[0].why, "it is a sequence; --dim NAME=LENGTH says how many elements it has");
+  EXPECT_EQ(rows[0].why, "it is a sequence; give its number of elements by --dim NAME=LENGTH");
   EXPECT_EQ(rows[1].name, "one");
   EXPECT_EQ(rows[1].op, "Frobnicate");
   EXPECT_EQ(rows[1].version, 17);
   EXPECT_EQ(rows[1].why,
-            "there is no operator or function of this name; one of the application's is declared by --custom-op, "
-            "libraries of functions are named by --functions");
+            "there is no operator or function of this name; --custom-op declares an operator of the application, "
+            "--functions names libraries of functions");
   EXPECT_EQ(rows[2].name, "b");
   EXPECT_EQ(rows[2].domain, "com.acme");
   EXPECT_EQ(rows[2].version, 0);
@@ -168,8 +167,8 @@ TEST(ImportGraph, InternalOperatorsAreNotForModels) {
                   "opset_import { domain: 'gart' version: 1 }"));
   ASSERT_EQ(rows.size(), 1u);
   EXPECT_EQ(rows[0].why,
-            "there is no operator or function of this name; one of the application's is declared by --custom-op, "
-            "libraries of functions are named by --functions");
+            "there is no operator or function of this name; --custom-op declares an operator of the application, "
+            "--functions names libraries of functions");
 }
 
 }  // namespace

@@ -52,9 +52,10 @@ TEST(Labels, AreReadByNobodyElse) {
   };
   EXPECT_NE(why(node("Equal", "label label", "y"), "y").find("it reads strings"), std::string::npos);
   EXPECT_NE(why(node("Add", "x label", "y"), "y").find("it reads strings"), std::string::npos);
-  EXPECT_EQ(why(node("Cast", "x", "y", "attribute { name: 'to' i: 8 type: INT }"), "y"), "it makes strings of numbers");
+  EXPECT_EQ(why(node("Cast", "x", "y", "attribute { name: 'to' i: 8 type: INT }"), "y"),
+            "it turns numbers into strings, which is not supported");
   EXPECT_EQ(why(node("Cast", "label", "y", "attribute { name: 'to' i: 7 type: INT }"), "y"),
-            "it reads strings; only operators that move elements may");
+            "it reads strings; only operators that move elements can read them");
 }
 
 }  // namespace

@@ -101,8 +101,8 @@ INSTANTIATE_TEST_SUITE_P(
     All, GirMistake,
     testing::Values(
         Mistake{"graph g(%x: f32[2]) -> (%y) {\n  %y = Relu(%z)\n}", "gir: line 2, column 15: %z is not defined"},
-        Mistake{"graph g(%x: f33[2]) -> (%x) {}", "gir: line 1, column 16: 'f33' is no element type"},
-        Mistake{"graph g(%x: f32[2 3]) -> (%x) {}", "gir: line 1, column 17: '2 3' is no extent"},
+        Mistake{"graph g(%x: f33[2]) -> (%x) {}", "gir: line 1, column 16: 'f33' is not an element type"},
+        Mistake{"graph g(%x: f32[2 3]) -> (%x) {}", "gir: line 1, column 17: '2 3' is not an extent"},
         Mistake{"graph g() -> (%y) {\n  %y = Frob()\n}", "gir: line 2, column 12: there is no operator Frob"},
         Mistake{"graph g(%x: f32[2]) -> (%x) {\n  %x = Relu(%x)\n}", "gir: line 2, column 5: %x is defined twice"},
         Mistake{"graph g() -> (%c) { constant %c: f32[3] = {1, 2} }",

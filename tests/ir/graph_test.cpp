@@ -91,7 +91,7 @@ TEST(Interpreter, RunsAndChecksTheCallersShapes) {
   EXPECT_EQ(message_of([&] { interpret(g, {x, Tensor(DType::f32, {3, 2})}); }),
             "Add 'y': broadcasting: n is 1 and m is 3");
   EXPECT_EQ(message_of([&] { interpret(g, {x, Tensor(DType::f32, {1, 4})}); }),
-            "input 'z' is f32[1,4]; the model says f32[m,2] with m = 1, n = 1");
+            "input 'z' is f32[1,4]; the model requires f32[m,2] with m = 1, n = 1");
   EXPECT_EQ(message_of([&] { interpret(g, {x}); }), "graph 'g' takes 2 inputs, not 1");
 }
 

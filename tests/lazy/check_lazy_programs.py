@@ -335,7 +335,7 @@ class Places(unittest.TestCase):
             x.sum(out=x)
         with self.assertRaisesRegex(TypeError, "keepdims is True or False"):
             x.sum(0, np.float64)
-        with self.assertRaisesRegex(gl.Error, "booleans are no numbers"):
+        with self.assertRaisesRegex(gl.Error, "booleans are not numbers"):
             -(x > 0)
         with self.assertRaises(gl.Error):
             x.at[0].set(np.ones(3))

@@ -81,8 +81,8 @@ class Sessions(unittest.TestCase):
         self.assertEqual(len(said), gl.stats()["compiles"] - compiles)
         self.assertEqual(len(said), 3, "rows and columns each open once")
         self.assertRegex(said[0], r"compiled in [\d.]+ ms: a new graph of 3 nodes, for Sub f32\[4,3\]")
-        self.assertRegex(said[1], r"again, but an extent or limit was 3 and is 5: what differs is open now")
-        self.assertRegex(said[2], r"again, but an extent or limit was 4 and is 9: what differs is open now")
+        self.assertRegex(said[1], r"again, but an extent or limit was 3 and is 5: the differing extents are open now")
+        self.assertRegex(said[2], r"again, but an extent or limit was 4 and is 9: the differing extents are open now")
         self.assertFalse([line for line in said if "\n" in line])
 
     def test_saved_files_run_without_the_compiler(self):

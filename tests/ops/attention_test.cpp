@@ -68,13 +68,13 @@ TEST(Attention, RefusesWhatDoesNotFit) {
     EXPECT_NE(refusal(row).find(why), std::string::npos) << refusal(row);
   };
   OpCase row = {"", "Attention", {x({1, 3, 2, 2}, 1), x({1, 2, 3, 2}, 2), x({1, 2, 3, 1}, 3)}};
-  refused(row, "3 query heads are no multiple of 2 key heads");
+  refused(row, "3 query heads are not a multiple of 2 key heads");
   row.inputs[0] = x({1, 2, 4}, 1);
-  refused(row, "all must have 3 or all 4");
+  refused(row, "all three must have 3, or all 4");
   for (OpInput& in : row.inputs) in = x({1, 2, 4}, 1);
   refused(row, "q_num_heads");
   row.attributes = {{"q_num_heads", int64_t{3}}, {"kv_num_heads", int64_t{1}}};
-  refused(row, "no multiple of 3 heads");
+  refused(row, "not a multiple of 3 heads");
   row.attributes = {{"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}, {"qk_matmul_output_mode", int64_t{4}}};
   refused(row, "qk_matmul_output_mode is 4");
 }

@@ -57,7 +57,7 @@ TEST(Cut, Rules) {
   EXPECT_EQ(print_cut_rules(parse_cut_rules("labels")), "support");
   EXPECT_EQ(
       message_of([] { parse_cut_rules("support,chain"); }),
-      "--cut 'support,chain': there is no rule 'chain'; rules are support, fewest, stages, chains, shared, labels");
+      "--cut 'support,chain': there is no rule 'chain'; expected support, fewest, stages, chains, shared, labels");
   EXPECT_EQ(message_of([] { parse_cut_rules("chains,chains"); }), "--cut 'chains,chains' names 'chains' twice");
   EXPECT_EQ(message_of([] { parse_node_wish("--label", "x"); }), "--label 'x' is not PATTERN=GROUP");
   EXPECT_EQ(message_of([] { parse_node_wish("--assign", "=cpu"); }), "--assign '=cpu' is not PATTERN=DEVICE");
@@ -79,9 +79,9 @@ TEST(Cut, WishesThatMatchNothing) {
   const Graph graph = parse_test_graph("a -> b");
   const Fleet fleet = parse_test_fleet("acc:0; cpu:0");
   EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, labelled("conv*", "g")); }),
-            "--label 'conv*=g': no node has such a name or operator");
+            "--label 'conv*=g': no node has a matching name or operator");
   EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, assigned("a", "cuda")); }),
-            "--assign 'a=cuda': the fleet has no device or kind of that name; it has 'acc:0', 'cpu:0'");
+            "--assign 'a=cuda': the fleet has no such device or kind of devices; it has 'acc:0', 'cpu:0'");
 }
 
 TEST(Cut, Patterns) {

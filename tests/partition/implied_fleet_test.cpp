@@ -84,22 +84,21 @@ TEST(ImpliedFleet, ANodeTakesItsBodiesAlong) {
   EXPECT_EQ(cut_of(kLoop, {"y=cpu"}),
             "g0: y on cpu: y\n"
             "g1: z on cuda:0: z\n");
-  EXPECT_EQ(
-      cut_of(kLoop, {"u=cpu"}),
-      "--assign 'u=cpu': node 'u' is in a body of 'y' (Loop), which is on one device with all that it holds: assign "
-      "that node");
+  EXPECT_EQ(cut_of(kLoop, {"u=cpu"}),
+            "--assign 'u=cpu': node 'u' is in a body of 'y' (Loop), which runs on one device with all its bodies: "
+            "assign that node");
 }
 
 TEST(ImpliedFleet, NonsenseIsRefused) {
   EXPECT_EQ(cut_of(kChain, {"b"}), "--assign 'b' is not PATTERN=DEVICE");
   EXPECT_EQ(cut_of(kChain, {"b=tpu"}),
-            "--assign 'b=tpu': the fleet has no device or kind of that name; it has 'cuda:0', 'cpu'");
-  EXPECT_EQ(cut_of(kChain, {"q*=cpu"}), "--assign 'q*=cpu': no node has such a name or operator");
+            "--assign 'b=tpu': the fleet has no such device or kind of devices; it has 'cuda:0', 'cpu'");
+  EXPECT_EQ(cut_of(kChain, {"q*=cpu"}), "--assign 'q*=cpu': no node has a matching name or operator");
   EXPECT_EQ(
       cut_of(kChain, {"b=cpu"}, {"x86-64-v3"}),
-      "--assign moves nodes between a GPU and the CPU, but no GPU target is asked for; --fleet names other devices");
+      "--assign moves nodes between a GPU and the CPU, but there is no GPU target; name other devices by --fleet");
   EXPECT_EQ(cut_of(kChain, {"b=cpu"}, {"sm_80"}),
-            "--assign moves nodes between a GPU and the CPU, but no CPU target is asked for; add one, such as --target "
+            "--assign moves nodes between a GPU and the CPU, but there is no CPU target; add one, such as --target "
             "sm_80,x86-64-v3");
 }
 
@@ -133,7 +132,7 @@ TEST(ImpliedFleet, OnlyCpusRunOperatorsOfTheApplication) {
     FAIL();
   } catch (const CompileError& e) {
     EXPECT_EQ(std::string(e.what()),
-              "node 'b' is, or holds, a custom operator, which only CPUs run, but no CPU target is asked for; add one, "
+              "node 'b' is, or holds, a custom operator, which only CPUs run, but there is no CPU target; add one, "
               "such as --target sm_80,x86-64-v3");
   }
 }

@@ -141,7 +141,7 @@ class PlaceCommand(unittest.TestCase):
         self.profile("profile.json", {now[0]: 100, other: 50}, run_noise_us=90)
         self.assertIn("left as it was", self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart"))
         self.profile("profile.json", {now[0]: 100, other: 50})
-        self.assertIn("placed anew", self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart", "--threshold", "1%"))
+        self.assertIn("placed again", self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart", "--threshold", "1%"))
 
     def test_a_busy_device_does_not_hold_its_groups(self):
         """Its own noise is no reason to stay there; and a device that was never measured is worth a try."""
@@ -184,7 +184,7 @@ class PlaceCommand(unittest.TestCase):
     def test_another_fleet(self):
         small = {"devices": [{"name": "tiny", "kind": "cpu", "memory_bytes": 100}]}
         self.write("small.json", small)
-        self.refused("place", "model.gart", "--fleet", "small.json", "-o", "new.gart", says=["'tiny'", "100 bytes free", "fits on no device"])
+        self.refused("place", "model.gart", "--fleet", "small.json", "-o", "new.gart", says=["'tiny'", "100 free bytes", "fits on no device"])
         self.write("gpu.json", {"devices": [{"name": "gpu", "kind": "cuda"}]})
         self.refused("place", "model.gart", "--fleet", "gpu.json", "-o", "new.gart", says=["'pool:0'", "'gpu'"])
         self.write("one.json", {"devices": [{"name": "alone", "kind": "cpu"}]})
@@ -196,14 +196,14 @@ class PlaceCommand(unittest.TestCase):
         with open(self.path("profile.json"), encoding="utf-8") as f:
             good = json.load(f)
         for change, says in (({"artifact": "0"}, ["another artifact (0"]), ({"format": "x"}, ["the format is 'x'"]),
-                             ({"groups": 3}, ["no list 'groups'"]), ({"groups": [{"group": "g0"}]}, ["groups[0]", "no text 'device'"]),
+                             ({"groups": 3}, ["no list 'groups'"]), ({"groups": [{"group": "g0"}]}, ["groups[0]", "no string 'device'"]),
                              ({"groups": [{"group": "zz", "device": "pool:0", "operation_us": 1}]}, ["group 'zz'"]),
                              ({"groups": [{"group": "g0", "device": "pool:0", "operation_us": -1}]}, ["groups[0]", "-1"]),
                              ({"groups": [{"group": "g0", "device": "pool:0", "operation_us": 1, "crossed": 1}]}, ["groups[0]", "'crossed'"])):
             self.write("bad.json", {**good, **change})
             self.refused("place", "model.gart", "--profile", "bad.json", "-o", "new.gart", says=says)
         self.accepted("compile", "model.onnx", "-o", "plain.gart")
-        self.refused("place", "plain.gart", says=["no assembly", "--fleet"])
+        self.refused("place", "plain.gart", says=["no fleet plan", "--fleet"])
         self.refused("place", "model.gart", "--threshold", "two", says=["'two'"])
         self.refused("place", "model.gart", "-o", "nowhere/out.gart", says=["cannot write"])
 

@@ -161,9 +161,9 @@ TEST(Place, SaysWhyNothingFits) {
   const Problem p = two_devices(100, 99);
   const Placed found = place(p);
   ASSERT_FALSE(found.placement);
-  EXPECT_EQ(describe(p, found.misfit),
-            "group 'g1' fits on no device: 'a' has 0 bytes free of 100 that it needs; 'b' has 99 bytes free of 100 "
-            "that it needs");
+  EXPECT_EQ(
+      describe(p, found.misfit),
+      "group 'g1' fits on no device: 'a' has 0 free bytes, but it needs 100; 'b' has 99 free bytes, but it needs 100");
   Problem none = two_devices(1000, 1000);
   none.groups[1].us = {kUnsupported, kUnsupported};
   EXPECT_EQ(describe(none, place(none).misfit),

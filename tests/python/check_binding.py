@@ -74,7 +74,7 @@ class Binding(unittest.TestCase):
                 self.assertEqual(model.output("twice").tolist(), [2.0] * 6)
                 self.assertEqual(model.output("places").tolist(), list(range(6)))
                 continue
-            with self.assertRaisesRegex(gart.GartError, f"outputs 'twice' and 'places' overlap: {shared} bytes would be of both"):
+            with self.assertRaisesRegex(gart.GartError, f"outputs 'twice' and 'places' overlap: {shared} bytes belong to both"):
                 model.run_bound()
         model.set_inputs({"x": np.array([0, 0, 0, 0, 0, 7], np.float32)})  # what is written counts, not what there is room for
         model.set_output("places", memory[16:64].view(np.int64))

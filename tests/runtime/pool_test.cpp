@@ -34,9 +34,9 @@ TEST(CpuPool, MalformedNamesAreRefused) {
   for (const std::string device :
        {"cpu:", "cpu:x", "cpu:-1", "cpu:0-", "cpu:0,", "cpu:0x", "cpu:0-0-0", "cpu: 0", "cpu:99999999999"}) {
     EXPECT_EQ(error_of(device, ErrorCode::invalid_argument),
-              "device '" + device + "' names no cores: it is written 'cpu:0', 'cpu:0-3' or 'cpu:0-3,8'");
+              "device '" + device + "' names no cores; expected 'cpu:0', 'cpu:0-3' or 'cpu:0-3,8'");
   }
-  EXPECT_EQ(error_of("cpu:1-0", ErrorCode::invalid_argument), "device 'cpu:1-0' names cores 1 to 0, which are none");
+  EXPECT_EQ(error_of("cpu:1-0", ErrorCode::invalid_argument), "device 'cpu:1-0' names cores 1 to 0, an empty range");
   EXPECT_EQ(error_of("cpux", ErrorCode::unsupported),
             "this runtime has no device 'cpux', only 'cpu', 'cpu:0-1' (these cores), 'cuda' and 'cuda:1'");
 }

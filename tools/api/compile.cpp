@@ -22,7 +22,7 @@ gcg::Precision precision_of(const std::string& name) {
   for (const gcg::Precision p :
        {gcg::Precision::fp32, gcg::Precision::tf32, gcg::Precision::fp16, gcg::Precision::bf16})
     if (name == gcg::name_of(p)) return p;
-  gcg::fail("there is no precision '", name, "'; known are fp32, tf32, fp16, bf16");
+  gcg::fail("there is no precision '", name, "'; expected fp32, tf32, fp16 or bf16");
 }
 
 gcg::LibraryOptions libraries_of(const std::vector<std::string>& names) {

@@ -20,7 +20,7 @@ const gcg::OpDef& def_of(const std::string& name) {
   const gcg::OpDef* def =
       colon == std::string::npos ? gcg::find_op(name) : gcg::find_op(name.substr(colon + 2), name.substr(0, colon));
   if (def == nullptr || std::string_view(def->domain) == "gart") gcg::fail("there is no operator '", name, "'");
-  if (def->kind == gcg::OpKind::control) gcg::fail(name, " has bodies; a graph with such is imported");
+  if (def->kind == gcg::OpKind::control) gcg::fail(name, " has bodies: import a model that contains it instead");
   return *def;
 }
 
@@ -28,7 +28,7 @@ gcg::Shape shape_of(const std::string& name, const std::vector<std::string>& dim
   gcg::Shape shape;
   for (const std::string& text : dims) {
     const std::optional<gcg::Dim> dim = gcg::Dim::parse(text);
-    if (!dim) gcg::fail("input '", name, "': '", text, "' is no extent");
+    if (!dim) gcg::fail("input '", name, "': '", text, "' is not an extent");
     shape.push_back(*dim);
   }
   return shape;
@@ -87,7 +87,7 @@ Value Graph::input(const std::string& name, DType dtype, const std::vector<std::
   return guarded([&] {
     gcg::Graph& graph = state_->graph;
     for (const gcg::ValueId in : graph.inputs)
-      if (graph.value(in).name == name) gcg::fail("there are two inputs of the name '", name, "'");
+      if (graph.value(in).name == name) gcg::fail("there are two inputs named '", name, "'");
     gcg::Value value;
     value.name = name;
     value.dtype = static_cast<gcg::DType>(dtype);
@@ -152,9 +152,9 @@ std::vector<Value> Graph::ops(const std::string& name, const std::vector<Value>&
 void Graph::output(const std::string& name, const Value& value) {
   guarded([&] {
     gcg::Graph& graph = state_->graph;
-    if (!value || value.state_ != state_) gcg::fail("output '", name, "' is no value of this graph");
+    if (!value || value.state_ != state_) gcg::fail("output '", name, "' is not a value of this graph");
     for (const gcg::ValueId out : graph.outputs)
-      if (graph.value(out).name == name) gcg::fail("there are two outputs of the name '", name, "'");
+      if (graph.value(out).name == name) gcg::fail("there are two outputs named '", name, "'");
     gcg::ValueId id = id_of(value.id_);
     if (!graph.value(id).producer.valid() || graph.is_output(id))
       id = id_of(op("Identity", {value}).id_);  // an input, a constant or an output already: a value of its own

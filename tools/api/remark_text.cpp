@@ -49,11 +49,11 @@ Sentences say(gcg::IdleOption option) {
 }
 
 Sentences say(const gcg::IdleAssignment& idle) {
-  return {concat("--assign '", idle.assignment, "' has no effect: no work is left of '", idle.node, "'")};
+  return {concat("--assign '", idle.assignment, "' has no effect: passes removed all work of '", idle.node, "'")};
 }
 
 Sentences say(const gcg::IdleName& idle) {
-  return {concat(idle.what, " has no effect: there is no ", idle.of, " of that name", idle.nearest)};
+  return {concat(idle.what, " has no effect: there is no such ", idle.of, idle.nearest)};
 }
 
 Sentences say(const gcg::EqualExtents& equal) {
@@ -61,15 +61,15 @@ Sentences say(const gcg::EqualExtents& equal) {
   Sentences all;
   for (size_t i = 0; i < std::min(equal.pairs.size(), kMost); ++i)
     all.push_back(concat(equal.pairs[i].reason, ": the extents ", equal.pairs[i].a, " and ", equal.pairs[i].b,
-                         " are taken to be equal: a run where only one of them is 1 is refused"));
+                         " are assumed to be equal: a run fails if only one of them is 1"));
   if (equal.pairs.size() > kMost)
-    all.push_back(concat(equal.pairs.size() - kMost, " more pairs of extents are taken to be equal"));
+    all.push_back(concat(equal.pairs.size() - kMost, " more pairs of extents are assumed to be equal"));
   return all;
 }
 
 Sentences say(const gcg::NarrowedWeights& weights) {
   if (weights.before == 0)
-    return {"--precision has no effect: there are no weights of contractions that 16 bits hold well"};
+    return {"--precision has no effect: no weights of contractions keep their accuracy in 16 bits"};
   return {concat("weights of ", megabytes(weights.before), " are stored as ", weights.type, " in ",
                  megabytes(weights.after), " and widened where they are multiplied; values and sums are f32, as are ",
                  megabytes(weights.others), " of other constants")};
@@ -81,7 +81,7 @@ Sentences say(const gcg::RepeatedWork& work) {
 }
 
 Sentences say(const gcg::HostWait& wait) {
-  return {concat("an extent of what '", wait.nodes, "' gives depends on data ('", wait.symbol,
+  return {concat("an extent of a result of '", wait.nodes, "' depends on data ('", wait.symbol,
                  "'): the graph is split there, and the host waits for the value")};
 }
 
@@ -89,18 +89,17 @@ Sentences say(const gcg::IdleLibrary& idle) {
   std::string kinds;
   for (const gcg::LibraryOperation o : idle.operations) kinds += concat(kinds.empty() ? "" : " and ", plural(o));
   const std::string head = concat(idle.library, " does nothing here: ");
-  if (idle.steps == 0) return {concat(head, "it is for ", kinds, ", and no kernel here is one")};
+  if (idle.steps == 0) return {concat(head, "it computes ", kinds, ", and this model has none")};
   if (idle.unfit == 0)
-    return {concat(head, "of ", idle.steps, " steps of its kind (", kinds,
-                   ") none has types, extents, strides and fused operators that it takes")};
-  return {
-      concat(head, "of ", idle.unfit, " steps that it could do, their weights or memory are in no form that it takes")};
+    return {concat(head, "it supports the types, extents, strides and fused operators of none of the ", idle.steps,
+                   " steps of its kind (", kinds, ")")};
+  return {concat(head, "it could do ", idle.unfit, " steps, but does not support the form of their weights or memory")};
 }
 
 Sentences say(const gcg::LibraryLeftOut& left) {
   return {concat("'", left.first_nodes, "'", left.steps > 1 ? concat(" and ", left.steps - 1, " more") : "",
-                 " could be done by ", left.library, " on sm_", left.least_sm, " and newer, but ", left.too_old,
-                 " is asked for, too: kernels do it everywhere (--libraries auto has both)")};
+                 " could use ", left.library, " on sm_", left.least_sm, " and newer, but the targets include ",
+                 left.too_old, ": kernels do it on all GPUs (--libraries auto stores both)")};
 }
 
 std::string scope_text(const gcg::Remark::Plans& plans) {

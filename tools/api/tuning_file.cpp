@@ -14,7 +14,7 @@ constexpr const char* kFormat = "gcc-graph tuning 1";
 
 std::string text_at(const Json& entry, const char* name) {
   const auto it = entry.find(name);
-  if (it == entry.end() || !it->is_string()) fail("there is no text '", name, "'");
+  if (it == entry.end() || !it->is_string()) fail("there is no string '", name, "'");
   return it->get<std::string>();
 }
 
@@ -24,7 +24,7 @@ Measured parse_measured(const Json& entry) {
   const auto times = entry.find("microseconds");
   if (times == entry.end() || !times->is_object()) fail("there is no object 'microseconds'");
   for (const auto& [candidate, time] : times->items()) {
-    if (!time.is_number()) fail("the time of '", candidate, "' is no number");
+    if (!time.is_number()) fail("the time of '", candidate, "' is not a number");
     m.microseconds[candidate] = checked_microseconds(time.get<double>(), concat("the time of '", candidate, "'"));
   }
   return m;

@@ -76,7 +76,8 @@ void make_cut(std::span<Node* const> wanted, Cut& cut, bool through, std::span<N
     if (ends_here(node)) {
       if (!through && !node->ready.load(std::memory_order_relaxed))
         throw Error(
-            "a value is wanted that an argument of a recorded function decides: it is recorded once, for all values");
+            "a recorded function needs the value of an array during recording; it is recorded once for all values, so "
+            "control flow must not depend on them");
       if (through && is_wanted) cut.results.push_back(at);
       add_given(cut, *node, at++);
       return;

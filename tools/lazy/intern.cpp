@@ -79,7 +79,7 @@ std::string text_of(const Attribute& given) {
 gcg::TensorRef constant_operand(const Op& op, size_t k) {
   const auto it = op.given.find("#" + std::to_string(k));
   const auto* numbers = it == op.given.end() ? nullptr : std::get_if<std::vector<double>>(&it->second);
-  if (numbers == nullptr) gcg::fail(op.name, ": operand ", k, " is to be numbers, given as the attribute '#", k, "'");
+  if (numbers == nullptr) gcg::fail(op.name, ": operand ", k, " must be numbers, given as the attribute '#", k, "'");
   const std::vector<float> values(numbers->begin(), numbers->end());
   return std::make_shared<gcg::Tensor>(
       gcg::Tensor::from(gcg::DType::f32, {static_cast<int64_t>(values.size())}, values));
@@ -90,7 +90,7 @@ const gcg::OpDef& def_of(const std::string& name, int operands, int outputs) {
   const gcg::OpDef* def =
       colon == std::string::npos ? gcg::find_op(name) : gcg::find_op(name.substr(colon + 2), name.substr(0, colon));
   if (def == nullptr) gcg::fail("there is no operator '", name, "'");
-  if (def->kind == gcg::OpKind::control) gcg::fail(name, " is control flow: write it in your own language");
+  if (def->kind == gcg::OpKind::control) gcg::fail(name, " is control flow: write it in the language that records");
   if (operands < def->min_inputs || (def->max_inputs >= 0 && operands > def->max_inputs))
     gcg::fail(name, " takes ", def->min_inputs, " to ", def->max_inputs, " operands, not ", operands);
   if (outputs < def->min_outputs || (def->max_outputs >= 0 && outputs > def->max_outputs))
@@ -114,7 +114,7 @@ Op make_op(const std::string& name, const std::string& operands, const Attribute
     op.arrays += operands[k] == 'x' ? 1 : 0;
     if (operands[k] == 'f') op.constants.push_back(constant_operand(op, k));
     if (std::string("xisf_").find(operands[k]) == std::string::npos)
-      gcg::fail(name, ": '", operands[k], "' is no kind of operand; known are x, i, s, f, _");
+      gcg::fail(name, ": '", operands[k], "' is not a kind of operand; expected x, i, s, f or _");
   }
   return op;
 }

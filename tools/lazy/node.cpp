@@ -57,7 +57,7 @@ Buffer* Buffer::allocate(const Type& type, const Op* maker) {
   if (buffer->data == nullptr) {
     delete buffer;
     throw Error(gcg::concat("out of memory: ", bytes, " bytes for ", text_of(type),
-                            maker != nullptr ? " of " + maker->name : "", " are not to be had; ", held_values()));
+                            maker != nullptr ? " of " + maker->name : "", " cannot be allocated; ", held_values()));
   }
   const int64_t live = counters().bytes.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (live > counters().peak.load(std::memory_order_relaxed)) counters().peak.store(live, std::memory_order_relaxed);

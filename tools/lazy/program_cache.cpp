@@ -106,9 +106,9 @@ std::shared_ptr<Program> ProgramCache::program_for(Family& family, const Cut& cu
   } else {
     const Program& last = *family.programs.back();
     program->pattern = family.fixed_only ? Pattern::of(extents) : last.pattern.widened(last.made_of, extents);
-    program->cause =
-        gcg::concat("a graph of ", describe(cut), " again, but ", difference(last.made_of, extents),
-                    family.fixed_only ? "; it cannot be compiled for open extents" : ": what differs is open now");
+    program->cause = gcg::concat(
+        "a graph of ", describe(cut), " again, but ", difference(last.made_of, extents),
+        family.fixed_only ? "; it cannot be compiled for open extents" : ": the differing extents are open now");
   }
   program->pattern.match(extents, symbols);
   try {

@@ -12,7 +12,7 @@ namespace gcc_graph::lazy {
 namespace {
 
 [[noreturn]] void refuse_open(const Op& op) {
-  throw Error(gcg::concat(op.name, ": the extents of its result depend on data; such results are not recorded"));
+  throw Error(gcg::concat(op.name, ": the extents of its result depend on data, which cannot be recorded"));
 }
 
 bool is_list(char kind) { return kind == 'i' || kind == 's'; }

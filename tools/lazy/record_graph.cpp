@@ -18,7 +18,8 @@ Attribute attribute_of(const gcg::Node& node, const std::string& key, const gcg:
   return std::visit(
       [&](const auto& v) -> Attribute {
         if constexpr (std::is_same_v<std::decay_t<decltype(v)>, gcg::TensorRef>)
-          gcg::fail(node.op->name, " '", node.name, "': its attribute '", key, "' is a tensor; such are not recorded");
+          gcg::fail(node.op->name, " '", node.name, "': its attribute '", key,
+                    "' is a tensor, which cannot be recorded");
         else
           return v;
       },

@@ -51,10 +51,11 @@ std::vector<Node*> nodes_of(std::span<const Array> arrays) {
   for (const Node* node : cut.nodes)
     for (const Node* input : node->inputs())
       if (input == captured) where = node->source;
-  throw Failure(gcg::concat("an array (", text_of(*captured->type),
-                            ") that is no argument of the recorded function: its value would stay as it is now; make "
-                            "it an argument"),
-                where);
+  throw Failure(
+      gcg::concat(
+          "an array (", text_of(*captured->type),
+          ") is not an argument of the recorded function, so its value would never change: make it an argument"),
+      where);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuTarget& target
   std::unique_ptr<llvm::TargetMachine> machine(
       found->createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
-  GCG_CHECK(machine != nullptr, "LLVM cannot make a machine for ", target.triple);
+  GCG_CHECK(machine != nullptr, "LLVM cannot make a target machine for ", target.triple);
   return machine;
 }
 

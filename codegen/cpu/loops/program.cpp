@@ -91,7 +91,7 @@ class ProgramEmitter {
       case Statement::Kind::scan:
       case Statement::Kind::order:
       case Statement::Kind::merge:
-        GCG_CHECK(false, "a statement for GPUs alone");
+        GCG_CHECK(false, "a statement that only GPUs have");
     }
   }
 

@@ -48,7 +48,8 @@ Usage usage_of(const std::string& log) {
 Assembler::Assembler(const Target& target, const CubinCache& cache)
     : target_(target), cache_(cache), nvrtc_(Nvrtc::for_driver(target.driver, target.is_ptx())) {
   if (!nvrtc_.supports(target.sm))
-    fail("NVRTC ", nvrtc_.major(), ".", nvrtc_.minor(), " (", nvrtc_.path(), ") makes no code for ", target.name);
+    fail("NVRTC ", nvrtc_.major(), ".", nvrtc_.minor(), " (", nvrtc_.path(), ") cannot generate code for ",
+         target.name);
   const std::string architecture = target.is_ptx() ? concat("compute_", target.sm) : target.name;
   // ptxas writes its arguments into the code. They are always the same, so that equal text gives equal bytes. Products
   // and sums are not contracted: a kernel that wants fmaf calls it, and gives the same result on every machine.

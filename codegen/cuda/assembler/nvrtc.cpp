@@ -129,7 +129,7 @@ const Nvrtc& Nvrtc::for_driver(int driver, bool ptx) {
       concat(ptx ? "PTX" : "code", " for drivers from ", version_text(driver), " on needs NVRTC ",
              ptx ? version_text(driver) + " or older" : std::to_string(driver / 1000));
   if (is_named) fail(needed, ", GCC_GRAPH_NVRTC names ", found);
-  fail(needed, ", found is ", found, "; ",
+  fail(needed, ", but found ", found, "; ",
        install_line(ptx ? concat("'", package, "==", version_text(driver), ".*'") : package), " installs it");
 }
 

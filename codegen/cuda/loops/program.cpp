@@ -135,7 +135,7 @@ void ProgramText::emit_merge(const Statement& s) {
   const bool adds = s.reduce == ReduceOp::sum;
   GCG_CHECK(is_int(s.value->dtype) && size_of(s.value->dtype) >= 4 &&
                 (adds || s.reduce == ReduceOp::max || s.reduce == ReduceOp::min),
-            "what is merged has no atomic form");
+            "the merged type has no atomic form");
   ExprText exprs(f_, place_);
   const std::string v = exprs.value(s.value), offset = exprs.access(s.operand, s.index).offset.text;
   std::string type = type_of(s.value->dtype);

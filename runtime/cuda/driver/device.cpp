@@ -52,7 +52,7 @@ std::string Device::free_text() const {
   size_t available = 0, total = 0;
   const bool known = context != nullptr && CurrentContext(*this, std::nothrow).is_current() &&
                      driver.cuMemGetInfo_v2(&available, &total) == CUDA_SUCCESS;
-  if (!known) return "how much is free is not known";
+  if (!known) return "the free memory is unknown";
   return text(available, " of ", total, " bytes are free on ", name);
 }
 

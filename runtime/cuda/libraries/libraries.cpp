@@ -20,7 +20,7 @@ bool has_fallback(const Plan& plan, uint32_t call) {
   return std::any_of(plan.steps.begin(), plan.steps.end(), [&](const PlanStep& step) { return step.call == call; });
 }
 
-std::string found(uint64_t version) { return text("the one found is ", library_version_text(version)); }
+std::string found(uint64_t version) { return text("the installed version is ", library_version_text(version)); }
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Libraries::Opened Libraries::open(const fb::Library& wanted) {
     if (view_of(wanted.name()) == known.name) opened.library = known.open(device_, opened.reason);
   }
   if (opened.library == nullptr) {
-    if (opened.reason.empty()) opened.reason = "this runtime does not know it";
+    if (opened.reason.empty()) opened.reason = "this runtime does not support it";
     return opened;
   }
   const uint64_t version = opened.library->version();

@@ -55,11 +55,10 @@ TEST_F(CudaChoice, SaysWhyNot) {
                    "; on GPUs: the model has no GPU code for target 'sm_90', only for: sm_80");
   // Its plan for sm_80 left a step to the CPU; the one for CPUs is read as ever (tests/runtime/golden_test.cpp).
   const std::string older = GCC_GRAPH_SOURCE_DIR "/tests/artifact/golden/1.2.gart";
-  expect_error(
-      gart::load(older, {.device = "cuda:0"}), ErrorCode::unsupported,
-      "cannot load '" + older +
-          "': cuda:0: its code for sm_80 is of parts, which a fleet runs (gart::fleet::load), or of a compiler "
-          "that left steps to the CPU: compile the model again");
+  expect_error(gart::load(older, {.device = "cuda:0"}), ErrorCode::unsupported,
+               "cannot load '" + older +
+                   "': cuda:0: its code for sm_80 is for a fleet (gart::fleet::load), or an older compiler left steps "
+                   "to the CPU: compile the model again");
   sim.set_sm(90);
   expect_error(load(model(), {.device = "cuda:1"}), ErrorCode::unsupported,
                "cuda:1: the GPU is an sm_90; the model has code for sm_80");
@@ -90,7 +89,8 @@ TEST_F(CudaChoice, AnUnsoundModuleIsRefused) {
                "kernel 'test_add' needs 307200 bytes of shared memory, cuda:0 has 166912");
   model = test::on_cuda(test::add_and_double());
   model.content.code[0].assign(model.content.code[0].size(), 'x');
-  expect_error(load(std::move(model)), ErrorCode::invalid_artifact, "the module of kernel 'test_add' has no end");
+  expect_error(load(std::move(model)), ErrorCode::invalid_artifact,
+               "the module of kernel 'test_add' is not terminated");
   sim.reports();
 }
 
@@ -99,7 +99,8 @@ TEST_F(CudaChoice, AModuleCutShortIsRefused) {
   for (const size_t cut : {size_t{1}, size_t{64}, size_t{4096}}) {
     test::ArtifactBuilder model = test::on_cuda(test::add_and_double());
     for (auto& kernel : model.plan().kernels) kernel->size -= cut;
-    expect_error(load(std::move(model)), ErrorCode::invalid_artifact, "the module of kernel 'test_add' has no end");
+    expect_error(load(std::move(model)), ErrorCode::invalid_artifact,
+                 "the module of kernel 'test_add' is not terminated");
   }
 }
 
@@ -116,11 +117,10 @@ TEST_F(CudaError, ADeadDeviceStaysDeadForItsProgramAlone) {
     auto out = program.run(inputs);
     ASSERT_FALSE(out);
     EXPECT_EQ(out.error().code, ErrorCode::device_lost);
-    EXPECT_EQ(
-        out.error().message,
-        "the device is lost: cuStreamSynchronize failed on cuda:0 in one of the 2 steps 'test_add' to "
-        "'test_double' (loaded with `blocking`, the model would say which): an illegal memory access was encountered "
-        "(CUDA_ERROR_ILLEGAL_ADDRESS)");
+    EXPECT_EQ(out.error().message,
+              "the device is lost: cuStreamSynchronize failed on cuda:0 in one of the 2 steps 'test_add' to "
+              "'test_double' (load with `blocking` to see which): an illegal memory access was encountered "
+              "(CUDA_ERROR_ILLEGAL_ADDRESS)");
     sim.fail("");
     sim.forget_counts();
     for (int i = 0; i < 2; ++i) {

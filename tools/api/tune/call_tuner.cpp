@@ -90,7 +90,7 @@ std::vector<LibraryAlgorithm> CallTuner::propose(const LibraryCall& call) const 
     if (!opened.library) return {};
     const uint64_t version = opened.library->version();
     if (version < call.oldest || version >= call.below) {
-      refusals_[call.library] = concat("the one found is ", gart::cuda::library_version_text(version));
+      refusals_[call.library] = concat("the installed version is ", gart::cuda::library_version_text(version));
       return {};
     }
     const Problem problem(call, target_);

@@ -19,7 +19,7 @@ namespace {
 gcg::Target require_gpu_target(const std::string& name) {
   const std::vector<gcg::Target> targets = gcg::require_targets({name});
   if (targets.size() != 1 || targets[0].device != gcg::DeviceClass::cuda)
-    gcg::fail("--target ", name, ": one GPU's target is expected");
+    gcg::fail("--target ", name, ": expected the target of one GPU");
   return targets[0];
 }
 

@@ -77,7 +77,7 @@ std::string target_of_gpu() {
   CUdevice device = 0;
   int sm = 0;
   if (driver.cuDeviceGet(&device, 0) != CUDA_SUCCESS || get_sm(driver, device, sm) != CUDA_SUCCESS)
-    fail("the driver does not say what GPU there is");
+    fail("the driver does not name the GPU");
   const std::string name = concat("sm_", sm);
   return find_target(name + "a") ? name + "a" : name;
 }

@@ -57,10 +57,10 @@ void print(const nlohmann::ordered_json& report, const std::string& prefix = {})
 }
 
 void run_on_fleet(const Arguments& a) {
-  if (a.iterations > 0) fail("--iterations counts runs on one device; on a fleet say --seconds");
-  if (a.profile.table) fail("--profile looks at one device; --monitor and --trace measure a fleet's");
+  if (a.iterations > 0) fail("--iterations counts runs on one device; on a fleet use --seconds");
+  if (a.profile.table) fail("--profile measures one device; on a fleet use --monitor or --trace");
   if ((a.replace || a.placements > 0) && !a.profile.trace.empty())
-    fail("--trace writes when the parts of one placement run; --replace and --placements try many");
+    fail("--trace shows the parts of one placement; --replace and --placements try many");
   const auto report = [&] {
     if (a.replace) return replace_on_fleet(a.artifact, a.fleet, a.inputs, a.seconds, a.output);
     if (a.placements > 0) return check_predictions(a.artifact, a.fleet, a.inputs, a.seconds, a.placements);
@@ -130,7 +130,8 @@ nlohmann::ordered_json profile_of(const Arguments& a, const gart::Program& progr
 }
 
 void run(const Arguments& a) {
-  if (!a.output.empty() && !a.replace) fail("-o ", a.output, " takes what --replace found best");
+  if (!a.output.empty() && !a.replace)
+    fail("-o ", a.output, " writes the best placement that --replace finds: it needs --replace");
   if (!a.output.empty()) check_writable(a.output);
   if (a.replace || a.placements > 0 || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const auto begin = Clock::now();
@@ -190,29 +191,29 @@ void add_bench_command(CLI::App& app) {
   a->inputs.add_to(*c);
   a->fleet.add_to(*c);
   a->session.add_to(*c, false);
-  c->add_flag("--replace", a->replace,
-              "On a fleet: run, measure and place the groups anew, --seconds a round, until that gains less than 2 %");
+  c->add_flag(
+      "--replace", a->replace,
+      "On a fleet: run, measure and place the groups again, --seconds a round, until a round gains less than 2 %");
   c->add_option("-o,--output", a->output,
-                "Where --replace writes the artifact, placed as it was measured to be fastest");
+                "The file for --replace to write: the artifact with the placement that was measured to be fastest");
   c->add_option("--placements", a->placements,
-                "On a fleet: predict and measure this many random placements, and say how far off predictions are")
+                "On a fleet: predict and measure this many random placements, and print the error of the predictions")
       ->check(CLI::Range(1, 1000));
-  c->add_option("--seconds", a->seconds, "How long to measure")
+  c->add_option("--seconds", a->seconds, "Seconds to measure")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 86400.0));
-  c->add_option("--iterations", a->iterations,
-                "Time this many runs of one caller, instead of as many as fit into --seconds")
+  c->add_option("--iterations", a->iterations, "Measure this many runs of one caller, instead of running for --seconds")
       ->check(CLI::Range(1, 10'000'000));
-  c->add_option("--warmup", a->warmup, "Runs after the first that are not timed")
+  c->add_option("--warmup", a->warmup, "Runs after the first one that are not measured")
       ->capture_default_str()
       ->check(CLI::Range(0, 10'000'000));
   c->add_option("--callers", a->callers,
                 "Also measure the throughput of this many concurrent callers (default: replicas of --parallel)")
       ->check(CLI::Range(1, 1024));
-  c->add_flag("--profile", a->profile.table, "Say where the time goes, step by step (a GPU then waits for each)");
+  c->add_flag("--profile", a->profile.table, "Print the time of each step (a GPU then waits for each)");
   c->add_option(
       "--trace", a->profile.trace,
-      "Write the steps of one run to this file, for Perfetto or chrome://tracing; of a run on a fleet its parts, a row "
+      "Write the steps of one run to this file, for Perfetto or chrome://tracing; on a fleet its parts, a row "
       "per device");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {

@@ -110,14 +110,14 @@ int check_artifact(const std::string& path, bool json) {
 void add_check_command(CLI::App& app) {
   auto path = std::make_shared<std::string>();
   auto dims = std::make_shared<std::vector<std::string>>();
-  CLI::App* c =
-      app.add_subcommand("check", "Say whether an artifact runs on this machine, or a model compiles, and why not");
+  CLI::App* c = app.add_subcommand(
+      "check", "Tell whether an artifact runs on this machine, or a model compiles, and if not, why");
   c->add_option("file", *path, "The .gart file, or an .onnx file")->required();
-  c->add_option("--dim", *dims, "Of a model: as compile's")->delimiter('\0')->allow_extra_args(false);
+  c->add_option("--dim", *dims, "For a model: extents, as in compile")->delimiter('\0')->allow_extra_args(false);
   auto json = std::make_shared<bool>(false);
   c->add_flag("--json", *json, "Print JSON");
   c->callback([path, dims, json] {
-    if (!is_model(*path) && !dims->empty()) fail("--dim is for models; '", *path, "' is none");
+    if (!is_model(*path) && !dims->empty()) fail("--dim is for models; '", *path, "' is an artifact");
     const int code = is_model(*path) ? check_model(*path, *dims, *json) : check_artifact(*path, *json);
     if (code != 0) throw CLI::RuntimeError(code);
   });

@@ -33,7 +33,7 @@ void print_use(const std::string& path, const gcc_graph::TuningReport& tuning) {
   std::cout << (path.empty() ? "tuning of the functions" : path) << ": " << tuning.used << " choices taken";
   if (tuning.stale > 0)
     std::cout << ", " << tuning.stale
-              << " that this compiler does not have left out (gcc-graph tune --again renews them)";
+              << " ignored because this compiler does not have them (gcc-graph tune --again renews them)";
   std::cout << '\n';
 }
 
@@ -74,32 +74,31 @@ void run(const Arguments& a) {
 /// Options that say which part of the model is compiled, and for which targets.
 void add_model_options(CLI::App& c, Arguments& args) {
   gcc_graph::ModelOptions& options = args.compile;
-  c.add_option("--target", options.targets,
-               "Comma-separated targets (default: x86-64-v3, x86-64-v4, for models of 8-bit integers x86-64-v4-vnni, "
-               "in bf16 x86-64-v4-bf16, in either x86-64-v4-amx, and the GPUs of this machine)")
+  c.add_option(
+       "--target", options.targets,
+       "Comma-separated targets. Default: x86-64-v3, x86-64-v4 and the GPUs of this machine; models of 8-bit integers "
+       "add x86-64-v4-vnni, models in bf16 x86-64-v4-bf16, and both x86-64-v4-amx")
       ->delimiter(',')
       ->allow_extra_args(false);
   c.add_option("--dim", args.dims,
-               "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one; "
-               "of an input that is a sequence, NAME=LENGTH: an input per element")
+               "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one. "
+               "For an input that is a sequence, NAME=LENGTH: an input per element")
       ->delimiter('\0')
       ->allow_extra_args(false);
   c.add_option("--assign", options.assignments,
-               "PATTERN=DEVICE: nodes of such a name or operator (* and ? are wildcards) are cut off and run on a "
-               "device of the "
-               "fleet, or of that kind (cpu, cuda). Without a fleet: on the CPU beside a GPU, which keeps the others. "
-               "Repeatable, the last match wins")
+               "PATTERN=DEVICE: nodes whose name or operator matches (* and ? are wildcards) run on this device of the "
+               "fleet, or on a device of this kind (cpu, cuda). Without a fleet they run on the CPU, and the GPU runs "
+               "the others. Repeatable, the last match wins")
       ->allow_extra_args(false);
   c.add_option("--custom-op", options.custom_ops,
                "'acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n': an operator that the application "
-               "computes; it registers "
-               "a function of this name when it loads the artifact. Repeatable")
+               "computes with a function of this name, which it passes when it loads the artifact. Repeatable")
       ->delimiter('\0')
       ->allow_extra_args(false);
-  c.add_option(
-       "--functions", options.functions,
-       "LIB.onnx,..: libraries of gcc-graph function; nodes that name a function of theirs, by domain and name, are "
-       "compiled as its nodes")
+  c.add_option("--functions", options.functions,
+               "LIB.onnx,..: libraries made by gcc-graph function; a node with the domain and name of one of their "
+               "functions is "
+               "replaced by the function's nodes")
       ->delimiter(',')
       ->allow_extra_args(false);
   c.add_option("--state", options.states,
@@ -111,7 +110,7 @@ void add_model_options(CLI::App& c, Arguments& args) {
   c.add_option("--capacity", options.capacity, "Limit of the extent along which states grow (default: none)")
       ->check(CLI::PositiveNumber);
   c.add_option("--outputs", options.outputs,
-               "V,..: make these values of the model the outputs, by their ONNX names, and compile only what they need")
+               "V,..: ONNX names of values that become the outputs; only the nodes that they need are compiled")
       ->delimiter(',')
       ->allow_extra_args(false);
 }
@@ -125,7 +124,7 @@ void add_debug_options(CLI::App& c, gcc_graph::ModelOptions& options) {
                "Stop after this pass, or after 'plan', before machine code is made; nothing is written");
   c.add_option("--disable-pass", options.disabled_passes, "Skip these passes")->delimiter(',')->allow_extra_args(false);
   c.add_flag("--time-passes", options.time_passes, "Print how long each pass takes");
-  c.add_flag("--print-plan", options.print_plan, "Print what runs: every plan's kernels, buffers and steps");
+  c.add_flag("--print-plan", options.print_plan, "Print every plan's kernels, buffers and steps");
   c.add_flag("--print-code", options.print_code, "Print each kernel's code: assembly for CPUs, CUDA C++ for GPUs");
 }
 
@@ -139,7 +138,7 @@ void add_compile_command(CLI::App& app) {
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
   add_model_options(*c, *args);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
-  c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, to choose GPU kernels by");
+  c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, which choose GPU kernels");
   args->gpu.add_to(*c);
   args->fleet.add_to(*c);
   c->add_option("--threads", args->compile.threads, "Host threads for code generation; 0: one per CPU")

@@ -12,7 +12,7 @@ namespace {
 void print(const Inventory& inventory) {
   for (size_t i = 0; i < inventory.fleet.devices.size(); ++i) {
     const FleetDevice& device = inventory.fleet.devices[i];
-    std::string facts = device.target.empty() ? "no code known for it" : device.target;
+    std::string facts = device.target.empty() ? "no target has code for it" : device.target;
     const auto add = [&](double value, const char* unit) {
       char text[64];
       std::snprintf(text, sizeof text, ", %.1f %s", value, unit);

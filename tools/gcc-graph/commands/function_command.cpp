@@ -69,14 +69,13 @@ void add_add(CLI::App& app) {
   auto a = std::make_shared<Addition>();
   CLI::App* c = app.add_subcommand(
       "add",
-      "Carve the sub-graph of a model that computes the values --to from the values --from out into a library, which "
-      "is "
-      "made where there is none. Weights in it go along as constants, but those that --from lists become inputs; "
-      "functions of the model that it calls go along, too");
+      "Store the subgraph of a model that computes the values --to from the values --from as a function in a library, "
+      "which is created if it does not exist. Weights become constants, except those that --from lists, which become "
+      "inputs. Functions of the model that the subgraph calls are stored, too");
   c->add_option(
        "name_and_model", a->words,
-       "[NAME] MODEL.onnx: what the function is called, NAME (of the domain 'functions') or DOMAIN::NAME, and where "
-       "it is from; without a name one is made from what it computes")
+       "[NAME] MODEL.onnx: the function's name, NAME (in the domain 'functions') or DOMAIN::NAME, and the model that "
+       "contains it. The default name is made from the nodes")
       ->required()
       ->expected(1, 2);
   c->add_option("--from", a->carve.from, "V,..: values of the model that become the inputs, in this order")
@@ -88,17 +87,18 @@ void add_add(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   c->add_option("-o,--output", a->library, "The library to write")->required();
-  c->add_option("--device", a->device, "Where its nodes run, wherever it is called: cpu, cuda, or a device of a fleet");
-  c->add_option("--group", a->group, "The group that its nodes are in, wherever it is called");
+  c->add_option("--device", a->device,
+                "Device of its nodes in every model that calls it: cpu, cuda, or a device of a fleet");
+  c->add_option("--group", a->group, "Group of its nodes in every model that calls it");
   c->add_option("--tuning", a->tuning,
-                "Measurements of gcc-graph tune that choose its GPU kernels, wherever it is called");
+                "Measurements of gcc-graph tune that choose its GPU kernels in every model that calls it");
   c->callback([a] { run(*a); });
 }
 
 void add_list(CLI::App& app) {
   auto library = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  CLI::App* c = app.add_subcommand("list", "Say what functions a library holds");
+  CLI::App* c = app.add_subcommand("list", "List the functions of a library");
   c->add_option("library", *library, "The library")->required();
   c->add_flag("--json", *json, "Print JSON");
   c->callback([library, json] {
@@ -115,7 +115,7 @@ void add_list(CLI::App& app) {
 
 void add_remove(CLI::App& app) {
   auto name = std::make_shared<std::string>(), library = std::make_shared<std::string>();
-  CLI::App* c = app.add_subcommand("remove", "Take a function out of a library; without any left the file goes");
+  CLI::App* c = app.add_subcommand("remove", "Remove a function from a library, and the file with its last function");
   c->add_option("name", *name, "NAME or DOMAIN::NAME")->required();
   c->add_option("library", *library, "The library")->required();
   c->callback([name, library] {
@@ -133,7 +133,7 @@ void add_remove(CLI::App& app) {
 }  // namespace
 
 void add_function_command(CLI::App& app) {
-  CLI::App* c = app.add_subcommand("function", "Libraries of named functions, which compile --functions reads");
+  CLI::App* c = app.add_subcommand("function", "Change libraries of named functions, which compile --functions reads");
   c->require_subcommand(1);
   add_add(*c);
   add_list(*c);

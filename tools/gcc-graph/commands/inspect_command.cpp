@@ -251,7 +251,7 @@ void add_inspect_command(CLI::App& app) {
   c->add_flag("--kernels", a->kernels, "List every plan's kernels");
   c->add_flag("--steps", a->steps, "List every plan's steps");
   c->add_option("--profile", a->profile,
-                "What run or bench --monitor wrote: shows when its groups ran beside when that was predicted");
+                "File of run or bench --monitor: prints when groups ran beside the predicted times");
   c->callback([a] {
     const ArtifactFile file = open_artifact(a->artifact);
     const Json json = describe(file, *a);

@@ -31,24 +31,22 @@ void print_all() {
   const std::vector<gcc_graph::OperatorInfo> ops = gcc_graph::known_operators();
   std::cout
       << "# Operators\n\nMade by `gcc-graph operators > docs/operators.md`; a test compares the two.\n\n"
-         "Every operator here compiles for CPUs and for GPUs. \"From version\" is the oldest opset of its domain "
-         "whose meaning is known;\n"
-         "newer ones, up to opset 27 of ai.onnx, mean what they say there. Where a node asks for more than the "
-         "compiler can do, it says\n"
-         "so by the node's name. \"Other operators\": the node is written as several others, which then fuse as "
-         "any do. Strings are\n"
-         "supported only as names of classes that a model gives out.\n\n"
-         "Types are those of the first input, or output, to the last one named, whose are those of all further ones, "
-         "too; "
-         "\"as the first\"\n"
-         "is the type of the first input. Where a node's inputs have others, inference refuses it by its name; among "
-         "several types of\n"
-         "an output an attribute or the inputs choose. The words: *floats* are f32, f64, f16 and bf16; *integers* i8 "
-         "to i64 and "
-         "u8 to u64;\n"
+         "Every operator here compiles for CPUs and for GPUs. \"From version\" is the oldest supported opset of its "
+         "domain; newer\n"
+         "opsets, up to opset 27 of ai.onnx, are supported, too. If a node uses something that is not supported, the "
+         "error names the\n"
+         "node. \"Other operators\": the node is replaced by several other operators, which fuse as usual. Strings "
+         "are supported only\n"
+         "as the class names in a model's outputs.\n\n"
+         "Types are listed per input (or output); the last entry also applies to all that follow. \"As the first\" "
+         "is the type of the\n"
+         "first input. A node with an input of another type is refused by name. If an output has several types, an "
+         "attribute or the\n"
+         "inputs choose. Sets of types: *floats* are f32, f64, f16 and bf16; *integers* i8 to i64 and u8 to u64;\n"
          "*numbers* both; *bytes* i8 and u8; *quantized* i8 to i32, u8, u16, i4, u4, i2, u2, f8e4m3fn, f8e4m3fnuz, "
          "f8e5m2, f8e5m2fnuz and\n"
-         "f4e2m1; *rounded* these but i32; *to quantize* floats and i32; *any* all of these and bool.\n";
+         "f4e2m1; *rounded* all of *quantized* except i32; *to quantize* floats and i32; *any* all of these and "
+         "bool.\n";
   std::set<std::string> domains;
   for (const gcc_graph::OperatorInfo& op : ops) domains.insert(op.domain);
   for (const std::string& domain : domains) print_domain(domain, ops);
@@ -57,7 +55,7 @@ void print_all() {
 }  // namespace
 
 void add_operators_command(CLI::App& app) {
-  app.add_subcommand("operators", "Print a table of the operators that compile, as Markdown")->callback(print_all);
+  app.add_subcommand("operators", "Print a Markdown table of the supported operators")->callback(print_all);
 }
 
 }  // namespace gcg::tools

@@ -29,7 +29,7 @@ double parse_threshold(const std::string& text) {
     if ((unit.empty() || unit == "%") && share >= 0 && share < 1) return share;
   } catch (const std::logic_error&) {  // said below
   }
-  fail("--threshold '", text, "': a share of the run is expected, such as 2% or 0.02");
+  fail("--threshold '", text, "': expected a share of the run, such as 2% or 0.02");
 }
 
 void print(const gcc_graph::Placing& placing, const gcc_graph::Refined& refined) {
@@ -37,7 +37,7 @@ void print(const gcc_graph::Placing& placing, const gcc_graph::Refined& refined)
   const gcc_graph::Placement placement = placing.placement();
   for (size_t g = 0; g < groups.size(); ++g)
     std::cout << "  " << groups[g] << " on " << devices[static_cast<size_t>(placement.device[g])] << '\n';
-  std::cout << (refined.moved ? "placed anew: " : "left as it was: ") << refined.by << "; a run takes " << refined.us
+  std::cout << (refined.moved ? "placed again: " : "left as it was: ") << refined.by << "; a run takes " << refined.us
             << " us by the model";
   if (refined.moved) std::cout << ", " << refined.was_us << " us before";
   std::cout << '\n';
@@ -45,8 +45,7 @@ void print(const gcc_graph::Placing& placing, const gcc_graph::Refined& refined)
 
 gcc_graph::Placing placing_in(const Arguments& a, gcc_graph::RefineOptions& options) {
   const MappedArtifact artifact(a.artifact);
-  if (artifact.view().assembly().empty())
-    fail(a.artifact, ": there is no assembly in it; compile with --fleet makes one");
+  if (artifact.view().assembly().empty()) fail(a.artifact, ": it has no fleet plan; compile it with --fleet");
   gcc_graph::Placing placing = placing_of(artifact.view());
   if (!a.profile.empty()) options.noise_us = placing.correct(read_fleet_profile(a.profile, artifact.view()));
   return placing;
@@ -67,12 +66,13 @@ void run(const Arguments& a) {
 
 void add_place_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = app.add_subcommand("place", "Place an artifact's parts anew on its fleet; nothing is compiled again");
+  CLI::App* c = app.add_subcommand("place", "Place an artifact's parts again on its fleet, without compiling");
   c->add_option("artifact", a->artifact, "The .gart file, compiled with --fleet")->required();
-  c->add_option("--fleet", a->fleet, "Devices and links as JSON; default: those that the artifact was placed for");
-  c->add_option("--profile", a->profile, "What run or bench --monitor wrote");
-  c->add_option("--threshold", a->threshold, "What another placement has to gain, of the run")->capture_default_str();
-  c->add_option("-o,--output", a->output, "The file to write; default: the artifact itself");
+  c->add_option("--fleet", a->fleet, "Devices and links as JSON; default: the fleet that the artifact was placed for");
+  c->add_option("--profile", a->profile, "File of run or bench --monitor");
+  c->add_option("--threshold", a->threshold, "Share of the run that another placement must gain")
+      ->capture_default_str();
+  c->add_option("-o,--output", a->output, "File to write; default: the artifact itself");
   c->callback([a] { run(*a); });
 }
 

@@ -152,15 +152,16 @@ void add_run_command(CLI::App& app) {
   a->inputs.add_to(*c);
   a->fleet.add_to(*c);
   a->session.add_to(*c, true);
-  c->add_option("--outputs", a->outputs, "F.npz: write the outputs there");
+  c->add_option("--outputs", a->outputs, "F.npz: file for the outputs");
   c->add_option("--expect", a->expect, "F.npz: compare the outputs; exit code 3 if they differ");
-  c->add_option("--trace", a->trace,
-                "F.json: run on the fleet that it was compiled for, and write there when each part ran, for Perfetto");
+  c->add_option(
+      "--trace", a->trace,
+      "F.json: run on the fleet that the artifact was compiled for, and write the times of each part, for Perfetto");
   c->add_option("--rtol", a->tolerance.rtol, "Largest error relative to the largest expected element")
       ->capture_default_str();
   c->add_option("--atol", a->tolerance.atol, "Absolute error that is always accepted")->capture_default_str();
   c->add_flag("--each", a->tolerance.each,
-              "Hold every element to atol + rtol * its expected value, instead of the largest error");
+              "Compare every element with atol + rtol * its own expected value, instead of the largest");
   c->add_flag("--json", a->json, "Print shapes and ranges of the outputs as JSON")->excludes("--expect");
   c->callback([a] { run(*a); });
 }

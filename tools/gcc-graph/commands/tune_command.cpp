@@ -46,7 +46,8 @@ void print(const Arguments& a, const gcc_graph::Tuned& tuned) {
   std::cout << "wrote " << a.output << ": " << tuned.measured << " shapes measured for " << tuned.target << ", "
             << tuned.known << " known before, " << tuned.in_all << " in all\n";
   if (tuned.open > 0)
-    std::cout << tuned.open << " kernels have open extents and were left to the cost model; --dim fixes them\n";
+    std::cout << tuned.open
+              << " kernels have open extents: the cost model chooses their variants; --dim fixes the extents\n";
   for (const auto& [library, reason] : tuned.not_measured)
     std::cout << "calls of " << library << " were not measured: " << reason << '\n';
 }
@@ -79,10 +80,11 @@ void run(const Arguments& a) {
 
 void add_tune_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = app.add_subcommand("tune", "Measure the ways to compute a model's products on this machine's GPU");
+  CLI::App* c = app.add_subcommand(
+      "tune", "Measure the variants of a model's products, convolutions and attention on this machine's GPU");
   c->add_option("model", a->model, "The ONNX file")->required();
   c->add_option("-o,--output", a->output,
-                "The file of measurements to write; what it holds already is kept and not measured again")
+                "The file of measurements to write; entries that it already has are kept and not measured again")
       ->capture_default_str();
   c->add_option("--target", a->target, "The GPU's target; default: the best one for the first GPU");
   c->add_option("--dim", a->dims, "NAME=VALUE[,VALUE...]: extents to tune for, as compile takes them")
@@ -92,13 +94,13 @@ void add_tune_command(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   a->gpu.add_to(*c);
-  c->add_option("--seconds", a->seconds, "How long each candidate is measured")
+  c->add_option("--seconds", a->seconds, "Seconds to measure each candidate")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 60.0));
-  c->add_option("--launches", a->launches, "Of a kernel in each timed run")
+  c->add_option("--launches", a->launches, "Launches of a kernel in each timed run")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  c->add_flag("--again", a->again, "Measure what the file holds already, too");
+  c->add_flag("--again", a->again, "Also measure the entries that the file already has");
   c->callback([a] { run(*a); });
 }
 

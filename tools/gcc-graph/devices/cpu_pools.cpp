@@ -83,7 +83,7 @@ std::string about_pool(hwloc_topology_t topology, hwloc_obj_t group, const std::
   const size_t threads = cores_of(group->cpuset, allowed).size();
   const std::string pairs = hyperthreads(topology, group->cpuset, allowed);
   text += concat(text.empty() ? "" : ", ", threads, threads == 1 ? " core" : " cores");
-  return pairs.empty() ? text : text + ", of which hyperthreads of one core: " + pairs;
+  return pairs.empty() ? text : text + ", hyperthreads of one core: " + pairs;
 }
 
 /// The memory near a group of cores, divided among the groups that share it.
@@ -152,7 +152,7 @@ void add_cpu_pools(Inventory& inventory, bool probe) {
   }
   if (groups.empty()) add_pool(inventory, allowed, quota.memory_bytes, "the topology is not known");
   if (quota.cpus > 0 && quota.cpus < static_cast<double>(allowed.size()))
-    inventory.remarks.push_back(concat("this process may use ", quota.cpus, " CPUs' time, though ", allowed.size(),
+    inventory.remarks.push_back(concat("this process may use the time of ", quota.cpus, " CPUs, but ", allowed.size(),
                                        " cores: threads beyond that are stopped"));
   if (!probe) return;
   for (size_t i = first; i < inventory.fleet.devices.size(); ++i) probe_pool(inventory.fleet.devices[i]);

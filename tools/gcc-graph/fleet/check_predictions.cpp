@@ -89,7 +89,7 @@ std::vector<PlacedRuns::Least> measure_in_turn(std::deque<PlacedRuns>& runs, dou
 Json check_predictions(const std::string& path, const RunOnFleet& fleet, const InputOptions& inputs, double seconds,
                        int count) {
   const MappedArtifact artifact(path);
-  if (artifact.view().assembly().empty()) fail(path, ": there is no assembly in it; compile with --fleet makes one");
+  if (artifact.view().assembly().empty()) fail(path, ": it has no fleet plan; compile it with --fleet");
   Placing placing = placing_of(artifact.view());
   const std::vector<Placement> profiled = profiled_placements(placing);
   std::vector<Placement> placements = random_placements(placing, profiled, count);

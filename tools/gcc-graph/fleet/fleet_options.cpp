@@ -6,19 +6,17 @@
 namespace gcg::tools {
 
 void FleetOptions::add_to(CLI::App& c) {
-  c.add_option(
-      "--fleet", fleet_,
-      "Devices that the model is cut and placed for, as gcc-graph devices --json writes them (default, with --cut, "
-      "--label or --keep: those of this machine)");
-  c.add_option(
-      "--cut", cut_,
-      "What makes groups, in this order: support or fewest, chains, stages, shared (default: what the fleet asks for)");
+  c.add_option("--fleet", fleet_,
+               "Devices to cut and place the model for, as gcc-graph devices --json writes them. Default with --cut, "
+               "--label or --keep: the devices of this machine");
+  c.add_option("--cut", cut_,
+               "Rules that make groups, in this order: support or fewest, chains, stages, shared (default: the rules "
+               "that suit the fleet)");
   c.add_option(
        "--label", labels_,
-       "PATTERN=GROUP: nodes of such a name or operator (* and ? are wildcards) are a group of that name. Repeatable")
+       "PATTERN=GROUP: nodes whose name or operator matches (* and ? are wildcards) form the group GROUP. Repeatable")
       ->allow_extra_args(false);
-  c.add_option("--keep", keep_,
-               "Comma-separated values that run --fetch can ask for, by their names in the model. Repeatable")
+  c.add_option("--keep", keep_, "Comma-separated names of values in the model that run --fetch can ask for. Repeatable")
       ->allow_extra_args(false);
 }
 

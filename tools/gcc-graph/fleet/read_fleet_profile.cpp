@@ -11,7 +11,7 @@ gcc_graph::FleetProfile read_fleet_profile(const std::string& path, const gart::
   gcc_graph::FleetProfile profile = gcc_graph::parse_fleet_profile({bytes.begin(), bytes.end()}, path);
   const std::string identity = artifact_identity(artifact);
   if (profile.artifact != identity)
-    fail(path, ": it was measured of another artifact (", profile.artifact, ", this one is ", identity, ")");
+    fail(path, ": it was measured with another artifact (", profile.artifact, ", this one is ", identity, ")");
   return profile;
 }
 

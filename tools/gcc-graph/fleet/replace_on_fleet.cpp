@@ -25,7 +25,7 @@ Json round_json(const gcc_graph::Placing& placing, const gcc_graph::PlacingRound
 Json replace_on_fleet(const std::string& path, const RunOnFleet& fleet, const InputOptions& inputs, double seconds,
                       const std::string& output) {
   const MappedArtifact artifact(path);
-  if (artifact.view().assembly().empty()) fail(path, ": there is no assembly in it; compile with --fleet makes one");
+  if (artifact.view().assembly().empty()) fail(path, ": it has no fleet plan; compile it with --fleet");
   const std::string identity = artifact_identity(artifact.view());
   const gcc_graph::Placing placing = placing_of(artifact.view());
   gcc_graph::NextRound next{false, placing.placement(), placing.predicted_us(), ""};

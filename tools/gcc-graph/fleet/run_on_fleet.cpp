@@ -83,30 +83,29 @@ void RunOnFleet::tell_whole(const std::string& artifact, const InputOptions& inp
 }
 
 void RunOnFleet::add_to(CLI::App& c) {
-  c.add_option("--fleet", fleet_, "F.json: what the devices that the model was compiled for are here, by their names");
-  c.add_option(
-       "--devices", devices_,
-       "Comma-separated names of devices that the model was compiled for: only these are used; NAME=DEVICE says "
-       "what is taken for it here, as --device does")
+  c.add_option("--fleet", fleet_,
+               "F.json: the devices of this machine that stand for those that the model was compiled for, by name");
+  c.add_option("--devices", devices_,
+               "Comma-separated names of devices that the model was compiled for: only these are used; NAME=DEVICE "
+               "uses DEVICE of this machine for NAME")
       ->delimiter(',')
       ->allow_extra_args(false);
-  c.add_option(
-       "--fetch", fetch_,
-       "Comma-separated values instead of the outputs: what crosses between parts, or was kept by compile --keep. "
-       "Repeatable")
+  c.add_option("--fetch", fetch_,
+               "Comma-separated values to get instead of the outputs: values that cross between parts, or that compile "
+               "--keep kept. Repeatable")
       ->allow_extra_args(false);
-  c.add_option("--monitor", monitor_, "S.json: write what groups took on their devices, for place --profile");
-  c.add_option("--requests", requests_, "Requests that may be under way at once on a fleet; 0: two per device")
+  c.add_option("--monitor", monitor_, "S.json: write the times of groups on their devices, for place --profile");
+  c.add_option("--requests", requests_, "Requests that may run at once on a fleet; 0: two per device")
       ->check(CLI::Range(0, 4096));
   c.add_flag("--dynamic", dynamic_,
-             "Each request's groups go to the devices where they would end first when it begins, not where they are "
-             "placed");
+             "Each request runs its groups on the devices that would finish them first, not where they are placed");
 }
 
 gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOptions& inputs,
                                       const std::vector<gart::fleet::GroupPlace>& placement) const {
-  if (!inputs.device.empty()) fail("--device names one device; a fleet's are given by --devices");
-  if (!inputs.target.empty()) fail("--target chooses the code for one device; a fleet's devices have their own");
+  if (!inputs.device.empty()) fail("--device names one device; for a fleet use --devices");
+  if (!inputs.target.empty())
+    fail("--target chooses the code for one device; each device of a fleet has its own target");
   gart::fleet::LoadOptions options;
   options.verify = inputs.verify;
   options.blocking = inputs.blocking;
@@ -150,8 +149,8 @@ void RunOnFleet::check_fleet(const std::string& artifact, const gcc_graph::Fleet
     const std::string name(gart::view_of(assembly.devices()->Get(group->device())->name()));
     if (is_named(fleet.devices, name) || is_named(options.devices, name)) continue;
     fail("'", gart::view_of(group->name()), "' is placed on device '", name, "', which ", fleet_, " lacks; it has ",
-         present, ": place the groups anew (gcc-graph place ", artifact, " --fleet ", fleet_,
-         " -o FILE), or say what stands for it (--devices ", name, "=cpu)");
+         present, ": place the groups again (gcc-graph place ", artifact, " --fleet ", fleet_,
+         " -o FILE), or choose a substitute (--devices ", name, "=cpu)");
   }
 }
 
@@ -191,8 +190,7 @@ void RunOnFleet::write_monitor(const std::string& artifact, const gart::fleet::P
   if (!is_monitored()) return;
   const gart::fleet::Times times = program.times();
   if (times.groups.empty())
-    fail("--monitor ", monitor_,
-         ": no run took all groups, which is what is measured; --fetch ran what its values need");
+    fail("--monitor ", monitor_, ": no run used all groups; --fetch runs only the groups that its values need");
   write_profile(profile_of(artifact_identity(MappedArtifact(artifact).view()), times));
 }
 

@@ -9,12 +9,12 @@ namespace {
 
 const char* reason_of(const gart::fb::Mode& mode) {
   if (gart::view_of(mode.reason()) == "arena")
-    return "streams would need too large an arena: threads share the tasks of each step";
+    return "the arena for streams would be too large: threads share the tasks of each step";
   if (mode.intra() == 1 && mode.inter() == 1)
-    return "steps are light or wait for each other: one thread a run, and runs beside each other";
+    return "steps are light or wait for each other: one thread per run, and several runs at once";
   if (mode.inter() == 1) return "heavy steps, or steps that wait for each other: threads share the tasks of each";
   if (mode.intra() == 1) return "independent light steps: threads take streams of them";
-  return "independent light steps in streams, a thread each; of heavy ones threads share the tasks";
+  return "independent light steps run in streams, a thread each; threads share the tasks of heavy steps";
 }
 
 }  // namespace

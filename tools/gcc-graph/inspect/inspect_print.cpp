@@ -38,7 +38,7 @@ void print_step(const Json& s) {
   if (s.contains("stream")) std::cout << "stream " << s["stream"] << ' ';
   if (s.contains("kernel")) std::cout << str(s["kernel"]);
   std::cout << " buffers " << json_text(s["operands"], -1) << " waits " << json_text(s["waits"], -1)
-            << (s.contains("overlaps") ? ", overlaps the launch before" : "") << "  // " << str(s["source"]) << '\n';
+            << (s.contains("overlaps") ? ", overlaps the previous launch" : "") << "  // " << str(s["source"]) << '\n';
 }
 
 void print_sequences(const Json& sequences) {

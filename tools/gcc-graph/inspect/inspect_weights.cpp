@@ -34,7 +34,7 @@ void print_stored_twice(const Json& report) {
       std::cout << "  twice " << s["bytes"] << " bytes of '" << s["name"].get<std::string>() << "'\n";
       others -= std::min(others, s["bytes"].get<uint64_t>());
     }
-    if (others > 0) std::cout << "  twice " << others << " bytes of others\n";
+    if (others > 0) std::cout << "  twice " << others << " bytes of other weights\n";
   }
 }
 

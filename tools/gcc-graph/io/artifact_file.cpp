@@ -20,7 +20,7 @@ gart::Status refuse_retired(const gart::fb::Manifest& manifest) {
     for (const auto* plan : *entry->plans())
       if (gart::is_retired(manifest, *plan))
         return gart::failure("a plan for ", gart::view_of(manifest.targets()->Get(plan->target())->name()),
-                             " leaves steps to the CPU, as an older compiler made it: compile the model again");
+                             " leaves steps to the CPU, as older compilers did: compile the model again");
   return {};
 }
 

@@ -95,7 +95,7 @@ void verify_written(const std::string& path) {
   } catch (const Error& error) {
     const std::string why = error.what();
     std::remove(path.c_str());
-    fail("nothing was written: so placed, ", why.substr(std::min(why.size(), path.size() + 2)));
+    fail("nothing was written: with this placement, ", why.substr(std::min(why.size(), path.size() + 2)));
   }
 }
 
@@ -127,7 +127,7 @@ MappedArtifact::MappedArtifact(const std::string& path) {
   const File file(path, O_RDONLY);
   struct stat facts = {};
   if (!file.ok() || fstat(file.number(), &facts) != 0) fail("cannot read ", path, ": ", std::strerror(errno));
-  if (!S_ISREG(facts.st_mode)) fail("cannot read ", path, ": it is no file");
+  if (!S_ISREG(facts.st_mode)) fail("cannot read ", path, ": it is not a regular file");
   const auto size = static_cast<size_t>(facts.st_size);
   void* place = size == 0 ? MAP_FAILED : mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (size == 0) fail(path, ": the file is empty");
@@ -146,7 +146,7 @@ MappedArtifact::~MappedArtifact() { munmap(const_cast<uint8_t*>(bytes_.data()), 
 const gart::fb::Assembly& assembly_of(const gart::ArtifactView& artifact) {
   const std::span<const uint8_t> section = artifact.assembly();
   flatbuffers::Verifier verifier(section.data(), section.size());
-  if (!gart::fb::VerifyAssemblyBuffer(verifier)) fail("the assembly section is damaged");
+  if (!gart::fb::VerifyAssemblyBuffer(verifier)) fail("the fleet plan is damaged");
   return *gart::fb::GetAssembly(section.data());
 }
 
@@ -159,9 +159,10 @@ gcc_graph::GroupWeights group_weights(const gart::ArtifactView& artifact, const 
   std::vector<std::set<uint64_t>> seen(out.size());
   if (assembly.calls() == nullptr) return out;
   for (const auto* call : *assembly.calls()) {
-    if (call->group() >= out.size()) fail("assembly: a call names group ", call->group(), ", there are ", out.size());
+    if (call->group() >= out.size())
+      fail("fleet plan: a call names group ", call->group(), ", but there are only ", out.size());
     if (call->entry() >= entries->size())
-      fail("assembly: a call names entry point ", call->entry(), ", there are ", entries->size());
+      fail("fleet plan: a call names entry point ", call->entry(), ", but there are only ", entries->size());
     const gart::fb::EntryPoint& entry = *entries->Get(call->entry());
     const size_t symbols = entry.symbols() == nullptr ? 0 : entry.symbols()->size();
     if (entry.plans() == nullptr) continue;
@@ -190,7 +191,7 @@ gcc_graph::Placing placing_of(const gart::ArtifactView& artifact) {
 void write_assembly(const std::string& from, const std::string& to, std::span<const uint8_t> section) {
   check_writable(to);
   const MappedArtifact artifact(from);
-  if (artifact.view().assembly().empty()) fail(from, ": there is no assembly in it: it was not compiled for a fleet");
+  if (artifact.view().assembly().empty()) fail(from, ": it has no fleet plan: it was not compiled for a fleet");
   const Front front = front_with(artifact.view(), section);
   const std::string target = is_same(from, to) ? fs::canonical(from).string() : to;
   if (!change_copy(from, target, artifact.view(), front, section))

@@ -19,22 +19,22 @@ void InputOptions::add_to(CLI::App& c) {
   auto* inputs = c.add_option("--inputs", npz, "F.npz: one array per input, by name");
   auto* single =
       c.add_option("--input", files, "NAME=F.npy, NAME=F.pb, or NAME=NUMBER for all elements; once per input");
-  c.add_option("--random", random_seed, "SEED: seeded noise for every input not given")
+  c.add_option("--random", random_seed, "SEED: random numbers for every input that is not given")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   c.add_option("--dim", dims,
-               "NAME=VALUE: an open extent of inputs not read from files (default: as given inputs have it, else 1)");
+               "NAME=VALUE: an open extent of inputs that are not read from files (default: the extent that given "
+               "inputs have, else 1)");
   c.add_option("--threads", threads, "Threads that share a run; 0: one per CPU")->check(CLI::Range(0, 1024));
   c.add_option("--parallel", parallel,
-               "intra=N,inter=N,replicas=N: on a CPU N threads for a step's tasks, for steps beside each other, and N "
-               "runs beside "
-               "each other; default: as the file's mode for so many threads says (inspect)");
+               "intra=N,inter=N,replicas=N: N threads for the tasks of a step, N for independent steps, and N runs at "
+               "once, on a CPU; default: the file's mode for this number of threads (inspect)");
   c.add_flag_callback(
-      "--no-spin", [this] { spin = false; }, "A CPU's threads that wait sleep at once instead of keeping their cores");
+      "--no-spin", [this] { spin = false; }, "Waiting threads of a CPU sleep at once instead of keeping their cores");
   c.add_option("--target", target, "Use the code for this target instead of the best one for this machine");
   c.add_option("--device", device,
                "cpu, cpu:0-3 (these cores), cuda or cuda:1; default: the first GPU that the file has code for, "
                "otherwise the CPU");
-  c.add_flag("--blocking", blocking, "On a GPU wait for each step, so that an error names the very step");
+  c.add_flag("--blocking", blocking, "On a GPU wait for each step, so that an error names one step");
   c.add_flag_callback("--no-verify", [this] { verify = false; }, "Do not check the digests of weights and code");
   inputs->excludes(single);
 }
@@ -69,7 +69,7 @@ SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::v
       for (const std::string& k : known) names += (names.empty() ? "" : ", ") + k;
       fail("--dim ", text, ": the model has no open extent '", name, "'", known.empty() ? "" : "; it has: ", names);
     }
-    if (list.size() != 1) fail("--dim ", text, ": one value is expected here");
+    if (list.size() != 1) fail("--dim ", text, ": expected one value");
     values[name] = list[0];
   }
   return values;

@@ -128,7 +128,8 @@ NpyHeader read_npy_header(std::span<const uint8_t> data, const std::string& wher
 
 void check_npy_size(const NpyHeader& header, uint64_t size, const std::string& where) {
   if (size - header.elements_at != header.element_bytes)
-    fail(where, ": the array holds ", size - header.elements_at, " bytes, its header asks for ", header.element_bytes);
+    fail(where, ": the array holds ", size - header.elements_at, " bytes, but its header asks for ",
+         header.element_bytes);
 }
 
 HostTensor npy_tensor(const NpyHeader& header, const std::vector<uint8_t>& bytes) {

@@ -22,7 +22,7 @@ void read_up_to(const ZipMember& file, size_t size, const std::string& where, st
     try {
       data.resize(before + piece);
     } catch (const std::exception&) {
-      fail(where, ": it has ", size, " bytes, more than there is memory");
+      fail(where, ": it has ", size, " bytes, more than the free memory");
     }
     for (size_t at = before; at < data.size();) {
       const zip_int64_t got = zip_fread(file.get(), data.data() + at, data.size() - at);

@@ -21,7 +21,7 @@ namespace {
 void copy_elements(const onnx::TensorProto& proto, gcc_graph::DType dtype, int64_t count, const std::string& path,
                    std::vector<uint8_t>& out) {
   const auto copy = [&](const auto& field, auto element) {
-    if (field.size() != count) fail(path, ": ", field.size(), " elements, its dims ask for ", count);
+    if (field.size() != count) fail(path, ": ", field.size(), " elements, but its dims ask for ", count);
     out.resize(static_cast<size_t>(count) * sizeof element);
     for (int64_t i = 0; i < count; ++i) {
       const auto v = static_cast<decltype(element)>(field[static_cast<int>(i)]);
@@ -53,7 +53,7 @@ void copy_elements(const onnx::TensorProto& proto, gcc_graph::DType dtype, int64
     case gcc_graph::DType::boolean:
       return copy(proto.int32_data(), uint8_t());
     default:
-      fail(path, ": data of type ", gcc_graph::name_of(dtype), " is only read where it is raw");
+      fail(path, ": data of type ", gcc_graph::name_of(dtype), " is read only from raw_data");
   }
 }
 
@@ -73,7 +73,7 @@ HostTensor read_pb(const std::string& path) {
   if (proto.has_raw_data() || count == 0) {
     out.bytes.assign(proto.raw_data().begin(), proto.raw_data().end());
     if (static_cast<int64_t>(out.bytes.size()) != bytes)
-      fail(path, ": ", out.bytes.size(), " bytes, its dims ask for ", bytes);
+      fail(path, ": ", out.bytes.size(), " bytes, but its dims ask for ", bytes);
     return out;
   }
   copy_elements(proto, dtype, count, path, out.bytes);
@@ -88,7 +88,7 @@ HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t
   try {
     out.bytes.resize(static_cast<size_t>(bytes));
   } catch (const std::exception&) {
-    fail("input '", info.name, "' would have ", bytes, " bytes, more than there is memory");
+    fail("input '", info.name, "' would have ", bytes, " bytes, more than the free memory");
   }
   for (unsigned char c : info.name) seed = seed * 1099511628211u + c;
   std::mt19937_64 random(seed);

@@ -46,7 +46,7 @@ bool write(const fs::path& path, const std::vector<uint8_t>& bytes) {
 
 void check_writable(const std::string& path) {
   std::error_code error;
-  if (path == "-") fail("cannot write -: name a file, ./- for one of that name");
+  if (path == "-") fail("cannot write -: name a file (./- for a file named -)");
   if (fs::is_directory(path, error)) refuse(path, EISDIR);
   const fs::path folder = past_links(path).parent_path();
   const std::string asked = is_no_file(path) ? path : folder.empty() ? "." : folder.string();

@@ -26,22 +26,22 @@ std::filesystem::path usable_folder(const std::string& path) {
 std::string checked_precision(const std::string& text) {
   for (const char* known : {"fp32", "tf32", "fp16", "bf16"})
     if (text == known) return text;
-  fail("--precision: there is no '", text, "'; known are: fp32, tf32, fp16, bf16");
+  fail("--precision: '", text, "' is not a precision; expected fp32, tf32, fp16 or bf16");
 }
 
 }  // namespace
 
 void GpuOptions::add_to(CLI::App& c) {
-  c.add_option("--cache", cache, "Folder of GPU kernels assembled before (default: gcc-graph in the user's cache)");
+  c.add_option("--cache", cache, "Folder that keeps assembled GPU kernels (default: gcc-graph in the user's cache)");
   c.add_option_function<std::string>(
        "--precision", [this](const std::string& text) { precision = checked_precision(text); },
-       "Of the factors of matrix products on GPUs, and of the weights that CPUs store (sums are fp32): fp32, tf32, "
-       "fp16, bf16")
+       "Precision of the factors of matrix products on GPUs, and of the weights that CPUs store: fp32, tf32, fp16, "
+       "bf16 (sums are fp32)")
       ->default_str("fp32");
-  c.add_option("--libraries", libraries,
-               "What GPUs' libraries do: none; auto (cublasLt and cudnn, or our own kernels where they are not "
-               "installed; Jetsons: "
-               "none); or a list of those that machines must have (cublasLt,cudnn)")
+  c.add_option(
+       "--libraries", libraries,
+       "Libraries that GPUs use: none; auto (cublasLt and cudnn, or our own kernels where they are not installed; "
+       "none on Jetsons); or a list of those that machines must have (cublasLt,cudnn)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();

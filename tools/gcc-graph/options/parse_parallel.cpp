@@ -23,7 +23,7 @@ gart::Parallel parse_parallel(const std::string& text) {
     int number = 0;
     const auto parsed = std::from_chars(begin, end, number);
     if (value == nullptr || parsed.ec != std::errc() || parsed.ptr != end || number < 1)
-      fail("--parallel '", text, "': '", item, "' is none of intra=N, inter=N and replicas=N with N from 1 on");
+      fail("--parallel '", text, "': '", item, "' is not intra=N, inter=N or replicas=N, N at least 1");
     *value = number;
   }
   return out;

@@ -152,7 +152,7 @@ PyObject* unary(int which, PyObject* x) {
     Py_INCREF(x);
     return x;
   }
-  PyErr_Format(package.error, "%s: booleans are no numbers; ~ turns them", u.name);
+  PyErr_Format(package.error, "%s: booleans are not numbers; ~ inverts them", u.name);
   return nullptr;
 }
 

@@ -22,7 +22,7 @@ int64_t integer_of(PyObject* object) {
   const long long value = PyLong_AsLongLong(object);
   if (value == -1 && PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    throw gcc_graph::Error("an integer of 64 bits was expected");
+    throw gcc_graph::Error("expected a 64-bit integer");
   }
   return value;
 }
@@ -40,7 +40,7 @@ std::vector<std::string> texts_of(PyObject* sequence) {
 std::vector<Array> arrays_of(PyObject* sequence) {
   std::vector<Array> out;
   for_each(sequence, [&](PyObject* item) {
-    if (!is_array(item)) throw gcc_graph::Error("a gart.lazy array was expected");
+    if (!is_array(item)) throw gcc_graph::Error("expected a gart.lazy array");
     out.push_back(array_of(item));
   });
   return out;

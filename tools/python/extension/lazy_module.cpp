@@ -76,7 +76,7 @@ PyObject* from_bytes(PyObject*, PyObject* args) {
     const std::vector<int64_t> extents = integers_of(shape);
     int64_t bytes = gcc_graph::size_of(static_cast<DType>(dtype));
     for (const int64_t e : extents) bytes *= e;
-    if (bytes != view.len) throw gcc_graph::Error("the data has not the size that its shape says");
+    if (bytes != view.len) throw gcc_graph::Error("the size of the data does not match its shape");
     if (extents.empty()) return wrap(Array::scalar(static_cast<DType>(dtype), view.buf));
     return wrap(Array(static_cast<DType>(dtype), extents, view.buf));
   });
@@ -204,27 +204,28 @@ PyObject* connect(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyMethodDef functions[] = {{"operator", make_operator, METH_VARARGS, "operator(name, operands, attributes, outputs)"},
-                           {"record", record, METH_VARARGS, "record(operator, arrays, lists)"},
-                           {"placeholder", placeholder, METH_VARARGS, "placeholder(dtype, shape)"},
-                           {"recording", make_recording, METH_VARARGS, "recording(placeholders, outputs)"},
-                           {"import_function", import_function, METH_VARARGS, "A function of ONNX libraries"},
-                           {"structure_of", structure_of, METH_O, "What of arguments decides a graph, and its arrays"},
-                           {"functions", functions_of, METH_O, "The names in ONNX libraries"},
-                           {"from_bytes", from_bytes, METH_VARARGS, "from_bytes(dtype, shape, buffer)"},
-                           {"evaluate", evaluate_all, METH_VARARGS,
-                            "Computes values now, together: arrays, or lists, tuples and dicts of them."},
-                           {"stats", stats, METH_NOARGS, "Counters"},
-                           {"explain", explain, METH_NOARGS, "A line per compilation"},
-                           {"operators", operators, METH_NOARGS, "What can be recorded"},
-                           {"settings", settings, METH_VARARGS, "Reads or sets the settings"},
-                           {"wait", wait, METH_VARARGS, "Waits for the compiler"},
-                           {"stop", stop, METH_NOARGS, "Ends the compiler's thread"},
-                           {"clear", clear, METH_NOARGS, "Forgets programs in memory"},
-                           {"tape", tape, METH_O, "Begins or ends a tape"},
-                           {"graph", graph, METH_VARARGS, "An artifact's bytes, or a model's"},
-                           {"connect", connect, METH_VARARGS, "What Python gives"},
-                           {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {
+    {"operator", make_operator, METH_VARARGS, "operator(name, operands, attributes, outputs)"},
+    {"record", record, METH_VARARGS, "record(operator, arrays, lists)"},
+    {"placeholder", placeholder, METH_VARARGS, "placeholder(dtype, shape)"},
+    {"recording", make_recording, METH_VARARGS, "recording(placeholders, outputs)"},
+    {"import_function", import_function, METH_VARARGS, "A function of ONNX libraries"},
+    {"structure_of", structure_of, METH_O, "The part of the arguments that selects a graph, and their arrays"},
+    {"functions", functions_of, METH_O, "The names in ONNX libraries"},
+    {"from_bytes", from_bytes, METH_VARARGS, "from_bytes(dtype, shape, buffer)"},
+    {"evaluate", evaluate_all, METH_VARARGS,
+     "Computes values now, together: arrays, or lists, tuples and dicts of them."},
+    {"stats", stats, METH_NOARGS, "Counters"},
+    {"explain", explain, METH_NOARGS, "A line per compilation"},
+    {"operators", operators, METH_NOARGS, "Operators that can be recorded"},
+    {"settings", settings, METH_VARARGS, "Reads or sets the settings"},
+    {"wait", wait, METH_VARARGS, "Waits for the compiler"},
+    {"stop", stop, METH_NOARGS, "Ends the compiler's thread"},
+    {"clear", clear, METH_NOARGS, "Forgets programs in memory"},
+    {"tape", tape, METH_O, "Begins or ends a tape"},
+    {"graph", graph, METH_VARARGS, "An artifact's bytes, or a model's"},
+    {"connect", connect, METH_VARARGS, "Functions that Python provides"},
+    {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef module_def = {
     PyModuleDef_HEAD_INIT, "_gart_lazy", "Recorder of gart.lazy", -1, functions, nullptr, nullptr, nullptr, nullptr};

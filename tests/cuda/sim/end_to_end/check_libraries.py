@@ -62,7 +62,7 @@ class Libraries(CliCase):
         self.assertIn("call of cublasLt  matmul  [1,batch,8] x [1,8,8] + addend  fp32, no kernel of its own", text)
 
     def test_a_library_without_work_is_said(self):
-        remark = "GPUs [any shape]: cudnn does nothing here: it is for convolutions and attention, and no kernel here is one"
+        remark = "GPUs [any shape]: cudnn does nothing here: it computes convolutions and attention, and this model has none"
         self.assertIn(remark, self.compile("idle.gart", "cudnn"))
         out = self.compile("bound.gart", "cublasLt,cudnn")
         self.assertIn(remark, out)
@@ -74,8 +74,7 @@ class Libraries(CliCase):
           c = Conv(x, w)
           z = Elu(c)
         }""")
-        self.assertIn("cudnn does nothing here: of 1 steps of its kind (convolutions and attention) none has types, extents, strides "
-                      "and fused operators that it takes", self.compile("idle.gart", "cudnn", model="fused.onnx"))
+        self.assertIn("cudnn does nothing here: it supports the types, extents, strides and fused operators of none of the 1 steps of its kind (convolutions and attention)", self.compile("idle.gart", "cudnn", model="fused.onnx"))
 
     def test_a_target_that_costs_others_a_library_is_named(self):
         self.save("deep.onnx", HEADER + """model (float[1, 8, 9, 9] x) => (float[1, 8, 9, 9] z)
@@ -87,12 +86,11 @@ class Libraries(CliCase):
         }""" % ",".join(str(i % 7) for i in range(64)))
         options = ("--precision", "bf16")
         out = self.compile("left.gart", "cublasLt,cudnn", "sm_75,sm_80", "deep.onnx", *options)
-        self.assertIn("GPUs [any shape]: 'first' and 1 more could be done by cudnn on sm_80 and newer, but sm_75 is asked for, too: "
-                      "kernels do it everywhere (--libraries auto has both)", out)
+        self.assertIn("GPUs [any shape]: 'first' and 1 more could use cudnn on sm_80 and newer, but the targets include sm_75: kernels do it on all GPUs (--libraries auto stores both)", out)
         self.assertNotIn("cudnn does nothing", out)
         for libraries, target, bound, said in (("cudnn", "sm_80", 1, False), ("auto", "sm_75,sm_80", 1, False), ("cudnn", "sm_75", 0, True)):
             out = self.compile("bound.gart", libraries, target, "deep.onnx", *options)
-            self.assertEqual((out.count(" by cudnn,") + out.count(" by cudnn\n"), "could be done" in out), (bound, said), out)
+            self.assertEqual((out.count(" by cudnn,") + out.count(" by cudnn\n"), "could use" in out), (bound, said), out)
 
     def test_compile_and_inspect_count_alike(self):
         counts = []
@@ -140,10 +138,10 @@ class Libraries(CliCase):
         os.environ["GART_SIM_CUBLASLT"] = "110803"
         done = self.run_on_gpu("bound.gart")
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn("but: the one found is 11.8.3", done.stderr)
+        self.assertIn("but: the installed version is 11.8.3", done.stderr)
 
     def test_refused_names(self):
-        for libraries, words in (("cufft", "there is no library 'cufft' to bind; known are: cublasLt, cudnn"),
+        for libraries, words in (("cufft", "there is no library 'cufft' to bind; known: cublasLt, cudnn"),
                                  ("auto,cudnn", "--libraries: 'auto' stands alone"),
                                  ("cudnn,cudnn", "--libraries: 'cudnn' is given twice")):
             done = self.tool("compile", "model.onnx", "-o", "no.gart", "--target", "sm_80", "--libraries", libraries)

@@ -71,7 +71,7 @@ class Tool(unittest.TestCase):
 
     def test_where_the_graph_is_split_is_said(self):
         out = self.compile(COUNTING, "--target", "sm_80,x86-64-v3")
-        self.assertRegex(out, r"an extent of what 'y' gives depends on data \('.*'\): the graph is split there")
+        self.assertRegex(out, r"an extent of a result of 'y' depends on data \('.*'\): the graph is split there")
 
     def test_expected_times_say_what_they_assume(self):
         product = HEADER + "model (float[rows, 64] x, float[64, 64] w) => (float[rows, 64] z) { z = MatMul(x, w) }"

@@ -35,7 +35,7 @@ def _as_bool(x):
 
 def _length(x):
     if x.ndim == 0:
-        raise TypeError("an array of no dimensions has no length")
+        raise TypeError("a 0-dimensional array has no length")
     return x.shape[0]
 
 

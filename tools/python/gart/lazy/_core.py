@@ -192,7 +192,7 @@ def settings(**changes):
     before["deterministic"] = bool(before["deterministic"])
     unknown = set(changes) - set(names)
     if unknown:
-        raise TypeError(f"there is no setting {', '.join(sorted(unknown))}; known are {', '.join(names)}")
+        raise TypeError(f"there is no setting {', '.join(sorted(unknown))}; known: {', '.join(names)}")
     if changes:
         new = {**before, **changes}
         core.settings(*(new[n] for n in names))
@@ -257,7 +257,7 @@ def axes_of(axis, rank):
         return list(range(rank))
     axes = [axis_of(a, rank) for a in (axis if isinstance(axis, (list, tuple)) else (axis,))]
     if len(set(axes)) < len(axes):
-        raise Error(f"an axis comes twice in {axis}")
+        raise Error(f"an axis occurs twice in {axis}")
     return axes
 
 

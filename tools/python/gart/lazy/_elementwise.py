@@ -94,7 +94,7 @@ class Function:
         from . import _reductions
         known = _REDUCTIONS.get(self.__name__)
         if known is None:
-            raise Error(f"{self.__name__} has no reduce here")
+            raise Error(f"{self.__name__} has no reduce")
         return getattr(_reductions, known)(array(x), axis=axis, keepdims=keepdims)
 
     def accumulate(self, x, axis=0):
@@ -117,7 +117,7 @@ _REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "m
 
 def _two(name, a, b):
     if not (is_operand(a) and is_operand(b)):
-        raise Error(f"{name}: an array or a number was expected")
+        raise Error(f"{name}: expected an array or a number")
     return binary(name, a, b)
 
 
@@ -276,7 +276,7 @@ def round(x, decimals=0):
     if not is_float(dtype_of(x)):
         if decimals >= 0:
             return x
-        raise Error("integers are not rounded to tens here")
+        raise Error("integers cannot be rounded to tens")
     if decimals == 0:
         return core.rint(x)
     scale = 10.0 ** builtins.abs(decimals)
@@ -332,7 +332,7 @@ def left_shift(a, b):
     """Integers shifted left by `b` bits."""
     a, b = together(a, b)
     if dtype_of(a).kind not in "iu":
-        raise Error(f"{dtype_of(a)} is not shifted: integers are")
+        raise Error(f"{dtype_of(a)} cannot be shifted; integers can")
     if dtype_of(a).kind == "u":
         return record("BitShift", (a, b), {"direction": "LEFT"})
     return a * record("Pow", (array(2, dtype_of(a)), b))
@@ -342,7 +342,7 @@ def right_shift(a, b):
     """Integers shifted right by `b` bits; signed ones keep their sign."""
     a, b = together(a, b)
     if dtype_of(a).kind not in "iu":
-        raise Error(f"{dtype_of(a)} is not shifted: integers are")
+        raise Error(f"{dtype_of(a)} cannot be shifted; integers can")
     if dtype_of(a).kind == "u":
         return record("BitShift", (a, b), {"direction": "RIGHT"})
     return a // record("Pow", (array(2, dtype_of(a)), b))

@@ -116,7 +116,7 @@ def value_and_grad(function, argnums=0):
             value = function(*arguments, **named)
             loss = value[0] if isinstance(value, tuple) else value
             if not isinstance(loss, Array) or loss.size != 1 or not is_float(dtype_of(loss)):
-                raise Error("the gradient is that of one number: the function is to return a float of one element")
+                raise Error("grad needs a function that returns a float of one element")
             gradients = iter(_backward(loss, [x for group in leaves for x in group]))
         finally:
             core.tape(False)

@@ -229,7 +229,7 @@ class _Window:
             less, more = [t // 2 for t in total], [t - t // 2 for t in total]
             self.pads = less + more if how == "SAME_UPPER" else more + less
         elif how not in ("NOTSET", "VALID") or a.get("ceil_mode", 0) or "output_shape" in a:
-            raise Error(f"{n.name} has no gradient where auto_pad, ceil_mode or output_shape say its extents")
+            raise Error(f"{n.name} has no gradient if auto_pad, ceil_mode or output_shape determine its extents")
 
     def how(self):
         return {"strides": self.strides, "dilations": self.dilations, "pads": self.pads}
@@ -294,7 +294,7 @@ def _average_pool(g, n):
 
 def _batch_norm(g, n):
     if n.attributes.get("training_mode", 0):
-        raise Error("BatchNormalization in training mode has no gradient: mean and var record what has one")
+        raise Error("BatchNormalization in training mode has no gradient; mean and var have one")
     x, scale, _, mean, var = n.x
     along = (1, -1) + (1,) * (x.ndim - 2)
     rest = (0, *range(2, x.ndim))
@@ -309,7 +309,7 @@ def _group_norm(g, n):
     groups = n.attributes.get("num_groups", x.shape[1])
     per_channel, per_group = (1, -1) + (1,) * (x.ndim - 2), (x.shape[0], groups, -1)
     if scale.shape[0] != x.shape[1]:
-        raise Error("GroupNormalization with a scale per group has no gradient; one per channel has")
+        raise Error("GroupNormalization with a scale per group has no gradient; with a scale per channel it has one")
     rows = reshape(x, per_group)
     centred = rows - rows.mean(2, True)
     inverse = 1 / core.sqrt((centred * centred).mean(2, True) + n.attributes.get("epsilon", 1e-5))
@@ -327,7 +327,7 @@ def _tile(g, n):
 
 def _pad(g, n):
     if n.attributes.get("mode", "constant") != "constant" or min(n.ints[0], default=0) < 0:
-        raise Error("Pad has a gradient where it puts a constant around; gl.pad has one in all modes")
+        raise Error("Pad has a gradient only in mode constant; gl.pad has one in all modes")
     x, widths = n.x[0], n.ints[0]
     inner = g[tuple(slice(w, w + e) for w, e in zip(widths, x.shape))]
     return [inner, sum_(g) - sum_(inner)][:len(n.x)] if len(n.x) > 1 else [inner]
@@ -342,7 +342,7 @@ def _top_k(g, n):
 
 def _gather_nd(g, n):
     if n.attributes.get("batch_dims", 0):
-        raise Error("GatherND of batches has no gradient")
+        raise Error("GatherND with batch_dims has no gradient")
     return [record("ScatterND", (zeros_like(n.x[0]), _all_positive(n.x[1], n.x[0].shape), g), {"reduction": "add"}), None]
 
 

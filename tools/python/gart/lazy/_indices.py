@@ -35,7 +35,7 @@ def _index_part(i):
     if i is None or i is Ellipsis or isinstance(i, (slice, Array)):
         return i
     if isinstance(i, (bool, np.bool_)):
-        raise Error("True and False are no indices; an array of them is a mask")
+        raise Error("True and False are not indices; an array of them is a mask")
     if isinstance(i, (list, tuple, np.ndarray)):
         return array(np.zeros(0, np.int64) if not isinstance(i, np.ndarray) and not len(i) else i)
     return _op.index(i)
@@ -100,7 +100,7 @@ def take(x, indices, axis=None, mode="raise"):
     elif mode == "clip":
         indices = where(indices < 0, 0, where(indices >= extent, extent - 1, indices))
     elif mode != "raise":
-        raise Error(f"there is no mode '{mode}'; known are raise, wrap, clip")
+        raise Error(f"there is no mode '{mode}'; known: raise, wrap, clip")
     if dtype_of(indices).kind not in "iu":
         raise Error(f"indices are integers, not {dtype_of(indices)}")
     return record("Gather", (x, indices if dtype_of(indices).itemsize >= 4 and dtype_of(indices).kind == "i" else cast(indices, int64)), {"axis": axis})
@@ -172,7 +172,7 @@ def _now(name):
         made = theirs(*values, **{k: v.numpy() if isinstance(v, Array) else v for k, v in named.items()})
         return tuple(array(v) for v in made) if isinstance(made, (tuple, list)) else array(made)
     call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"numpy.{name}, computed now: how large the result is depends on the values."
+    call.__doc__ = f"numpy.{name}, computed at once, because the size of the result depends on the values."
     return call
 
 

@@ -30,7 +30,7 @@ def _parts(value, name, arrays):
     try:
         hash(value)
     except TypeError:
-        raise Error(f"the function '{name}' takes arrays, what can be hashed, and lists, tuples and dicts of these; not a {type(value).__name__}") from None
+        raise Error(f"the function '{name}' takes arrays, hashable values, and lists, tuples and dicts of these; not a {type(value).__name__}") from None
     return type(value), value
 
 
@@ -86,8 +86,8 @@ class Function:
     def _record(self, arguments, named):
         active = _being_recorded.__dict__.setdefault("functions", [])
         if self in active:
-            raise Error(f"the function '{self.name}' calls itself ({' -> '.join(f.name for f in [*active, self])}): a graph that holds itself "
-                        "has no end; let a loop outside of it call it")
+            raise Error(f"the function '{self.name}' calls itself ({' -> '.join(f.name for f in [*active, self])}): a recursive "
+                        "function has no finite graph; call it in a loop outside")
         placeholders = []
 
         def placed(x):

@@ -52,7 +52,7 @@ def tensordot(a, b, axes=2):
     else:
         ours, theirs = axes_of(axes[0], a.ndim), axes_of(axes[1], b.ndim)
     if [a.shape[i] for i in ours] != [b.shape[i] for i in theirs]:
-        raise Error(f"axes {ours} of {a.shape} and {theirs} of {b.shape} are not as long")
+        raise Error(f"axes {ours} of {a.shape} and {theirs} of {b.shape} differ in length")
     kept_a, kept_b = [i for i in range(a.ndim) if i not in ours], [i for i in range(b.ndim) if i not in theirs]
     depth = math.prod(a.shape[i] for i in ours)
     shape_a, shape_b = [a.shape[i] for i in kept_a], [b.shape[i] for i in kept_b]
@@ -98,9 +98,9 @@ def convolve(a, v, mode="full"):
     """The discrete convolution of two vectors."""
     a, v = together(a, v)
     if a.ndim != 1 or v.ndim != 1:
-        raise Error("convolve takes vectors; gl.nn.conv takes more")
+        raise Error("convolve takes vectors; gl.nn.conv takes more dimensions")
     if mode not in ("full", "same", "valid"):
-        raise Error(f"there is no mode '{mode}'; known are full, same, valid")
+        raise Error(f"there is no mode '{mode}'; known: full, same, valid")
     if a.shape[0] < v.shape[0]:
         a, v = v, a
     given, n, m = dtype_of(a), a.shape[0], v.shape[0]
@@ -141,14 +141,14 @@ def norm(x, ord=None, axis=None, keepdims=False):
         along, over = (axes[0], axes[1]) if ord in (1, -1) else (axes[1], axes[0])
         extreme = (max if ord > 0 else min)(sum(size, axis=along, keepdims=True), axis=over, keepdims=True)
         return extreme if keepdims else extreme.squeeze(tuple(axes))
-    raise Error(f"there is no norm of order {ord} of {len(axes)} dimensions here")
+    raise Error(f"a norm of order {ord} of {len(axes)} dimensions is not supported")
 
 
 def matrix_power(x, n):
     """A square matrix raised to an integer power."""
     x = array(x)
     if n < 0:
-        raise Error("matrices have no negative powers here")
+        raise Error("negative powers of matrices are not supported")
     if n == 0:
         return broadcast_to(eye(x.shape[-1], dtype=dtype_of(x)), x.shape)
     out = None

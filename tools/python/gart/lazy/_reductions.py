@@ -16,11 +16,11 @@ def _reduce(op, x, axis, keepdims, dtype=None, where=None, neutral=None, initial
     x = x if dtype is None else cast(x, dtype)
     if where is not None:
         if neutral is None and initial is None:
-            raise Error("reductions that have no neutral element take `initial` beside `where`")
+            raise Error("a reduction without a neutral element needs `initial` beside `where`")
         x = _where(where, x, neutral if neutral is not None else initial)
     axes = axes_of(axis, x.ndim)
     if axes and neutral is None and initial is None and not x.size and not math.prod(x.shape[a] for a in axes):
-        raise Error(f"nothing has no such value: {x.shape} along {tuple(axes)}")
+        raise Error(f"a reduction of no elements needs `initial`: {x.shape} along {tuple(axes)}")
     out = record(op, (x,), {"keepdims": int(builtins.bool(keepdims))}, 1, "xi", [axes]) if axes else x
     return out if initial is None else joined(out, initial)
 
@@ -352,7 +352,7 @@ def _sorted(x, axis):
     if axis is None:
         x, axis = ravel(x), -1
     if not x.ndim:
-        raise Error("an array of no dimensions has no order")
+        raise Error("a 0-dimensional array cannot be sorted")
     if given == bool_:
         values, places = topk(cast(x, int32), x.shape[axis], axis, largest=False)
         return cast(values, bool_), places
@@ -382,7 +382,7 @@ def argpartition(x, kth, axis=-1):
 def quantile(x, q, axis=None, keepdims=False, method="linear"):
     """`q`: numbers. The result is NaN if an element is."""
     if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
-        raise Error(f"there is no method '{method}'; known are linear, lower, higher, nearest, midpoint")
+        raise Error(f"there is no method '{method}'; known: linear, lower, higher, nearest, midpoint")
     x = array(x)
     x = cast(x, _mean_type(x) or dtype_of(x))
     axes = axes_of(axis, x.ndim)
@@ -390,7 +390,7 @@ def quantile(x, q, axis=None, keepdims=False, method="linear"):
     shape = [1 if a in axes else n for a, n in enumerate(x.shape)] if keepdims else [x.shape[a] for a in rest]
     count = _count(x, axes)
     if not count:
-        raise Error(f"nothing has no quantiles: {x.shape} along {tuple(axes)}")
+        raise Error(f"quantiles of no elements are not defined: {x.shape} along {tuple(axes)}")
     rows = sort(reshape(x.transpose(rest + axes), [x.shape[a] for a in rest] + [count]))
     unknown = any(isnan(rows), -1)
 

@@ -58,7 +58,7 @@ def arange(start, stop=None, step=1, dtype=None):
     if not builtins.all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):
         return array(np.arange(start, stop, step, dtype or float32))
     if not step:
-        raise Error("a range of steps of 0 has no end")
+        raise Error("the step of a range must not be 0")
     numbers = core.record(operator("Range", "sss", None, 1), (), ([int(start)], [int(stop)], [int(step)]))
     return numbers if dtype is None else cast(numbers, dtype)
 
@@ -168,15 +168,15 @@ def reshape(x, *shape, order="C"):
     """The same elements in another shape; -1 stands for the remaining extent."""
     x = array(x)
     if order not in ("C", "A", "F"):
-        raise Error(f"there is no order {order!r} of elements; known are C, F, A")
+        raise Error(f"there is no order {order!r} of elements; known: C, F, A")
     shape = list(extents_of(shape[0])) if len(shape) == 1 else [operator_index(n) for n in shape]
     if -1 in shape:
         rest = -math.prod(shape)
         if rest <= 0 or x.size % rest:
-            raise Error(f"{x.shape} has {x.size} elements, which {tuple(shape)} does not divide")
+            raise Error(f"{x.shape} has {x.size} elements, not a multiple of those of {tuple(shape)}")
         shape[shape.index(-1)] = x.size // rest
     if math.prod(shape) != x.size or builtins.any(n < 0 for n in shape):
-        raise Error(f"{x.shape} has {x.size} elements, {tuple(shape)} has not")
+        raise Error(f"{x.shape} has {x.size} elements, which do not fit {tuple(shape)}")
     if order == "F":
         return transpose(reshape(transpose(x), shape[::-1]))
     return record("Reshape", (x,), {"allowzero": 1} if 0 in shape else None, 1, "xi", [shape]) if tuple(shape) != x.shape else x
@@ -189,7 +189,7 @@ def transpose(x, *axes):
     axes = list(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else [a for a in axes if a is not None]
     order = [axis_of(a, x.ndim) for a in axes] or list(range(x.ndim))[::-1]
     if sorted(order) != list(range(x.ndim)):
-        raise Error(f"axes {tuple(axes)} are no order of {x.ndim} dimensions")
+        raise Error(f"axes {tuple(axes)} are not a permutation of {x.ndim} dimensions")
     return record("Transpose", (x,), {"perm": order}) if order != list(range(x.ndim)) else x
 
 
@@ -216,7 +216,7 @@ def moveaxis(x, source, destination):
     x = array(x)
     source, destination = axes_of(source, x.ndim), axes_of(destination, x.ndim)
     if len(source) != len(destination):
-        raise Error(f"{len(source)} axes are not moved to {len(destination)} places")
+        raise Error(f"{len(source)} axes cannot be moved to {len(destination)} places")
     axes = [a for a in range(x.ndim) if a not in source]
     for d, s in sorted(zip(destination, source)):
         axes.insert(d, s)
@@ -299,7 +299,7 @@ def broadcast_to(x, shape):
     except ValueError:
         fits = False
     if not fits:
-        raise Error(f"{x.shape} is not broadcast to {shape}")
+        raise Error(f"{x.shape} cannot be broadcast to {shape}")
     return record("Expand", (x,), None, 1, "xi", [list(shape)])
 
 
@@ -345,7 +345,7 @@ def concatenate(arrays, axis=0, dtype=None):
     if axis is None:
         arrays, axis = [ravel(a) for a in arrays], 0
     if not arrays[0].ndim:
-        raise Error("arrays of no dimensions are not joined; stack makes a dimension")
+        raise Error("0-dimensional arrays cannot be joined; stack adds a dimension")
     return record("Concat", arrays, {"axis": axis_of(axis, arrays[0].ndim)})
 
 
@@ -357,7 +357,7 @@ def stack(arrays, axis=0):
     arrays = together(*arrays)
     axis = axis_of(axis, arrays[0].ndim + 1)
     if builtins.any(a.shape != arrays[0].shape for a in arrays):
-        raise Error(f"arrays of {', '.join(sorted({str(a.shape) for a in arrays}))} are not stacked")
+        raise Error(f"arrays of {', '.join(sorted({str(a.shape) for a in arrays}))} cannot be stacked")
     return concatenate([expand_dims(a, axis) for a in arrays], axis)
 
 
@@ -442,7 +442,7 @@ def split(x, parts, axis=0):
     """`x` cut along `axis` into equal parts, or at the given indices."""
     x = array(x)
     if isinstance(parts, (int, np.integer)) and x.shape[axis_of(axis, x.ndim)] % parts:
-        raise Error(f"an extent of {x.shape[axis]} is not divided by {parts}")
+        raise Error(f"an extent of {x.shape[axis]} cannot be divided into {parts} equal parts")
     return array_split(x, parts, axis)
 
 
@@ -534,7 +534,7 @@ def pad(x, widths, mode="constant", constant_values=0):
             x = concatenate([p for p in (sides[0], x, sides[1]) if p.shape[axis]], axis)
         return x
     if mode not in ("edge", "reflect", "symmetric", "wrap"):
-        raise Error(f"there is no padding '{mode}'; known are constant, edge, reflect, symmetric, wrap")
+        raise Error(f"there is no padding '{mode}'; known: constant, edge, reflect, symmetric, wrap")
     for axis, w in enumerate(widths):
         if w != [0, 0]:
             x = _picked(x, np.pad(np.arange(x.shape[axis]), w, mode), axis)
