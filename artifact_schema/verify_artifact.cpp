@@ -82,7 +82,7 @@ Status check_conditional_kernel(Budget& budget, const ArtifactView& artifact, co
   const bool has_code = target.code_section() >= 0;
   const uint64_t code_bytes = has_code ? artifact.sections[target.code_section()].size : 0;
   if (Status status = check_place(*kernel, code_bytes, "its conditional kernel"); !status.ok()) return status;
-  return within(check_cuda_kernel(budget, *kernel), "its conditional kernel");
+  return runs_gpu_plans() ? within(check_cuda_kernel(budget, *kernel), "its conditional kernel") : Status();
 }
 
 Status check_target(Budget& budget, const ArtifactView& artifact, const fb::Target& target) {
@@ -245,7 +245,7 @@ Status check_kernels(const PlanCheck& check) {
       return within(status, text("kernel ", i));
     if (Status status = check_waiting_kernel(check.budget, kernel); !status.ok())
       return within(status, text("kernel ", i));
-    if (target.kind() == fb::TargetKind::cpu) continue;
+    if (target.kind() == fb::TargetKind::cpu || !runs_gpu_plans()) continue;
     if (Status status = check_cuda_kernel(check.budget, kernel); !status.ok())
       return within(status, text("kernel ", i));
   }
@@ -291,6 +291,11 @@ Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryP
   return check_bind_order(check);
 }
 
+bool is_gpu_plan(const fb::Manifest& manifest, const fb::Plan& plan) {
+  return plan.target() < count_of(manifest.targets()) &&
+         manifest.targets()->Get(plan.target())->kind() != fb::TargetKind::cpu;
+}
+
 Status check_entry(Budget& budget, const ArtifactView& artifact, const fb::EntryPoint& entry) {
   if (Status status = check_string(budget, entry.name(), "its name"); !status.ok()) return status;
   if (Status status = check_interface(budget, entry); !status.ok()) return status;
@@ -299,6 +304,7 @@ Status check_entry(Budget& budget, const ArtifactView& artifact, const fb::Entry
     const fb::Plan& plan = *entry.plans()->Get(i);
     if (Status status = budget.work(1 + count_of(plan.buffers())); !status.ok()) return status;
     if (&entry != artifact.manifest->load_time_packing() && is_retired(*artifact.manifest, plan)) continue;
+    if (!runs_gpu_plans() && is_gpu_plan(*artifact.manifest, plan)) continue;
     Status status = check_plan(budget, artifact, entry, plan);
     if (!status.ok()) return within(status, text("plan ", i));
   }
@@ -331,7 +337,9 @@ Status verify_artifact(const ArtifactView& artifact) {
     Status status = check_target(budget, artifact, *manifest.targets()->Get(i));
     if (!status.ok()) return within(status, text("target ", i));
   }
-  if (Status status = check_libraries(budget, manifest); !status.ok()) return status;
+  if (runs_gpu_plans()) {
+    if (Status status = check_libraries(budget, manifest); !status.ok()) return status;
+  }
   if (count_of(manifest.entry_points()) == 0) return failure("the artifact has no entry point");
   std::set<std::string_view> names;
   for (uint32_t i = 0; i < manifest.entry_points()->size(); ++i) {
@@ -342,7 +350,7 @@ Status verify_artifact(const ArtifactView& artifact) {
     }
   }
   const fb::EntryPoint* packing = manifest.load_time_packing();
-  if (packing == nullptr) return {};
+  if (packing == nullptr || !runs_gpu_plans()) return {};
   if (count_of(packing->symbols()) + count_of(packing->inputs()) + count_of(packing->outputs()) != 0)
     return failure("the load-time packing has symbols, inputs or outputs");
   return within(check_entry(budget, artifact, *packing), "the load-time packing");

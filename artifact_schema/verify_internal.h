@@ -71,6 +71,10 @@ Status check_buffers(PlanCheck& check);                                // verify
 Status check_sequences(const PlanCheck& check);                        // verify_steps.cpp
 Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp
 /// Checks a call step. Requires valid indices of buffers and slots.
+/// False in libgart_cpu.so, which cannot run plans for GPUs. It does not verify them either, so that the linker leaves
+/// these checks out.
+bool runs_gpu_plans();
+
 Status check_call(const PlanCheck& check, const fb::Step& step);
 /// Checks the step that `step`, number `index` of `sequence`, stands in for.
 Status check_fallback(const fb::Sequence& sequence, const fb::Step& step, uint32_t index);

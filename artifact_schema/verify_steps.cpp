@@ -76,7 +76,11 @@ Status check_launch(const PlanCheck& check, const fb::Step& step) {
     return status;
   const fb::Kernel& kernel = *check.plan.kernels()->Get(step.kernel());
   size_t params = kernel.params();
-  if (Status status = check_maps(check, step, kernel, params); !status.ok()) return status;
+  if (runs_gpu_plans()) {
+    if (Status status = check_maps(check, step, kernel, params); !status.ok()) return status;
+  } else if (count_of(step.maps()) > 0) {
+    return failure("it has tensor maps, but is for a CPU");
+  }
   if (Status status = check_index_data(check, step); !status.ok()) return status;
   if (kernel.operands() != count_of(step.operands()) || params != count_of(step.params())) {
     return failure("it gives ", count_of(step.operands()), " operands and ", count_of(step.params()),
@@ -139,7 +143,7 @@ Status check_kind(const PlanCheck& check, const fb::Step& step) {
     case fb::StepKind::branch:
       return {};
     case fb::StepKind::call:
-      return check_call(check, step);
+      return runs_gpu_plans() ? check_call(check, step) : failure("it calls a library, but is for a CPU");
   }
   return {};
 }
@@ -207,7 +211,7 @@ Status check_sequences(const PlanCheck& check) {
       const fb::Step& step = *steps->Get(s);
       Status status = check_step(check, step, s, i);
       if (status.ok()) status = check_fallback(*check.plan.sequences()->Get(i), step, s);
-      if (status.ok()) status = check_overlap(check, *check.plan.sequences()->Get(i), s);
+      if (status.ok() && runs_gpu_plans()) status = check_overlap(check, *check.plan.sequences()->Get(i), s);
       if (!status.ok()) {
         return within(status, text("sequence ", i, ", step ", s, " (", view_of(step.source()).substr(0, 80), ")"));
       }

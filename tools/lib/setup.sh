@@ -12,7 +12,7 @@ as_root() {
 
 # Debian packages, by purpose.
 packages=(
-  g++ cmake ninja-build ccache mold git ca-certificates          # build
+  g++ cmake ninja-build ccache mold pkgconf git ca-certificates  # build
   llvm-19-dev zlib1g-dev libzstd-dev                             # code generation
   libonnx-dev libprotobuf-dev protobuf-compiler                  # ONNX import
   libflatbuffers-dev flatbuffers-compiler libxxhash-dev          # artifact

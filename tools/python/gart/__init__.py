@@ -3,6 +3,8 @@
     import gart
     model = gart.load("model.gart")            # device="cpu", "cuda", "cuda:0"; otherwise the best there is
     outputs = model.run({"input": array})      # {name: array}
+    logits = model(array)                      # the inputs in their order
+    model = gart.load(gart.compile("m.onnx"))  # needs gcc-graph (the package, or $GCC_GRAPH)
 
 On a GPU, inputs and outputs may also be in its memory: arrays with `__cuda_array_interface__` (PyTorch, CuPy, Numba, JAX) are used
 where they are, and outputs given to a device stay in the invocation's memory there.
@@ -19,7 +21,8 @@ A model with states (gcc-graph compile --state) runs in sessions, which keep the
     outputs = session.run({"input_ids": token})   # states are not given
     session.save("conversation.safetensors")
 
-libgart.so is looked for in $GART_LIBRARY, then beside this repository's build, then by the system's loader.
+libgart.so.0 is looked for in $GART_LIBRARY, in this package, in this repository's build, in the prefix that this package is
+installed to, then by the system's loader.
 """
 import ctypes
 import json
@@ -27,6 +30,11 @@ import os
 import threading
 
 import numpy as np
+
+from ._compiler import compile
+from ._errors import CompileError, GartError
+
+__all__ = ["CompileError", "DeviceArray", "GartError", "Invocation", "Model", "compile", "load"]
 
 _DTYPES = {1: np.float32, 2: np.float64, 3: np.float16, 5: np.int8, 6: np.int16, 7: np.int32, 8: np.int64,
            9: np.uint8, 10: np.uint16, 11: np.uint32, 12: np.uint64, 13: np.bool_}
@@ -98,15 +106,15 @@ def _op_function(function):
     return _OpFunction(call)
 
 
-class GartError(RuntimeError):
-    """An error of the runtime, described in one sentence."""
+def _library_path():
+    here, name = os.path.dirname(os.path.abspath(__file__)), "libgart.so.0"
+    up = os.path.join(here, "..", "..", "..")
+    known = [os.path.join(folder, name) for folder in (os.path.join(here, "lib"), os.path.join(up, "build", "release", "lib"), up)]
+    return os.environ.get("GART_LIBRARY") or next((path for path in known if os.path.exists(path)), name)
 
 
 def _library():
-    here = os.path.dirname(os.path.abspath(__file__))
-    built = os.path.join(here, "..", "..", "..", "build", "release", "lib", "libgart.so")
-    path = os.environ.get("GART_LIBRARY") or (built if os.path.exists(built) else "libgart.so")
-    lib = ctypes.CDLL(path)
+    lib = ctypes.CDLL(_library_path())
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),
                          ("gart_output_name", ctypes.c_char_p), ("gart_target", ctypes.c_char_p),
                          ("gart_device", ctypes.c_char_p), ("gart_version", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p), ("gart_metadata", ctypes.c_char_p),
@@ -236,7 +244,11 @@ class _Program:
         self.custom_ops = [_CustomOp(name.encode(), _op_function(function), None) for name, function in custom_ops.items()]
         functions = (_CustomOp * len(custom_ops))(*self.custom_ops)
         options.custom_ops, options.custom_op_count = ctypes.addressof(functions), len(functions)
-        _check(_lib.gart_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self.handle)))
+        if isinstance(path, (bytes, bytearray, memoryview)):
+            self.artifact = bytes(path)  # the library may use it in place
+            _check(_lib.gart_load_memory(self.artifact, ctypes.c_size_t(len(self.artifact)), ctypes.byref(options), ctypes.byref(self.handle)))
+        else:
+            _check(_lib.gart_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self.handle)))
         self.target, self.device = _lib.gart_target(self.handle).decode(), _lib.gart_device(self.handle).decode()
         self.inputs = self._described(_lib.gart_input_count, _lib.gart_input_name, _lib.gart_input_dtype)
         self.outputs = self._described(_lib.gart_output_count, _lib.gart_output_name, _lib.gart_output_dtype)
@@ -376,6 +388,16 @@ class Invocation:
         self.run_bound()
         return {name: self._named(name, self.output(i)) for i, name in enumerate(self.outputs)}
 
+    def __call__(self, *arrays, **named):
+        """run() with the inputs in their order, or by name. Returns the output, or a tuple if the model has several."""
+        if len(arrays) > len(self.inputs):
+            raise GartError(f"{len(arrays)} inputs are given: the model takes {len(self.inputs)}, {', '.join(map(repr, self.inputs))}")
+        twice = [name for name in self.inputs[:len(arrays)] if name in named]
+        if twice:
+            raise GartError(f"input '{twice[0]}' is given twice, by its place and by its name")
+        outputs = tuple(self.run({**dict(zip(self.inputs, arrays)), **named}).values())
+        return outputs[0] if len(outputs) == 1 else outputs
+
     def _named(self, name, array):
         if name not in self.labels or isinstance(array, DeviceArray):
             return array
@@ -491,15 +513,14 @@ class Model(Invocation):
         finally:
             self._spare.append(other)
 
-
     def session(self):
         """A new session: the states of one caller, without values."""
         return Session(self._program)
 
 
 def load(path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):
-    """Loads a model: on `device` ("cpu", "cuda", "cuda:0"; None: the first GPU that it has code for, otherwise the CPU), with its code
-    for `target` ("sm_90a"; None: the best).
+    """Loads a model from a file (`path`, a text or os.PathLike) or from an artifact's bytes: on `device` ("cpu", "cuda", "cuda:0";
+    None: the first GPU that it has code for, otherwise the CPU), with its code for `target` ("sm_90a"; None: the best).
 
     `parallel`: the threading mode on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see
     gart.hpp.

@@ -9,7 +9,7 @@
     results = [request.result() for request in requests]
     model.times()                                  # times of groups on their devices
 
-libgart_fleet.so is looked for beside libgart.so ($GART_LIBRARY, this repository's build), then by the system's loader.
+libgart_fleet.so.0 is looked for beside libgart.so.0, then by the system's loader.
 """
 import ctypes
 import os
@@ -42,8 +42,9 @@ _lib = None
 
 def _library():
     gart._lib = gart._lib or gart._library()  # this library needs libgart
-    beside = os.path.join(os.path.dirname(gart._lib._name), "libgart_fleet.so")
-    lib = ctypes.CDLL(beside if os.path.exists(beside) else "libgart_fleet.so")
+    name = "libgart_fleet.so.0"
+    beside = os.path.join(os.path.dirname(gart._lib._name), name)
+    lib = ctypes.CDLL(beside if os.path.exists(beside) else name)
     for name, result in (("last_error", ctypes.c_char_p), ("input_name", ctypes.c_char_p), ("output_name", ctypes.c_char_p),
                          ("value_name", ctypes.c_char_p), ("times", ctypes.c_size_t), ("places", ctypes.c_size_t),
                          ("output_count", ctypes.c_size_t), ("run_us", ctypes.c_double), ("free", None), ("request_free", None),

@@ -1,0 +1,28 @@
+# The components runtime, fleet and development. A file of a shared library has the name that the loader asks for, so no link is
+# needed beside it but the linker's, which is development's.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+install(TARGETS gart gart_cpu EXPORT gart
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
+install(TARGETS gart_fleet EXPORT gart
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT fleet NAMELINK_COMPONENT development)
+install(TARGETS gart_static gart_fleet_static EXPORT gart ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(DIRECTORY include/gart DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
+
+set(gart_cmake ${CMAKE_INSTALL_LIBDIR}/cmake/gart)
+string(TOUPPER "${CMAKE_BUILD_TYPE}" gart_configuration)
+if(NOT gart_configuration)
+  set(gart_configuration NOCONFIG)
+endif()
+configure_package_config_file(package/gartConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/gartConfig.cmake INSTALL_DESTINATION ${gart_cmake})
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/gartConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(EXPORT gart NAMESPACE gart:: FILE gartTargets.cmake DESTINATION ${gart_cmake} COMPONENT development)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gartConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/gartConfigVersion.cmake
+        DESTINATION ${gart_cmake} COMPONENT development)
+
+# pkg-config finds the prefix by where its file lies.
+file(RELATIVE_PATH gart_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+foreach(name gart gart_cpu gart_fleet gart_static gart_fleet_static)
+  configure_file(package/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
+endforeach()
