@@ -101,8 +101,9 @@ void verify_own(std::span<const uint8_t> artifact) {
 /// One compilation, stage by stage.
 class Compilation {
  public:
-  Compilation(Graph graph, const CompileOptions& options)
+  Compilation(Graph graph, std::vector<Graph> more, const CompileOptions& options)
       : options_(options),
+        more_(std::move(more)),
         graph_(inferred(with_states(std::move(graph)))),
         targets_(targets_of(options, graph_)),
         whole_targets_(targets_of_whole(graph_, targets_)),
@@ -111,12 +112,15 @@ class Compilation {
         wishes_(fleet_ ? NodeWishes(graph_, *fleet_, cut_) : NodeWishes()),
         remarks_(idle_options(options, targets_)) {
     check_interface(graph_, options.labels);
+    for (const Graph& other : more_) check_interface(other, {});
+    check_names();
     if (fleet_) check_targets(*fleet_, targets_);
     if (options.fleet)
       for (IdlePattern& p : idle_patterns(*options.fleet))
         remarks_.push_back({{}, IdleName{std::move(p.pattern), "operator or element type", std::move(p.nearest)}});
     if (fleet_ && !options.parameters.empty())
       fail("the option `parameters` (inputs that never change) is not supported with a fleet");
+    if (fleet_ && !more_.empty()) fail("--entry: several models in one file run on one device, not on a fleet");
     if (fleet_ && !graph_.states.empty())
       fail("state '", graph_.states[0].name, "': a model with states runs on one device, not on a fleet");
   }
@@ -128,6 +132,11 @@ class Compilation {
     if (auto equal = equal_extents(graph_)) remarks_.push_back({{}, std::move(*equal)});
     if (!plan_entry(graph_, whole_targets_, shape_sets(options_.dims))) return false;
     bind_parameters(graph_, options_.parameters);  // users of the file see only the other inputs
+    for (Graph& other : more_) {
+      if (!run_passes(other, model_passes(), nullptr, options_.passes)) return false;
+      if (!plan_entry(other, targets_of_whole(other, targets_), shape_sets(options_.dims))) return false;
+    }
+    check_shared_states(entries_);
     if (fleet_ && !plan_parts(std::move(kept))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
     if (has_code) {
@@ -164,10 +173,14 @@ class Compilation {
     CompileResult out;
     const std::vector<uint8_t> section = assembly();
     if (parted_) out.cut = report_cut(*parted_, *fleet_, plans_, targets_, section);
-    out.artifact = emit_artifact({entries_, plans_, weights, code_, options_.labels, section},
+    out.artifact = emit_artifact({entries_, models(), plans_, weights, code_, options_.labels, section},
                                  {"gcc-graph 0.1.0", source_hash, "", graph_.name, options_.metadata});
     verify_own(out.artifact);
-    for (const Plan& p : plans_) out.plans.push_back(report_plan(p, targets_[static_cast<size_t>(p.target)]));
+    for (const Plan& p : plans_) {
+      out.plans.push_back(report_plan(p, targets_[static_cast<size_t>(p.target)]));
+      if (models() > 1 && !p.is_load_time_packing)
+        out.plans.back().entry = entries_[static_cast<size_t>(p.entry_point)]->name;
+    }
     out.weight_bytes = static_cast<int64_t>(weights.bytes());
     for (const TargetCode& c : code_) out.code_bytes += static_cast<int64_t>(c.blob.code.size());
     out.remarks = std::move(remarks_);
@@ -179,9 +192,19 @@ class Compilation {
     if (options_.progress) options_.progress(text);
   }
 
-  Graph with_states(Graph graph) const {
-    pair_states(graph, options_.states, options_.state_capacity);
+  /// Makes states in all graphs.
+  Graph with_states(Graph graph) {
+    std::vector<Graph*> graphs = {&graph};
+    for (Graph& other : more_) graphs.push_back(&other);
+    pair_states(graphs, options_.states, options_.state_capacity);
+    for (Graph& other : more_) infer_graph(other);
     return graph;
+  }
+
+  void check_names() const {
+    std::set<std::string> names = {graph_.name};
+    for (const Graph& other : more_)
+      if (!names.insert(other.name).second) fail("two entry points are called '", other.name, "'");
   }
 
   Graph inferred(Graph graph) const {
@@ -230,8 +253,11 @@ class Compilation {
   /// --stop-after ended the work.
   bool plan(const Graph& graph, const Target& device, const SymbolValues& fixed, const std::vector<Target>& targets) {
     const DeviceTraits& traits = traits_of(device.device);
-    const bool is_part = entries_.size() > 1;
-    stage(concat("plan ", device.name, " ", is_part ? concat("part ", entries_.size() - 2, " ") : "", describe(fixed)));
+    const bool is_part = entries_.size() > models();
+    const std::string entry = is_part               ? concat("part ", entries_.size() - models() - 1, " ")
+                              : entries_.size() > 1 ? concat(graph.name, " ")
+                                                    : "";
+    stage(concat("plan ", device.name, " ", entry, describe(fixed)));
     Graph specialised = specialise(graph, fixed);
     if (!run_passes(specialised, shape_passes(), &device, options_.passes)) return false;
     bind_parameters(specialised, options_.parameters);
@@ -291,7 +317,11 @@ class Compilation {
     }
   }
 
+  /// The number of entry points that are models; parts follow.
+  size_t models() const { return 1 + more_.size(); }
+
   const CompileOptions& options_;
+  std::vector<Graph> more_;
   Graph graph_;
   const std::vector<Target> targets_;
   const std::vector<Target> whole_targets_;
@@ -309,8 +339,13 @@ class Compilation {
 }  // namespace
 
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
-                      const Backends& backends) {
-  Compilation compilation(std::move(graph), options);
+                      const Backends& backends, std::vector<NamedGraph> more) {
+  std::vector<Graph> others;
+  for (NamedGraph& named : more) {
+    others.push_back(std::move(named.graph));
+    others.back().name = std::move(named.name);
+  }
+  Compilation compilation(std::move(graph), std::move(others), options);
   return compilation.run(backends) ? compilation.result(source_hash) : CompileResult();
 }
 

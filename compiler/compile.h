@@ -63,9 +63,16 @@ struct CompileResult {
 
 using Backends = std::vector<std::unique_ptr<Backend>>;
 
+/// A further model for the same file, run as the entry point `name`.
+struct NamedGraph {
+  std::string name;
+  Graph graph;
+};
+
 /// Compiles a graph as the importer made it. `source_hash` is stored in the artifact's provenance. Throws CompileError.
 /// The artifact is empty if --stop-after ended the work.
+/// `more`: entry points after the graph's own. Equal weights are stored once, and states of the same name are one.
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
-                      const Backends& backends);
+                      const Backends& backends, std::vector<NamedGraph> more = {});
 
 }  // namespace gcg

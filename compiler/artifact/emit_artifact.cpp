@@ -167,7 +167,7 @@ void emit_entries(fb::ManifestT& manifest, const ArtifactParts& parts) {
   for (size_t e = 0; e < parts.entries.size(); ++e) {
     const std::vector<std::string> symbols = all_symbols(*parts.entries[e], parts.plans, static_cast<int>(e));
     auto entry = entry_point(*parts.entries[e], symbols);
-    entry->internal = e > 0;
+    entry->internal = e >= parts.models;
     if (e == 0) label_outputs(*entry, parts.labels);
     for (size_t t = 0; t < parts.targets.size(); ++t)
       for (const Plan& plan : parts.plans)

@@ -25,7 +25,8 @@ struct Provenance {
 /// The parts of an artifact. The referenced objects must live until emit_artifact returns.
 struct ArtifactParts {
   std::vector<const Graph*>
-      entries;  // by Plan::entry_point: the whole model, then its parts; inputs, outputs and constraints are used
+      entries;    // by Plan::entry_point: models, then parts; inputs, outputs, states and constraints are used
+  size_t models;  // the number of entries that callers see
   const std::vector<Plan>& plans;  // plans name `targets` by number; all their constants are in `weights`
   const WeightsSection& weights;
   const std::vector<TargetCode>& targets;

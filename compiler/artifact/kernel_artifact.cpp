@@ -46,7 +46,7 @@ class SingleStep {
     plan_memory(plan_, std::nullopt);
     verify_plan(plan_);
     const std::vector<TargetCode> code = {{target_, std::move(blob)}};
-    return emit_artifact({{&graph_}, {plan_}, {}, code, {}, {}}, {"gcc-graph 0.1.0", "", "", model_});
+    return emit_artifact({{&graph_}, 1, {plan_}, {}, code, {}, {}}, {"gcc-graph 0.1.0", "", "", model_});
   }
 
  private:

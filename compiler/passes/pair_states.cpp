@@ -47,7 +47,8 @@ class Pairs {
   explicit Pairs(const Graph& graph)
       : inputs_(names(graph, graph.inputs)), outputs_(names(graph, graph.outputs)), graph_(graph) {}
 
-  void add(const std::string& wish) {
+  /// Adds the pairs of a wish. Returns false if it names no input of this graph.
+  bool add(const std::string& wish) {
     if (wish == "auto") return add_recognised();
     const size_t equals = wish.find('=');
     if (equals == std::string::npos || equals == 0 || equals + 1 == wish.size())
@@ -66,14 +67,21 @@ class Pairs {
       if (!o) fail("--state ", wish, ": the model has no output '", output, "'", nearest(output, outputs_));
       add(i, *o);
     }
-    if (!found) fail("--state ", wish, ": the model has no input '", past, "'", nearest(past, inputs_));
+    return found;
+  }
+
+  /// Says why no graph has a pair for the wish; this is the first graph.
+  [[noreturn]] void refuse(const std::string& wish) const {
+    if (wish == "auto") fail("--state auto: no input is called like an output, as 'past.0' and 'present.0' are");
+    const std::string past = wish.substr(0, wish.find('='));
+    fail("--state ", wish, ": the model has no input '", past, "'", nearest(past, inputs_));
   }
 
   const std::vector<Pair>& all() const { return pairs_; }
 
  private:
   /// The names that exporters give to caches (optimum, torch.onnx, onnxruntime-genai).
-  void add_recognised() {
+  bool add_recognised() {
     static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
         {"past_key_values", "present"}, {"past_key_values", "present_key_values"}, {"past", "present"}};
     bool found = false;
@@ -88,7 +96,7 @@ class Pairs {
         found = true;
         break;
       }
-    if (!found) fail("--state auto: no input is called like an output, as 'past.0' and 'present.0' are");
+    return found;
   }
 
   void add(size_t input, size_t output) {
@@ -119,21 +127,14 @@ std::vector<ValueId> moved_back(const std::vector<ValueId>& list, const std::vec
   return out;
 }
 
-}  // namespace
-
-void pair_states(Graph& graph, const std::vector<std::string>& wishes, int64_t capacity) {
-  if (wishes.empty()) {
-    if (capacity > 0) fail("--capacity ", capacity, " needs states: use --state");
-    return;
-  }
-  Pairs pairs(graph);
-  for (const std::string& wish : wishes) pairs.add(wish);
+/// Makes states of the pairs, in their order.
+void move_back(Graph& graph, const std::vector<Pair>& pairs, int64_t capacity) {
   std::vector<size_t> inputs, outputs;
-  for (const auto& [input, output] : pairs.all()) {
+  for (const auto& [input, output] : pairs) {
     State state;
     state.name = graph.value(graph.inputs[input]).name;
-    state.input = graph.inputs.size() - pairs.all().size() + inputs.size();
-    state.output = graph.outputs.size() - pairs.all().size() + outputs.size();
+    state.input = graph.inputs.size() - pairs.size() + inputs.size();
+    state.output = graph.outputs.size() - pairs.size() + outputs.size();
     state.capacity = capacity;
     graph.states.push_back(std::move(state));
     inputs.push_back(input);
@@ -141,6 +142,44 @@ void pair_states(Graph& graph, const std::vector<std::string>& wishes, int64_t c
   }
   graph.inputs = moved_back(graph.inputs, inputs);
   graph.outputs = moved_back(graph.outputs, outputs);
+}
+
+/// The state's type as the model gives it, with "*" for open extents, which may differ between graphs.
+std::string type_of(const Graph& graph, const State& state) {
+  const Value& value = graph.value(graph.inputs[state.input]);
+  std::string out = concat(name_of(value.dtype), "[");
+  for (size_t d = 0; d < value.shape->size(); ++d)
+    out += concat(d == 0 ? "" : ",", (*value.shape)[d].is_constant() ? (*value.shape)[d].str() : "*");
+  return out + (state.axis < 0 ? "]" : concat("], stored with axis ", state.axis, " in front"));
+}
+
+}  // namespace
+
+void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& wishes, int64_t capacity) {
+  if (wishes.empty()) {
+    if (capacity > 0) fail("--capacity ", capacity, " needs states: use --state");
+    return;
+  }
+  std::vector<Pairs> pairs;
+  for (const Graph* graph : graphs) pairs.emplace_back(*graph);
+  for (const std::string& wish : wishes) {
+    bool found = false;
+    for (Pairs& own : pairs) found = own.add(wish) || found;
+    if (!found) pairs[0].refuse(wish);
+  }
+  for (size_t i = 0; i < graphs.size(); ++i) move_back(*graphs[i], pairs[i].all(), capacity);
+}
+
+void check_shared_states(const std::vector<const Graph*>& graphs) {
+  std::map<std::string, std::pair<std::string, std::string>> known;  // name: type, graph
+  for (const Graph* graph : graphs)
+    for (const State& state : graph->states) {
+      const std::string type = type_of(*graph, state);
+      const auto [it, fresh] = known.try_emplace(state.name, type, graph->name);
+      if (!fresh && it->second.first != type)
+        fail("state '", state.name, "' is ", it->second.first, " in '", it->second.second, "' and ", type, " in '",
+             graph->name, "'");
+    }
 }
 
 }  // namespace gcg

@@ -143,7 +143,7 @@ struct ParallelMode {
 
 struct Plan {
   DeviceClass device = DeviceClass::cpu;
-  int entry_point = 0;                      // 0: the whole model; 1 and up: its parts
+  int entry_point = 0;                      // 0: the model; 1 and up: further models, or its parts
   int target = -1;                          // index into the requested targets; -1: not bound to a target yet
   const Machine* machine = &typical_gpu();  // the target's; for a GPU plan without a target, the one cost models use
   SymbolValues fixed;                       // all other symbols are open

@@ -11,7 +11,8 @@ struct Plan;
 struct Target;
 
 struct PlanReport {
-  int entry_point = 0;  // 0: the whole model, then its parts
+  int entry_point = 0;  // 0: the model, then further models or its parts
+  std::string entry;    // the entry point's name, if the file has several models
   std::string target;
   std::map<std::string, int64_t> fixed;  // values of symbols; empty: any shape
   bool is_load_time_packing = false;

@@ -19,7 +19,10 @@ constexpr const char* kTarget = "aarch64";
 
 }  // namespace
 
-std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& wishes, int64_t capacity) {
+namespace {
+
+std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& others,
+                                  const std::vector<std::string>& wishes, int64_t capacity) {
   static std::deque<std::vector<uint8_t>> artifacts;
   gcg::Backends backends;
   backends.push_back(gcg::cpu::make_cpu_backend());
@@ -27,8 +30,25 @@ std::span<const uint8_t> compiled(const std::string& graph, const std::vector<st
   options.targets = {kTarget};
   options.states = wishes;
   options.state_capacity = capacity;
-  artifacts.push_back(gcg::compile(gcg::parse_graph(graph), "", options, backends).artifact);
+  std::vector<gcg::NamedGraph> more;
+  for (const std::string& other : others) {
+    gcg::Graph parsed = gcg::parse_graph(other);
+    const std::string name = parsed.name;
+    more.push_back({name, std::move(parsed)});
+  }
+  artifacts.push_back(gcg::compile(gcg::parse_graph(graph), "", options, backends, std::move(more)).artifact);
   return artifacts.back();
+}
+
+}  // namespace
+
+std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& wishes, int64_t capacity) {
+  return compiled(graph, {}, wishes, capacity);
+}
+
+std::span<const uint8_t> compiled_with(const std::string& graph, const std::vector<std::string>& others,
+                                       const std::vector<std::string>& wishes) {
+  return compiled(graph, others, wishes, 0);
 }
 
 Program loaded(const std::string& graph, const std::vector<std::string>& wishes, int64_t capacity, int threads) {

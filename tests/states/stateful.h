@@ -14,6 +14,10 @@ namespace gart::test {
 std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& wishes,
                                   int64_t capacity = 0);
 
+/// The artifact of several models. The first is `graph`, and each other runs as the entry point of its graph's name.
+std::span<const uint8_t> compiled_with(const std::string& graph, const std::vector<std::string>& others,
+                                       const std::vector<std::string>& wishes);
+
 /// The same, loaded on the CPU. Fails the test if that is not possible.
 Program loaded(const std::string& graph, const std::vector<std::string>& wishes, int64_t capacity = 0, int threads = 1);
 

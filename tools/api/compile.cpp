@@ -81,8 +81,8 @@ Compiled given_result(gcg::CompileResult own) {
   Compiled out;
   out.artifact = std::move(own.artifact);
   for (gcg::PlanReport& p : own.plans)
-    out.plans.push_back({p.entry_point, p.target, shapes_text(p), p.steps, p.kernels, std::move(p.calls), p.arena_bytes,
-                         p.arena_lower_bound});
+    out.plans.push_back({p.entry_point, p.entry, p.target, shapes_text(p), p.steps, p.kernels, std::move(p.calls),
+                         p.arena_bytes, p.arena_lower_bound});
   if (own.cut) out.cut = given_cut(std::move(*own.cut));
   out.weight_bytes = own.weight_bytes;
   out.code_bytes = own.code_bytes;

@@ -154,7 +154,17 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });
   check_limit(model.graph, options);
-  gcg::CompileResult result = gcg::compile(std::move(model.graph), model.source_hash, options, backends);
+  std::vector<gcg::NamedGraph> more;
+  for (const std::string& text : given.entries) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) gcg::fail("--entry ", text, ": expected NAME=FILE.onnx");
+    gcg::ImportedModel other =
+        gcg::import_onnx(text.substr(equals + 1), only_values(given.dims), custom_ops, given.functions);
+    check_limit(other.graph, options);
+    more.push_back({text.substr(0, equals), std::move(other.graph)});
+  }
+  gcg::CompileResult result =
+      gcg::compile(std::move(model.graph), model.source_hash, options, backends, std::move(more));
   result.remarks.insert(result.remarks.begin(), idle.begin(), idle.end());
   CompiledModel out{detail::given_result(std::move(result)), {}};
   if (given.tuning || tuning.size() > 0)

@@ -236,11 +236,11 @@ class GART_API Session {
   Result<std::vector<Tensor>> run(std::span<const TensorView> inputs, std::string_view entry = {}) const;
   Result<std::vector<Tensor>> run(const std::vector<Tensor>& inputs, std::string_view entry = {}) const;
   Result<std::vector<Tensor>> run(std::span<const NamedTensor> inputs, std::string_view entry = {}) const;
-  Result<std::vector<Tensor>> run(std::initializer_list<TensorView> inputs) const {
-    return run(std::span<const TensorView>(inputs.begin(), inputs.size()));
+  Result<std::vector<Tensor>> run(std::initializer_list<TensorView> inputs, std::string_view entry = {}) const {
+    return run(std::span<const TensorView>(inputs.begin(), inputs.size()), entry);
   }
-  Result<std::vector<Tensor>> run(std::initializer_list<NamedTensor> inputs) const {
-    return run(std::span<const NamedTensor>(inputs.begin(), inputs.size()));
+  Result<std::vector<Tensor>> run(std::initializer_list<NamedTensor> inputs, std::string_view entry = {}) const {
+    return run(std::span<const NamedTensor>(inputs.begin(), inputs.size()), entry);
   }
   Result<Invocation> new_invocation(std::string_view entry = {}) const;
 

@@ -137,11 +137,13 @@ void run(const Arguments& a) {
   const auto begin = Clock::now();
   const gart::Program program = load_program(a.artifact, a.inputs);
   const double load_ms = milliseconds(Clock::now() - begin);
-  const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
+  const NamedTensors inputs = collect_inputs(inputs_of(program, a.inputs), a.inputs);
   const std::optional<gart::Session> session = a.session.open(program);
-  if (session && (callers_of(a) > 1 || a.profile.wanted()))
-    fail("--callers, --profile and --trace measure models without states");
-  gart::Invocation invocation = value_or_throw(session ? session->new_invocation() : program.new_invocation());
+  const bool is_plain = !session && a.inputs.entry.empty();
+  if (!is_plain && (callers_of(a) > 1 || a.profile.wanted()))
+    fail("--callers, --profile and --trace measure the first entry point, of a model without states");
+  gart::Invocation invocation =
+      value_or_throw(session ? session->new_invocation(a.inputs.entry) : program.new_invocation(a.inputs.entry));
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
 
   const Latency latency = measure_latency(invocation, session, a);
@@ -162,7 +164,7 @@ void run(const Arguments& a) {
                                 {"weight_bytes", memory.weight_bytes},
                                 {"code_bytes", memory.code_bytes}};
 #if GCC_GRAPH_CUDA_RUNTIME
-  if (const auto on_device = session ? std::nullopt : time_on_device(program, inputs, a.seconds)) {
+  if (const auto on_device = !is_plain ? std::nullopt : time_on_device(program, inputs, a.seconds)) {
     out["in_device_memory"] = {{"runs", on_device->runs},
                                {"wall_p50_ms", on_device->wall_ms},
                                {"enqueue_p50_us", on_device->enqueue_us},

@@ -101,6 +101,11 @@ void add_model_options(CLI::App& c, Arguments& args) {
                "replaced by the function's nodes")
       ->delimiter(',')
       ->allow_extra_args(false);
+  c.add_option("--entry", options.entries,
+               "NAME=FILE.onnx: a further model for the same file, which runs as entry point NAME. Equal weights are "
+               "stored once, and states of the same name are one. Repeatable")
+      ->delimiter('\0')
+      ->allow_extra_args(false);
   c.add_option("--state", options.states,
                "PAST=PRESENT,.. or auto: output PRESENT of a run becomes input PAST of the session's next run, and "
                "callers no longer see either. Names may have a *, for the same text in both; auto pairs names like "

@@ -12,8 +12,9 @@ void print_compiled(const std::string& output, const gcc_graph::Compiled& result
   std::cout << "wrote " << output << ": " << result.artifact.size() << " bytes (weights " << result.weight_bytes
             << ", code " << result.code_bytes << ") in " << seconds << " s\n";
   for (const gcc_graph::PlanReport& p : result.plans) {
-    if (p.entry_point > 0) continue;
-    std::cout << "  " << p.target << " [" << p.shapes << "]: " << p.steps << " steps, " << p.kernels << " kernels";
+    if (result.cut && p.entry_point > 0) continue;
+    std::cout << "  " << p.entry << (p.entry.empty() ? "" : " ") << p.target << " [" << p.shapes << "]: " << p.steps
+              << " steps, " << p.kernels << " kernels";
     for (const auto& [library, calls] : p.calls) std::cout << ", " << calls << " by " << library;
     if (p.arena_bytes > 0)
       std::cout << ", arena " << p.arena_bytes << " bytes (lower bound " << p.arena_lower_bound << ")";
@@ -60,6 +61,7 @@ void print_compiled_json(const std::string& output, const gcc_graph::Compiled& r
                  {"part", p.entry_point},
                  {"steps", p.steps},
                  {"kernels", p.kernels}};
+    if (!p.entry.empty()) plan["entry"] = p.entry;
     if (!p.calls.empty()) plan["calls"] = p.calls;
     if (p.arena_bytes > 0) plan["arena_bytes"] = p.arena_bytes, plan["arena_lower_bound"] = p.arena_lower_bound;
     out["plans"].push_back(std::move(plan));

@@ -130,12 +130,13 @@ void run(const Arguments& a) {
   if (!a.outputs.empty()) check_writable(a.outputs);
   if (!a.trace.empty() || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const gart::Program program = load_program(a.artifact, a.inputs);
-  const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
+  const NamedTensors inputs = collect_inputs(inputs_of(program, a.inputs), a.inputs);
   std::vector<gart::NamedTensor> views;
   for (const auto& [name, tensor] : inputs) views.push_back({name, tensor.view()});
   const std::span<const gart::NamedTensor> named(views);
   const std::optional<gart::Session> session = a.session.open(program);
-  const auto tensors = value_or_throw(session ? session->run(named) : program.run(named));
+  const auto tensors =
+      value_or_throw(session ? session->run(named, a.inputs.entry) : program.run(named, a.inputs.entry));
   if (session) a.session.save(*session);
   a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   Outputs outputs;

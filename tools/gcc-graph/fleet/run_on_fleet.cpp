@@ -58,7 +58,7 @@ bool fits_one_device(const gart::fb::Assembly& assembly) {
 
 bool RunOnFleet::is_wanted(const std::string& artifact, const InputOptions& inputs) const {
   if (any()) return true;
-  if (!inputs.device.empty() || !inputs.target.empty()) return false;
+  if (!inputs.device.empty() || !inputs.target.empty() || !inputs.entry.empty()) return false;
   try {
     const MappedArtifact file(artifact);
     return !file.view().assembly().empty() && !fits_one_device(assembly_of(file.view()));

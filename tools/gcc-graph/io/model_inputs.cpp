@@ -24,6 +24,7 @@ void InputOptions::add_to(CLI::App& c) {
   c.add_option("--dim", dims,
                "NAME=VALUE: an open extent of inputs that are not read from files (default: the extent that given "
                "inputs have, else 1)");
+  c.add_option("--entry", entry, "The entry point to run (default: the file's first)");
   c.add_option("--threads", threads, "Threads that share a run; 0: one per CPU")->check(CLI::Range(0, 1024));
   c.add_option("--parallel", parallel,
                "intra=N,inter=N,replicas=N: N threads for the tasks of a step, N for independent steps, and N runs at "
@@ -37,6 +38,15 @@ void InputOptions::add_to(CLI::App& c) {
   c.add_flag("--blocking", blocking, "On a GPU wait for each step, so that an error names one step");
   c.add_flag_callback("--no-verify", [this] { verify = false; }, "Do not check the digests of weights and code");
   inputs->excludes(single);
+}
+
+std::span<const gart::TensorInfo> inputs_of(const gart::Program& program, const InputOptions& options) {
+  const std::vector<std::string> names = program.entry_points();
+  if (options.entry.empty() || std::find(names.begin(), names.end(), options.entry) != names.end())
+    return program.inputs(options.entry);
+  std::string known;
+  for (const std::string& name : names) known += concat(known.empty() ? "'" : ", '", name, "'");
+  fail("--entry ", options.entry, ": the file has no such entry point, only ", known);
 }
 
 gart::Program load_program(const std::string& path, const InputOptions& options) {

@@ -18,6 +18,7 @@ struct InputOptions {
   std::vector<std::string> files;  // --input NAME=F.npy|F.pb|NUMBER
   int64_t random_seed = -1;        // --random SEED
   std::vector<std::string> dims;   // --dim NAME=VALUE, for --random
+  std::string entry;               // the entry point; "": the first
   std::string device;              // "": the best device
   std::string target;
   int threads = 0;
@@ -30,6 +31,8 @@ struct InputOptions {
 };
 
 gart::Program load_program(const std::string& path, const InputOptions& options);
+/// The inputs of the entry point. Throws Error if there is no such entry point.
+std::span<const gart::TensorInfo> inputs_of(const gart::Program& program, const InputOptions& options);
 /// Returns one tensor per input of a program. Fails if an input is missing or the model has no input of a name.
 NamedTensors collect_inputs(std::span<const gart::TensorInfo> infos, const InputOptions& options);
 

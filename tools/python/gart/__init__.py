@@ -118,7 +118,8 @@ def _library():
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),
                          ("gart_output_name", ctypes.c_char_p), ("gart_target", ctypes.c_char_p),
                          ("gart_device", ctypes.c_char_p), ("gart_version", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p), ("gart_metadata", ctypes.c_char_p),
-                         ("gart_info_name", ctypes.c_char_p), ("gart_state_info", ctypes.c_void_p),
+                         ("gart_info_name", ctypes.c_char_p), ("gart_state_info", ctypes.c_void_p), ("gart_entry_point", ctypes.c_char_p),
+                         ("gart_entry_input", ctypes.c_void_p), ("gart_entry_output", ctypes.c_void_p),
                          ("gart_input_count", ctypes.c_size_t), ("gart_output_count", ctypes.c_size_t)):
         getattr(lib, name).restype = result
     return lib
@@ -250,10 +251,10 @@ class _Program:
         else:
             _check(_lib.gart_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self.handle)))
         self.target, self.device = _lib.gart_target(self.handle).decode(), _lib.gart_device(self.handle).decode()
-        self.inputs = self._described(_lib.gart_input_count, _lib.gart_input_name, _lib.gart_input_dtype)
-        self.outputs = self._described(_lib.gart_output_count, _lib.gart_output_name, _lib.gart_output_dtype)
+        self.entries = self._texts(_lib.gart_entry_point, self.handle)
+        self.inputs, self.outputs = self.interface(None)
         self.labels = {name: labels for i, name in enumerate(self.outputs) if (labels := self._labels(i))}
-        self.states = self._state_dtypes()
+        self.states = self._described(_lib.gart_state_info)
         texts = self._texts(_lib.gart_metadata, self.handle)
         self.metadata = dict(zip(texts[::2], texts[1::2]))
 
@@ -268,17 +269,19 @@ class _Program:
             texts.append(text.decode())
         return texts
 
-    def _described(self, count, name, dtype):
-        """{name: dtype's code}, in order."""
-        indices = [ctypes.c_size_t(i) for i in range(count(self.handle))]
-        return {name(self.handle, i).decode(): dtype(self.handle, i) for i in indices}
+    def interface(self, entry):
+        """({name: dtype's code} of the entry point's inputs, the same of its outputs), in order. None: the first."""
+        if entry is not None and entry not in self.entries:
+            raise GartError(f"the model has no entry point '{entry}', only {', '.join(map(repr, self.entries))}")
+        name = entry and entry.encode()
+        return self._described(_lib.gart_entry_input, name), self._described(_lib.gart_entry_output, name)
 
-    def _state_dtypes(self):
-        """{name: dtype's code} of the program's states, in order."""
-        states = {}
-        while (info := _lib.gart_state_info(self.handle, ctypes.c_size_t(len(states)))) is not None:
-            states[_lib.gart_info_name(ctypes.c_void_p(info)).decode()] = _lib.gart_info_dtype(ctypes.c_void_p(info))
-        return states
+    def _described(self, tensor, *arguments):
+        """{name: dtype's code} of the tensors that the function returns for 0, 1, ... up to its first NULL."""
+        tensors = {}
+        while (info := tensor(self.handle, *arguments, ctypes.c_size_t(len(tensors)))) is not None:
+            tensors[_lib.gart_info_name(ctypes.c_void_p(info)).decode()] = _lib.gart_info_dtype(ctypes.c_void_p(info))
+        return tensors
 
     def __del__(self):
         if _lib is not None:
@@ -290,31 +293,35 @@ class Invocation:
     run_bound() or run_async() has returned, a GPU's until the run is over."""
     _invocation = None
 
-    def __init__(self, program, session=None):
-        """`session`: the handle of the session whose states the runs use."""
+    def __init__(self, program, session=None, entry=None):
+        """`session`: the handle of the session whose states the runs use. `entry`: the entry point; None: the first."""
         self._program, self._invocation = program, ctypes.c_void_p()
-        self.inputs, self.outputs = list(program.inputs), list(program.outputs)
-        self.target, self.device, self.labels, self.metadata = program.target, program.device, program.labels, program.metadata
+        self._input_codes, self._output_codes = program.interface(entry)
+        self.inputs, self.outputs = list(self._input_codes), list(self._output_codes)
+        self.target, self.device, self.metadata = program.target, program.device, program.metadata
+        self.labels = program.labels if entry is None else {}
         self._bound_inputs, self._bound_outputs = {}, {}
         self._in_flight, self._stream = False, None
+        name = entry and entry.encode()
         if session is not None:
-            _check(_lib.gart_session_invocation_new(session, None, ctypes.byref(self._invocation)))
+            _check(_lib.gart_session_invocation_new(session, name, ctypes.byref(self._invocation)))
         elif not program.states:
-            _check(_lib.gart_invocation_new(program.handle, None, ctypes.byref(self._invocation)))
+            _check(_lib.gart_invocation_new(program.handle, name, ctypes.byref(self._invocation)))
 
     def __del__(self):
         if _lib is not None:
             _lib.gart_invocation_free(self._invocation)
 
-    def new_invocation(self):
-        """Another invocation of the same model, for another thread or for runs at the same time."""
-        return Invocation(self._program)
+    def new_invocation(self, entry=None):
+        """Another invocation of the same model, for another thread or for runs at the same time. `entry`: the entry point;
+        None: the first."""
+        return Invocation(self._program, entry=entry)
 
     def set_inputs(self, feeds):
         """Binds arrays by name: the host's, or a GPU's with `__cuda_array_interface__`. Each run waits for the stream that an array names
         when it is bound; the stream must live as long as the binding."""
         for name, array in feeds.items():
-            memory = _Memory(f"input '{name}'", array, self.device, self._program.inputs.get(name))
+            memory = _Memory(f"input '{name}'", array, self.device, self._input_codes.get(name))
             dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
             tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
             _check(_lib.gart_set_input_by_name(self._invocation, name.encode(), ctypes.byref(tensor)))
@@ -329,7 +336,7 @@ class Invocation:
             data, size, code, kept = None, 0, 0, None
         else:
             what = f"output '{self.outputs[index]}'"
-            kept = _Memory(what, place, self.device, self._program.outputs[self.outputs[index]])
+            kept = _Memory(what, place, self.device, self._output_codes[self.outputs[index]])
             if kept.array is not place or not kept.writable:
                 raise GartError(f"{what} needs a writable, dense row-major array")
             place_name, data, size, code = kept.device, kept.data, kept.bytes, kept.code()
@@ -433,16 +440,24 @@ class Session(Invocation):
         if handle is None:
             _check(_lib.gart_session_new(program.handle, ctypes.byref(self._handle)))
         super().__init__(program, self._handle)
-        self.states = list(program.states)
+        self.states, self._others = list(program.states), {}
 
     def __del__(self):
         super().__del__()
         if _lib is not None:
             _lib.gart_session_free(self._handle)
 
-    def new_invocation(self):
-        """Not for sessions: fork() copies one."""
-        raise GartError("a session has one invocation; fork() makes a second session")
+    def run(self, feeds, entry=None):
+        """Runs like Invocation.run; states are not given. `entry`: the entry point; None: the first."""
+        if entry is None:
+            return super().run(feeds)
+        if entry not in self._others:
+            self._others[entry] = Invocation(self._program, self._handle, entry)
+        return self._others[entry].run(feeds)
+
+    def new_invocation(self, entry=None):
+        """An invocation that uses this session's states; runs of one session come one after the other."""
+        return Invocation(self._program, self._handle, entry)
 
     def state(self, name):
         """A copy of the state as a numpy array. Raises GartError if it has no value yet."""

@@ -31,7 +31,8 @@ struct CompileOptions {
 };
 
 struct PlanReport {
-  int entry_point = 0;                             ///< 0: the whole model; above: its parts
+  int entry_point = 0;                             ///< 0: the model; above: further models, or its parts
+  std::string entry;                               ///< the entry point's name, if the file has several models
   std::string target, shapes;                      ///< "symbolic", "batch=1"
   int64_t steps = 0, kernels = 0;                  ///< in the file
   std::map<std::string, int64_t> calls;            ///< library -> number of steps that it runs

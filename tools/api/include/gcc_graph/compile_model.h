@@ -24,6 +24,9 @@ struct ModelOptions : CompileOptions {
   /// devices. Models of 8-bit integers also get x86-64-v4-vnni, models in bf16 x86-64-v4-bf16, and models with both
   /// x86-64-v4-amx.
   std::vector<std::string> gpus;
+  /// "NAME=FILE.onnx": further models for the same file, which run as the entry point NAME. Equal weights are stored
+  /// once; states of the same name are one.
+  std::vector<std::string> entries;
   std::vector<std::string> custom_ops;  ///< "acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n"
   std::vector<std::string> functions;   ///< files with functions that nodes may call
   std::vector<std::string> outputs;     ///< values that become the outputs; empty: the model's own
