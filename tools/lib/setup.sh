@@ -19,6 +19,7 @@ packages=(
   libcli11-dev libhwloc-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
   python3 python3-venv python3-dev binutils                      # model maker, comparisons, size checks
   xz-utils                                                       # bundles for machines with a GPU
+  dpkg-dev                                                       # the dependencies of packages
 )
 
 install_packages() {

@@ -24,14 +24,16 @@ def _load():
     here = os.path.dirname(os.path.abspath(__file__))
     root = os.path.join(here, *[os.pardir] * 4)
     given = os.environ.get("GCC_GRAPH_LAZY_MODULE")
-    for path in [given] if given else [os.path.join(root, "build", "release", "lib", "_gart_lazy.abi3.so"),
-                                       os.path.join(here, "_gart_lazy.abi3.so")]:
+    package = importlib.util.find_spec("gcc_graph")
+    folders = [os.path.join(root, "build", "release", "lib"), here]
+    folders += [os.path.join(folder, "lib") for folder in (package.submodule_search_locations or ())] if package else []
+    for path in [given] if given else [os.path.join(folder, "_gart_lazy.abi3.so") for folder in folders]:
         if os.path.exists(path):
             loader = importlib.machinery.ExtensionFileLoader("_gart_lazy", path)
             module = importlib.util.module_from_spec(importlib.util.spec_from_loader("_gart_lazy", loader))
             loader.exec_module(module)
             return module
-    raise ImportError("gart.lazy needs _gart_lazy.abi3.so: build the target gart_lazy (with python3-dev installed), "
+    raise ImportError("gart.lazy needs _gart_lazy.abi3.so: install the package gcc-graph, build the target gart_lazy (with python3-dev installed), "
                       "or name the file in $GCC_GRAPH_LAZY_MODULE")
 
 
