@@ -226,8 +226,7 @@ class Compilation {
   bool plan_parts(std::optional<Graph> kept) {
     stage("cut");
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
-    for (const auto& [assignment, node] : wishes_.without_effect(graph_))
-      remarks_.push_back({{}, IdleAssignment{assignment, node}});
+    for (IdleWish& idle : wishes_.without_effect(graph_)) remarks_.push_back({{}, std::move(idle)});
     parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, wishes_);
     const std::vector<SymbolValues> sets = shape_sets(options_.dims);
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {

@@ -35,6 +35,7 @@ struct ImportedModel {
   std::map<std::string, int64_t> opsets;        // the versions that the model imports, by domain ("" is ai.onnx)
   std::vector<std::string> sequences;           // sequence inputs of the model that became one input per element
   std::vector<FunctionCall> calls;              // in model order, outer calls before the calls inside them
+  int64_t training_graphs = 0;                  // TrainingInfoProtos of the model, which are not imported
   std::vector<NodeLabel> node_labels;           // outer calls before the calls inside them
 };
 

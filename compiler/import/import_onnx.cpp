@@ -45,6 +45,7 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
   result.node_labels = importer.node_labels();
   result.source_hash = hash_of(bytes);
   for (const auto& property : model->metadata_props()) result.metadata[property.key()] = property.value();
+  result.training_graphs = model->training_info_size();
   result.producer = model->producer_name();
   if (!model->producer_version().empty()) result.producer += " " + model->producer_version();
   return result;

@@ -61,7 +61,7 @@ void write(KeyText& t, const MatMulKernel& k) {
   write(t, k.b);
   if (k.blocks)
     t << k.blocks->rows << k.blocks->bits << k.blocks->block << static_cast<int64_t>(k.scales)
-      << static_cast<int64_t>(k.offsets);
+      << static_cast<int64_t>(k.offsets) << static_cast<int64_t>(k.blocks->exact);
   t << k.packed_columns << static_cast<int64_t>(k.narrow) << static_cast<int64_t>(k.near) << k.epilogue
     << static_cast<int64_t>(k.result) << k.index;
 }

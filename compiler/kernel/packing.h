@@ -67,6 +67,7 @@ struct BlockPacking {
   int64_t bits = 4;   // per q, which is signed: 2, 4 or 8
   int64_t block = 0;  // rows per block: all rows, or a multiple of per_word()
   bool offsets = false;
+  bool exact = false;  // the other factor loses no digit of f32, however much larger than the others some elements are
 
   int64_t per_word() const { return 32 / bits; }
   int64_t blocks() const { return blocks_of(rows, block); }

@@ -49,7 +49,8 @@ void print(std::ostream& out, const char* name, const MatrixView& v) {
 void print(std::ostream& out, const MatMulKernel& k) {
   out << "  matmul batch(" << axes_text(k.batch) << ") m i" << k.m.id << "<" << k.m.extent.str() << " n i" << k.n.id
       << "<" << k.n.extent.str() << " k<" << k.k.extent.str() << (k.packed_columns ? " packed B" : "");
-  if (k.blocks) out << " of " << k.blocks->bits << " bits in blocks of " << k.blocks->block;
+  if (k.blocks)
+    out << " of " << k.blocks->bits << " bits in blocks of " << k.blocks->block << (k.blocks->exact ? ", exact" : "");
   out << (k.near ? ", near\n" : "\n");
   print(out, "A", k.a);
   print(out, "B", k.b);

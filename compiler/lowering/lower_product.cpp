@@ -76,7 +76,8 @@ void GroupLowering::lower_blocks(MatMulKernel& kernel) {
   kernel.blocks = {.rows = node.int_attribute("k", 0),
                    .bits = node.int_attribute("bits", 0),
                    .block = node.int_attribute("block", 0),
-                   .offsets = node.inputs.size() > 3};
+                   .offsets = node.inputs.size() > 3,
+                   .exact = node.int_attribute("exact", 0) != 0};
   kernel.scales = add_operand({node.inputs[2], node.inputs[2], {}});
   if (kernel.blocks->offsets) kernel.offsets = add_operand({node.inputs[3], node.inputs[3], {}});
 }

@@ -9,6 +9,7 @@
 
 #include "compiler/fleet/fleet.h"
 #include "compiler/ir/graph.h"
+#include "compiler/report/remark.h"
 
 namespace gcg {
 
@@ -46,6 +47,8 @@ std::vector<int> devices_called(const Fleet& fleet, const std::string& name);
 /// is the group of "--label PATTERN=GROUP", or the device or kind of devices of "--assign PATTERN=DEVICE".
 struct NodeWish {
   std::string pattern, wish;
+  std::string option;  // the source, for messages: "--label", "--assign", "gart.group" or "gart.device"
+  std::string text() const { return pattern + "=" + wish; }
 };
 /// `option` is the option's name in messages. Throws CompileError.
 NodeWish parse_node_wish(const std::string& option, const std::string& text);
@@ -72,10 +75,10 @@ class NodeWishes {
   /// The devices that the node must go to, ascending; empty: any device. `wish` receives the assignment that requires
   /// this.
   const std::vector<int>& devices(const Node& node, std::string* wish = nullptr) const;
-  /// The assignments whose nodes are all missing in `graph` (after model passes), each with one of these nodes. Throws
-  /// CompileError for an assignment whose nodes are all in subgraphs: If, Loop and Scan run on one device together with
-  /// their subgraphs.
-  std::map<std::string, std::string> without_effect(const Graph& graph) const;
+  /// The requests whose nodes are all missing in `graph` (after model passes), or, for labels, in subgraphs: If, Loop
+  /// and Scan run on one device together with their subgraphs. Throws CompileError for an assignment whose nodes are
+  /// all in subgraphs.
+  std::vector<IdleWish> without_effect(const Graph& graph) const;
   /// Does the node come from a model node whose name is unique?
   bool is_one(const Node& node) const;
   /// The operator that the node had in the model; null: the model has no such node of its own.
@@ -83,7 +86,7 @@ class NodeWishes {
 
  private:
   struct Wish {
-    std::string label, assignment;
+    NodeWish label, assignment;  // each empty if there is none
     std::vector<int> devices;
     const OpDef* op = nullptr;
     int nodes = 0;  // number of model nodes with this name

@@ -79,7 +79,7 @@ NodeWish parse_node_wish(const std::string& option, const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
     fail(option, " '", text, "' is not PATTERN=", option == "--label" ? "GROUP" : "DEVICE");
-  return {text.substr(0, equals), text.substr(equals + 1)};
+  return {text.substr(0, equals), text.substr(equals + 1), option};
 }
 
 NodeWishes::NodeWishes(const Graph& model, const Fleet& fleet, const CutOptions& options) {
@@ -89,7 +89,7 @@ NodeWishes::NodeWishes(const Graph& model, const Fleet& fleet, const CutOptions&
     ++wish.nodes;
     return false;
   });
-  const auto apply = [&](const char* option, const NodeWish& w, const auto& set) {
+  const auto apply = [&](const NodeWish& w, const auto& set) {
     bool any = false;
     each_node(model, false, [&](const Node& n, bool around) {
       const bool mine = around || fits_pattern(w.pattern, n.name) || fits_pattern(w.pattern, operator_name(*n.op));
@@ -97,17 +97,16 @@ NodeWishes::NodeWishes(const Graph& model, const Fleet& fleet, const CutOptions&
       any |= mine;
       return mine;
     });
-    if (!any) fail(option, " '", w.pattern, "=", w.wish, "': no node has a matching name or operator");
+    if (!any) fail(w.option, " '", w.text(), "': no node has a matching name or operator");
   };
-  for (const NodeWish& w : options.labels) apply("--label", w, [&](Wish& wish) { wish.label = w.wish; });
+  for (const NodeWish& w : options.labels) apply(w, [&](Wish& wish) { wish.label = w; });
   for (const NodeWish& w : options.assignments) {
     const std::vector<int> devices = devices_called(fleet, w.wish);
     if (devices.empty())
-      fail("--assign '", w.pattern, "=", w.wish, "': the fleet has no such device or kind of devices; it has ",
-           names_of(fleet));
-    apply("--assign", w, [&](Wish& wish) {
+      fail(w.option, " '", w.text(), "': the fleet has no such device or kind of devices; it has ", names_of(fleet));
+    apply(w, [&](Wish& wish) {
       wish.devices = devices;
-      wish.assignment = w.pattern + "=" + w.wish;
+      wish.assignment = w;
     });
   }
 }
@@ -115,34 +114,48 @@ NodeWishes::NodeWishes(const Graph& model, const Fleet& fleet, const CutOptions&
 const std::string& NodeWishes::label(const Node& node) const {
   static const std::string none;
   const auto it = by_node_.find(node.name);
-  return it == by_node_.end() ? none : it->second.label;
+  return it == by_node_.end() ? none : it->second.label.wish;
 }
 
 const std::vector<int>& NodeWishes::devices(const Node& node, std::string* wish) const {
   static const std::vector<int> any;
   const auto it = by_node_.find(node.name);
-  if (it != by_node_.end() && wish != nullptr) *wish = it->second.assignment;
+  if (it != by_node_.end() && wish != nullptr)
+    *wish = it->second.assignment.wish.empty() ? "" : it->second.assignment.text();
   return it == by_node_.end() ? any : it->second.devices;
 }
 
-std::map<std::string, std::string> NodeWishes::without_effect(const Graph& graph) const {
-  std::map<std::string, std::string> left;
+std::vector<IdleWish> NodeWishes::without_effect(const Graph& graph) const {
+  using Key = std::pair<std::string, std::string>;  // option, text
+  const auto key = [](const NodeWish& w) { return Key{w.option, w.text()}; };
+  std::map<Key, std::string> left;  // with one of its nodes
   for (const auto& [node, wish] : by_node_)
-    if (!wish.assignment.empty()) left.emplace(wish.assignment, node);
-  const auto assignment_of = [&](const Node& node) {
+    for (const NodeWish* w : {&wish.assignment, &wish.label})
+      if (!w->wish.empty()) left.emplace(key(*w), node);
+  const auto each_wish = [&](const Node& node, const auto& f) {
     const auto it = by_node_.find(node.name);
-    return it == by_node_.end() ? std::string() : it->second.assignment;
+    if (it == by_node_.end()) return;
+    for (const NodeWish* w : {&it->second.assignment, &it->second.label})
+      if (left.count(key(*w)) != 0) f(*w);
   };
-  for (NodeId id : graph.order()) left.erase(assignment_of(graph.node(id)));
+  for (NodeId id : graph.order()) each_wish(graph.node(id), [&](const NodeWish& w) { left.erase(key(w)); });
+  std::vector<IdleWish> idle;
   for (NodeId id : graph.order())
     for (const auto& body : graph.node(id).bodies)
       each_node(*body, false, [&](const Node& n, bool) {
-        if (left.count(assignment_of(n)) != 0)
-          fail("--assign '", assignment_of(n), "': node '", n.name, "' is in a body of '", graph.node(id).name, "' (",
-               operator_name(*graph.node(id).op), "), which runs on one device with all its bodies: assign that node");
+        each_wish(n, [&](const NodeWish& w) {
+          const std::string place =
+              concat("node '", n.name, "' is in a body of '", graph.node(id).name, "' (",
+                     operator_name(*graph.node(id).op), "), which runs on one device with all its bodies");
+          if (&w == &by_node_.at(n.name).assignment) fail(w.option, " '", w.text(), "': ", place, ": assign that node");
+          idle.push_back({w.option, w.text(), place});
+          left.erase(key(w));
+        });
         return false;
       });
-  return left;
+  for (const auto& [wish, node] : left)
+    idle.push_back({wish.first, wish.second, concat("passes removed all work of '", node, "'")});
+  return idle;
 }
 
 bool NodeWishes::is_one(const Node& node) const {

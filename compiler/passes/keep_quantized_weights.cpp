@@ -53,7 +53,8 @@ class Product {
     if (!is_simple() || !read_weights()) return false;
     std::vector<ValueId> inputs = {n_.inputs[0], integers(), scales()};
     if (Tensor t = offsets(); !is_all(&t, 0)) inputs.push_back(r_.add_constant(name_ + ".offsets", std::move(t)));
-    ValueId y = r_.add(op_gart_QuantizedMatMul, n_.name, inputs, {{"block", block_}});
+    ValueId y =
+        r_.add(op_gart_QuantizedMatMul, n_.name, inputs, {{"block", block_}, {"exact", n_.int_attribute("exact", 0)}});
     if (n_.inputs.size() > 2 && n_.inputs[2].valid()) y = r_.add(op_Add, n_.name, {y, n_.inputs[2]});
     r_.replace(n_.outputs[0], y);
     for (NodeId id : replaced_) r_.erase_if_dead(id);  // erased before folding, which would take as much memory as f32

@@ -26,7 +26,8 @@ class Lowering {
     packing_ = {.rows = k_,
                 .bits = bits > 0 ? bits : 8,
                 .block = n_.int_attribute("block", 0),
-                .offsets = n_.inputs.size() > 3};
+                .offsets = n_.inputs.size() > 3,
+                .exact = n_.int_attribute("exact", 0) != 0};
   }
 
   ValueId lower() { return multiplies_blocks(target_, packing_, rows()) ? by_words() : by_floats(); }
@@ -41,9 +42,13 @@ class Lowering {
   ValueId by_words() {
     std::vector<ValueId> inputs = {n_.inputs[0], r_.add_constant(name(), words())};
     for (size_t i = 2; i < n_.inputs.size(); ++i) inputs.push_back(add_numbers(i));
-    return r_.add(
-        op_gart_PackedMatMul, n_.name, inputs,
-        {{"k", k_}, {"n", columns_}, {"columns", kPanelColumns}, {"bits", packing_.bits}, {"block", packing_.block}});
+    return r_.add(op_gart_PackedMatMul, n_.name, inputs,
+                  {{"k", k_},
+                   {"n", columns_},
+                   {"columns", kPanelColumns},
+                   {"bits", packing_.bits},
+                   {"block", packing_.block},
+                   {"exact", static_cast<int64_t>(packing_.exact)}});
   }
 
   ValueId by_floats() {

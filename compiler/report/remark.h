@@ -17,15 +17,21 @@ enum class LibraryOperation : uint8_t;
 /// An option for GPUs although no target is a GPU.
 enum class IdleOption : uint8_t { libraries, tf32 };
 
-/// An assignment "PATTERN=DEVICE" without effect because model passes removed its nodes; `node` was one of them.
-struct IdleAssignment {
-  std::string assignment, node;
+/// A request for nodes, "PATTERN=DEVICE" or "PATTERN=GROUP", that moves nothing.
+struct IdleWish {
+  std::string option, wish;  // "--label", "b=mine"
+  std::string reason;        // "passes removed all work of 'b'"
 };
 
 /// A name, given by the user or the model, that matches nothing: "device 'p': denies 'Sofplus'".
 struct IdleName {
   std::string what, of;  // of: the kind of thing that it should name, "operator or element type"
   std::string nearest;   // "; the nearest: 'Softplus'", or empty
+};
+
+/// The model's TrainingInfoProtos, which are left out.
+struct TrainingLeftOut {
+  int64_t graphs = 0;
 };
 
 /// Extents that the compiled model assumes to be equal. Broadcasting would allow them to differ if one is 1 at run
@@ -78,8 +84,8 @@ struct Remark {
     std::map<std::string, int64_t> fixed;  // symbols; empty: any shape
   };
   std::optional<Plans> plans;  // the plans concerned; nullopt: all
-  std::variant<IdleOption, IdleAssignment, IdleName, EqualExtents, NarrowedWeights, RepeatedWork, HostWait, IdleLibrary,
-               LibraryLeftOut>
+  std::variant<IdleOption, IdleWish, IdleName, TrainingLeftOut, EqualExtents, NarrowedWeights, RepeatedWork, HostWait,
+               IdleLibrary, LibraryLeftOut>
       fact;
 };
 

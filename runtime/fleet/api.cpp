@@ -8,6 +8,7 @@
 #include "runtime/fleet/bindings.h"
 #include "runtime/fleet/fleet.h"
 #include "runtime/fleet/program_engine.h"
+#include "runtime/fleet/without_device.h"
 
 namespace gart::fleet {
 namespace {
@@ -32,13 +33,12 @@ class ProgramEngines final : public Engines {
     if (assembly == nullptr)
       fail(ErrorCode::unsupported, "the model was not compiled for a fleet: compile it with --fleet, --cut or --keep");
     Assembly decoded = decode_assembly(*artifact_.manifest, *assembly);
-    devices_ = decoded.devices;
-    entries_ = decoded.entries;
+    assembly_ = decoded;
     return decoded;
   }
 
   std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t> parts) override {
-    const Device& wanted = devices_[device];
+    const Device& wanted = assembly_.devices[device];
     gart::LoadOptions options;
     options.verify = false;  // read() has done it
     options.threads = options_.threads;
@@ -51,14 +51,12 @@ class ProgramEngines final : public Engines {
       if (options.device.empty()) options.device = device_here(wanted);
       if (has_target(wanted.target)) options.target = wanted.target;
       if (wanted.is_gpu || options.device.starts_with("cuda")) options.threads = 0;
-      auto engine = std::make_unique<ProgramEngine>(artifact_.file, entries_, options);
+      auto engine = std::make_unique<ProgramEngine>(artifact_.file, assembly_.entries, options);
       engine->add(parts);
       return engine;
     } catch (const Failure& failure) {
       fail(failure.error.code, "device '", wanted.name, "' of the file is not available: ", failure.error.message, " (",
-           present_devices(),
-           "); place the groups again (gcc-graph place), or choose a substitute (LoadOptions.devices, --devices ",
-           wanted.name, "=cpu)");
+           present_devices(), "); ", ways_without(*artifact_.manifest, assembly_, device));
     }
   }
 
@@ -89,8 +87,7 @@ class ProgramEngines final : public Engines {
   Mapping file_;
   Block copy_;
   ArtifactView artifact_;
-  std::vector<Device> devices_;
-  std::vector<std::string> entries_;
+  Assembly assembly_;
 };
 
 std::string names_of(const std::vector<Device>& devices) {
@@ -316,7 +313,7 @@ Result<void> Request::start() {
   return guarded([&] {
     require_idle(state_->run);
     state_->run.check_here();
-    state_->run.start(state_->fleet->placement());
+    state_->run.start(state_->fleet->placement(state_->run.sizes()));
   });
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "runtime/errors.h"
-#include "runtime/fleet/candidate.h"
 
 namespace gart::fleet::detail {
 namespace {
@@ -41,12 +40,16 @@ FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, 
       most_waiting_(std::max(1, requests / int(lanes_.size())) * int(places_.size())),
       times_(choices_.size()),
       free_at_(lanes_.size()),
-      ends_(places_.size()) {
+      ends_(places_.size()),
+      value_bytes_(lanes_.size()),
+      there_(chooses() ? assembly.values.size() * lanes_.size() : 0),
+      calls_of_(places_.size()) {
+  for (uint32_t call = 0; call < assembly.calls.size(); ++call) calls_of_[assembly.calls[call].group].push_back(call);
   for (uint32_t device = 0; device < lanes_.size(); ++device) {
     if (chooses()) keep_what_fits(device);
     if (!parts_on(device).empty()) chooses() ? try_open(device) : open(device);
   }
-  if (!chooses()) publish();
+  chooses() ? sum_weights() : publish();
 }
 
 FleetState::~FleetState() {
@@ -88,20 +91,22 @@ void FleetState::try_open(uint32_t device) {
 }
 
 /// Removes choices whose weights do not fit: the weights of all groups that may choose the device lie there. Groups
-/// that the file places there come first.
+/// that the file places there come first, and half of the memory that they leave is for values.
 void FleetState::keep_what_fits(uint32_t device) {
   const uint64_t memory = assembly.devices[device].memory;
-  uint64_t weights = 0, peak = 0;
-  for (const bool placed : {true, false})
+  uint64_t weights = 0, peak = 0, most = memory;
+  for (const bool placed : {true, false}) {
+    if (!placed) most = weights + peak + (memory - std::min(memory, weights + peak)) / 2;
     for (uint32_t group = 0; group < places_.size() && memory > 0; ++group) {
       if ((places_[group] == device) != placed || !may_run(group, device)) continue;
       const Group& of = assembly.groups[group];
       const uint64_t more = weights + of.weight_bytes, highest = std::max(peak, of.peak_bytes);
-      if (placed || more + highest <= memory)
+      if (placed || more + highest <= most)
         weights = more, peak = highest;
       else
         choices_[at(group, device)] = 0;
     }
+  }
 }
 
 std::shared_ptr<Placement> FleetState::make_placement() const {
@@ -180,14 +185,24 @@ void FleetState::look_up_times() {
     for (uint32_t device = 0; device < lanes_.size(); ++device) times_[at(group, device)] = time_of(group, device);
 }
 
+/// The weights of all groups that may choose a device lie there.
+void FleetState::sum_weights() {
+  weights_.assign(lanes_.size(), 0);
+  for (uint32_t group = 0; group < places_.size(); ++group)
+    for (uint32_t device = 0; device < lanes_.size(); ++device)
+      if (may_run(group, device)) weights_[device] += int64_t(assembly.groups[group].weight_bytes);
+}
+
 /// Places group by group, in the order of their first calls. Requests with equal choices share a placement.
-std::shared_ptr<const Placement> FleetState::place_by_load() {
+std::shared_ptr<const Placement> FleetState::place_by_load(std::span<const int64_t> sizes) {
   if (requests_++ % kTimesKept == 0) look_up_times();
   for (uint32_t device = 0; device < lanes_.size(); ++device)
     if (lanes_[device] != nullptr) free_at_[device] = double(lanes_[device]->ahead_us());
   for (double& end : ends_) end = -1;
+  std::fill(value_bytes_.begin(), value_bytes_.end(), 0);
+  std::fill(there_.begin(), there_.end(), uint8_t{0});
   for (const PartCall& call : assembly.calls)
-    if (ends_[call.group] < 0) choose(call);
+    if (ends_[call.group] < 0) choose(call.group, sizes);
   for (const auto& placement : chosen_)
     if (placement != nullptr && placement->device == places_) return placement;
   const auto placement = make_placement();
@@ -196,29 +211,74 @@ std::shared_ptr<const Placement> FleetState::place_by_load() {
   return chosen_[++made_ % chosen_.size()] = placement;
 }
 
-/// Chooses the device of the group whose first call is `call`.
-void FleetState::choose(const PartCall& call) {
+/// The device's memory for a request that runs `group` there, too: the weights, the request's values there, and the
+/// group's arena. No value is released before the request ends.
+int64_t FleetState::bytes_with(uint32_t group, uint32_t device, std::span<const int64_t> sizes) const {
+  int64_t bytes = weights_[device] + value_bytes_[device] + int64_t(assembly.groups[group].peak_bytes);
+  for_each_value(group, [&](uint32_t value) {
+    if (there_[value * lanes_.size() + device] == 0) bytes += sizes[value];
+  });
+  return bytes;
+}
+
+void FleetState::put(uint32_t group, uint32_t device, std::span<const int64_t> sizes) {
+  places_[group] = device;
+  if (sizes.empty()) return;
+  for_each_value(group, [&](uint32_t value) {
+    uint8_t& there = there_[value * lanes_.size() + device];
+    if (there == 0) value_bytes_[device] += sizes[value];
+    there = 1;
+  });
+}
+
+Candidate FleetState::candidate(uint32_t group, uint32_t device) const {
+  const Lane& lane = *lanes_[device];
+  Candidate c{lane.groups() >= most_waiting_, free_at_[device], 0, times_[at(group, device)]};
+  for (const uint32_t value : assembly.calls[calls_of_[group].front()].inputs) {
+    if (assembly.values[value].maker == kNone) continue;
+    const uint32_t maker = assembly.calls[assembly.values[value].maker].group;
+    c.arrival = std::max(c.arrival, ends_[maker] + (places_[maker] == device ? 0 : kHandOverUs));
+  }
+  return c;
+}
+
+/// Chooses the device of a group among those whose memory holds it.
+void FleetState::choose(uint32_t group, std::span<const int64_t> sizes) {
   uint32_t best = kNone;
   Candidate of_best;
+  bool is_too_large = false;
   for (uint32_t device = 0; device < lanes_.size(); ++device) {
-    const Lane* const lane = lanes_[device].get();
-    if (!may_run(call.group, device) || lane->is_lost()) continue;
-    Candidate c{lane->groups() >= most_waiting_, free_at_[device], 0, times_[at(call.group, device)]};
-    for (const uint32_t value : call.inputs) {
-      if (assembly.values[value].maker == kNone) continue;
-      const uint32_t maker = assembly.calls[assembly.values[value].maker].group;
-      c.arrival = std::max(c.arrival, ends_[maker] + (places_[maker] == device ? 0 : kHandOverUs));
+    if (!may_run(group, device) || lanes_[device]->is_lost()) continue;
+    Candidate c = candidate(group, device);
+    if (const auto memory = int64_t(assembly.devices[device].memory); memory > 0 && !sizes.empty()) {
+      const int64_t bytes = bytes_with(group, device, sizes);
+      if (bytes > memory) {
+        is_too_large = true;
+        continue;
+      }
+      c.lacks = bytes + lanes_[device]->held_bytes() > memory;
     }
     if (best == kNone || is_better(c, of_best)) best = device, of_best = c;
   }
-  if (best == kNone) fail_lost(call.group, places_[call.group], lanes_[places_[call.group]]->loss().message);
-  places_[call.group] = best;
-  ends_[call.group] = free_at_[best] = std::max(of_best.free_at, of_best.arrival) + of_best.us;
+  if (best == kNone && is_too_large) fail_too_small(group, sizes);
+  if (best == kNone) fail_lost(group, places_[group], lanes_[places_[group]]->loss().message);
+  put(group, best, sizes);
+  ends_[group] = free_at_[best] = std::max(of_best.free_at, of_best.arrival) + of_best.us;
 }
 
-std::shared_ptr<const Placement> FleetState::placement() {
+void FleetState::fail_too_small(uint32_t group, std::span<const int64_t> sizes) const {
+  std::string devices;
+  for (uint32_t device = 0; device < lanes_.size(); ++device)
+    if (may_run(group, device) && !lanes_[device]->is_lost())
+      devices += text(devices.empty() ? "'" : ", '", assembly.devices[device].name, "' has ",
+                      assembly.devices[device].memory, " bytes, ", bytes_with(group, device, sizes), " are needed");
+  fail(ErrorCode::out_of_memory, "group '", assembly.groups[group].name,
+       "' fits on no device with these inputs: ", devices);
+}
+
+std::shared_ptr<const Placement> FleetState::placement(std::span<const int64_t> sizes) {
   const std::lock_guard lock(mutex_);
-  if (chooses()) return place_by_load();
+  if (chooses()) return place_by_load(sizes);
   bool moved = false;
   for (uint32_t group = 0; group < places_.size(); ++group) {
     const Lane* lane = lanes_[places_[group]].get();

@@ -11,6 +11,7 @@
 #include "artifact_schema/reader.h"
 #include "gart/fleet.hpp"
 #include "runtime/fleet/assembly.h"
+#include "runtime/fleet/candidate.h"
 #include "runtime/fleet/request.h"
 #include "runtime/memory.h"
 
@@ -35,7 +36,8 @@ struct FleetState {
   ~FleetState();
 
   /// The placement of requests that begin now. Moves groups of lost devices; fails if a group has no device left.
-  std::shared_ptr<const Placement> placement();
+  /// `sizes`: bytes of each value, for each request's choice; empty: not known.
+  std::shared_ptr<const Placement> placement(std::span<const int64_t> sizes = {});
   std::shared_ptr<const Route> route(const std::vector<uint32_t>& wanted);
   DeviceInfo device(uint32_t index);
 
@@ -47,6 +49,13 @@ struct FleetState {
  private:
   bool chooses() const { return !choices_.empty(); }  // each request chooses devices
   size_t at(uint32_t group, uint32_t device) const { return group * lanes_.size() + device; }
+  /// Calls f for each value that the group reads or makes; for some of them more than once.
+  template <class F>
+  void for_each_value(uint32_t group, const F& f) const {
+    for (const uint32_t call : calls_of_[group])
+      for (const auto* list : {&assembly.calls[call].inputs, &assembly.calls[call].outputs})
+        for (const uint32_t value : *list) f(value);
+  }
   bool may_run(uint32_t group, uint32_t device) const;
   std::vector<uint32_t> parts_on(uint32_t device) const;
   void open(uint32_t device);
@@ -57,8 +66,13 @@ struct FleetState {
   void place_anew(uint32_t group, const Error& loss);
   [[noreturn]] void fail_lost(uint32_t group, uint32_t device, const std::string& reasons) const;
   void look_up_times();
-  std::shared_ptr<const Placement> place_by_load();
-  void choose(const PartCall& call);
+  std::shared_ptr<const Placement> place_by_load(std::span<const int64_t> sizes);
+  void choose(uint32_t group, std::span<const int64_t> sizes);
+  Candidate candidate(uint32_t group, uint32_t device) const;
+  int64_t bytes_with(uint32_t group, uint32_t device, std::span<const int64_t> sizes) const;
+  void put(uint32_t group, uint32_t device, std::span<const int64_t> sizes);
+  void sum_weights();
+  [[noreturn]] void fail_too_small(uint32_t group, std::span<const int64_t> sizes) const;
   double time_of(uint32_t group, uint32_t device) const;
   double load_of(uint32_t device, uint32_t with) const;
   bool has_room(uint32_t device, uint32_t with) const;
@@ -77,6 +91,9 @@ struct FleetState {
   std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the latest placements by these times
   size_t made_ = 0;                                         // number of placements made
   std::vector<double> free_at_, ends_;                      // of devices; of groups, for the request that chooses
+  std::vector<int64_t> weights_, value_bytes_;              // of devices; the values of the request that chooses
+  std::vector<uint8_t> there_;                              // values x devices, for that request
+  std::vector<std::vector<uint32_t>> calls_of_;             // per group
 };
 
 struct OpenRequest {

@@ -60,6 +60,9 @@ class Lane {
     groups_.fetch_add(groups, std::memory_order_relaxed);
     ahead_us_.fetch_add(groups * us, std::memory_order_relaxed);
   }
+  /// Dynamic placement: adds bytes (may be negative) of values that requests under way make here.
+  void hold(int64_t bytes) { held_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
+  int64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
   int64_t ahead_us() const { return ahead_us_.load(std::memory_order_relaxed); }
   int groups() const { return groups_.load(std::memory_order_relaxed); }
 
@@ -79,7 +82,7 @@ class Lane {
   const std::unique_ptr<Engine> engine_;
   Error loss_;
   std::atomic<bool> lost_{false}, stop_{false};
-  std::atomic<int64_t> ahead_us_{0};
+  std::atomic<int64_t> ahead_us_{0}, held_bytes_{0};
   std::atomic<int> groups_{0};
   std::vector<Turn*> queue_;                         // a heap with the oldest first; only the thread uses it
   alignas(64) std::atomic<Turn*> inbox_{nullptr};    // turns that others pushed, the newest first

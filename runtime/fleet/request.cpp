@@ -27,6 +27,7 @@ RequestState::RequestState(const Shared& shared)
       assembly_(shared.assembly),
       values_(assembly_.values.size()),
       calls_(new CallState[assembly_.calls.size()]),
+      sizes_(assembly_.values.size()),
       times_(assembly_.groups.size()),
       slots_(assembly_.slots()) {
   for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].turn = {this, 0, call, nullptr};
@@ -121,6 +122,17 @@ void RequestState::bind_inputs() {
     if (elements >= 0 && elements <= kMaxExtent) slot.bytes = elements * int64_t(size_of(value.info.dtype));
   }
   for (const uint32_t input : assembly_.inputs) bound_.push_back(values_[input].view.shape);
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const TensorView& view = values_[i].view;
+    const bool is_given = assembly_.values[i].maker == kNone && values_[i].set;
+    sizes_[i] =
+        is_given ? view.shape.elements() * int64_t(size_of(view.dtype)) : std::max<int64_t>(values_[i].bytes, 0);
+  }
+}
+
+std::span<const int64_t> RequestState::sizes() {
+  check_inputs();
+  return sizes_;
 }
 
 void RequestState::start(std::shared_ptr<const Placement> placement) {
@@ -150,6 +162,9 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
 }
 
 void RequestState::expect(int groups) {
+  if (placement_->us.empty()) return;
+  for (const PartCall& call : assembly_.calls)
+    for (const uint32_t value : call.outputs) placement_->lane[call.group]->hold(groups * sizes_[value]);
   for (size_t group = 0; group < placement_->us.size(); ++group)
     placement_->lane[group]->expect(groups, placement_->us[group]);
 }

@@ -46,6 +46,8 @@ class RequestState final : public Job {
   void set_input(uint32_t input, const TensorView& tensor);
   void set_route(std::shared_ptr<const Route> route) { route_ = std::move(route); }
   const Route& route() const { return *route_; }
+  /// Checks the inputs. Returns the bytes of each value, as far as the inputs' shapes give them; otherwise 0.
+  std::span<const int64_t> sizes();
   /// Waits for a place among the requests under way. Fails before anything runs if inputs are missing or disagree.
   void start(std::shared_ptr<const Placement> placement);
 
@@ -121,7 +123,8 @@ class RequestState final : public Job {
   std::shared_ptr<const Route> placed_route_;          // the route and
   std::shared_ptr<const Placement> placed_placement_;  // the placement that values_ are placed for
   std::vector<Slot> values_;
-  std::vector<Shape> bound_;  // input shapes that slots and early values were computed for
+  std::vector<Shape> bound_;    // input shapes that slots and early values were computed for
+  std::vector<int64_t> sizes_;  // per value, for these shapes
   std::unique_ptr<CallState[]> calls_;
   std::vector<GroupSample> times_;  // per group
   int64_t began_ = 0;

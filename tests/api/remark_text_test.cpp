@@ -17,7 +17,8 @@ TEST(RemarkText, EachFactHasItsSentence) {
   const Remark::Plans cpu{DeviceClass::cpu, {}}, gpu{DeviceClass::cuda, {{"batch", 1}, {"seq", 128}}};
   const std::vector<Remark> remarks = {
       {{}, gcg::IdleOption::libraries},
-      {{}, gcg::IdleAssignment{"b=cpu", "b"}},
+      {{}, gcg::IdleWish{"--assign", "b=cpu", "passes removed all work of 'b'"}},
+      {{}, gcg::TrainingLeftOut{1}},
       {cpu, gcg::NarrowedWeights{}},
       {cpu, gcg::NarrowedWeights{"f16", 102'100'000, 51'050'000, 400'000}},
       {cpu, gcg::RepeatedWork{{"a", "b", "c", "d", "e", "f"}, 7.6}},
@@ -32,6 +33,8 @@ TEST(RemarkText, EachFactHasItsSentence) {
       (std::vector<std::string>{
           "--libraries has no effect: no GPU is among the targets",
           "--assign 'b=cpu' has no effect: passes removed all work of 'b'",
+          "the model's training_info (1 entry) is left out: only its graph is compiled; a training step can be a model "
+          "of its own",
           "CPUs [any shape]: --precision has no effect: no weights of contractions keep their accuracy in 16 bits",
           "CPUs [any shape]: weights of 102.1 MB are stored as f16 in 51.0 MB and widened where they are multiplied; "
           "values and sums are f32, as are 0.4 MB of other constants",

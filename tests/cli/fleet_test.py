@@ -22,6 +22,12 @@ CHAIN = HEADER + """model (float[batch, 8] x, float[batch, 8] y) => (float[batch
 }"""
 
 
+OPEN = HEADER + """model (float[n, 8] x) => (float[n, 8] z) {
+  a = Exp(x)
+  z = Softmax<axis = 1>(a)
+}"""
+
+
 class FleetTest(CliCase):
     @classmethod
     def setUpClass(cls):
@@ -66,6 +72,33 @@ class FleetTest(CliCase):
         onnx.save(model, self.path("named.onnx"))
         said = self.accepted("compile", "named.onnx", "--fleet", "said.json", "-o", "named.gart")
         self.assertIn("has no effect: there is no such device or kind of devices; the nearest: 'large'", said)
+
+    def test_what_has_no_effect_is_said(self):
+        """A label of a node that clean-up removes, and the training part of a model."""
+        model = onnx.load(self.path("chain.onnx"))
+        node = next(n for n in model.graph.node if n.op_type == "MatMul")
+        node.input[0] = "same"
+        model.graph.node.insert(0, onnx.helper.make_node("Identity", ["x"], ["same"], "gone"))
+        model.training_info.add()
+        onnx.save(model, self.path("idle.onnx"))
+        said = self.accepted("compile", "idle.onnx", "--fleet", "fleet.json", "--label", "gone=mine", "-o", "idle.gart")
+        self.assertIn("--label 'gone=mine' has no effect: passes removed all work of 'gone'", said)
+        self.assertIn("the model's training_info (1 entry) is left out", said)
+
+    def test_devices_chosen_at_run_have_room(self):
+        """A device without room for the values of this request is not chosen, however fast it is."""
+        rows = 4096
+        fleet = {"devices": [{"name": "small", "kind": "cpu", "memory_bytes": 100000}, {"name": "large", "kind": "cpu"}]}
+        with open(self.path("room.json"), "w") as f:
+            json.dump(fleet, f)
+        self.save("open.onnx", OPEN)
+        self.accepted("compile", "open.onnx", "--fleet", "room.json", "-o", "open.gart")
+        np.savez(self.path("open.npz"), x=np.ones((rows, 8), np.float32))
+        for _ in range(3):
+            self.accepted("run", "open.gart", "--inputs", "open.npz", "--dynamic", "--monitor", "open.json")
+            with open(self.path("open.json")) as f:
+                self.assertEqual({g["device"] for g in json.load(f)["groups"]}, {"large"})
+        self.refused("run", "open.gart", "--inputs", "open.npz", "--dynamic", "--devices", "small", says=["fits on no device with these inputs", "'small' has 100000 bytes"])
 
     def outputs(self, *arguments):
         self.accepted("run", "chain.gart", "--inputs", "in.npz", "--outputs", "out.npz", *arguments)

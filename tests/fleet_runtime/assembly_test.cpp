@@ -200,6 +200,13 @@ TEST(FleetArtifact, AnAbsentDeviceIsToldWithWhatIsHere) {
                                    cpu::Cores::allowed().text()),
       std::string::npos)
       << program.error().message;
+  EXPECT_TRUE(program.error().message.ends_with(
+      "; use only the other devices (LoadOptions.only, --devices left), or say what stands for it "
+      "(LoadOptions.devices, --devices right=cpu), or run the whole model on the CPU (gart::load, --device cpu)"))
+      << program.error().message;
+  far.groups[3]->support = {1};
+  EXPECT_EQ(load(artifact(packed(far)), {}).error().message.find("LoadOptions.only"), std::string::npos);
+  far.groups[3]->support = {0, 1};
   far.devices[1]->cores = {};
   far.devices[1]->host = "hostB";
   EXPECT_NE(load(artifact(packed(far)), {}).error().message.find("is on host 'hostB'"), std::string::npos);

@@ -21,6 +21,10 @@ TEST(Candidate, TheEstimatedEndCountsAmongThoseThatAreNotFull) {
   slow.arrival = 3;  // equal
   EXPECT_FALSE(is_better(fast, slow));
   EXPECT_FALSE(is_better(slow, fast));
+  fast.lacks = true;
+  EXPECT_TRUE(is_better(slow, fast));
+  slow.full = true;  // that is less bad
+  EXPECT_TRUE(is_better(slow, fast));
 }
 
 /// One group, 100 us on each device by the file.
@@ -111,14 +115,64 @@ TEST(Dynamic, ALostDeviceIsNotChosen) {
 TEST(Dynamic, ADeviceWithoutRoomForTheWeightsIsNoChoice) {
   FakeModel model(1, 2);
   model.output(model.call({model.call({0}, 0)}, 1));
-  for (Group& group : model.assembly.groups) group.weight_bytes = 6, group.peak_bytes = 2, group.predicted = {1, 1};
-  model.assembly.devices[1].memory = 13;  // its own group, and not the other's
+  for (Group& group : model.assembly.groups) group.weight_bytes = 20, group.peak_bytes = 2, group.predicted = {1, 1};
+  model.assembly.devices[1].memory = 38;  // its own group and its values, and not the other's weights
   const auto world = std::make_shared<FakeWorld>(2);
   for (auto& ns : world->sleep_ns) ns = 10'000'000;
   run(open_dynamic(model, world, 4), 8);
   EXPECT_GE(world->calls[0], 8);
   EXPECT_GT(world->calls[1], 0);
   EXPECT_LE(world->calls[1], 8);
+}
+
+constexpr uint64_t kOfOneGroup = 16;  // bytes: its input and its output
+
+/// One group that takes 1 us on device 1, which has so much memory, and 1000 us on device 0.
+FakeModel fast_device(uint64_t memory) {
+  FakeModel model = one_group(2);
+  model.assembly.groups[0].predicted = {1000, 1};
+  model.assembly.devices[1].memory = memory;
+  return model;
+}
+
+TEST(Dynamic, ADeviceTooSmallForTheValuesIsNotChosen) {
+  for (const uint64_t memory : {kOfOneGroup, kOfOneGroup - 1}) {
+    const auto world = std::make_shared<FakeWorld>(2);
+    const auto fleet = open_dynamic(fast_device(memory), world, 2);
+    for (int i = 0; i < 4; ++i) run(fleet, 1);
+    EXPECT_EQ(world->calls[1], memory == kOfOneGroup ? 4 : 0);
+  }
+}
+
+TEST(Dynamic, ValuesThatStayUntilTheEndCount) {
+  FakeModel model(1, 2);
+  model.output(model.call({model.call({model.call({0})})}));
+  for (Group& group : model.assembly.groups) group.predicted = {1000, 1};
+  model.assembly.devices[1].memory = 24;  // the input, and the results of two groups
+  const auto world = std::make_shared<FakeWorld>(2);
+  run(open_dynamic(model, world, 1), 1);
+  EXPECT_EQ(world->calls[1], 2);
+  EXPECT_EQ(world->calls[0], 1);
+}
+
+TEST(Dynamic, ValuesOfOtherRequestsTakeRoom) {
+  const auto world = std::make_shared<FakeWorld>(2);
+  for (auto& ns : world->sleep_ns) ns = 20'000'000;
+  run(open_dynamic(fast_device(kOfOneGroup), world, 8), 2);
+  EXPECT_EQ(world->calls[0], 1);
+  EXPECT_EQ(world->calls[1], 1);
+}
+
+TEST(Dynamic, WhereNothingHasRoomTheBytesAreTold) {
+  FakeModel model = fast_device(kOfOneGroup - 1);
+  model.assembly.devices[0].memory = 1;
+  const auto fleet = open_dynamic(model, std::make_shared<FakeWorld>(2), 2);
+  FakeRequest request(fleet);
+  const Result<void> started = request.start({1});
+  EXPECT_EQ(started.error().code, ErrorCode::out_of_memory);
+  EXPECT_EQ(started.error().message,
+            "group 'g0' fits on no device with these inputs: 'fake:0' has 1 bytes, 16 are needed, 'fake:1' has 15 "
+            "bytes, 16 are needed");
 }
 
 TEST(Dynamic, AThousandRandomModelsGiveTheSame) {

@@ -65,13 +65,13 @@ TEST(Cut, Rules) {
 
 CutOptions labelled(const std::string& pattern, const std::string& group) {
   CutOptions options;
-  options.labels.push_back({pattern, group});
+  options.labels.push_back({pattern, group, "--label"});
   return options;
 }
 
 CutOptions assigned(const std::string& pattern, const std::string& device) {
   CutOptions options;
-  options.assignments.push_back({pattern, device});
+  options.assignments.push_back({pattern, device, "--assign"});
   return options;
 }
 

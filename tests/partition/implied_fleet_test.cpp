@@ -50,7 +50,7 @@ std::string cut_of(const char* text, const std::vector<std::string>& assignments
     if (!fleet) return "whole";
     const NodeWishes wishes(graph, *fleet, cut);
     std::string said;
-    for (const auto& [assignment, node] : wishes.without_effect(graph)) said += assignment + " is idle\n";
+    for (const IdleWish& idle : wishes.without_effect(graph)) said += idle.wish + " is idle\n";
     return said + print_cut(graph, *fleet, cut_graph(graph, *fleet, cut, wishes));
   } catch (const CompileError& e) {
     return e.what();
@@ -102,13 +102,31 @@ TEST(ImpliedFleet, NonsenseIsRefused) {
             "sm_80,x86-64-v3");
 }
 
+/// "OPTION 'WISH': REASON" for each request that has no effect on what is left of `model`.
+std::vector<std::string> idle_wishes(const char* model, const char* left, const CutOptions& given) {
+  CutOptions cut = given;
+  const Graph graph = graph_of(model);
+  const std::optional<Fleet> fleet = implied_fleet(graph, targets({"sm_80", "x86-64-v3"}), cut);
+  std::vector<std::string> said;
+  for (const IdleWish& idle : NodeWishes(graph, *fleet, cut).without_effect(graph_of(left)))
+    said.push_back(concat(idle.option, " '", idle.wish, "': ", idle.reason));
+  return said;
+}
+
 TEST(ImpliedFleet, WhatIsGoneAfterCleanUpIsSaid) {
   CutOptions cut = assigned({"b=cpu", "c=cpu"});
-  const Graph graph = graph_of(kChain);
-  const std::optional<Fleet> fleet = implied_fleet(graph, targets({"sm_80", "x86-64-v3"}), cut);
-  const NodeWishes wishes(graph, *fleet, cut);
-  EXPECT_EQ(wishes.without_effect(graph_of("graph g(%x: f32[4,8]) -> (%b) {\n  %b = Softmax(%x)\n}")),
-            (std::map<std::string, std::string>{{"c=cpu", "c"}}));
+  cut.labels = {parse_node_wish("--label", "c=mine"), parse_node_wish("--label", "b=his")};
+  EXPECT_EQ(idle_wishes(kChain, "graph g(%x: f32[4,8]) -> (%b) {\n  %b = Softmax(%x)\n}", cut),
+            (std::vector<std::string>{"--assign 'c=cpu': passes removed all work of 'c'",
+                                      "--label 'c=mine': passes removed all work of 'c'"}));
+}
+
+TEST(ImpliedFleet, ALabelInABodyIsIdle) {
+  CutOptions cut = assigned({"y=cpu"});
+  cut.labels = {parse_node_wish("--label", "u=mine")};
+  EXPECT_EQ(idle_wishes(kLoop, kLoop, cut),
+            (std::vector<std::string>{"--label 'u=mine': node 'u' is in a body of 'y' (Loop), which is on one device "
+                                      "with all its bodies"}));
 }
 
 constexpr const char* kCustom = R"(graph g(%x: f32[4]) -> (%c) {

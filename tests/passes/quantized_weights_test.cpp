@@ -46,6 +46,22 @@ TEST(QuantizedWeights, KeepsBlocksOfATransposedMatrix) {
   EXPECT_EQ(product.inputs.size(), 3u);
 }
 
+TEST(QuantizedWeights, KeepTheAccuracyThatTheModelAsksFor) {
+  for (const int exact : {0, 1}) {
+    Graph after = keep(concat(R"(graph g(%x: f32[3,256]) -> (%y) {
+      constant %q: i8[256,300] = random(1)
+      constant %s: f32[300] = random(2)
+      %w = DequantizeLinear(%q, %s) {axis = 1}
+      %y = MatMul(%x, %w) {exact = )",
+                              exact, R"(}
+    })"),
+                       true);
+    EXPECT_EQ(after.node(after.value(after.outputs[0]).producer).int_attribute("exact", 0), exact);
+    EXPECT_TRUE(lower_quantized_products(after, *find_target("x86-64-v4-vnni")));
+    EXPECT_EQ(after.node(after.value(after.outputs[0]).producer).int_attribute("exact", 0), exact);
+  }
+}
+
 TEST(QuantizedWeights, KeepsThoseOfGemm) {
   const Graph after = keep(R"(graph g(%x: f32[b,256]) -> (%y) {
     constant %q: i8[300,256] = random(1)

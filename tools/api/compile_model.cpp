@@ -89,8 +89,9 @@ std::vector<gcg::Remark> add_labels_of_nodes(const std::vector<gcg::NodeLabel>& 
     const bool is_call = label.node.ends_with('/');
     const std::string pattern = label.node + (is_call ? "*" : "");
     const bool is_here = !gcg::devices_called(fleet, label.value).empty();
-    if (label.key == "gart.group") groups.push_back({pattern, label.value + (is_call ? " of " + label.node : "")});
-    if (label.key == "gart.device" && is_here) devices.push_back({pattern, label.value});
+    if (label.key == "gart.group")
+      groups.push_back({pattern, label.value + (is_call ? " of " + label.node : ""), label.key});
+    if (label.key == "gart.device" && is_here) devices.push_back({pattern, label.value, label.key});
     if (label.key == "gart.device" && !is_here)
       remarks.push_back({{},
                          gcg::IdleName{gcg::concat("gart.device '", label.value, "' of node '", label.node, "'"),
@@ -146,6 +147,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
   const gcg::Fleet fleet = options.fleet ? *options.fleet : gcg::fleet_of(gcg::require_targets(options.targets));
   std::vector<gcg::Remark> idle;
   if (options.fleet || fleet.devices.size() > 1) idle = add_labels_of_nodes(model.node_labels, fleet, options.cut);
+  if (model.training_graphs > 0) idle.push_back({{}, gcg::TrainingLeftOut{model.training_graphs}});
   const gcg::TuningFile tuning = tuning_of(given.tuning, model.node_labels);
   if (tuning.size() > 0) options.decisions = &tuning;
   options.labels = model.labels;

@@ -48,12 +48,17 @@ Sentences say(gcg::IdleOption option) {
                  " has no effect: no GPU is among the targets")};
 }
 
-Sentences say(const gcg::IdleAssignment& idle) {
-  return {concat("--assign '", idle.assignment, "' has no effect: passes removed all work of '", idle.node, "'")};
+Sentences say(const gcg::IdleWish& idle) {
+  return {concat(idle.option, " '", idle.wish, "' has no effect: ", idle.reason)};
 }
 
 Sentences say(const gcg::IdleName& idle) {
   return {concat(idle.what, " has no effect: there is no such ", idle.of, idle.nearest)};
+}
+
+Sentences say(const gcg::TrainingLeftOut& training) {
+  return {concat("the model's training_info (", training.graphs, training.graphs == 1 ? " entry" : " entries",
+                 ") is left out: only its graph is compiled; a training step can be a model of its own")};
 }
 
 Sentences say(const gcg::EqualExtents& equal) {

@@ -1,8 +1,9 @@
 // Products by integers of few bits (BlockPacking) in integer arithmetic, for CPUs with VPDPBUSD.
 //
-// Rows of A become 16-bit integers with a scale for each of their blocks, in two bytes that are multiplied one after
-// the other. A word of weights then takes a few instructions, where floats take three for each of its integers. An
-// element of A loses at most 2^-16 of the largest element in its block.
+// Rows of A become integers with a scale for each of their blocks, in two or three bytes that are multiplied one after
+// the other. A word of weights then takes a few instructions, where floats take three for each of its integers. In two
+// bytes an element of A loses at most 2^-16 of the largest element in its block. Three bytes keep the digits of f32
+// (BlockPacking::exact): elements much larger than others of their block are multiplied as floats, one by one.
 #pragma once
 
 #include "codegen/cpu/contractions/block_weights.h"
@@ -22,8 +23,8 @@ int64_t integer_row_bytes(const MatMulKernel& matmul);
 void emit_integer_rows(FunctionBuilder& f, const MatMulKernel& matmul, llvm::Value* a, llvm::Value* row_stride,
                        llvm::Value* rows, llvm::Value* integers);
 
-/// Emits sums = A * panel for `rows` rows; sums [rows][columns of a panel], aligned to a vector.
+/// Emits sums = A * panel for `rows` rows, whose integers are at `integers`. A's columns are adjacent.
 void emit_integer_tile(FunctionBuilder& f, const MatMulKernel& matmul, int lanes, int rows, const BlockPanel& panel,
-                       llvm::Value* integers, llvm::Value* sums);
+                       llvm::Value* integers, const BlockTile& tile);
 
 }  // namespace gcg::cpu

@@ -11,7 +11,7 @@ int vectors_together(const CpuTarget& target, int sums, int panel_vectors) {
 
 std::string name_of(const BlockPacking& p) {
   return std::to_string(p.bits) + "." + std::to_string(p.block) + "." + std::to_string(p.rows) +
-         (p.offsets ? ".o" : "");
+         (p.offsets ? ".o" : "") + (p.exact ? ".e" : "");
 }
 
 void PanelTile::add_blocks(int64_t block, llvm::Value* sums,

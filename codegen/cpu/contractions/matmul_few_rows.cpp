@@ -54,16 +54,16 @@ class FewRows {
     llvm::Value* columns = smin(ir.CreateSub(f_.dim(matmul_.n.extent), column), f_.i64(plan_.panel_columns));
     llvm::Value* sums = f_.scratch();
     const BlockPanel its_panel = block_panel(f_, matmul_, panel);
+    llvm::Value* row_stride = f_.dim(matmul_.a.row_stride);
+    llvm::Value* a =
+        f_.element_address(matrix_address(f_, matmul_.a, DType::f32, batch), DType::f32, ir.CreateMul(row, row_stride));
+    const BlockTile its_rows = {a, row_stride, f_.dim(matmul_.a.column_stride), sums};
     if (plan_.rows_as_integers) {
       llvm::Value* from =
           f_.element_address(integers(), DType::i8, ir.CreateMul(row, f_.i64(integer_row_bytes(matmul_))));
       emit_cases(f_, rows, heights_,
-                 [&](int height) { emit_integer_tile(f_, matmul_, plan_.lanes, height, its_panel, from, sums); });
+                 [&](int height) { emit_integer_tile(f_, matmul_, plan_.lanes, height, its_panel, from, its_rows); });
     } else {
-      llvm::Value* row_stride = f_.dim(matmul_.a.row_stride);
-      llvm::Value* a = f_.element_address(matrix_address(f_, matmul_.a, DType::f32, batch), DType::f32,
-                                          ir.CreateMul(row, row_stride));
-      const BlockTile its_rows = {a, row_stride, f_.dim(matmul_.a.column_stride), sums};
       emit_cases(f_, rows, heights_,
                  [&](int height) { emit_block_tile(f_, matmul_, plan_.lanes, height, its_panel, its_rows); });
     }

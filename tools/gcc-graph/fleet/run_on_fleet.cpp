@@ -9,6 +9,7 @@
 #include "gcc_graph/fleet.h"
 #include "gcc_graph/place.h"
 #include "gcc_graph/values.h"
+#include "runtime/fleet/without_device.h"
 #include "tools/gcc-graph/devices/inventory.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
@@ -54,7 +55,30 @@ bool fits_one_device(const gart::fb::Assembly& assembly) {
   return false;
 }
 
+/// True if `place` finds a placement on the fleet.
+bool can_be_placed(const gart::ArtifactView& artifact, const gcc_graph::Fleet& fleet) {
+  try {
+    placing_of(artifact).move_to(fleet);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
+
+/// The ways that work where a fleet lacks a device of the file, as the end of a message.
+std::string RunOnFleet::ways_beside(const gart::ArtifactView& file, const gcc_graph::Fleet& fleet, uint32_t device,
+                                    const std::string& artifact) const {
+  std::string ways;
+  const auto add = [&](const std::string& way) { ways += (ways.empty() ? ": " : ", or ") + way; };
+  if (can_be_placed(file, fleet))
+    add(concat("place the groups again (gcc-graph place ", artifact, " --fleet ", fleet_, " -o FILE)"));
+  const gart::fleet::Assembly assembly = gart::fleet::decode_assembly(*file.manifest, assembly_of(file));
+  if (gart::fleet::cpu_stands_in(*file.manifest, assembly, device))
+    add(concat("choose a substitute (--devices ", assembly.devices[device].name, "=cpu)"));
+  return ways.empty() ? ": compile the model for this fleet" : ways;
+}
 
 bool RunOnFleet::is_wanted(const std::string& artifact, const InputOptions& inputs) const {
   if (any()) return true;
@@ -149,8 +173,7 @@ void RunOnFleet::check_fleet(const std::string& artifact, const gcc_graph::Fleet
     const std::string name(gart::view_of(assembly.devices()->Get(group->device())->name()));
     if (is_named(fleet.devices, name) || is_named(options.devices, name)) continue;
     fail("'", gart::view_of(group->name()), "' is placed on device '", name, "', which ", fleet_, " lacks; it has ",
-         present, ": place the groups again (gcc-graph place ", artifact, " --fleet ", fleet_,
-         " -o FILE), or choose a substitute (--devices ", name, "=cpu)");
+         present, ways_beside(file.view(), fleet, group->device(), artifact));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact_schema/reader.h"
 #include "gart/fleet.hpp"
 #include "gcc_graph/fleet.h"
 #include "gcc_graph/place.h"
@@ -44,6 +45,8 @@ class RunOnFleet {
   void add_fleet(const std::string& artifact, gart::fleet::LoadOptions& options) const;
   void check_fleet(const std::string& artifact, const gcc_graph::Fleet& fleet,
                    const gart::fleet::LoadOptions& options) const;
+  std::string ways_beside(const gart::ArtifactView& file, const gcc_graph::Fleet& fleet, uint32_t device,
+                          const std::string& artifact) const;
   std::vector<std::string> fetched_from(const gart::fleet::Program& program) const;
   std::string fleet_, monitor_;
   std::vector<std::string> devices_, fetch_;

@@ -1,0 +1,49 @@
+// The layout of rows of f32 as integers for products by integers of few bits (block_integers).
+#pragma once
+
+#include "codegen/cpu/llvm/function_builder.h"
+#include "compiler/kernel/packing.h"
+
+namespace gcg::cpu {
+
+/// The layout of a row of A as integers: their bytes from the uppermost to the lowest, and numbers for each block: a
+/// scale and sums. The bytes that are multiplied by those of one word are adjacent. Quad j of a word has elements j, j
+/// + e, j + 2e, j + 3e of its rows, where e is the number of elements in a byte.
+struct RowForm {
+  explicit RowForm(const BlockPacking& packing);
+
+  int64_t parts() const { return packing_.exact ? 3 : 2; }
+  int64_t bytes() const { return large() + (packing_.exact ? row / 8 : 0); }
+  /// The bytes of one part; part 0 is the uppermost.
+  int64_t part(int64_t p) const { return p * row; }
+  int64_t scales() const { return parts() * row; }
+  /// The sum of a block's integers, in f32.
+  int64_t sums() const { return scales() + numbers * 4; }
+  /// The start of the sums of a part's products with unsigned weights, in i32: minus the middle of the weights' range
+  /// times the sum of the part's bytes.
+  int64_t starts(int64_t p) const { return sums() + (p + 1) * numbers * 4; }
+  /// With `exact`: a bit for each element that is 0 among the integers, because it is much larger than others; 64-bit
+  /// words.
+  int64_t large() const { return starts(parts() - 1) + numbers * 4; }
+  int64_t quads() const { return 8 / packing_.bits; }
+  /// The number of A's blocks per block of the weights.
+  int64_t per_weights_block() const { return packing_.blocks() == 1 ? blocks : packing_.block / block; }
+
+  static constexpr int kLanes = 16;
+
+  int64_t block = 0, blocks = 0;  // rows of a block of A, and the number of its blocks
+  int64_t row = 0;                // bytes of a part
+  int64_t numbers = 0;            // scales, with room
+
+ private:
+  const BlockPacking& packing_;
+};
+
+inline llvm::Value* at_byte(FunctionBuilder& f, llvm::Value* base, llvm::Value* offset) {
+  return f.element_address(base, DType::i8, offset);
+}
+
+/// Emits the conversion of a row, which lies at `a`, to its RowForm at `to`.
+void emit_integer_row(FunctionBuilder& f, const BlockPacking& packing, llvm::Value* a, llvm::Value* to);
+
+}  // namespace gcg::cpu
