@@ -201,7 +201,7 @@ TEST(FleetArtifact, AnAbsentDeviceIsToldWithWhatIsHere) {
       std::string::npos)
       << program.error().message;
   EXPECT_TRUE(program.error().message.ends_with(
-      "; use only the other devices (LoadOptions.only, --devices left), or say what stands for it "
+      "; use only the other devices (LoadOptions.only, --devices left), or choose a substitute "
       "(LoadOptions.devices, --devices right=cpu), or run the whole model on the CPU (gart::load, --device cpu)"))
       << program.error().message;
   far.groups[3]->support = {1};

@@ -125,7 +125,7 @@ TEST(ImpliedFleet, ALabelInABodyIsIdle) {
   CutOptions cut = assigned({"y=cpu"});
   cut.labels = {parse_node_wish("--label", "u=mine")};
   EXPECT_EQ(idle_wishes(kLoop, kLoop, cut),
-            (std::vector<std::string>{"--label 'u=mine': node 'u' is in a body of 'y' (Loop), which is on one device "
+            (std::vector<std::string>{"--label 'u=mine': node 'u' is in a body of 'y' (Loop), which runs on one device "
                                       "with all its bodies"}));
 }
 

@@ -111,9 +111,28 @@ std::unique_ptr<fb::AlgorithmT> measured_algorithm() {
   return algorithm;
 }
 
+/// An entry point with a state of two floats, which a run copies.
+std::unique_ptr<fb::EntryPointT> kept_entry() {
+  test::ArtifactBuilder builder;
+  const uint32_t extent = builder.constant(2), size = builder.constant(8), tasks = builder.constant(1);
+  builder.input("s", fb::DType::f32, {extent});
+  builder.output("next", fb::DType::f32, {extent});
+  builder.buffer(fb::BufferKind::input, 0, size);
+  builder.buffer(fb::BufferKind::output, 0, size);
+  builder.step(fb::StepKind::copy, {1, 0}, tasks);
+  builder.close_sequence();
+  std::unique_ptr<fb::EntryPointT> entry = std::move(builder.content.manifest.entry_points[0]);
+  entry->name = "kept";
+  auto state = std::make_unique<fb::StateT>();
+  state->name = "s";
+  entry->states.push_back(std::move(state));
+  return entry;
+}
+
 /// Small, for any CPU; and a plan for a GPU with what later formats added: 1.1 a library's call and a buffer in host
 /// memory, 1.2 launches that overlap, tensor maps, and a call's own oldest version, 1.3 a call's algorithm and a plan
-/// for CPUs that multiply bytes, 1.6 a tensor map of images and a kernel with clusters.
+/// for CPUs that multiply bytes, 1.6 a tensor map of images and a kernel with clusters; 1.7 an entry
+/// point with a state.
 test::ArtifactBuilder current_artifact() {
   test::ArtifactBuilder builder = test::small_artifact();
   builder.content.manifest.targets[0]->name = "any";
@@ -140,6 +159,7 @@ test::ArtifactBuilder current_artifact() {
   plan.sequences.back()->steps.back()->call->oldest = 120100;
   plan.sequences.back()->steps.back()->call->algorithm = measured_algorithm();
   add_overlapping_launches(builder, plan, kX, kWeights, kSecond, zero, one, row);
+  builder.content.manifest.entry_points.push_back(kept_entry());
   return builder;
 }
 
@@ -167,6 +187,12 @@ TEST(Golden, EveryReleasedFormatLoadsAndRuns) {
       for (size_t i = 0; i < 16; ++i) std::memset(&expected[i], 0x3f, 4);
       EXPECT_EQ(test::floats(out->at(0)), expected) << file.path();
     }
+    if (program->states().empty()) continue;  // before 1.7
+    const Session session = *program->new_session();
+    const std::vector<float> two = {1, 2};
+    ASSERT_TRUE(session.set_state("s", test::view(two)));
+    ASSERT_TRUE(session.run(std::vector<NamedTensor>(), "kept"));
+    EXPECT_EQ(test::floats(*session.state("s")), two);
   }
 }
 

@@ -380,9 +380,10 @@ class Invocation:
             _check(_lib.gart_get_output(self._invocation, index, ctypes.byref(tensor)))
         shape = tuple(tensor.dims[i] for i in range(tensor.rank))
         dtype = np.dtype(_DTYPES[tensor.dtype])
-        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        data = ctypes.string_at(tensor.data, size) if size else b""
-        return np.frombuffer(data, dtype).reshape(shape).copy()
+        array = np.empty(shape, dtype)
+        if array.nbytes:
+            ctypes.memmove(array.ctypes.data, tensor.data, array.nbytes)
+        return array
 
     def run(self, feeds):
         """Runs on exactly these inputs, {name: array}: none is taken from an earlier call. Returns {name: array}; class labels that are
