@@ -83,7 +83,7 @@ auto list_of(const Field& field, Read read) {
   std::set<Value> seen;
   for (size_t i = 0; i < field.value.size(); ++i) {
     values.push_back(read(field.at(i)));
-    if (!seen.insert(values.back()).second) field.at(i).refuse(values.back(), " is there twice");
+    if (!seen.insert(values.back()).second) field.at(i).refuse(values.back(), " is listed twice");
   }
   return values;
 }
