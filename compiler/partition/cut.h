@@ -9,7 +9,7 @@
 
 #include "compiler/fleet/fleet.h"
 #include "compiler/ir/graph.h"
-#include "compiler/report/remark.h"
+#include "compiler/support/idle_wish.h"
 
 namespace gcg {
 

@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/support/idle_wish.h"
+
 namespace gcg {
 
 enum class DeviceClass : uint8_t;
@@ -16,12 +18,6 @@ enum class LibraryOperation : uint8_t;
 
 /// An option for GPUs although no target is a GPU.
 enum class IdleOption : uint8_t { libraries, tf32 };
-
-/// A request for nodes, "PATTERN=DEVICE" or "PATTERN=GROUP", that moves nothing.
-struct IdleWish {
-  std::string option, wish;  // "--label", "b=mine"
-  std::string reason;        // "passes removed all work of 'b'"
-};
 
 /// A name, given by the user or the model, that matches nothing: "device 'p': denies 'Sofplus'".
 struct IdleName {

@@ -109,8 +109,9 @@ void RequestState::bind_inputs() {
   check_constraints();
   for (size_t i = 0; i < values_.size(); ++i) {
     const Value& value = assembly_.values[i];
-    if (value.maker == kNone) continue;
     Slot& slot = values_[i];
+    sizes_[i] = slot.set ? slot.view.shape.elements() * int64_t(size_of(slot.view.dtype)) : 0;
+    if (value.maker == kNone) continue;
     slot.bytes = -1;
     bool known = value.early;
     std::vector<int64_t> extents;
@@ -119,20 +120,9 @@ void RequestState::bind_inputs() {
       extents.push_back(known ? slots_[dim] : 0);
     }
     const int64_t elements = known ? Shape(std::span<const int64_t>(extents)).elements() : -1;
-    if (elements >= 0 && elements <= kMaxExtent) slot.bytes = elements * int64_t(size_of(value.info.dtype));
+    if (elements >= 0 && elements <= kMaxExtent) sizes_[i] = slot.bytes = elements * int64_t(size_of(value.info.dtype));
   }
   for (const uint32_t input : assembly_.inputs) bound_.push_back(values_[input].view.shape);
-  for (size_t i = 0; i < values_.size(); ++i) {
-    const TensorView& view = values_[i].view;
-    const bool is_given = assembly_.values[i].maker == kNone && values_[i].set;
-    sizes_[i] =
-        is_given ? view.shape.elements() * int64_t(size_of(view.dtype)) : std::max<int64_t>(values_[i].bytes, 0);
-  }
-}
-
-std::span<const int64_t> RequestState::sizes() {
-  check_inputs();
-  return sizes_;
 }
 
 void RequestState::start(std::shared_ptr<const Placement> placement) {

@@ -47,7 +47,10 @@ class RequestState final : public Job {
   void set_route(std::shared_ptr<const Route> route) { route_ = std::move(route); }
   const Route& route() const { return *route_; }
   /// Checks the inputs. Returns the bytes of each value, as far as the inputs' shapes give them; otherwise 0.
-  std::span<const int64_t> sizes();
+  std::span<const int64_t> sizes() {
+    check_inputs();
+    return sizes_;
+  }
   /// Waits for a place among the requests under way. Fails before anything runs if inputs are missing or disagree.
   void start(std::shared_ptr<const Placement> placement);
 

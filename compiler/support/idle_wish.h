@@ -1,0 +1,14 @@
+// A request for nodes that has no effect.
+#pragma once
+
+#include <string>
+
+namespace gcg {
+
+/// A request for nodes, "PATTERN=DEVICE" or "PATTERN=GROUP", that moves nothing.
+struct IdleWish {
+  std::string option, wish;  // "--label", "b=mine"
+  std::string reason;        // "passes removed all work of 'b'"
+};
+
+}  // namespace gcg
