@@ -190,15 +190,26 @@ class Meetings {
   std::map<std::string, std::string> root_;
 };
 
+/// False if inference does not yet know where extents meet: in sequences, and in values of unknown rank.
+bool all_typed(const Graph& graph) {
+  for (NodeId id : graph.order()) {
+    for (ValueId out : graph.node(id).outputs)
+      if (out.valid() && !graph.value(out).shape) return false;
+    for (const auto& body : graph.node(id).bodies)
+      if (!all_typed(*body)) return false;
+  }
+  return true;
+}
+
 void separate_strangers(Graph& graph, Names& names, std::map<std::string, std::string>& separated) {
   const Carriers carriers = carriers_of(graph);
-  if (carriers.empty()) return;
+  if (carriers.empty() || !all_typed(graph)) return;
   Graph trial = graph.clone();
   std::map<std::string, std::string> base;
   std::map<std::string, std::vector<std::string>> own;  // of each carrier, by name
   for (const auto& [name, dims] : carriers) {
-    for (const Carrier& c : dims) own[name].push_back(own[name].empty() ? name : names.fresh(name));
     for (size_t i = 0; i < dims.size(); ++i) {
+      own[name].push_back(i == 0 ? name : names.fresh(name));
       base[own[name][i]] = name;
       (*trial.value(dims[i].input).shape)[dims[i].axis] = Dim::symbol(own[name][i]);
     }
