@@ -158,7 +158,7 @@ TEST(ImportGraph, AllThatIsUnsupportedIsReportedAtOnce) {
   EXPECT_EQ(rows[2].domain, "com.acme");
   EXPECT_EQ(rows[2].version, 0);
   EXPECT_EQ(rows[3].why, "it has 2 inputs, but takes 1");
-  EXPECT_EQ(rows[4].why, "attribute 'to': element type UNDEFINED (number 0) is not supported");
+  EXPECT_EQ(rows[4].why, "attribute 'to': element type undefined (number 0) is not supported");
   EXPECT_EQ(rows[5].name, "axis 7");
   EXPECT_NE(rows[5].why.find("out of range"), std::string::npos) << rows[5].why;
   EXPECT_NE(error_of(model).find("\n  'b': Gizmo (domain com.acme): "), std::string::npos) << error_of(model);
