@@ -169,6 +169,8 @@ Status check_early(Budget& budget, const fb::EntryPoint& entry) {
       return failure("constraint ", i, " depends on a symbol that is only bound during the run");
     if (Status status = check_string(budget, constraint.reason(), "reason"); !status.ok())
       return within(status, text("constraint ", i));
+    if (constraint.kind() > fb::ConstraintKind::MAX)
+      return failure("constraint ", i, ": its kind ", int(constraint.kind()), " is not known");
   }
   return {};
 }
@@ -227,7 +229,8 @@ Status check_shape_set(const PlanCheck& check) {
     if (fixed[i] < -1 || fixed[i] > kMaxExtent) return failure("symbol ", i, " is fixed to ", fixed[i]);
     if (fixed[i] >= 0 && !check.early[i]) return failure("symbol ", i, " is fixed, but bound during the run");
   }
-  return {};
+  return check_indices(check.budget, span_of(check.plan.assumed()), count_of(check.entry.constraints()), "assumed",
+                       "constraints");
 }
 
 Status check_kernels(const PlanCheck& check) {

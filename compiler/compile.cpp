@@ -10,6 +10,7 @@
 #include "compiler/artifact/emit_assembly.h"
 #include "compiler/artifact/file_texts.h"
 #include "compiler/kernel/device_traits.h"
+#include "compiler/open_model.h"
 #include "compiler/ops/infer.h"
 #include "compiler/partition/implied_fleet.h"
 #include "compiler/partition/runs_on.h"
@@ -128,13 +129,12 @@ class Compilation {
   /// All stages, in order. Returns false if --stop-after ended the work.
   bool run(const Backends& backends) {
     std::optional<Graph> kept = with_kept_values();
-    if (!run_passes(graph_, model_passes(), nullptr, options_.passes)) return false;
-    if (auto equal = equal_extents(graph_)) remarks_.push_back({{}, std::move(*equal)});
-    if (!plan_entry(graph_, whole_targets_, shape_sets(options_.dims))) return false;
+    if (!run_model_passes() || !plan_model()) return false;
+    if (auto equal = equal_extents(open_ ? open_->graph() : graph_)) remarks_.push_back({{}, std::move(*equal)});
     bind_parameters(graph_, options_.parameters);  // users of the file see only the other inputs
     for (Graph& other : more_) {
       if (!run_passes(other, model_passes(), nullptr, options_.passes)) return false;
-      if (!plan_entry(other, targets_of_whole(other, targets_), shape_sets(options_.dims))) return false;
+      if (!plan_entry(other, targets_of_whole(other, targets_), sets())) return false;
     }
     check_shared_states(entries_);
     if (fleet_ && !plan_parts(std::move(kept))) return false;
@@ -173,7 +173,10 @@ class Compilation {
     CompileResult out;
     const std::vector<uint8_t> section = assembly();
     if (parted_) out.cut = report_cut(*parted_, *fleet_, plans_, targets_, section);
-    out.artifact = emit_artifact({entries_, models(), plans_, weights, code_, options_.labels, section},
+    const Graph interface = model_interface();
+    entries_[0] = &interface;
+    const std::vector<DimConstraint> pairs = open_ ? open_->pairs() : std::vector<DimConstraint>();
+    out.artifact = emit_artifact({entries_, models(), plans_, weights, code_, options_.labels, section, pairs},
                                  {"gcc-graph 0.1.0", source_hash, "", graph_.name, options_.metadata});
     verify_own(out.artifact);
     for (const Plan& p : plans_) {
@@ -222,18 +225,80 @@ class Compilation {
     return kept;
   }
 
+  std::vector<SymbolValues> sets() const {
+    std::vector<SymbolValues> all = shape_sets(options_.dims);
+    for (SymbolValues& set : all)
+      for (const auto& [symbol, other] : options_.same_dims)
+        if (const auto known = set.find(other); known != set.end()) set.try_emplace(symbol, known->second);
+    return all;
+  }
+
+  bool run_model_passes() {
+    const std::vector<PassGroup>& groups = model_passes();
+    if (!run_passes(graph_, {groups.front()}, nullptr, options_.passes)) return false;
+    Graph ranked = graph_.clone();
+    if (!run_passes(graph_, {groups.begin() + 1, groups.end()}, nullptr, options_.passes)) return false;
+    if (!graph_.states.empty()) return true;  // states keep their extents, so their graphs assume equal ones
+    open_ = OpenModel::make(std::move(ranked), options_.passes);
+    if (open_ && !open_->fits(graph_)) open_.reset();
+    return true;
+  }
+
+  /// Plans the whole model: for each set of extents, then for the runs that the other plans do not serve.
+  bool plan_model() {
+    if (!open_) return plan_entry(graph_, whole_targets_, sets());
+    entries_.push_back(&graph_);
+    for (const Target& device : one_per_device(whole_targets_))
+      for (const SymbolValues& fixed : sets()) {
+        const bool broadcasts = open_->broadcasts_with(fixed);
+        Graph graph = broadcasts ? open_->specialised(fixed, options_.passes) : specialise(graph_, fixed);
+        const size_t first = plans_.size();
+        const std::vector<DimConstraint> assumed = open_->assumed(broadcasts ? graph : graph_, fixed);
+        if (!plan(std::move(graph), device, fixed, whole_targets_)) return false;
+        for (size_t p = first; p < plans_.size(); ++p) plans_[p].assumed = assumed;
+      }
+    return plan_open();
+  }
+
+  /// If the graph for all runs cannot be planned, the plans' assumptions stay constraints of the model.
+  bool plan_open() {
+    const size_t count = plans_.size(), remarks = remarks_.size();
+    try {
+      for (const Target& device : one_per_device(whole_targets_))
+        if (!plan(open_->graph().clone(), device, {}, whole_targets_)) return false;
+    } catch (const InternalError&) {
+      throw;
+    } catch (const CompileError&) {
+      open_.reset();
+      plans_.resize(count);
+      for (Plan& p : plans_) p.assumed.clear();
+    }
+    remarks_.resize(remarks);  // the plans for equal extents have the same ones
+    return true;
+  }
+
+  /// Inputs, outputs and constraints of the whole model as its users see them.
+  Graph model_interface() const {
+    Graph interface = graph_.clone();
+    if (!open_) return interface;
+    interface.constraints = open_->graph().constraints;
+    for (size_t i = 0; i < interface.outputs.size(); ++i)
+      interface.value(interface.outputs[i]).shape = open_->graph().value(open_->graph().outputs[i]).shape;
+    return interface;
+  }
+
   /// Partitions the model for the fleet. Each part becomes an entry point with its own plans.
   bool plan_parts(std::optional<Graph> kept) {
     stage("cut");
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
     for (IdleWish& idle : wishes_.without_effect(graph_)) remarks_.push_back({{}, std::move(idle)});
     parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, wishes_);
-    const std::vector<SymbolValues> sets = shape_sets(options_.dims);
+    const std::vector<SymbolValues> all = sets();
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
       std::vector<Target> targets = targets_;
       std::erase_if(targets, [&](const Target& t) { return !is_for(*parted_, static_cast<int>(p), *fleet_, t); });
       if (!plan_entry(parted_->assembly.parts[p].graph, targets,
-                      shape_sets_of_part(*parted_, static_cast<int>(p), sets)))
+                      shape_sets_of_part(*parted_, static_cast<int>(p), all)))
         return false;
     }
     return true;
@@ -244,20 +309,19 @@ class Compilation {
     entries_.push_back(&graph);
     for (const Target& device : one_per_device(targets))
       for (const SymbolValues& fixed : sets)
-        if (!plan(graph, device, fixed, targets)) return false;
+        if (!plan(specialise(graph, fixed), device, fixed, targets)) return false;
     return true;
   }
 
   /// Plans the last entry point with these extents, for all targets of the device's class. Returns false if
   /// --stop-after ended the work.
-  bool plan(const Graph& graph, const Target& device, const SymbolValues& fixed, const std::vector<Target>& targets) {
+  bool plan(Graph specialised, const Target& device, const SymbolValues& fixed, const std::vector<Target>& targets) {
     const DeviceTraits& traits = traits_of(device.device);
     const bool is_part = entries_.size() > models();
     const std::string entry = is_part               ? concat("part ", entries_.size() - models() - 1, " ")
-                              : entries_.size() > 1 ? concat(graph.name, " ")
+                              : entries_.size() > 1 ? concat(specialised.name, " ")
                                                     : "";
     stage(concat("plan ", device.name, " ", entry, describe(fixed)));
-    Graph specialised = specialise(graph, fixed);
     if (!run_passes(specialised, shape_passes(), &device, options_.passes)) return false;
     bind_parameters(specialised, options_.parameters);
     if (!run_passes(specialised, device_passes(device.device, !options_.parameters.empty()), &device, options_.passes))
@@ -306,7 +370,7 @@ class Compilation {
     if (!parted_) return {};
     return place_groups(*parted_, plans_,
                         emit_assembly(parted_->assembly, parted_->model_outputs, *fleet_,
-                                      describe_groups(*parted_, *fleet_, plans_, targets_, shape_sets(options_.dims))));
+                                      describe_groups(*parted_, *fleet_, plans_, targets_, sets())));
   }
 
   void select_code_of_all(const Backends& backends) {
@@ -328,6 +392,7 @@ class Compilation {
   const std::optional<Fleet> fleet_;
   const NodeWishes wishes_;
   std::vector<Remark> remarks_;
+  std::optional<OpenModel> open_;
   std::optional<PartedModel> parted_;
   std::vector<const Graph*> entries_;  // by Plan::entry_point
   std::vector<Plan> plans_;

@@ -45,14 +45,35 @@ void check_extents(const Entry& entry, std::span<const Shape> inputs, const Slot
   }
 }
 
+bool are_equal(const fb::Constraint& constraint, const Slots& slots) {
+  return slots[constraint.a()] == slots[constraint.b()];
+}
+
+[[noreturn]] void fail_constraint(const Entry& entry, const fb::Constraint& constraint, const Slots& slots) {
+  const std::string_view reason = view_of(constraint.reason());
+  fail(ErrorCode::invalid_argument, "the inputs' extents disagree: ", origin(entry, constraint.a(), slots),
+       " must equal ", origin(entry, constraint.b(), slots),
+       constraint.kind() == fb::ConstraintKind::broadcast ? ", or one of them must be 1" : "",
+       reason.empty() ? "" : ": ", reason);
+}
+
 void check_constraints(const Entry& entry, const Slots& slots) {
   for (uint32_t i = 0; i < count_of(entry.manifest->constraints()); ++i) {
     const fb::Constraint& constraint = *entry.manifest->constraints()->Get(i);
-    if (slots[constraint.a()] == slots[constraint.b()]) continue;
-    const std::string_view reason = view_of(constraint.reason());
-    fail(ErrorCode::invalid_argument, "the inputs' extents disagree: ", origin(entry, constraint.a(), slots),
-         " must equal ", origin(entry, constraint.b(), slots), reason.empty() ? "" : ": ", reason);
+    if (are_equal(constraint, slots) || constraint.kind() == fb::ConstraintKind::assumed) continue;
+    const bool broadcasts = constraint.kind() == fb::ConstraintKind::broadcast;
+    if (broadcasts && (slots[constraint.a()] == 1 || slots[constraint.b()] == 1)) continue;
+    fail_constraint(entry, constraint, slots);
   }
+}
+
+/// The first fact that the plan assumes, but that does not hold; null if all hold.
+const fb::Constraint* wrong_assumption(const Entry& entry, const Plan& plan, const Slots& slots) {
+  for (const uint32_t i : span_of(plan.manifest->assumed())) {
+    const fb::Constraint& fact = *entry.manifest->constraints()->Get(i);
+    if (!are_equal(fact, slots)) return &fact;
+  }
+  return nullptr;
 }
 
 std::string shape_sets(const Entry& entry) {
@@ -117,6 +138,7 @@ std::vector<Shape> static_input_shapes(const Entry& entry, const Plan& plan) {
 const Plan* choose_plan(const Entry& entry, const Slots& slots) {
   const Plan* best = nullptr;
   size_t best_fixed = 0;
+  const fb::Constraint* wrong = nullptr;
   for (const Plan& plan : entry.plans) {
     const auto fixed = span_of(plan.manifest->fixed());
     size_t matching = 0;
@@ -126,9 +148,15 @@ const Plan* choose_plan(const Entry& entry, const Slots& slots) {
       fits = fits && fixed[i] == slots[i];
       ++matching;
     }
-    if (fits && (best == nullptr || matching > best_fixed)) best = &plan, best_fixed = matching;
+    if (!fits || (best != nullptr && matching <= best_fixed)) continue;
+    if (const fb::Constraint* fact = wrong_assumption(entry, plan, slots)) {
+      wrong = fact;
+      continue;
+    }
+    best = &plan, best_fixed = matching;
   }
   if (best != nullptr) return best;
+  if (wrong != nullptr) fail_constraint(entry, *wrong, slots);
   std::string asked;
   for (size_t i = 0; i < entry.symbols.size(); ++i) {
     if (entry.carried[i]) asked += text(asked.empty() ? "" : ", ", entry.symbols[i], "=", slots[i]);

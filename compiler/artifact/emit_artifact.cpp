@@ -111,21 +111,52 @@ uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
   return static_cast<uint32_t>(manifest.libraries.size()) - 1;
 }
 
-std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols) {
+/// The facts of an entry point beyond its graph's constraints.
+struct EntryFacts {
+  std::vector<DimConstraint> pairs;    // both extents are equal, or one of them is 1
+  std::vector<DimConstraint> assumed;  // that some plans need
+};
+
+bool are_same(const DimConstraint& x, const DimConstraint& y) {
+  return (x.a == y.a && x.b == y.b) || (x.a == y.b && x.b == y.a);
+}
+
+EntryFacts facts_of(const ArtifactParts& parts, int entry) {
+  EntryFacts facts;
+  if (entry == 0) facts.pairs = parts.pairs;
+  for (const Plan& plan : parts.plans) {
+    if (plan.entry_point != entry || plan.is_load_time_packing) continue;
+    for (const DimConstraint& fact : plan.assumed)
+      if (std::none_of(facts.assumed.begin(), facts.assumed.end(),
+                       [&](const DimConstraint& f) { return are_same(f, fact); }))
+        facts.assumed.push_back(fact);
+  }
+  return facts;
+}
+
+/// Writes the entry point without plans. Keeps those facts in `facts.assumed` that are checked before the run.
+std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols,
+                                             EntryFacts& facts) {
   auto out = std::make_unique<fb::EntryPointT>();
   out->name = graph.name.empty() ? "main" : graph.name;
   ShapeProgramBuilder program(symbols);
   for (const std::string& s : symbols) out->symbols.push_back(symbol(graph, s));
   for (ValueId v : graph.inputs) out->inputs.push_back(tensor_info(graph.value(v), program));
   for (ValueId v : graph.outputs) out->outputs.push_back(tensor_info(graph.value(v), program));
-  for (const DimConstraint& c : graph.constraints) {
-    if (!is_early(*out, c.a) || !is_early(*out, c.b)) continue;  // checked during the run
+  const auto add = [&](const DimConstraint& c, fb::ConstraintKind kind) {
     auto f = std::make_unique<fb::ConstraintT>();
     f->a = program.slot(c.a);
     f->b = program.slot(c.b);
     f->reason = c.reason;
+    f->kind = kind;
     out->constraints.push_back(std::move(f));
-  }
+  };
+  const auto is_late = [&](const DimConstraint& c) { return !is_early(*out, c.a) || !is_early(*out, c.b); };
+  std::erase_if(facts.assumed, is_late);
+  for (const DimConstraint& c : graph.constraints)
+    if (!is_late(c)) add(c, fb::ConstraintKind::equal);  // the others are checked during the run
+  for (const DimConstraint& c : facts.pairs) add(c, fb::ConstraintKind::broadcast);
+  for (const DimConstraint& c : facts.assumed) add(c, fb::ConstraintKind::assumed);
   for (const State& s : graph.states) {
     auto state = std::make_unique<fb::StateT>();
     state->name = s.name;
@@ -161,18 +192,33 @@ void label_outputs(fb::EntryPointT& entry, const std::map<std::string, std::vect
     if (const auto known = labels.find(output->name); known != labels.end()) output->labels = known->second;
 }
 
+/// The numbers of the plan's facts among the constraints of the entry point, which end with facts.assumed.
+std::vector<uint32_t> assumed_of(const Plan& plan, const EntryFacts& facts, const fb::EntryPointT& entry) {
+  std::vector<uint32_t> numbers;
+  const size_t first = entry.constraints.size() - facts.assumed.size();
+  for (size_t i = 0; i < facts.assumed.size(); ++i)
+    if (std::any_of(plan.assumed.begin(), plan.assumed.end(),
+                    [&](const DimConstraint& f) { return are_same(f, facts.assumed[i]); }))
+      numbers.push_back(static_cast<uint32_t>(first + i));
+  return numbers;
+}
+
 /// Writes all entry points with their plans, and the plans for weight relayout at load.
 void emit_entries(fb::ManifestT& manifest, const ArtifactParts& parts) {
   const LibraryNumber number = [&](const LibraryCall& call) { return library_number(manifest, call); };
   for (size_t e = 0; e < parts.entries.size(); ++e) {
     const std::vector<std::string> symbols = all_symbols(*parts.entries[e], parts.plans, static_cast<int>(e));
-    auto entry = entry_point(*parts.entries[e], symbols);
+    EntryFacts facts = facts_of(parts, static_cast<int>(e));
+    auto entry = entry_point(*parts.entries[e], symbols, facts);
     entry->internal = e >= parts.models;
     if (e == 0) label_outputs(*entry, parts.labels);
     for (size_t t = 0; t < parts.targets.size(); ++t)
       for (const Plan& plan : parts.plans)
-        if (plan.entry_point == static_cast<int>(e) && plan.target == static_cast<int>(t) && !plan.is_load_time_packing)
+        if (plan.entry_point == static_cast<int>(e) && plan.target == static_cast<int>(t) &&
+            !plan.is_load_time_packing) {
           entry->plans.push_back(emit_plan(plan, parts.targets[t].target, symbols, parts.weights, number));
+          entry->plans.back()->assumed = assumed_of(plan, facts, *entry);
+        }
     manifest.entry_points.push_back(std::move(entry));
   }
   auto packing = std::make_unique<fb::EntryPointT>();

@@ -31,7 +31,8 @@ struct ArtifactParts {
   const WeightsSection& weights;
   const std::vector<TargetCode>& targets;
   const std::map<std::string, std::vector<std::string>>& labels;  // as in CompileOptions
-  std::vector<uint8_t> assembly;  // the fleet plan (emit_assembly.h); empty: the model has no parts
+  std::vector<uint8_t> assembly;          // the fleet plan (emit_assembly.h); empty: the model has no parts
+  std::vector<DimConstraint> pairs = {};  // of the whole model: both extents are equal, or one of them is 1
 };
 
 std::vector<uint8_t> emit_artifact(ArtifactParts parts, const Provenance& provenance);

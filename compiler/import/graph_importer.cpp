@@ -15,6 +15,7 @@ std::set<std::string> names_in(const onnx::GraphProto& graph) {
   std::set<std::string> names;
   for (const auto& input : graph.input()) names.insert(input.name());
   for (const auto& tensor : graph.initializer()) names.insert(tensor.name());
+  for (const auto& tensor : graph.sparse_initializer()) names.insert(tensor.values().name());
   for (const auto& node : graph.node()) names.insert(node.output().begin(), node.output().end());
   return names;
 }
@@ -100,6 +101,7 @@ Graph GraphImporter::import_graph() {
 void GraphImporter::import_inputs(Scope& scope, const onnx::GraphProto& graph) {
   std::set<std::string> initialized;  // an input with an initializer is a constant
   for (const auto& tensor : graph.initializer()) initialized.insert(tensor.name());
+  for (const auto& tensor : graph.sparse_initializer()) initialized.insert(tensor.values().name());
   InputDims dims(graph.input());
   for (const auto& input : graph.input()) {
     if (initialized.count(input.name()) != 0) continue;
@@ -119,9 +121,14 @@ void GraphImporter::import_inputs(Scope& scope, const onnx::GraphProto& graph) {
 }
 
 void GraphImporter::import_initializers(Scope& scope, const onnx::GraphProto& graph) {
-  for (const auto& sparse : graph.sparse_initializer())
-    unsupported_.push_back({sparse.values().name(), "initializer", "", model_opsets_[""], "it is a sparse tensor"});
-  for (const auto& sparse : graph.sparse_initializer()) add_value(scope, sparse.values().name());
+  for (const auto& sparse : graph.sparse_initializer()) {
+    const std::string& name = sparse.values().name();
+    const auto why = unsupported_dtype(sparse.values().data_type());
+    if (why) unsupported_.push_back({name, "initializer", "", model_opsets_[""], *why});
+    TensorRef dense;
+    if (!why) dense = std::make_shared<Tensor>(import_sparse_tensor(sparse, name, owner_, external_));
+    add_value(scope, name, std::move(dense));
+  }
   for (const auto& tensor : graph.initializer()) {
     if (tensor.name().empty()) fail("an initializer of graph '", graph.name(), "' has no name");
     if (tensor.data_type() == onnx::TensorProto::STRING) {

@@ -33,10 +33,13 @@ struct ImportedModel {
   std::string producer;                         // "pytorch 2.9.0"; empty if the model does not say
   std::map<std::string, std::string> metadata;  // the model's metadata_props
   std::map<std::string, int64_t> opsets;        // the versions that the model imports, by domain ("" is ai.onnx)
-  std::vector<std::string> sequences;           // sequence inputs of the model that became one input per element
-  std::vector<FunctionCall> calls;              // in model order, outer calls before the calls inside them
-  int64_t training_graphs = 0;                  // TrainingInfoProtos of the model, which are not imported
-  std::vector<NodeLabel> node_labels;           // outer calls before the calls inside them
+  /// Symbols of dimensions that share a name with others, but need not equal them: by symbol, that name
+  /// (separate_names.h).
+  std::map<std::string, std::string> separated;
+  std::vector<std::string> sequences;  // sequence inputs of the model that became one input per element
+  std::vector<FunctionCall> calls;     // in model order, outer calls before the calls inside them
+  int64_t training_graphs = 0;         // TrainingInfoProtos of the model, which are not imported
+  std::vector<NodeLabel> node_labels;  // outer calls before the calls inside them
 };
 
 /// Reads a model. Weights are used in place: in the parsed file or in mapped external files, which must lie beneath the

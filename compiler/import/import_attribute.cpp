@@ -56,7 +56,11 @@ ImportedAttribute GraphImporter::import_attribute(const AttributeProto& proto, c
             std::make_shared<Tensor>(import_tensor(proto.t(), concat(node, " ", proto.name()), owner_, external_)));
       break;
     case AttributeProto::SPARSE_TENSOR:
-      result.why = what + " is a sparse tensor";
+      if (const auto why = unsupported_dtype(proto.sparse_tensor().values().data_type()))
+        result.why = concat(what, ": ", *why);
+      else
+        result.value = TensorRef(std::make_shared<Tensor>(
+            import_sparse_tensor(proto.sparse_tensor(), concat(node, " ", proto.name()), owner_, external_)));
       break;
     case AttributeProto::TYPE_PROTO:  // what an Optional without an element would hold
       break;

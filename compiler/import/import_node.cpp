@@ -211,7 +211,7 @@ void GraphImporter::import_constant(Scope& scope, const onnx::NodeProto& proto) 
     return reject(scope, proto,
                   concat("it has ", node.attributes.size(), " attributes; it must have one, which holds its value"));
   const auto& [key, value] = *node.attributes.begin();
-  if (!key.starts_with("value"))
+  if (!key.starts_with("value") && key != "sparse_value")
     return reject(scope, proto, concat("attribute '", key, "' holds no value of a Constant"));
   Tensor tensor;
   if (const auto* t = std::get_if<TensorRef>(&value))

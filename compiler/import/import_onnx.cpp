@@ -12,6 +12,7 @@
 #include "compiler/import/graph_importer.h"
 #include "compiler/import/mapped_file.h"
 #include "compiler/import/parse_model.h"
+#include "compiler/import/separate_names.h"
 #include "compiler/import/sequence_inputs.h"
 
 namespace gcg {
@@ -41,6 +42,7 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
   infer_imported(result.graph, result.opsets, importer.unsupported());
   importer.explain_calls(result.graph);
   if (!importer.unsupported().empty()) throw UnsupportedModel(std::move(importer.unsupported()));
+  result.separated = separate_names(result.graph);
   result.calls = importer.calls();
   result.node_labels = importer.node_labels();
   result.source_hash = hash_of(bytes);

@@ -60,9 +60,10 @@ Shape InputDims::shape(const std::string& input, const onnx::TensorShapeProto& p
   Shape shape;
   for (int i = 0; i < proto.dim_size(); ++i) {
     const auto& dim = proto.dim(i);
-    if (dim.has_dim_value()) {
+    if (dim.has_dim_value() && dim.dim_value() != -1) {
       if (dim.dim_value() < 0)
-        fail("graph input '", input, "' has the negative extent ", dim.dim_value(), " in dimension ", i);
+        fail("graph input '", input, "' has the negative extent ", dim.dim_value(), " in dimension ", i,
+             "; only -1 stands for an open one");
       shape.emplace_back(dim.dim_value());
     } else {
       shape.push_back(dim.dim_param().empty() ? fresh(sanitised(concat(input, "_dim", i))) : named(dim.dim_param()));

@@ -16,13 +16,13 @@ namespace gcg {
 ///   dim_param "batch"           -> symbol batch
 ///   dim_param "past + 1"        -> an expression, if every name in it is some input's plain dim_param
 ///   dim_param "seq len"         -> symbol seq_len (made unique if another text gives the same name)
-///   nothing                     -> symbol INPUT_dimN
+///   nothing, or dim_value -1    -> symbol INPUT_dimN
 class InputDims {
  public:
   /// Takes all graph inputs before the first shape() call, since expressions may use names that a later input defines.
   explicit InputDims(const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto>& inputs);
 
-  /// Fails on negative extents.
+  /// Fails on extents below -1.
   Shape shape(const std::string& input, const onnx::TensorShapeProto& proto);
 
  private:

@@ -159,4 +159,36 @@ Tensor import_tensor(const TensorProto& proto, const std::string& name, const st
   }
 }
 
+Tensor import_sparse_tensor(const onnx::SparseTensorProto& proto, const std::string& name,
+                            const std::shared_ptr<const void>& owner, ExternalData& external) {
+  const Tensor values = import_tensor(proto.values(), name, owner, external);
+  if (proto.indices().data_type() != TensorProto::INT64)
+    fail("tensor '", name, "' has indices of type ", onnx_type_name(proto.indices().data_type()), ", not int64");
+  const Tensor indices = import_tensor(proto.indices(), name + "' (indices) '", owner, external);
+  const std::vector<int64_t> shape(proto.dims().begin(), proto.dims().end());
+  const int64_t elements = checked_elements(shape, values.dtype(), concat("tensor '", name, "'"));
+  const int64_t count = values.elements(), rank = indices.rank() == 2 ? static_cast<int64_t>(shape.size()) : 1;
+  if (values.rank() != 1 || indices.rank() < 1 || indices.rank() > 2 || indices.elements() != count * rank)
+    fail("tensor '", name, "' has ", count, " values, but indices of the shape ", str(to_shape(indices.shape())));
+  Tensor dense(values.dtype(), shape);
+  const auto width = static_cast<size_t>(size_of(values.dtype()));
+  std::fill_n(dense.mutable_data(), static_cast<size_t>(elements) * width, uint8_t{0});
+  int64_t last = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = indices.at_int(i * rank);
+    bool inside = at >= 0 && at < (rank == 1 && indices.rank() == 1 ? elements : shape.empty() ? 0 : shape[0]);
+    for (int64_t d = 1; inside && d < rank; ++d) {
+      const int64_t index = indices.at_int(i * rank + d), extent = shape[static_cast<size_t>(d)];
+      inside = index >= 0 && index < extent;
+      at = at * extent + index;
+    }
+    if (!inside) fail("tensor '", name, "': index ", i, " lies outside its shape ", str(to_shape(shape)));
+    if (at <= last) fail("tensor '", name, "': index ", i, " is not above the one before it");
+    last = at;
+    std::memcpy(dense.mutable_data() + static_cast<size_t>(at) * width, values.data() + static_cast<size_t>(i) * width,
+                width);
+  }
+  return dense;
+}
+
 }  // namespace gcg

@@ -24,4 +24,9 @@ int64_t checked_elements(const std::vector<int64_t>& shape, DType dtype, const s
 Tensor import_tensor(const onnx::TensorProto& proto, const std::string& name, const std::shared_ptr<const void>& owner,
                      ExternalData& external);
 
+/// The tensor with zeros where the sparse one has no element. Throws CompileError for indices out of range or not in
+/// ascending order. Requires: the dtype of the values is supported.
+Tensor import_sparse_tensor(const onnx::SparseTensorProto& proto, const std::string& name,
+                            const std::shared_ptr<const void>& owner, ExternalData& external);
+
 }  // namespace gcg

@@ -38,7 +38,8 @@ void upgrade_batch_norm(UpgradeContext& ctx) {
 void infer_batch_norm(InferContext& ctx) {
   if (ctx.node().int_attribute("training_mode", 0) != 0) ctx.fail("training_mode is not supported here");
   if (ctx.output_count() > 1) ctx.fail("the statistics of the batch are outputs only in training mode");
-  if (ctx.node().int_attribute("spatial", 1) == 0) ctx.fail("spatial=0 (one statistic per element) is not supported");
+  if (ctx.node().int_attribute("spatial", 1) == 0 && ctx.rank(0) != 2)
+    ctx.fail("spatial=0 (one statistic per element) is not supported");
   for (int i = 1; i < 5; ++i) require_channel_vector(ctx, i);
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
 }

@@ -4,6 +4,7 @@
 
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
+#include "compiler/ops/stretch.h"
 
 namespace gcg {
 namespace {
@@ -19,14 +20,6 @@ Expr lower_extent(LowerContext& ctx, int, const std::vector<Expr>&) {
   const OpDef& of = op(node.string_attribute(kOperator, ""), node.string_attribute(kDomain, ""));
   GCG_CHECK(of.data_extent != nullptr, node.name, ": the extents of ", of.name, " do not depend on data");
   return of.data_extent(ctx, static_cast<int>(node.int_attribute(kSymbol, 0)));
-}
-
-constexpr const char* kDims = "gart.dims";
-
-Shape written_dims(const Node& node) {
-  Shape dims;
-  for (const std::string& text : node.strings_attribute(kDims)) dims.push_back(Dim::parse(text).value());
-  return dims;
 }
 
 void infer_dim_value(InferContext& ctx) {
@@ -69,7 +62,7 @@ Node dim_value_node(const std::string& name, const Dim& dim) {
   Node node;
   node.op = &op_gart_DimValue;
   node.name = name;
-  node.attributes[kDims] = std::vector<std::string>{dim.str()};
+  node.attributes[kDimsAttribute] = std::vector<std::string>{dim.str()};
   return node;
 }
 
@@ -80,7 +73,7 @@ Node with_extents_node(const std::string& name, ValueId x, const Shape& extents)
   node.inputs = {x};
   std::vector<std::string> dims;
   for (const Dim& d : extents) dims.push_back(d.str());
-  node.attributes[kDims] = std::move(dims);
+  node.attributes[kDimsAttribute] = std::move(dims);
   return node;
 }
 

@@ -89,6 +89,11 @@ Shape reshaped(InferContext& ctx, const std::vector<Dim>& target) {
   return out;
 }
 
+/// Before opset 5 the shape is an attribute.
+void upgrade_reshape(UpgradeContext& ctx) {
+  if (ctx.version < 5) ctx.attribute_to_input("shape", 1);
+}
+
 void infer_reshape(InferContext& ctx) {
   if (ctx.rank(1) != 1) ctx.fail("the new shape (input 1) must be a vector");
   if (const auto target = ctx.contents(1)) return set_view(ctx, reshaped(ctx, *target));
@@ -260,11 +265,12 @@ std::vector<Tensor> reference_unsqueeze(ReferenceContext& ctx) {
 }  // namespace
 
 constinit const OpDef op_Reshape{.name = "Reshape",
-                                 .since = 5,
+                                 .since = 1,
                                  .min_inputs = 2,
                                  .max_inputs = 2,
                                  .types = {Types::any, Types::integers},
                                  .kind = OpKind::view,
+                                 .upgrade = upgrade_reshape,
                                  .infer = infer_reshape,
                                  .lower = lower_view,
                                  .data_extent = reshaped_extent,

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/ops/gart_view.h"
+#include "compiler/ops/movement.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/canonicalize.h"
@@ -15,7 +16,13 @@ bool keeps_shape(const Rewriter& r, const Node& n) {
 
 bool drop(Rewriter& r, const Node& n) { return r.replace(n.outputs[0], n.inputs[0]); }
 
-/// Expand, Tile: an output with the input's shape has the input's elements.
+/// Extents that depend on data may be others in a run, where the Expand gives an error.
+bool drop_expand(Rewriter& r, NodeId id) {
+  const Node& n = r.graph.node(id);
+  return known_dims(r.value(n.inputs[1])) && keeps_shape(r, n) && drop(r, n);
+}
+
+/// Tile: an output with the input's shape has the input's elements.
 bool drop_if_shape_stays(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   return keeps_shape(r, n) && drop(r, n);
@@ -115,9 +122,9 @@ bool gather_to_slice(Rewriter& r, NodeId id) {
 
 const std::vector<RuleFor>& movement_rules() {
   static const std::vector<RuleFor> rules = {
-      {&op_Transpose, simplify_transpose}, {&op_Slice, drop_slice},           {&op_Pad, drop_pad},
-      {&op_Gather, gather_to_slice},       {&op_Expand, drop_if_shape_stays}, {&op_Tile, drop_if_shape_stays},
-      {&op_Concat, drop_if_single},        {&op_Sum, drop_if_single},         {&op_Max, drop_if_single},
+      {&op_Transpose, simplify_transpose}, {&op_Slice, drop_slice},   {&op_Pad, drop_pad},
+      {&op_Gather, gather_to_slice},       {&op_Expand, drop_expand}, {&op_Tile, drop_if_shape_stays},
+      {&op_Concat, drop_if_single},        {&op_Sum, drop_if_single}, {&op_Max, drop_if_single},
       {&op_Min, drop_if_single},           {&op_Mean, drop_if_single}};
   return rules;
 }

@@ -78,6 +78,15 @@ SequenceParts split_by_any_sizes(NodeBuilder& b, ValueId x, ValueId split, int64
   return {{{x, SequencePart::Kind::pieces, b.add(sizes, none), axis}}};
 }
 
+/// True if the vector holds a 1 for each of `count` pieces.
+bool all_ones(const Graph& graph, ValueId sizes, const Dim& count) {
+  const Value& v = graph.value(sizes);
+  if (!v.producer.valid() || v.shape->front() != count) return false;
+  const Node& n = graph.node(v.producer);
+  const TensorRef value = n.tensor_attribute("value");
+  return n.op == &op("ConstantOfShape") && value && is_int(value->dtype()) && value->at_int(0) == 1;
+}
+
 /// Splits into pieces of `size` (i64, one element); the last piece has the rest.
 SequenceParts split_in_any_chunks(NodeBuilder& b, ValueId x, ValueId size, int64_t axis) {
   const ValueId extent = b.extent_of(x, axis);
@@ -136,11 +145,15 @@ std::optional<SequenceParts> split_parts(Graph& graph, const Node& node, std::st
   if (!split.valid()) return split_evenly(b, x, shape, axis, node.int_attribute("keepdims", 1) != 0);
   const Value& sizes = graph.value(split);
   if (!sizes.shape) return why = "the rank of its split (one size or several) depends on data", std::nullopt;
-  if (sizes.shape->size() == 1 && !sizes.shape->front().is_constant()) return split_by_any_sizes(b, x, split, axis);
+  if (sizes.shape->size() == 1 && !sizes.shape->front().is_constant()) {
+    if (all_ones(graph, split, shape[static_cast<size_t>(axis)])) return split_evenly(b, x, shape, axis, true);
+    return split_by_any_sizes(b, x, split, axis);
+  }
   if (sizes.shape->size() == 1) return split_by_sizes(b, x, split, sizes.shape->front().constant(), axis);
   const auto size = known_number(graph, split);
   if (!size) return split_in_any_chunks(b, x, split, axis);
   if (*size < 1) fail("SplitToSequence '", node.name, "': split is ", *size, ", it must be at least 1");
+  if (*size == 1) return split_evenly(b, x, shape, axis, true);
   return split_in_chunks(b, x, shape[static_cast<size_t>(axis)], axis, *size);
 }
 

@@ -4,6 +4,7 @@
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/ops/stretch.h"
 #include "compiler/passes/failing_body.h"
 #include "compiler/support/error.h"
 
@@ -12,12 +13,14 @@ namespace {
 
 using Replacements = std::map<std::string, Dim>;
 
-/// Replaces symbols in the output extents of gart.Fail, which are stored as text.
+/// Replaces symbols in the output extents of internal operators, which are stored as text.
 void substitute_text(Node& node, const Replacements& replacements) {
-  if (node.op != &op("Fail", "gart")) return;
-  std::vector<std::string> extents = node.strings_attribute("extents");
-  for (std::string& text : extents) text = Dim::parse(text).value().substitute(replacements).str();
-  node.attributes["extents"] = extents;
+  for (const char* name : {"extents", kDimsAttribute}) {
+    if (std::string_view(node.op->domain) != "gart" || !node.has_attribute(name)) continue;
+    std::vector<std::string> extents = node.strings_attribute(name);
+    for (std::string& text : extents) text = Dim::parse(text).value().substitute(replacements).str();
+    node.attributes[name] = extents;
+  }
 }
 
 void substitute(Graph& graph, const Replacements& replacements) {

@@ -147,6 +147,7 @@ struct Plan {
   int target = -1;                          // index into the requested targets; -1: not bound to a target yet
   const Machine* machine = &typical_gpu();  // the target's; for a GPU plan without a target, the one cost models use
   SymbolValues fixed;                       // all other symbols are open
+  std::vector<DimConstraint> assumed;       // the plan serves only runs in which these facts hold
   bool is_load_time_packing = false;        // weight relayout at load: runs once per program, writes the packed buffers
   IndexedVector<KernelId, Kernel> kernels;  // distinct, until select_code adds kernels for further launches
   IndexedVector<KernelId, CompiledKernel> code;  // one per kernel; filled by select_code

@@ -120,7 +120,7 @@ std::string print_plan(const Plan& plan) {
       << (plan.is_load_time_packing ? "load-time packing"
           : plan.fixed.empty()      ? "any shape"
                                     : describe(plan.fixed))
-      << '\n';
+      << (plan.assumed.empty() ? "" : ", equal extents") << '\n';
   for (KernelId k : plan.kernels.ids()) {
     out << "kernel k" << k.index << " " << print_kernel(plan.kernels[k]);
     if (!plan.code.empty() && !plan.code[k].note.empty()) out << "  code: " << plan.code[k].note << '\n';

@@ -8,8 +8,8 @@
 
 namespace gcg {
 
-/// nullopt: none. The assumption is made because kernels that chose at run time would lose vectorisation and fusion for
-/// a rare case.
+/// nullopt: none. `graph`: the one for all runs (open_broadcasts.h), if there is one. The assumption that is left is
+/// made where extents depend on data, or meet in a subgraph.
 std::optional<EqualExtents> equal_extents(const Graph& graph);
 
 }  // namespace gcg

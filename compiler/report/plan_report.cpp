@@ -10,6 +10,7 @@ PlanReport report_plan(const Plan& plan, const Target& target) {
   row.entry_point = plan.entry_point;
   row.target = target.name;
   row.fixed = plan.fixed;
+  row.assumes_equal_extents = !plan.assumed.empty();
   row.is_load_time_packing = plan.is_load_time_packing;
   row.kernels = static_cast<int64_t>(plan.kernels.size());
   row.arena_bytes = arena.bytes;

@@ -16,6 +16,7 @@ struct PlanReport {
   std::string target;
   std::map<std::string, int64_t> fixed;  // values of symbols; empty: any shape
   bool is_load_time_packing = false;
+  bool assumes_equal_extents = false;              // another plan serves the runs in which extents broadcast
   int64_t steps = 0, kernels = 0;                  // in the file
   std::map<std::string, int64_t> calls;            // library -> number of its steps
   int64_t arena_bytes = 0, arena_lower_bound = 0;  // static plans

@@ -69,6 +69,8 @@ TEST(RemarkText, ShapesOfPlans) {
   EXPECT_EQ(shapes_text(plan), "symbolic");
   plan.fixed = {{"batch", 8}};
   EXPECT_EQ(shapes_text(plan), "batch=8");
+  plan.assumes_equal_extents = true;
+  EXPECT_EQ(shapes_text(plan), "batch=8, equal extents");
   plan.is_load_time_packing = true;
   EXPECT_EQ(shapes_text(plan), "load-time packing");
 }

@@ -67,7 +67,8 @@ class Names(CliCase):
             self.assertIn("wrote", self.accepted("compile", *options, "model.onnx", "-o", "order.gart"))
 
     def test_extents_taken_to_be_equal_are_told(self):
-        onnx.save(parser.parse_model(HEADER + "two (float[a, 8] x, float[b, 8] y) => (float[c, 8] z) { z = Add(x, y) }"),
+        onnx.save(parser.parse_model(HEADER + """two (bool k, float[a, 8] x, float[b, 8] y) => (float[c, 8] z) {
+            z = If(k) <then_branch = t () => (float[c, 8] u) { u = Add(x, y) }, else_branch = e () => (float[c, 8] v) { v = Mul(x, y) }> }"""),
                   self.path("two.onnx"))
         out = self.accepted("compile", "two.onnx", "-o", "two.gart", "--target", "x86-64-v3")
         self.assertIn("the extents a and b are assumed to be equal", out)

@@ -16,7 +16,8 @@ TEST(ImportGraph, DimensionsBecomeSymbols) {
   EXPECT_EQ(shape_of("dim {} dim { dim_param: '' }"), "[in_put_dim0,in_put_dim1]");
   EXPECT_EQ(shape_of("dim { dim_param: 'seq len' } dim { dim_param: '8 heads' }"), "[seq_len,d_8_heads]");
   EXPECT_EQ(shape_of("dim { dim_param: 'a b' } dim { dim_param: 'a_b' } dim { dim_param: 'a b' }"),
-            "[a_b_1,a_b,a_b_1]");
+            "[a_b_1,a_b,a_b_1_1]");
+  EXPECT_EQ(shape_of("dim { dim_value: -1 } dim { dim_value: -1 }"), "[in_put_dim0,in_put_dim1]");
 }
 
 TEST(ImportGraph, ExpressionsNeedNamesThatInputsGive) {
@@ -81,7 +82,8 @@ TEST(ImportGraph, MalformedModelsAreRefusedInOneSentence) {
   EXPECT_EQ(error_of(graph_model(x + node("Relu", "x", "y") + y + y)), "graph output 'y' is listed twice");
   EXPECT_EQ(error_of(graph_model(x + node("Relu", "x", "y"))), "the model's graph has no outputs");
   EXPECT_EQ(error_of(graph_model(float_value("input", "x", "dim { dim_value: -2 }") + node("Relu", "x", "y") + y)),
-            "graph input 'x' has the negative extent -2 in dimension 0");
+            "graph input 'x' has the negative extent -2 in dimension 0; only -1 stands for an open "
+            "one");
   EXPECT_EQ(error(node("Softmax", "x", "y",
                        "attribute { name: 'axis' i: 0 type: INT } attribute { name: 'axis' i: 0 type: INT }")),
             "node 'y' has attribute 'axis' twice");
@@ -155,7 +157,7 @@ TEST(ImportGraph, AllThatIsUnsupportedIsReportedAtOnce) {
   EXPECT_EQ(rows[2].domain, "com.acme");
   EXPECT_EQ(rows[2].version, 0);
   EXPECT_EQ(rows[3].why, "it has 2 inputs, but takes 1");
-  EXPECT_EQ(rows[4].why, "attribute 'to' is a sparse tensor");
+  EXPECT_EQ(rows[4].why, "attribute 'to': element type undefined (number 0) is not supported");
   EXPECT_EQ(rows[5].name, "axis 7");
   EXPECT_NE(rows[5].why.find("out of range"), std::string::npos) << rows[5].why;
   EXPECT_NE(error_of(model).find("\n  'b': Gizmo (domain com.acme): "), std::string::npos) << error_of(model);

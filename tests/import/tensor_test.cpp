@@ -67,6 +67,30 @@ TEST(ImportTensor, HugeExtentsAllocateNothing) {
   EXPECT_EQ(error_of(tensor_model("dims: [0, " + huge + ", " + huge + "] data_type: 1")), "");
 }
 
+TEST(ImportTensor, SparseTensorsBecomeDense) {
+  const auto model = [](const std::string& indices) {
+    return graph_model(
+        "sparse_initializer { values { name: 'w' dims: 2 data_type: 1 float_data: [1.5, -2] } indices { " + indices +
+        " } dims: 2 dims: 3 } " + node("Identity", "w", "y") + " output { name: 'y' }");
+  };
+  for (const char* indices :
+       {"dims: 2 data_type: 7 int64_data: [1, 5]", "dims: 2 dims: 2 data_type: 7 int64_data: [0, 1, 1, 2]"}) {
+    const TensorRef w = value_called(import_model(model(indices)).graph, "w").constant;
+    ASSERT_TRUE(w) << indices;
+    std::vector<double> elements;
+    for (int64_t i = 0; i < w->elements(); ++i) elements.push_back(w->at_double(i));
+    EXPECT_EQ(elements, (std::vector<double>{0, 1.5, 0, 0, 0, -2})) << indices;
+  }
+  EXPECT_EQ(error_of(model("dims: 2 data_type: 7 int64_data: [1, 6]")),
+            "tensor 'w': index 1 lies outside its shape [2,3]");
+  EXPECT_EQ(error_of(model("dims: 2 dims: 2 data_type: 7 int64_data: [0, 1, 1, 3]")),
+            "tensor 'w': index 1 lies outside its shape [2,3]");
+  EXPECT_EQ(error_of(model("dims: 2 data_type: 7 int64_data: [5, 1]")),
+            "tensor 'w': index 1 is not above the one before it");
+  EXPECT_EQ(error_of(model("dims: 1 data_type: 7 int64_data: 1")),
+            "tensor 'w' has 2 values, but indices of the shape [1]");
+}
+
 TEST(ImportTensor, TypesWithoutAnArithmeticHereAreRows) {
   const auto rows = unsupported_in(tensor_model("dims: 1 data_type: 14 float_data: [1, 2]"));
   ASSERT_EQ(rows.size(), 1u);

@@ -596,7 +596,35 @@ g (float[b,9,4] x, float[b] weight, int64 limit) => (float[t,r,4] rows, float[u,
 }
 """
 
+# torch.jit's repeat_interleave: the repetitions and the rows are split into pieces of one element, and a loop expands each row.
+ONES = """
+<ir_version: 10, opset_import: ["" : 18]>
+g (int64[n] repetitions, float[n,3] x) => (float[m,3] y, float[k,3] single) {
+  count_of = Shape (repetitions)
+  ones = ConstantOfShape <value = int64[1] {1}> (count_of)
+  pieces = SplitToSequence <axis = 0> (repetitions, ones)
+  rows = SplitToSequence <axis = 0> (x, ones)
+  count = Squeeze (count_of)
+  yes = Constant <value = bool {1}> ()
+  empty = SequenceEmpty <dtype = 1> ()
+  repeated = Loop (count, yes, empty) <body = step (int64 i, bool go, seq(float[p,3]) before) => (bool more, seq(float[q,3]) after) {
+    width = Constant <value_ints = [3]> ()
+    more = Identity (go)
+    times = SequenceAt (pieces, i)
+    row = SequenceAt (rows, i)
+    shape = Concat <axis = 0> (times, width)
+    wide = Expand (row, shape)
+    after = SequenceInsert (before, wide)
+  }>
+  y = ConcatFromSequence <axis = 0> (repeated)
+  one = Constant <value = int64 {1}> ()
+  alone = SplitToSequence <axis = 0> (x, one)
+  single = ConcatFromSequence <axis = 0> (alone)
+}
+"""
+
 MODELS = {
+    "ones": (ONES, [{"n": 3, "repetitions": [2, 1, 3]}, {"n": 5, "repetitions": [1, 1, 1, 1, 1]}, {"n": 2, "repetitions": [4, 0]}]),
     "stacked": (STACKED, [{"b": 5, "limit": 4}, {"b": 16, "limit": 9}, {"b": 7, "limit": 0}]),
     "queued": (QUEUED, [{"s": 8, "turns": 6}, {"s": 3, "turns": 9}, {"s": 1, "turns": 2}]),
     "leaving": (LEAVING, [{"s": 6, "lengths": [1, 2, 3]}, {"s": 5, "lengths": [4, 1]}]),

@@ -99,6 +99,7 @@ Compiled compile(const Graph& graph, const CompileOptions& given) {
     gcg::CompileOptions options = detail::own_options(given);
     options.labels = state.labels;
     options.metadata = state.metadata;
+    options.same_dims = state.separated;
     return detail::given_result(gcg::compile(state.graph.clone(), state.source_hash, options, backends));
   });
 }

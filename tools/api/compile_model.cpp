@@ -34,7 +34,11 @@ void check_limit(const gcg::Graph& graph, const gcg::CompileOptions& options) {
   std::set<std::string> open;
   for (gcg::ValueId in : graph.inputs)
     for (const gcg::Dim& d : *graph.value(in).shape) open.merge(d.symbols());
-  for (const auto& [name, values] : options.dims) open.erase(name);
+  for (const auto& [name, values] : options.dims) {
+    open.erase(name);
+    for (const auto& [symbol, other] : options.same_dims)
+      if (other == name) open.erase(symbol);
+  }
   if (!open.empty())
     gcg::fail("--memory-limit needs a size for every extent; '", *open.begin(), "' is open: fix it with --dim");
 }
@@ -152,6 +156,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
   if (tuning.size() > 0) options.decisions = &tuning;
   options.labels = model.labels;
   options.metadata = model.metadata;
+  options.same_dims = model.separated;
   std::erase_if(options.dims, [&](const auto& dim) {
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });
@@ -163,6 +168,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
     gcg::ImportedModel other =
         gcg::import_onnx(text.substr(equals + 1), only_values(given.dims), custom_ops, given.functions);
     check_limit(other.graph, options);
+    options.same_dims.insert(other.separated.begin(), other.separated.end());
     more.push_back({text.substr(0, equals), std::move(other.graph)});
   }
   gcg::CompileResult result =

@@ -39,6 +39,7 @@ std::shared_ptr<GraphState> imported(gcg::ImportedModel model) {
   state->graph = std::move(model.graph);
   state->labels = std::move(model.labels);
   state->metadata = std::move(model.metadata);
+  state->separated = std::move(model.separated);
   state->source_hash = std::move(model.source_hash);
   return state;
 }

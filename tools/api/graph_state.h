@@ -16,6 +16,7 @@ struct GraphState {
   gcg::Graph graph;
   std::map<std::string, std::vector<std::string>> labels;  // as of gcg::ImportedModel
   std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> separated;
   std::string source_hash;
 };
 

@@ -124,7 +124,8 @@ std::vector<std::string> sentences_of(const std::vector<gcg::Remark>& remarks) {
 
 std::string shapes_text(const gcg::PlanReport& plan) {
   if (plan.is_load_time_packing) return "load-time packing";
-  return plan.fixed.empty() ? "symbolic" : text_of(plan.fixed);
+  const std::string text = plan.fixed.empty() ? "symbolic" : text_of(plan.fixed);
+  return plan.assumes_equal_extents ? text + ", equal extents" : text;
 }
 
 }  // namespace gcc_graph::detail

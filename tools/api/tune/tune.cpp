@@ -42,6 +42,7 @@ Tuned measured(const std::string& path, const TuneOptions& given, const std::opt
   if (options.libraries.binder)
     options.libraries.binder = calls = std::make_shared<gcg::tune::CallTuner>(options.libraries.binder, asking, tuner);
   gcg::ImportedModel model = gcg::import_onnx(path, {}, {}, given.functions);
+  options.same_dims = model.separated;
   gcg::compile(std::move(model.graph), model.source_hash, options, backends);
   const std::vector<uint8_t> json = file.bytes();
   Tuned out{options.targets.front(), {json.begin(), json.end()}, {}, {}, {}, {}, {}};

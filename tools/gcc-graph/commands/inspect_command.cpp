@@ -108,8 +108,8 @@ std::string shapes_text(const fb::EntryPoint& entry, const fb::Plan& plan) {
   for (uint32_t i = 0; i < count(plan.fixed()); ++i)
     if (plan.fixed()->Get(i) >= 0)
       out += concat(out.empty() ? "" : ",", text(entry.symbols()->Get(i)->name()), "=", plan.fixed()->Get(i));
-  if (!out.empty()) return out;
-  return count(entry.symbols()) ? "symbolic" : "static";
+  if (out.empty()) out = count(entry.symbols()) != 0 ? "symbolic" : "static";
+  return count(plan.assumed()) != 0 ? out + ", equal extents" : out;
 }
 
 /// True if its memory depends on extents that only a run knows.
@@ -204,7 +204,10 @@ Json entry_json(const fb::Manifest& m, const fb::EntryPoint& entry, const Argume
   for (uint32_t i = 0; i < states; ++i) e["states"].push_back(state_json(entry, i, slots));
   for (uint32_t i = 0; i < count(entry.constraints()); ++i) {
     const fb::Constraint& c = *entry.constraints()->Get(i);
-    e["constraints"].push_back(concat(slots(c.a()), " == ", slots(c.b()), " (", text(c.reason()), ")"));
+    const char* kind = c.kind() == fb::ConstraintKind::broadcast ? ", or one is 1"
+                       : c.kind() == fb::ConstraintKind::assumed ? ", in some plans"
+                                                                 : "";
+    e["constraints"].push_back(concat(slots(c.a()), " == ", slots(c.b()), kind, " (", text(c.reason()), ")"));
   }
   for (uint32_t i = 0; i < count(entry.plans()); ++i)
     e["plans"].push_back(plan_json(m, entry, *entry.plans()->Get(i), a));

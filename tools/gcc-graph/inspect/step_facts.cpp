@@ -27,10 +27,31 @@ std::vector<std::optional<int64_t>> symbol_values(const fb::EntryPoint& entry, c
   return values;
 }
 
-/// Chooses the plan as the runtime does: of the target's plans whose fixed symbols all have these values, the one that
-/// fixes most.
+/// The values of the program's slots; those that depend on unknown values stay unknown.
+gart::Slots evaluated(const flatbuffers::Vector<const fb::Instruction*>* instructions,
+                      const std::vector<std::optional<int64_t>>& values) {
+  const auto program = gart::span_of(instructions);
+  gart::Slots slots(values.size() + program.size());
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i]) slots.set(i, *values[i]);
+  (void)gart::evaluate(program, values.size(), slots);
+  return slots;
+}
+
+/// True if the extents that the plan assumes to be equal are equal.
+bool holds(const fb::EntryPoint& entry, const fb::Plan& plan, const gart::Slots& slots) {
+  for (const uint32_t i : gart::span_of(plan.assumed())) {
+    const fb::Constraint& fact = *entry.constraints()->Get(i);
+    if (slots[fact.a()] != slots[fact.b()]) return false;
+  }
+  return true;
+}
+
+/// Chooses the plan as the runtime does: of the target's plans whose fixed symbols all have these values, and whose
+/// assumptions hold, the one that fixes most.
 const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, const std::string& target,
                             const std::vector<std::optional<int64_t>>& values) {
+  const gart::Slots slots = evaluated(entry.program(), values);
   const fb::Plan* best = nullptr;
   int best_fixed = -1;
   for (const fb::Plan* plan : *entry.plans()) {
@@ -43,7 +64,7 @@ const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, 
       fits = fits && values.at(i) == wanted[i];
       ++fixed;
     }
-    if (fits && fixed > best_fixed) best = plan, best_fixed = fixed;
+    if (fits && fixed > best_fixed && holds(entry, *plan, slots)) best = plan, best_fixed = fixed;
   }
   if (best == nullptr) throw Error("the artifact has no plan for " + target + " and these shapes");
   return *best;
