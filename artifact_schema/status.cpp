@@ -5,22 +5,22 @@ namespace gart {
 std::string join_list(uint64_t kinds, va_list parts) {
   std::string out;
   for (; kinds != 0; kinds >>= 4) {
-    switch (static_cast<Part>(kinds & 15)) {
-      case Part::none:
+    switch (static_cast<SentencePart>(kinds & 15)) {
+      case SentencePart::none:
         break;
-      case Part::text:
+      case SentencePart::text:
         out += va_arg(parts, const char*);
         break;
-      case Part::string:
+      case SentencePart::string:
         out += *va_arg(parts, const std::string*);
         break;
-      case Part::view:
+      case SentencePart::view:
         out += *va_arg(parts, const std::string_view*);
         break;
-      case Part::whole:
+      case SentencePart::whole:
         out += std::to_string(va_arg(parts, int64_t));
         break;
-      case Part::natural:
+      case SentencePart::natural:
         out += std::to_string(va_arg(parts, uint64_t));
         break;
     }

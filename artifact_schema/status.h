@@ -12,7 +12,7 @@ namespace gart {
 
 /// How join() takes a part of a sentence: as a variadic argument, which costs a caller one instruction. Sentences are
 /// most of the callers' code.
-enum class Part : uint8_t { none, text, string, view, whole, natural };
+enum class SentencePart : uint8_t { none, text, string, view, whole, natural };
 
 namespace detail {
 
@@ -31,11 +31,11 @@ uint64_t passed(T part) {
 template <class T>
 constexpr uint64_t kind_of() {
   using Passed = decltype(passed(std::declval<const T&>()));
-  Part part = Part::text;
-  if (std::is_same_v<Passed, const std::string*>) part = Part::string;
-  if (std::is_same_v<Passed, const std::string_view*>) part = Part::view;
-  if (std::is_same_v<Passed, int64_t>) part = Part::whole;
-  if (std::is_same_v<Passed, uint64_t>) part = Part::natural;
+  SentencePart part = SentencePart::text;
+  if (std::is_same_v<Passed, const std::string*>) part = SentencePart::string;
+  if (std::is_same_v<Passed, const std::string_view*>) part = SentencePart::view;
+  if (std::is_same_v<Passed, int64_t>) part = SentencePart::whole;
+  if (std::is_same_v<Passed, uint64_t>) part = SentencePart::natural;
   return uint64_t(part);
 }
 

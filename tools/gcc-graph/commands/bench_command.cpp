@@ -129,6 +129,19 @@ nlohmann::ordered_json profile_of(const Arguments& a, const gart::Program& progr
   return profile(a.artifact, program, invocation, inputs, a.seconds, a.profile);
 }
 
+/// False for other entry points and for models with states, of which only the latency is measured.
+bool is_first_without_states(const Arguments& a, const std::optional<gart::Session>& session) {
+  const bool is_plain = !session && a.inputs.entry.empty();
+  if (!is_plain && (callers_of(a) > 1 || a.profile.wanted()))
+    fail("--callers, --profile and --trace measure the first entry point, of a model without states");
+  return is_plain;
+}
+
+gart::Invocation new_invocation(const Arguments& a, const gart::Program& program,
+                                const std::optional<gart::Session>& session) {
+  return value_or_throw(session ? session->new_invocation(a.inputs.entry) : program.new_invocation(a.inputs.entry));
+}
+
 void run(const Arguments& a) {
   if (!a.output.empty() && !a.replace)
     fail("-o ", a.output, " writes the best placement that --replace finds: it needs --replace");
@@ -139,11 +152,8 @@ void run(const Arguments& a) {
   const double load_ms = milliseconds(Clock::now() - begin);
   const NamedTensors inputs = collect_inputs(inputs_of(program, a.inputs), a.inputs);
   const std::optional<gart::Session> session = a.session.open(program);
-  const bool is_plain = !session && a.inputs.entry.empty();
-  if (!is_plain && (callers_of(a) > 1 || a.profile.wanted()))
-    fail("--callers, --profile and --trace measure the first entry point, of a model without states");
-  gart::Invocation invocation =
-      value_or_throw(session ? session->new_invocation(a.inputs.entry) : program.new_invocation(a.inputs.entry));
+  const bool is_plain = is_first_without_states(a, session);
+  gart::Invocation invocation = new_invocation(a, program, session);
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
 
   const Latency latency = measure_latency(invocation, session, a);
