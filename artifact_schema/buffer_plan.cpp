@@ -87,7 +87,9 @@ Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extent
         if (placed.offset >= 0 && placed.bytes > 0) taken.push_back({placed.offset, placed.offset + placed.bytes});
       }
     }
-    std::sort(taken.begin(), taken.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    const auto by_begin = [](const Range& a, const Range& b) { return a.begin < b.begin; };
+    std::make_heap(taken.begin(), taken.end(), by_begin);  // a third of the code of std::sort
+    std::sort_heap(taken.begin(), taken.end(), by_begin);
     int64_t offset = 0;
     for (const Range& range : taken) {
       if (offset + extent.bytes <= range.begin) break;

@@ -15,7 +15,6 @@
 #include "compiler/partition/implied_fleet.h"
 #include "compiler/partition/runs_on.h"
 #include "compiler/parts.h"
-#include "compiler/passes/compute_in_f32.h"
 #include "compiler/passes/pair_states.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
@@ -36,47 +35,12 @@
 #include "compiler/report/narrowed_weights.h"
 #include "compiler/report/plan_report.h"
 #include "compiler/report/repeated_work.h"
+#include "compiler/requested_targets.h"
 #include "compiler/support/error.h"
 #include "compiler/weights/load_time_packing.h"
 
 namespace gcg {
 namespace {
-
-/// The first target of each device class: all targets of a class share passes and kernels.
-std::vector<Target> one_per_device(const std::vector<Target>& targets) {
-  std::vector<Target> first;
-  for (const Target& t : targets)
-    if (std::none_of(first.begin(), first.end(), [&](const Target& f) { return f.device == t.device; }))
-      first.push_back(t);
-  return first;
-}
-
-/// A 16-bit model computes in its own type, unless the options ask for another precision than fp32.
-Precision precision_of(const CompileOptions& options, const Graph& graph) {
-  const DType half = half_contractions(graph);
-  if (options.precision != Precision::fp32 || half == DType::undefined) return options.precision;
-  return half == DType::f16 ? Precision::fp16 : Precision::bf16;
-}
-
-/// The requested targets, with the options and the precision that hold for all of them.
-std::vector<Target> targets_of(const CompileOptions& options, const Graph& graph) {
-  std::vector<Target> targets = require_targets(options.targets);
-  for (Target& t : targets) {
-    t.precision = precision_of(options, graph);
-    t.decisions = options.decisions;
-  }
-  return targets;
-}
-
-/// Requested options that have no effect on any plan.
-std::vector<Remark> idle_options(const CompileOptions& options, const std::vector<Target>& targets) {
-  if (std::any_of(targets.begin(), targets.end(), [](const Target& t) { return traits_of(t.device).has_libraries; }))
-    return {};
-  std::vector<Remark> idle;
-  if (options.libraries.binder && !options.libraries.fallbacks) idle.push_back({{}, IdleOption::libraries});
-  if (options.precision == Precision::tf32) idle.push_back({{}, IdleOption::tf32});
-  return idle;
-}
 
 /// Turns the inputs with these names into constants. States are behind them, so their inputs move to the front.
 void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& parameters) {

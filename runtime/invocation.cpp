@@ -7,7 +7,7 @@
 #include "runtime/errors.h"
 #include "runtime/executor.h"
 #include "runtime/live_bytes.h"
-#include "runtime/session.h"
+#include "runtime/session_memory.h"
 
 namespace gart {
 namespace detail {
@@ -125,10 +125,10 @@ auto InvocationState::with_states(Body&& run_prepared) {
     prepare();
     return run_prepared();
   }
-  SessionTurn states(*session);
-  states.lend_inputs(*this);
+  SessionTurn states(*session, *entry);
+  states.lend_inputs(inputs);
   prepare();
-  states.lend_outputs(*this, *bound[0]);
+  states.lend_outputs(inputs, outputs, *bound[0]);
   if constexpr (std::is_void_v<decltype(run_prepared())>) {
     run_prepared();
     states.commit();
@@ -227,7 +227,7 @@ Invocation::~Invocation() {
   if (state_ == nullptr) return;
   // Both must outlive the objects that point into them.
   const std::shared_ptr<detail::ProgramState> program = std::move(state_->keep_alive);
-  const std::shared_ptr<detail::SessionState> session = std::move(state_->keep_session);
+  const std::shared_ptr<detail::SessionMemory> session = std::move(state_->keep_session);
   state_.reset();
 }
 

@@ -15,7 +15,7 @@ namespace gart::detail {
 /// The index of the tensor with that name; the error lists the existing names.
 size_t find_tensor(std::span<const TensorInfo> infos, std::string_view name, const char* what);
 
-struct SessionState;
+struct SessionMemory;
 struct InvocationState;
 
 /// The inputs of one call in any of the forms that the API takes.
@@ -36,8 +36,8 @@ struct InvocationState {
   ProgramState* program;
   const Entry* entry;
   std::shared_ptr<ProgramState> keep_alive;  // null for invocations that the program or a session itself holds
-  SessionState* session = nullptr;           // supplies the memory of the entry's states
-  std::shared_ptr<SessionState> keep_session;
+  SessionMemory* session = nullptr;          // supplies the memory of the entry's states
+  std::shared_ptr<SessionMemory> keep_session;
   Inputs inputs;
   Outputs outputs;
   Block arena;

@@ -16,6 +16,11 @@ namespace gart::detail {
 
 struct InvocationState;
 
+/// A state's place in one of the entries that have it.
+struct StateHome {
+  uint32_t entry, position;
+};
+
 struct ProgramState {
   Mapping file;           // if loaded from a path
   Block copy;             // if loaded from unaligned memory
@@ -23,6 +28,7 @@ struct ProgramState {
   std::string target_name;
   std::vector<Entry> entries;
   std::vector<TensorInfo> states;       // of all entries, by their names, with the model's extents
+  std::vector<StateHome> homes;         // parallel to `states`
   std::unique_ptr<DeviceProgram> part;  // on its device
 
   // Idle invocations of Program::run, so that it need not allocate an arena for each run.

@@ -27,13 +27,10 @@ std::string quoted(std::string_view name) {
   std::string out = "\"";
   for (const char c : name) {
     if (static_cast<unsigned char>(c) < 0x20) {
-      char code[8];
-      std::snprintf(code, sizeof(code), "\\u%04x", c);
-      out += code;
-    } else {
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
+      fail(ErrorCode::unsupported, "a safetensors file cannot hold a name with the control character ", int{c});
     }
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
   }
   return out + '"';
 }
@@ -108,9 +105,7 @@ class Header {
       if (c == '\\') {
         if (at_ == text_.size()) break;
         c = text_[at_++];
-        if (c == 'u') {
-          c = code();
-        } else if (std::string_view("\"\\/").find(c) == std::string_view::npos) {
+        if (std::string_view("\"\\/").find(c) == std::string_view::npos) {
           wrong("this escape is not supported");
         }
       }
@@ -119,20 +114,6 @@ class Header {
     if (at_ == text_.size()) wrong("a string does not end");
     ++at_;
     return out;
-  }
-
-  /// An escape \u00XX below 0x80; other characters are written as they are.
-  char code() {
-    unsigned value = 0;
-    for (int i = 0; i < 4; ++i) {
-      const char c = at_ < text_.size() ? text_[at_++] : 'x';
-      const char* digits = "0123456789abcdef";
-      const char* digit = std::strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c);
-      if (c == '\0' || digit == nullptr) wrong("this escape is not supported");
-      value = value * 16 + static_cast<unsigned>(digit - digits);
-    }
-    if (value >= 0x80) wrong("this escape is not supported");
-    return static_cast<char>(value);
   }
 
   int64_t number() {

@@ -201,6 +201,8 @@ bool all_typed(const Graph& graph) {
   return true;
 }
 
+constexpr int kCaches = 4;  // inputs that are declared alike, from which on they are the caches of a decoder's layers
+
 void separate_strangers(Graph& graph, Names& names, std::map<std::string, std::string>& separated) {
   const Carriers carriers = carriers_of(graph);
   if (carriers.empty() || !all_typed(graph)) return;
@@ -208,10 +210,17 @@ void separate_strangers(Graph& graph, Names& names, std::map<std::string, std::s
   std::map<std::string, std::string> base;
   std::map<std::string, std::vector<std::string>> own;  // of each carrier, by name
   for (const auto& [name, dims] : carriers) {
+    const auto declared = [&](const Carrier& c) { return std::pair(str(*graph.value(c.input).shape), c.axis); };
+    std::map<std::pair<std::string, size_t>, std::pair<int, std::string>> alike;  // how many, and their common symbol
+    for (const Carrier& c : dims) ++alike[declared(c)].first;
     for (size_t i = 0; i < dims.size(); ++i) {
-      own[name].push_back(i == 0 ? name : names.fresh(name));
-      base[own[name][i]] = name;
-      (*trial.value(dims[i].input).shape)[dims[i].axis] = Dim::symbol(own[name][i]);
+      auto& [count, common] = alike[declared(dims[i])];
+      std::string symbol = common;
+      if (symbol.empty()) symbol = i == 0 ? name : names.fresh(name);
+      if (count >= kCaches) common = symbol;
+      own[name].push_back(symbol);
+      base[symbol] = name;
+      (*trial.value(dims[i].input).shape)[dims[i].axis] = Dim::symbol(symbol);
     }
   }
   trial.constraints.clear();

@@ -54,7 +54,9 @@ class JoinedExtents {
     return std::includes(carried_.begin(), carried_.end(), names.begin(), names.end());
   }
 
+  /// Extents of the same symbols, as of a table that is cut to a sequence (n and min(n, 512)), are taken to be equal.
   bool may_differ(const Dim& a, const Dim& b) const {
+    if (a.symbols() == b.symbols()) return false;
     const auto may_be_1 = [](const Dim& d) { return d.lower_bound().value_or(0) <= 1; };
     return is_early(a) && is_early(b) && (may_be_1(a) || may_be_1(b));
   }

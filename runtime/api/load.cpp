@@ -72,8 +72,9 @@ void decode_entries(ProgramState& program, const LoadOptions& options) {
 
 /// Collects the states of all entries. Entries that have a state of the same name share it.
 void decode_states(ProgramState& program) {
-  for (Entry& entry : program.entries) {
-    for (size_t i = 0; i < entry.states(); ++i) {
+  for (uint32_t e = 0; e < program.entries.size(); ++e) {
+    Entry& entry = program.entries[e];
+    for (uint32_t i = 0; i < entry.states(); ++i) {
       const fb::State& state = entry.state(i);
       TensorInfo info = entry.inputs[entry.state_input(i)];
       info.name = view_of(state.name());
@@ -82,6 +83,7 @@ void decode_states(ProgramState& program) {
                                       [&](const TensorInfo& other) { return other.name == info.name; });
       entry.program_states.push_back(static_cast<uint32_t>(known - program.states.begin()));
       if (known == program.states.end()) {
+        program.homes.push_back({e, i});
         program.states.push_back(std::move(info));
       } else if (known->dtype != info.dtype || known->dims.size() != info.dims.size()) {
         fail(ErrorCode::invalid_artifact, "state '", info.name, "' is ", known->text(), " and, in entry point '",

@@ -1,10 +1,21 @@
-#include "runtime/session.h"
-
 #include "runtime/errors.h"
-#include "runtime/invocation.h"
 #include "runtime/safetensors.h"
+#include "runtime/session_state.h"
 
 namespace gart {
+namespace detail {
+
+InvocationState& SessionState::invocation(const Entry& entry) {
+  for (auto& invocation : idle) {
+    if (invocation->entry == &entry) return *invocation;
+  }
+  idle.push_back(std::make_unique<InvocationState>(*program, entry));
+  idle.back()->session = this;
+  return *idle.back();
+}
+
+}  // namespace detail
+
 namespace {
 
 Result<std::vector<Tensor>> run_once(detail::SessionState& session, std::string_view entry,
@@ -60,7 +71,11 @@ Result<void> Session::reset() const {
 }
 
 Result<Session> Session::fork() const {
-  return guarded([&] { return Session(state_->fork()); });
+  return guarded([&] {
+    auto copy = std::make_shared<detail::SessionState>(state_->program);
+    state_->copy_to(*copy);
+    return Session(std::move(copy));
+  });
 }
 
 Result<void> Session::save(const std::string& path) const {
@@ -82,7 +97,7 @@ Result<void> Session::load(const std::string& path) const {
   return guarded([&] {
     const Mapping file = Mapping::of_file(path);
     try {
-      detail::SessionState loaded(state_->program);
+      detail::SessionMemory loaded(state_->program);
       for (const StoredTensor& tensor : read_safetensors(file.bytes())) {
         loaded.set(state_->program->state(tensor.name), {tensor.bytes.data(), tensor.dtype, tensor.shape, "cpu"});
       }

@@ -96,8 +96,8 @@ TEST(Corruption, ForgedLayoutsAreRejected) {
   }
   {
     Forgery f;
-    f.prologue().format_minor = 7;
-    expect_rejected(f, "format 1.7");
+    f.prologue().format_minor = 8;
+    expect_rejected(f, "format 1.8");
   }
   {
     Forgery f;

@@ -83,6 +83,7 @@ class States(CliCase):
 
     def test_sessions_in_python(self):
         model = gart.load(self.path("step.gart"))
+        self.assertEqual(model.device.startswith("cuda"), "GCC_GRAPH_NVRTC" in os.environ, "where the simulated GPU is")
         self.assertEqual((model.inputs, model.outputs), (["x"], ["y"]))
         for batch in (1, 3):
             session, step = model.session(), self.reference(batch)

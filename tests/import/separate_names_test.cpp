@@ -39,6 +39,17 @@ TEST(SeparateNames, DimensionsThatNeverMeetAreSeparated) {
   EXPECT_EQ(model.separated, (std::map<std::string, std::string>{{"n_1", "n"}}));
 }
 
+/// The caches of a decoder's layers never meet, but have one length.
+TEST(SeparateNames, FourInputsThatAreDeclaredAlikeKeepTheirName) {
+  std::string text;
+  for (const char* name : {"x", "y", "u", "v"})
+    text += float_value("input", name, kN) + node("Exp", name, std::string(name) + "_exp") + "output { name: '" + name +
+            "_exp' } ";
+  const ImportedModel model = import_model(graph_model(text));
+  EXPECT_EQ(shapes(model.graph), "[n][n][n][n]");
+  EXPECT_TRUE(model.separated.empty());
+}
+
 /// An If whose branches give op(x) and op(y).
 std::string branches(const std::string& then_input, const std::string& else_input) {
   const auto branch = [](const std::string& name, const std::string& input) {

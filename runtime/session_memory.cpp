@@ -1,10 +1,9 @@
-#include "runtime/session.h"
+#include "runtime/session_memory.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "runtime/errors.h"
-#include "runtime/invocation.h"
 
 namespace gart::detail {
 namespace {
@@ -47,44 +46,25 @@ void grow(Block& block, MemorySource& source, size_t kept, size_t bytes) {
 
 }  // namespace
 
-SessionGuard::SessionGuard(SessionState& session) : session_(session) {
+SessionGuard::SessionGuard(SessionMemory& session) : session_(session) {
   if (session.under_way.exchange(true, std::memory_order_acquire)) {
     fail(ErrorCode::invalid_argument, "the session is in use: its runs and changes come one after the other");
   }
 }
 
-SessionState::SessionState(std::shared_ptr<ProgramState> p) : program(std::move(p)) {
+SessionMemory::SessionMemory(std::shared_ptr<ProgramState> p) : program(std::move(p)) {
   for (size_t i = 0; i < program->states.size(); ++i) states.emplace_back(program->device().site.memory);
 }
-SessionState::~SessionState() = default;
-
-InvocationState& SessionState::invocation(const Entry& entry) {
-  for (auto& invocation : idle) {
-    if (invocation->entry == &entry) return *invocation;
-  }
-  idle.push_back(std::make_unique<InvocationState>(*program, entry));
-  idle.back()->session = this;
-  return *idle.back();
-}
-
-std::pair<const Entry*, size_t> SessionState::home(size_t state) const {
-  for (const Entry& entry : program->entries) {
-    const auto& all = entry.program_states;
-    const auto it = std::find(all.begin(), all.end(), state);
-    if (it != all.end()) return {&entry, static_cast<size_t>(it - all.begin())};
-  }
-  fail(ErrorCode::invalid_argument, "no entry point has state ", state);
-}
-
-Tensor SessionState::get(size_t state) {
+Tensor SessionMemory::get(size_t state) {
   const SessionGuard guard(*this);
-  const auto [entry, index] = home(state);
+  const StateHome& home = program->homes[state];
+  const Entry* const entry = &program->entries[home.entry];
   const StateMemory& memory = states[state];
   const TensorInfo& info = program->states[state];
   if (!memory.is_set) {
     fail(ErrorCode::invalid_argument, "state '", info.name, "' has no value before the first run");
   }
-  const int32_t axis = entry->state(index).axis();
+  const int32_t axis = entry->state(home.position).axis();
   const Shape model = axis > 0 ? moved(memory.shape, 0, static_cast<size_t>(axis)) : memory.shape;
   Tensor out = value_or_fail(Tensor::allocate(info.dtype, model, info.name));
   MemorySource& source = *program->device().site.memory;
@@ -100,9 +80,10 @@ Tensor SessionState::get(size_t state) {
   return out;
 }
 
-void SessionState::set(size_t state, const TensorView& value) {
+void SessionMemory::set(size_t state, const TensorView& value) {
   const SessionGuard guard(*this);
-  const auto [entry, index] = home(state);
+  const StateHome& home = program->homes[state];
+  const Entry* const entry = &program->entries[home.entry];
   const TensorInfo& info = program->states[state];
   const auto refuse = [&](const std::string& why) {
     fail(ErrorCode::invalid_argument, "state '", info.name, "' is ", info.text(), ", but the value ", why);
@@ -112,10 +93,10 @@ void SessionState::set(size_t state, const TensorView& value) {
   const int64_t elements = value.shape.elements();
   if (value.shape.rank() != info.dims.size() || elements < 0) refuse(text("has shape ", value.shape.text()));
   if (elements > 0 && value.data == nullptr) refuse("is null");
-  const fb::State& facts = entry->state(index);
+  const fb::State& facts = entry->state(home.position);
   const auto axis = static_cast<size_t>(std::max(facts.axis(), 0));
   const Shape memory_shape = axis > 0 ? moved(value.shape, axis, 0) : value.shape;
-  const std::span<const uint32_t> dims = entry->input_dims(entry->state_input(index));
+  const std::span<const uint32_t> dims = entry->input_dims(entry->state_input(home.position));
   for (size_t d = 0; d < dims.size(); ++d) {
     const size_t slot = dims[d];
     const bool fixed =
@@ -141,36 +122,34 @@ void SessionState::set(size_t state, const TensorView& value) {
   memory.is_set = true;
 }
 
-void SessionState::reset() {
+void SessionMemory::reset() {
   const SessionGuard guard(*this);
   for (StateMemory& state : states) state.is_set = false;
 }
 
-std::shared_ptr<SessionState> SessionState::fork() {
+void SessionMemory::copy_to(SessionMemory& copy) {
   const SessionGuard guard(*this);
-  auto copy = std::make_shared<SessionState>(program);
   MemorySource& source = *program->device().site.memory;
   for (size_t i = 0; i < states.size(); ++i) {
     if (!states[i].is_set) continue;
     const size_t bytes = bytes_of(states[i].shape, program->states[i].dtype);
-    StateMemory& to = copy->states[i];
+    StateMemory& to = copy.states[i];
     grow(to.block, source, 0, bytes);
     if (bytes > 0) source.move(to.block.data(), states[i].block.data(), bytes);
     to.shape = states[i].shape;
     to.is_set = true;
   }
-  return copy;
 }
 
-Shape SessionTurn::first_shape(const InvocationState& invocation, size_t state) const {
-  const Entry& entry = *entry_;
+Shape SessionTurn::first_shape(const Inputs& inputs, size_t state) const {
+  const Entry& entry = entry_;
   Slots slots(entry.slots());
   for (size_t s = 0; s < entry.symbols.size(); ++s) {
     const fb::Symbol& symbol = *entry.manifest->symbols()->Get(static_cast<uint32_t>(s));
     if (symbol.input() < 0) continue;
     const auto input = static_cast<size_t>(symbol.input());
     if (input < entry.own_inputs().size()) {
-      slots.set(s, invocation.inputs.shape(input)[static_cast<size_t>(symbol.axis())]);
+      slots.set(s, inputs.shape(input)[static_cast<size_t>(symbol.axis())]);
       continue;
     }
     const size_t carrier = input - entry.own_inputs().size();
@@ -195,17 +174,16 @@ Shape SessionTurn::first_shape(const InvocationState& invocation, size_t state) 
   return Shape(extents);
 }
 
-void SessionTurn::lend_inputs(InvocationState& invocation) {
-  entry_ = invocation.entry;
-  const Site& site = invocation.inputs.site();
-  const std::span<const TensorInfo> own = entry_->own_inputs();
+void SessionTurn::lend_inputs(Inputs& inputs) {
+  const Site& site = inputs.site();
+  const std::span<const TensorInfo> own = entry_.own_inputs();
   for (size_t i = 0; i < own.size(); ++i) {
-    if (!invocation.inputs.is_set(i)) fail(ErrorCode::invalid_argument, "input ", i, " '", own[i].name, "' is not set");
+    if (!inputs.is_set(i)) fail(ErrorCode::invalid_argument, "input ", i, " '", own[i].name, "' is not set");
   }
-  for (size_t i = 0; i < entry_->states(); ++i) {
+  for (size_t i = 0; i < entry_.states(); ++i) {
     StateMemory& state = memory(i);
-    const TensorInfo& info = entry_->inputs[entry_->state_input(i)];
-    Shape shape = state.is_set ? state.shape : first_shape(invocation, i);
+    const TensorInfo& info = entry_.inputs[entry_.state_input(i)];
+    Shape shape = state.is_set ? state.shape : first_shape(inputs, i);
     if (!state.is_set) {
       const int64_t elements = shape.elements();
       if (elements < 0 || elements > kMaxExtent) {
@@ -216,21 +194,21 @@ void SessionTurn::lend_inputs(InvocationState& invocation) {
       const std::vector<uint8_t> zeros(bytes);
       if (bytes > 0) site.memory->write(state.block.data(), zeros.data(), bytes);
     }
-    invocation.inputs.lend(entry_->state_input(i), {state.block.data(), info.dtype, shape, site.space});
+    inputs.lend(entry_.state_input(i), {state.block.data(), info.dtype, shape, site.space});
   }
 }
 
-void SessionTurn::lend_outputs(InvocationState& invocation, const BoundPlan& bound) {
-  const Site& site = invocation.inputs.site();
+void SessionTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound) {
+  const Site& site = inputs.site();
   session_.after.clear();
-  for (size_t i = 0; i < entry_->states(); ++i) {
-    const fb::State& facts = entry_->state(i);
+  for (size_t i = 0; i < entry_.states(); ++i) {
+    const fb::State& facts = entry_.state(i);
     StateMemory& state = memory(i);
-    const TensorInfo& info = entry_->inputs[entry_->state_input(i)];
+    const TensorInfo& info = entry_.inputs[entry_.state_input(i)];
     if (!bound.output_shape_known(facts.output())) {
       fail(ErrorCode::run_failed, "the extents of state '", view_of(facts.name()), "' depend on computed values");
     }
-    const Shape before = invocation.inputs.shape(entry_->state_input(i)), after = bound.output_shape(facts.output());
+    const Shape before = inputs.shape(entry_.state_input(i)), after = bound.output_shape(facts.output());
     if (facts.axis() >= 0 && facts.capacity() > 0 && uint64_t(after[0]) > facts.capacity()) {
       fail(ErrorCode::run_failed, "state '", view_of(facts.name()), "' would have ", after[0], " along axis ",
            facts.axis(), "; its capacity is ", facts.capacity());
@@ -240,20 +218,20 @@ void SessionTurn::lend_outputs(InvocationState& invocation, const BoundPlan& bou
       size_t room = bytes;
       if (facts.capacity() > 0 && after[0] > 0) room = bytes / size_t(after[0]) * facts.capacity();
       grow(state.block, *site.memory, kept, room);
-      invocation.inputs.lend(entry_->state_input(i), {state.block.data(), info.dtype, before, site.space});
+      inputs.lend(entry_.state_input(i), {state.block.data(), info.dtype, before, site.space});
     } else {
       grow(state.spare, *site.memory, 0, bytes);
     }
     Block& to = facts.in_place() ? state.block : state.spare;
-    invocation.outputs.lend(facts.output(), {to.data(), to.capacity(), info.dtype, site.space});
+    outputs.lend(facts.output(), {to.data(), to.capacity(), info.dtype, site.space});
     session_.after.push_back(after);
   }
 }
 
 void SessionTurn::commit() {
-  for (size_t i = 0; i < entry_->states(); ++i) {
+  for (size_t i = 0; i < entry_.states(); ++i) {
     StateMemory& state = memory(i);
-    if (!entry_->state(i).in_place()) std::swap(state.block, state.spare);
+    if (!entry_.state(i).in_place()) std::swap(state.block, state.spare);
     state.shape = session_.after[i];
     state.is_set = true;
   }

@@ -3,17 +3,15 @@
 
 #include <atomic>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "runtime/bound_plan.h"
 #include "runtime/entry.h"
+#include "runtime/io.h"
 #include "runtime/memory.h"
 #include "runtime/program.h"
 
 namespace gart::detail {
-
-struct InvocationState;
 
 /// One state. Its memory holds the elements with the growing axis in front, so that rows can be appended.
 struct StateMemory {
@@ -24,55 +22,51 @@ struct StateMemory {
   Block spare;  // where a run writes the new value, if it cannot append in place
 };
 
-struct SessionState {
-  explicit SessionState(std::shared_ptr<ProgramState> program);
-  ~SessionState();
+/// The states of a session, without its invocations (session_state.h).
+struct SessionMemory {
+  explicit SessionMemory(std::shared_ptr<ProgramState> program);
 
   std::shared_ptr<ProgramState> program;
-  std::vector<StateMemory> states;                     // parallel to ProgramState::states
-  std::vector<std::unique_ptr<InvocationState>> idle;  // invocations of run(), at most one per entry point
+  std::vector<StateMemory> states;  // parallel to ProgramState::states
   std::atomic<bool> under_way = false;
   std::vector<Shape> after;  // the current run's shapes of its entry's states
 
-  InvocationState& invocation(const Entry& entry);
   /// The value with the model's extents.
   Tensor get(size_t state);
   void set(size_t state, const TensorView& value);
   void reset();
-  std::shared_ptr<SessionState> fork();
-
- private:
-  /// The first entry that has the state, and its position there.
-  std::pair<const Entry*, size_t> home(size_t state) const;
+  /// Copies all values to a new session of the same program.
+  void copy_to(SessionMemory& copy);
 };
 
 /// Guards a use of a session: a second one that begins meanwhile fails.
 class SessionGuard {
  public:
-  explicit SessionGuard(SessionState& session);
+  explicit SessionGuard(SessionMemory& session);
   ~SessionGuard() { session_.under_way.store(false, std::memory_order_release); }
   SessionGuard(const SessionGuard&) = delete;
   SessionGuard& operator=(const SessionGuard&) = delete;
 
  protected:
-  SessionState& session_;
+  SessionMemory& session_;
 };
 
-/// One run. Until commit() the session's states are as they were before, also if the run fails or is cancelled.
+/// One run of an entry point. Until commit() the session's states are as they were before, also if the run fails or is
+/// cancelled.
 class SessionTurn : private SessionGuard {
  public:
-  explicit SessionTurn(SessionState& session) : SessionGuard(session) {}
+  SessionTurn(SessionMemory& session, const Entry& entry) : SessionGuard(session), entry_(entry) {}
   /// Sets the inputs that are states. A state that has no value yet begins with zeros, or without rows if it grows.
-  void lend_inputs(InvocationState& invocation);
+  void lend_inputs(Inputs& inputs);
   /// Sets the outputs that are states, and makes room for them.
-  void lend_outputs(InvocationState& invocation, const BoundPlan& bound);
+  void lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound);
   void commit();
 
  private:
-  Shape first_shape(const InvocationState& invocation, size_t state) const;
-  StateMemory& memory(size_t state) { return session_.states[entry_->program_states[state]]; }
+  Shape first_shape(const Inputs& inputs, size_t state) const;
+  StateMemory& memory(size_t state) { return session_.states[entry_.program_states[state]]; }
 
-  const Entry* entry_ = nullptr;
+  const Entry& entry_;
 };
 
 }  // namespace gart::detail
