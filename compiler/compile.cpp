@@ -70,12 +70,12 @@ class Compilation {
       : options_(options),
         more_(std::move(more)),
         graph_(inferred(with_states(std::move(graph)))),
-        targets_(targets_of(options, graph_)),
+        targets_(targets_of(options.targets, options.precision, options.decisions, graph_)),
         whole_targets_(targets_of_whole(graph_, targets_)),
         cut_(options.cut),
         fleet_(options.fleet ? options.fleet : implied_fleet(graph_, targets_, cut_)),
         wishes_(fleet_ ? NodeWishes(graph_, *fleet_, cut_) : NodeWishes()),
-        remarks_(idle_options(options, targets_)) {
+        remarks_(idle_options(options.libraries, options.precision, targets_)) {
     check_interface(graph_, options.labels);
     for (const Graph& other : more_) check_interface(other, {});
     check_names();

@@ -1,19 +1,26 @@
 // The targets that the options of a compilation ask for.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include "compiler/compile.h"
+#include "compiler/ir/graph.h"
+#include "compiler/kernel/target.h"
+#include "compiler/plan/bind_libraries.h"
+#include "compiler/report/remark.h"
 
 namespace gcg {
 
 /// The first target of each device class: all targets of a class share passes and kernels.
 std::vector<Target> one_per_device(const std::vector<Target>& targets);
 
-/// The requested targets, with the options and the precision that hold for all of them.
-std::vector<Target> targets_of(const CompileOptions& options, const Graph& graph);
+/// The targets with these names. A 16-bit model computes in its own type, unless another precision than fp32 is asked
+/// for. `decisions`: for all of them; may be null.
+std::vector<Target> targets_of(const std::vector<std::string>& names, Precision precision, const Decisions* decisions,
+                               const Graph& graph);
 
 /// Requested options that have no effect on any plan.
-std::vector<Remark> idle_options(const CompileOptions& options, const std::vector<Target>& targets);
+std::vector<Remark> idle_options(const LibraryOptions& libraries, Precision precision,
+                                 const std::vector<Target>& targets);
 
 }  // namespace gcg
