@@ -24,8 +24,8 @@ class JoinedExtents {
   /// The extent of the result. If the operands' extents may differ in a run, notes the pair. Otherwise inference says
   /// how they agree.
   Dim join(const Dim& a, const Dim& b, const std::string& reason) {
-    if (a == b || broadcasts(b)) return a;
-    if (broadcasts(a)) return b;
+    if (a == b || (broadcasts(b) && !b.is(0))) return a;
+    if (broadcasts(a) && !a.is(0)) return b;
     if (!may_differ(a, b)) return a;
     if (is_part(b, a)) return a;
     if (is_part(a, b)) return b;
@@ -116,6 +116,8 @@ class Opener {
     if (op == &gcg::op("Expand")) return stretch_data(id);
     if (op == &gcg::op("Gemm")) return stretch_addend(id);
     if (op == &gcg::op("MatMul") || op == &gcg::op("MatMulInteger")) return stretch_all(id, 2, 2);
+    // The scales of blocks are fewer than the elements, and no broadcast.
+    if (op == &gcg::op("QuantizeLinear") || op == &gcg::op("DequantizeLinear")) return false;
     return op->kind == OpKind::pointwise && stretch_all(id, out_.node(id).inputs.size(), 0);
   }
 

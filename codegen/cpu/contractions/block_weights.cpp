@@ -61,9 +61,19 @@ class TileEmitter : PanelTile {
   }
 
  private:
+  /// True if sums are of A's elements times whole weights. Otherwise a weight of 0 beside a massive element would leave
+  /// the rounding of (sum of A) * offset.
+  bool whole_weights() const { return packing_.exact && panel_.offsets != nullptr; }
+
   /// totals + (sums of `rows` rows of a block) * scales - (sums of A) * offsets.
   Values add_block(llvm::Value* block, int64_t rows, Values totals) {
     llvm::IRBuilder<>& ir = f_.ir();
+    scales_.clear();
+    offsets_.clear();
+    for (size_t v = 0; v < vectors_ && whole_weights(); ++v) {
+      scales_.push_back(vector_at(panel_.scales, DType::f32, block, v));
+      offsets_.push_back(vector_at(panel_.offsets, DType::f32, block, v));
+    }
     llvm::Value* first = ir.CreateMul(block, f_.i64(packing_.block));
     llvm::Value* first_word = ir.CreateMul(block, f_.i64(packing_.words_of_block()));
     const int64_t words = rows / packing_.per_word(), left = rows % packing_.per_word();
@@ -76,6 +86,10 @@ class TileEmitter : PanelTile {
     if (left > 0) {
       llvm::Value* k = ir.CreateAdd(first, f_.i64(words * packing_.per_word()));
       sums = add_words(ir.CreateAdd(first_word, f_.i64(words)), k, left, sums);
+    }
+    if (whole_weights()) {
+      for (size_t i = 0; i < rows_ * vectors_; ++i) totals[i] = ir.CreateFAdd(totals[i], sums[i]);
+      return totals;
     }
     for (size_t v = 0; v < vectors_; ++v) {
       llvm::Value* scales = vector_at(panel_.scales, DType::f32, block, v);
@@ -104,12 +118,13 @@ class TileEmitter : PanelTile {
       }
       for (size_t v = 0; v < vectors_; ++v) {
         llvm::Value* q = decode_(words[v], row);
+        if (whole_weights()) q = ir.CreateFSub(ir.CreateFMul(q, scales_[v]), offsets_[v]);
         for (size_t r = 0; r < rows_; ++r) {
           llvm::Value*& sum = sums[r * vectors_ + v];
           sum = multiply_add(a[r], q, sum);
         }
       }
-      for (size_t r = 0; panel_.offsets && r < rows_; ++r)
+      for (size_t r = 0; panel_.offsets && !whole_weights() && r < rows_; ++r)
         sums[rows_ * vectors_ + r] = ir.CreateFAdd(sums[rows_ * vectors_ + r], a[r]);
     }
     return sums;
@@ -118,6 +133,7 @@ class TileEmitter : PanelTile {
   Decoder decode_;
   BlockPanel panel_;
   BlockTile tile_;
+  Values scales_, offsets_;  // of the block, if sums are of whole weights
 };
 
 }  // namespace
