@@ -130,8 +130,8 @@ class Functions(unittest.TestCase):
         def wrong(x):
             return x @ gl.ones((7, 7))
         x = gl.ones((3, 3))
-        for f, arguments, words in ((captures, (x,), r"f32\[3,3\].*no argument.*check_function.py, line \d+"),
-                                    (branches, (x,), "recorded once, for all values"),
+        for f, arguments, words in ((captures, (x,), r"f32\[3,3\].*not an argument.*check_function.py, line \d+"),
+                                    (branches, (x,), "recorded once for all values"),
                                     (recurs, (x, 2), r"'recurs' calls itself \(recurs -> recurs\)"),
                                     (ping, (x,), r"'ping' calls itself \(ping -> pong -> ping\)"),
                                     (wrong, (x,), r"MatMul of f32\[3,3\], f32\[7,7\].*check_function.py, line \d+"),
