@@ -55,6 +55,7 @@ SessionGuard::SessionGuard(SessionMemory& session) : session_(session) {
 SessionMemory::SessionMemory(std::shared_ptr<ProgramState> p) : program(std::move(p)) {
   for (size_t i = 0; i < program->states.size(); ++i) states.emplace_back(program->device().site.memory);
 }
+
 Tensor SessionMemory::get(size_t state) {
   const SessionGuard guard(*this);
   const StateHome& home = program->homes[state];
@@ -91,7 +92,8 @@ void SessionMemory::set(size_t state, const TensorView& value) {
   if (value.dtype != info.dtype) refuse(text("is ", name_of(value.dtype)));
   if (value.device == nullptr || std::string_view(value.device) != "cpu") refuse("is not in host memory");
   const int64_t elements = value.shape.elements();
-  if (value.shape.rank() != info.dims.size() || elements < 0) refuse(text("has shape ", value.shape.text()));
+  if (value.shape.rank() != info.dims.size() || elements < 0 || elements > kMaxExtent)
+    refuse(text("has shape ", value.shape.text()));
   if (elements > 0 && value.data == nullptr) refuse("is null");
   const fb::State& facts = entry->state(home.position);
   const auto axis = static_cast<size_t>(std::max(facts.axis(), 0));
@@ -215,9 +217,13 @@ void SessionTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan
     }
     const size_t kept = bytes_of(before, info.dtype), bytes = bytes_of(after, info.dtype);
     if (facts.in_place()) {
-      size_t room = bytes;
-      if (facts.capacity() > 0 && after[0] > 0) room = bytes / size_t(after[0]) * facts.capacity();
-      grow(state.block, *site.memory, kept, room);
+      size_t room = 0;
+      const size_t row = after[0] > 0 ? bytes / size_t(after[0]) : 0;
+      if (after[0] < before[0] || __builtin_mul_overflow(row, facts.capacity(), &room)) {
+        fail(ErrorCode::run_failed, "state '", view_of(facts.name()),
+             "' would shrink, or take more memory than there is");
+      }
+      grow(state.block, *site.memory, kept, std::max(room, bytes));
       inputs.lend(entry_.state_input(i), {state.block.data(), info.dtype, before, site.space});
     } else {
       grow(state.spare, *site.memory, 0, bytes);

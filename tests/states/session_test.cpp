@@ -131,6 +131,20 @@ TEST(Sessions, CapacityLimitsRows) {
   EXPECT_EQ(state(session, "past").size(), 6u);
 }
 
+TEST(Sessions, ACapacityThatNoMemoryHoldsIsAnError) {
+  const std::string wide = R"(graph wide(%x: f32[1,262144], %past: f32[p,262144]) -> (%y, %present) {
+  %present = Concat(%past, %x) {axis = 0}
+  %y = Relu(%x)
+})";
+  const std::vector<float> x(262144, 1.0f);
+  const auto error_with = [&](int64_t capacity) {
+    const Session session = *loaded(wide, kAppend, capacity).new_session();
+    return session.run({view(x, {1, 262144})}).error();
+  };
+  EXPECT_EQ(error_with(int64_t{1} << 46).message, "state 'past' would shrink, or take more memory than there is");
+  EXPECT_EQ(error_with(int64_t{1} << 40).code, ErrorCode::out_of_memory);
+}
+
 TEST(Sessions, SetForkAndReset) {
   const Program program = loaded(appending(), kAppend);
   const Session session = *program.new_session();
