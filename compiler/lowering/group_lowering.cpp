@@ -159,7 +159,7 @@ void store_elsewhere(Kernel& kernel, const Value& value, const Shape& out_shape,
                      const std::function<std::vector<Expr>(std::vector<Expr>)>& place) {
   const DType dtype = storage_dtype(value.dtype);
   const auto from_operand = static_cast<int>(kernel.operands.size());
-  kernel.operands.push_back(Operand{dtype, *value.shape, false, -1});
+  kernel.operands.push_back(Operand{dtype, value.memory_shape(), false, -1});
   kernel.operands.push_back(Operand{dtype, out_shape, true, -1});
   Stage store;
   std::vector<Expr> from;
@@ -168,7 +168,7 @@ void store_elsewhere(Kernel& kernel, const Value& value, const Shape& out_shape,
     from.push_back(axis_ref(store.axes.back()));
   }
   std::erase_if(store.axes, [](const Axis& a) { return a.extent.is(1); });
-  store.value = load(from_operand, dtype, from);
+  store.value = load(from_operand, dtype, value.in_memory(from));
   store.operand = from_operand + 1;
   store.index = place(std::move(from));
   LoopKernel loop;

@@ -67,14 +67,7 @@ Node dim_value_node(const std::string& name, const Dim& dim) {
 }
 
 Node with_extents_node(const std::string& name, ValueId x, const Shape& extents) {
-  Node node;
-  node.op = &op_gart_WithExtents;
-  node.name = name;
-  node.inputs = {x};
-  std::vector<std::string> dims;
-  for (const Dim& d : extents) dims.push_back(d.str());
-  node.attributes[kDimsAttribute] = std::move(dims);
-  return node;
+  return node_with_dims(op_gart_WithExtents, name, x, extents);
 }
 
 std::vector<std::string> bound_symbols(const Node& bind) { return bind.strings_attribute("symbols"); }

@@ -48,15 +48,19 @@ Shape written_dims(const Node& node) {
   return dims;
 }
 
-Node stretch_node(const std::string& name, ValueId x, const Shape& extents) {
+Node node_with_dims(const OpDef& op, const std::string& name, ValueId x, const Shape& extents) {
   Node node;
-  node.op = &op_gart_Stretch;
+  node.op = &op;
   node.name = name;
   node.inputs = {x};
   std::vector<std::string> dims;
   for (const Dim& d : extents) dims.push_back(d.str());
   node.attributes[kDimsAttribute] = std::move(dims);
   return node;
+}
+
+Node stretch_node(const std::string& name, ValueId x, const Shape& extents) {
+  return node_with_dims(op_gart_Stretch, name, x, extents);
 }
 
 Node agree_node(const std::string& name, ValueId x, const Shape& extents) {

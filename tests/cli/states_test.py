@@ -139,6 +139,24 @@ class States(CliCase):
         self.refused("run", "model.gart", "--random", "1", "--session", "s.safetensors", says="--session s.safetensors: the model has no states")
         self.refused("compile", "model.onnx", "-o", "x.gart", "--capacity", "4", says="--capacity 4 needs states")
 
+    def test_rows_that_a_convolution_makes(self):
+        """A GPU stores images channels last; a state keeps the model's order."""
+        self.save("images.onnx", HEADER + """images (float[1, 64, 8, 8] x, float[64, 64, 3, 3] w, float[past, 64, 8, 8] past)
+            => (float[all, 64, 8, 8] y, float[all, 64, 8, 8] present) {
+          c = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, w)
+          present = Concat<axis = 0>(past, c)
+          y = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(present, w)
+        }""")
+        self.accepted("compile", "images.onnx", "-o", "images.gart", "--state", "auto")
+        random, past = np.random.default_rng(1), np.zeros((0, 64, 8, 8), np.float32)
+        w = random.standard_normal((64, 64, 3, 3)).astype(np.float32) / 24
+        session, reference = gart.load(self.path("images.gart")).session(), onnxruntime.InferenceSession(self.path("images.onnx"))
+        for _ in range(3):
+            x = random.standard_normal((1, 64, 8, 8)).astype(np.float32)
+            want, past = reference.run(None, {"x": x, "w": w, "past": past})
+            np.testing.assert_allclose(session.run({"x": x, "w": w})["y"], want, rtol=1e-4, atol=1e-4)
+            np.testing.assert_allclose(session.state("past"), past, rtol=1e-4, atol=1e-4)
+
     def test_capacity(self):
         self.accepted("compile", "step.onnx", "-o", "small.gart", "--state", "auto,total=total_next", "--capacity", "4")
         session = gart.load(self.path("small.gart")).session()
