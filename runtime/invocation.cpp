@@ -67,7 +67,7 @@ BaseAddresses InvocationState::bases() const {
 
 void InvocationState::prepare() {
   cancelled.store(false, std::memory_order_relaxed);
-  inputs.check_complete();
+  inputs.check_complete(inputs.count());
   const auto found =
       std::find_if(bound.begin(), bound.end(), [&](const auto& plan) { return inputs.matches(plan->inputs()); });
   if (found == bound.end()) {

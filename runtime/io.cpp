@@ -74,8 +74,8 @@ void Inputs::forget() {
   for (Slot& slot : slots_) slot.view = {}, slot.set = slot.lent = false;
 }
 
-void Inputs::check_complete() const {
-  for (size_t i = 0; i < slots_.size(); ++i) {
+void Inputs::check_complete(size_t count) const {
+  for (size_t i = 0; i < count; ++i) {
     if (!slots_[i].set) fail(ErrorCode::invalid_argument, "input ", i, " '", infos_[i].name, "' is not set");
   }
 }

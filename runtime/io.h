@@ -39,8 +39,8 @@ class Inputs {
   void forget();
   bool is_set(size_t index) const { return slots_[index].set; }
   const Shape& shape(size_t index) const { return slots_[index].view.shape; }
-  /// Fails for the first input that is not set.
-  void check_complete() const;
+  /// Fails for the first of these `count` inputs that is not set.
+  void check_complete(size_t count) const;
   bool matches(std::span<const Shape> shapes) const;
   void get_shapes(std::vector<Shape>& shapes) const;
   /// The alignment that kernels need of the caller's memory. 0: they read only the invocation's own memory, whose

@@ -178,10 +178,7 @@ Shape SessionTurn::first_shape(const Inputs& inputs, size_t state) const {
 
 void SessionTurn::lend_inputs(Inputs& inputs) {
   const Site& site = inputs.site();
-  const std::span<const TensorInfo> own = entry_.own_inputs();
-  for (size_t i = 0; i < own.size(); ++i) {
-    if (!inputs.is_set(i)) fail(ErrorCode::invalid_argument, "input ", i, " '", own[i].name, "' is not set");
-  }
+  inputs.check_complete(entry_.own_inputs().size());
   for (size_t i = 0; i < entry_.states(); ++i) {
     StateMemory& state = memory(i);
     const TensorInfo& info = entry_.inputs[entry_.state_input(i)];
@@ -220,8 +217,8 @@ void SessionTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan
       size_t room = 0;
       const size_t row = after[0] > 0 ? bytes / size_t(after[0]) : 0;
       if (after[0] < before[0] || __builtin_mul_overflow(row, facts.capacity(), &room)) {
-        fail(ErrorCode::run_failed, "state '", view_of(facts.name()),
-             "' would shrink, or take more memory than there is");
+        fail(ErrorCode::run_failed, "state '", view_of(facts.name()), "' cannot go from ", before[0], " to ", after[0],
+             " rows of ", row, " bytes; its capacity is ", facts.capacity());
       }
       grow(state.block, *site.memory, kept, std::max(room, bytes));
       inputs.lend(entry_.state_input(i), {state.block.data(), info.dtype, before, site.space});

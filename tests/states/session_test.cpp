@@ -141,7 +141,8 @@ TEST(Sessions, ACapacityThatNoMemoryHoldsIsAnError) {
     const Session session = *loaded(wide, kAppend, capacity).new_session();
     return session.run({view(x, {1, 262144})}).error();
   };
-  EXPECT_EQ(error_with(int64_t{1} << 46).message, "state 'past' would shrink, or take more memory than there is");
+  EXPECT_EQ(error_with(int64_t{1} << 46).message,
+            "state 'past' cannot go from 0 to 1 rows of 1048576 bytes; its capacity is 70368744177664");
   EXPECT_EQ(error_with(int64_t{1} << 40).code, ErrorCode::out_of_memory);
 }
 

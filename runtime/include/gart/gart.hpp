@@ -225,11 +225,11 @@ class GART_API Invocation {
 };
 
 /// The states of one caller (a conversation's caches), and runs that read and replace them. Keeps its program alive.
-/// Copies are cheap and share the states; fork() copies these. Uses of one session come one after the other: a call that
-/// begins during another fails. Sessions do not share states, so any number of them may run at once.
+/// Copies are cheap and share the states; fork() copies these. Uses of one session come one after the other: a call
+/// that begins during another fails. Sessions do not share states, so any number of them may run at once.
 ///
-/// A run that fails or is cancelled leaves all states as they were. A state without a value begins with zeros, or without
-/// rows if it grows.
+/// A run that fails or is cancelled leaves all states as they were. A state without a value begins with zeros, or
+/// without rows if it grows.
 class GART_API Session {
  public:
   /// As the functions of Program, with this session's states.
