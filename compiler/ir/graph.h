@@ -91,8 +91,11 @@ struct DimConstraint {
   std::string reason;  // "Add 'node': dimension 1 of its inputs"
 };
 
+/// The owner of a state's memory: one session (a cache), or the program, for all of its callers (a trained weight).
+enum class StateScope : uint8_t { session, program };
+
 /// A value that lasts from one run to the next: a cache, a weight that is trained. In the graph it is an ordinary input
-/// and an ordinary output, so passes need not know it. A session supplies the memory of both, and the output becomes
+/// and an ordinary output, so passes need not know it. Its owner supplies the memory of both, and the output becomes
 /// the input of the next run (XLA's input-output aliasing).
 struct State {
   std::string name;
@@ -102,6 +105,8 @@ struct State {
   /// True if the output is the input with rows appended along axis 0, and a run only writes these rows (gart.Append):
   /// input and output are the same memory.
   bool in_place = false;
+  StateScope scope = StateScope::session;
+  TensorRef initial = nullptr;  // the value before the first run; null: zeros
 };
 
 class Graph {
