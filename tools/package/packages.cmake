@@ -6,6 +6,15 @@ install(DIRECTORY tools/python/gart DESTINATION ${GCC_GRAPH_INSTALL_PYTHONDIR} C
 set(built gart gart_cpu gart_fleet gart_static gart_fleet_static)
 if(GCC_GRAPH_COMPILER)
   install(TARGETS gcc-graph RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  # The program writes its own manual page and completion script.
+  set(manual ${PROJECT_BINARY_DIR}/manual)
+  add_custom_command(OUTPUT ${manual}/gcc-graph.1 ${manual}/gcc-graph DEPENDS gcc-graph
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}
+    COMMAND gcc-graph manual man > ${manual}/gcc-graph.1
+    COMMAND gcc-graph manual bash > ${manual}/gcc-graph)
+  add_custom_target(manual ALL DEPENDS ${manual}/gcc-graph.1 ${manual}/gcc-graph)
+  install(FILES ${manual}/gcc-graph.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+  install(FILES ${manual}/gcc-graph DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT tools)
   list(APPEND built gcc-graph gcc_graph)
 endif()
 if(TARGET gart_lazy)

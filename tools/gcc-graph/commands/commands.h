@@ -17,5 +17,7 @@ void add_check_command(CLI::App& app);
 void add_function_command(CLI::App& app);
 void add_operators_command(CLI::App& app);
 void add_devices_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
+void add_manual_command(CLI::App& app);
 
 }  // namespace gcg::tools
