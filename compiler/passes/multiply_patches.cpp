@@ -72,8 +72,8 @@ bool multiply(Rewriter& r, NodeId id) {
   ValueId product =
       r.add(op_MatMul, name, {lines, r.add(op_Transpose, name, {flat}, {{"perm", std::vector<int64_t>{1, 0}}})});
   if (in.size() > 2 && in[2].valid()) product = r.add(op_Add, name, {product, in[2]});
-  const ValueId back = viewed(
-      r, r.add(op_Transpose, name, {product}, {{"perm", std::vector<int64_t>{0, 2, 1}}}), result, name);
+  const ValueId back =
+      viewed(r, r.add(op_Transpose, name, {product}, {{"perm", std::vector<int64_t>{0, 2, 1}}}), result, name);
   return back.valid() && r.replace(out, back);
 }
 
