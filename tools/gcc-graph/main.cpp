@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "gcc_graph/compile_model.h"
+#include "gcc_graph/values.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/commands/examples.h"
 #include "tools/gcc-graph/io/printable.h"
-#include "tools/gcc-graph/support/nearest.h"
 
 namespace {
 
@@ -36,7 +36,7 @@ std::string words_of(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
   const std::vector<std::string> rest = app.remaining(true);
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr && !rest.empty())
-    return "'" + rest[0] + "' was not expected" + gcg::tools::suggestion(rest[0], options_of(app));
+    return "'" + rest[0] + "' was not expected" + gcc_graph::nearest(rest[0], options_of(app));
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && text.ends_with(" missing"))
     return text.substr(0, text.find(':')) + " needs a value";
   if (!text.empty()) text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   gcg::tools::add_examples(app);
   const std::vector<std::string> commands = commands_of(app);
   if (argc > 1 && argv[1][0] != '-' && std::ranges::count(commands, argv[1]) == 0)
-    return say(std::string("there is no command '") + argv[1] + "'" + gcg::tools::suggestion(argv[1], commands) +
+    return say(std::string("there is no command '") + argv[1] + "'" + gcc_graph::nearest(argv[1], commands) +
                    "; --help lists them",
                1);
   const gcg::tools::PrintableStream output(std::cout);

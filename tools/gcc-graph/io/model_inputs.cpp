@@ -12,7 +12,6 @@
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
 #include "tools/gcc-graph/support/fail.h"
-#include "tools/gcc-graph/support/nearest.h"
 
 namespace gcg::tools {
 
@@ -78,8 +77,7 @@ SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::v
     if (!known.count(name)) {
       std::string names;
       for (const std::string& k : known) names += (names.empty() ? "" : ", ") + k;
-      fail("--dim ", text, ": the model has no open extent '", name, "'",
-           suggestion(name, {known.begin(), known.end()}), known.empty() ? "" : "; it has: ", names);
+      fail("--dim ", text, ": the model has no open extent '", name, "'", known.empty() ? "" : "; it has: ", names);
     }
     if (list.size() != 1) fail("--dim ", text, ": expected one value");
     values[name] = list[0];
