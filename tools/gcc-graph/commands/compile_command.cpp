@@ -112,6 +112,13 @@ void add_model_options(CLI::App& c, Arguments& args) {
                "past_key_values.0.key and present.0.key")
       ->delimiter(',')
       ->allow_extra_args(false);
+  c.add_option(
+      "--train", options.train,
+      "loss=LOSS,optimizer=OPTIMIZER[,frozen=PATTERN..][,clip=NORM]: the file also trains the model. It gets the "
+      "entries infer, train and evaluate, and its weights are states. LOSS: cross_entropy(LOGITS,LABELS), "
+      "mse(V,TARGET), l1(V,TARGET), bce_with_logits(V,TARGET), or a scalar value; NAME:i64[batch] declares an "
+      "input. OPTIMIZER: sgd, momentum, adam, adamw, adagrad, with options as adamw(lr=0.001); lr=input makes "
+      "the rate an input");
   c.add_option("--capacity", options.capacity, "Limit of the extent along which states grow (default: none)")
       ->check(CLI::PositiveNumber);
   c.add_option("--outputs", options.outputs,
