@@ -19,9 +19,10 @@ constexpr const char* kSteps[] = {"Ceil",  "ConstantOfShape",  "EyeLike",       
 
 std::map<const OpDef*, GradientRule> collect() {
   std::map<const OpDef*, GradientRule> rules;
-  for (const auto family : {arithmetic_gradients(), activation_gradients(), product_gradients(),
-                            convolution_gradients(), pool_gradients(), reduction_gradients(), normalization_gradients(),
-                            shape_gradients(), movement_gradients(), index_gradients(), loss_gradients()})
+  for (const auto family :
+       {arithmetic_gradients(), activation_gradients(), product_gradients(), convolution_gradients(), pool_gradients(),
+        reduction_gradients(), normalization_gradients(), shape_gradients(), movement_gradients(), index_gradients(),
+        loss_gradients(), control_gradients()})
     for (const GradientRow& row : family)
       GCG_CHECK(rules.emplace(&op(row.op, row.domain), row.rule).second, "operator ", row.op, " has two gradients");
   return rules;

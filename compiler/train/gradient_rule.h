@@ -84,5 +84,6 @@ std::span<const GradientRow> shape_gradients();
 std::span<const GradientRow> movement_gradients();
 std::span<const GradientRow> index_gradients();
 std::span<const GradientRow> loss_gradients();
+std::span<const GradientRow> control_gradients();
 
 }  // namespace gcg

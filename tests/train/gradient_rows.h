@@ -24,5 +24,6 @@ std::vector<GradientCase> elementwise_rows();
 std::vector<GradientCase> row_rows();
 std::vector<GradientCase> window_rows();
 std::vector<GradientCase> movement_rows();
+std::vector<GradientCase> control_rows();
 
 }  // namespace gcg::test

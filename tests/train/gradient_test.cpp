@@ -150,7 +150,8 @@ TEST_P(Gradients, EqualCentralDifferences) {
 
 std::vector<GradientCase> all_rows() {
   std::vector<GradientCase> all;
-  for (const auto& rows : {test::elementwise_rows(), test::row_rows(), test::window_rows(), test::movement_rows()})
+  for (const auto& rows :
+       {test::elementwise_rows(), test::row_rows(), test::window_rows(), test::movement_rows(), test::control_rows()})
     all.insert(all.end(), rows.begin(), rows.end());
   return all;
 }
