@@ -11,6 +11,7 @@
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/support/error.h"
 #include "compiler/support/nearest.h"
+#include "compiler/train/capture_parameter.h"
 #include "compiler/train/differentiate.h"
 #include "compiler/train/loss.h"
 #include "compiler/train/optimizer.h"
@@ -28,15 +29,6 @@ struct Changing {
 bool fits_one(const std::vector<std::string>& patterns, const std::string& name) {
   return std::any_of(patterns.begin(), patterns.end(),
                      [&](const std::string& pattern) { return fits_pattern(pattern, name); });
-}
-
-/// The constants that subgraphs of the node read.
-void collect_inside(const Node& node, std::set<const Tensor*>& tensors) {
-  for (const auto& body : node.bodies) {
-    for (int64_t v = 0; v < body->value_count(); ++v)
-      if (const TensorRef& t = body->value(ValueId(v)).constant) tensors.insert(t.get());
-    for (NodeId id : body->order()) collect_inside(body->node(id), tensors);
-  }
 }
 
 class EntriesMaker {
@@ -152,24 +144,14 @@ class EntriesMaker {
 
   /// Makes inputs of the parameters that nodes read.
   std::vector<ValueId> open_parameters(Graph& graph) {
-    std::map<ValueId, std::string> read;
-    for (NodeId id : graph.order()) {
-      std::set<const Tensor*> inside;
-      collect_inside(graph.node(id), inside);
-      for (ValueId c : candidates_)
-        if (inside.count(model_.value(c).constant.get()) != 0)
-          fail("--train: parameter '", model_.value(c).name, "' is read in a subgraph of node '", graph.node(id).name,
-               "' (", graph.node(id).op->name,
-               "), where it cannot be trained; freeze it with frozen=", model_.value(c).name);
+    std::set<ValueId> read;
+    for (ValueId c : candidates_)
+      if (capture_parameter(graph, model_.value(c).constant.get(), c)) read.insert(c);
+    for (NodeId id : graph.order())
       for (ValueId in : graph.node(id).inputs)
-        if (in.valid() && candidates_.count(in) != 0) read[in];
-    }
-    std::vector<ValueId> parameters;
-    for (const auto& [id, text] : read) {
-      parameters.push_back(id);
-      make_input(graph, id);
-    }
-    return parameters;
+        if (in.valid() && candidates_.count(in) != 0) read.insert(in);
+    for (ValueId parameter : read) make_input(graph, parameter);
+    return {read.begin(), read.end()};
   }
 
   void optimize(Graph& graph, const std::vector<ValueId>& parameters) {
@@ -210,7 +192,10 @@ class EntriesMaker {
       keep_loss_argument(graph, options_.loss);
       eliminate_dead_code(graph);
     }
-    for (const Changing& c : shared_) graph.value(c.in).constant = nullptr;
+    for (const Changing& c : shared_) {
+      capture_parameter(graph, c.initial.get(), c.in);
+      graph.value(c.in).constant = nullptr;
+    }
     if (with_loss) add_loss(graph, options_.loss);
     for (const Changing& c : shared_) add_state(graph, c, {});
     return graph;

@@ -7,6 +7,7 @@
 #include "compiler/gir/gir.h"
 #include "compiler/ir/states.h"
 #include "compiler/ops/infer.h"
+#include "compiler/passes/sink_constants.h"
 #include "compiler/reference/interpreter.h"
 #include "compiler/support/error.h"
 #include "compiler/train/training_entries.h"
@@ -137,6 +138,43 @@ TEST(Optimizers, EqualPlainLoops) {
     m[0] += g * g;
     return x - 0.1 / (1 + (t - 1) * 0.5) * g / (std::sqrt(m[0]) + 1e-10);
   });
+}
+
+/// The product and the sum are in the subgraphs of If and Loop, which hold the parameters as constants of their own.
+TEST(TrainingEntries, TrainParametersOfSubgraphs) {
+  const std::string nested = R"(graph nested(%x: f64[batch,3], %yes: bool[]) -> (%y) {
+    constant %w: f64[3,1] = {0.5, -1, 2}
+    constant %b: f64[1] = {0.25}
+    constant %once: i64[] = {1}
+    constant %zero: f64[1] = {0}
+    %p = If(%yes | %x, %w) graph then(%x: f64[batch,3], %w: f64[3,1]) -> (%p) {
+      %p = MatMul(%x, %w)
+    } graph else(%x: f64[batch,3], %w: f64[3,1]) -> (%p) {
+      %n = Neg(%x)
+      %p = MatMul(%n, %w)
+    }
+    %y = Loop(%once, _, %p | %b) graph body(%i: i64[], %c: bool[], %p: f64[batch,1], %b: f64[1]) -> (%c2, %q) {
+      %c2 = Identity(%c)
+      %q = Add(%p, %b)
+    }
+  })";
+  Graph model = parse_graph(nested);
+  sink_constants(model);
+  TrainingEntries made =
+      make_training_entries(std::move(model), {"w", "b"}, parse_train_options("loss=mse(y,t),optimizer=sgd(lr=0.1)"));
+  ASSERT_EQ(made.report.trained, 2);
+  infer_graph(made.train);
+  std::vector<Tensor> in = {Tensor(DType::f64, {4, 3}), Tensor(DType::boolean, {}), Tensor(DType::f64, {4, 1})};
+  for (int64_t i = 0; i < 12; ++i) in[0].set_double(i, std::sin(static_cast<double>(i)));
+  in[1].set_int(0, 1);
+  for (int64_t i = 0; i < 4; ++i) in[2].set_double(i, static_cast<double>(i));
+  for (const State& s : made.train.states) in.push_back(*s.initial);
+  const std::vector<double> want = losses("sgd(lr=0.1)");
+  for (double loss : want) {
+    const std::vector<Tensor> out = interpret(made.train, in);
+    EXPECT_NEAR(out[0].at_double(0), loss, 1e-7);
+    for (size_t i = 0; i < made.train.states.size(); ++i) in[3 + i] = out[1 + i];
+  }
 }
 
 TEST(TrainOptions, NameTheMistake) {
