@@ -1,8 +1,6 @@
 #include "compiler/train/gradient_rule.h"
 
 #include <map>
-#include <set>
-#include <string_view>
 
 #include "compiler/ops/expansion.h"
 #include "compiler/ops/infer.h"
@@ -11,11 +9,6 @@
 
 namespace gcg {
 namespace {
-
-/// Results that are constant almost everywhere, although they are floats.
-constexpr const char* kSteps[] = {"Ceil",  "ConstantOfShape",  "EyeLike",       "Floor",        "Hardmax",
-                                  "Round", "RandomNormalLike", "RandomUniform", "RandomNormal", "RandomUniformLike",
-                                  "Sign",  "BlackmanWindow",   "HammingWindow", "HannWindow",   "MelWeightMatrix"};
 
 std::map<const OpDef*, GradientRule> collect() {
   std::map<const OpDef*, GradientRule> rules;
@@ -33,15 +26,6 @@ const std::map<const OpDef*, GradientRule>& rules() {
   return all;
 }
 
-bool is_step(const OpDef& op) {
-  static const std::set<const OpDef*> all = [] {
-    std::set<const OpDef*> steps;
-    for (const char* name : kSteps) steps.insert(&gcg::op(name));
-    return steps;
-  }();
-  return all.count(&op) != 0;
-}
-
 /// True if no result can be a float.
 bool gives_whole_numbers(const OpDef& op) {
   if (op.results.count() == 0) return false;
@@ -53,24 +37,24 @@ bool gives_whole_numbers(const OpDef& op) {
   return true;
 }
 
-/// Operators that expand_for_gradients replaces, beside those of expand_of().
-bool is_replaced(const OpDef& op) {
-  static const std::set<std::string_view> names = {"Attention", "Einsum", "RotaryEmbedding", "Scan", "LSTM",
-                                                   "GRU",       "RNN"};
-  return *op.domain == '\0' && names.count(op.name) != 0;
-}
-
 }  // namespace
 
-GradientRule gradient_rule_of(const OpDef& op) {
-  const auto it = rules().find(&op);
-  return it == rules().end() ? nullptr : it->second;
-}
+void zero_gradient(GradientContext& c) { c.fail("its results are constant almost everywhere"); }
+void gradient_of_expansion(GradientContext& c) { c.fail("it must be expanded first"); }
 
 GradientKind gradient_kind(const OpDef& op) {
-  if (gradient_rule_of(op) != nullptr) return GradientKind::rule;
-  if (is_step(op) || gives_whole_numbers(op)) return GradientKind::zero;
-  return is_replaced(op) || expand_of(op) != nullptr ? GradientKind::expanded : GradientKind::none;
+  const auto it = rules().find(&op);
+  const GradientRule rule = it == rules().end() ? nullptr : it->second;
+  if (rule == zero_gradient) return GradientKind::zero;
+  if (rule == gradient_of_expansion) return GradientKind::expanded;
+  if (rule != nullptr) return GradientKind::rule;
+  if (gives_whole_numbers(op)) return GradientKind::zero;
+  const bool is_upgraded = op.infer == nullptr;  // it exists only in imported models
+  return is_upgraded || expand_of(op) != nullptr ? GradientKind::expanded : GradientKind::none;
+}
+
+GradientRule gradient_rule_of(const OpDef& op) {
+  return gradient_kind(op) == GradientKind::rule ? rules().at(&op) : nullptr;
 }
 
 GradientContext::GradientContext(Graph& graph, Graph& outermost, NodeId node, std::vector<ValueId> results,

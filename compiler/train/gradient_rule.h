@@ -54,6 +54,12 @@ class GradientContext : public FormulaWriter {
 
 using GradientRule = void (*)(GradientContext&);
 
+/// In place of a rule: the operator's results are constant almost everywhere, although they are floats. Whole numbers
+/// need no such row.
+void zero_gradient(GradientContext&);
+/// In place of a rule: expand_for_gradients replaces the operator. Those of expansion.h need no such row.
+void gradient_of_expansion(GradientContext&);
+
 /// The rule of an operator, by ONNX name and domain.
 struct GradientRow {
   const char* op;

@@ -162,7 +162,8 @@ const std::map<std::string, std::map<std::string, double>>& optimizers() {
 void check_range(const std::string& name, double value) {
   const bool is_beta = name.starts_with("beta") || name == "momentum";
   if (value < 0 || (is_beta && value >= 1))
-    fail("--train: ", name, " is ", value, ", expected a number ", is_beta ? "from 0 to below 1" : "of at least 0");
+    fail("--train: ", name, " is ", value, ", expected ",
+         is_beta ? "a number from 0 to below 1" : "a number that is not negative");
 }
 
 OptimizerOptions optimizer_of(const std::string& text) {

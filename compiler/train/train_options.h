@@ -1,4 +1,4 @@
-// What --train asks for: a loss, an optimizer, and which parameters stay as they are.
+// The choices of --train: a loss, an optimizer, and the parameters that stay as they are.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct OptimizerOptions {
   double number(const std::string& name) const { return numbers.at(name); }
 };
 
-/// Who keeps parameters, moments and counters between runs.
+/// The owner of parameters, moments and counters between runs.
 enum class StateOwner : uint8_t {
   program,  // states of the file
   caller,   // inputs and outputs of the training entry

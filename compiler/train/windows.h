@@ -9,9 +9,9 @@ namespace gcg {
 struct WindowSteps {
   std::vector<int64_t> kernel, strides, dilations, begin, end;  // begin, end: padding
 
-  /// Of a convolution or pool node over x. Fails if a padding is not a known number.
+  /// The steps of a convolution or pool over x. Fails if a padding is not a known number.
   static WindowSteps of(GradientContext& c, const Shape& x, const Shape& kernel, bool is_pool);
-  /// Of a transposed convolution, whose result is the input here.
+  /// The steps of a transposed convolution, whose result is the input here.
   static WindowSteps of_transposed(GradientContext& c, const Shape& x, const Shape& w);
 
   /// The transposed convolution of g by w, with the spatial extents of `like`.

@@ -85,6 +85,7 @@ void gelu_rule(C& c) {
 }
 
 constexpr GradientRow kRows[] = {
+    {"Hardmax", zero_gradient},
     {"Celu", celu_rule},
     {"Clip", clip_rule},
     {"Elu", elu_rule},

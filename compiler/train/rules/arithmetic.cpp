@@ -74,6 +74,10 @@ void erf_rule(C& c) { c.set(0, c.g() * unary("Exp", -square(c.x())) * (2 * std::
 void cast_rule(C& c) { c.set(0, cast(c.g(), c.x().dtype())); }
 
 constexpr GradientRow kRows[] = {
+    {"Ceil", zero_gradient},
+    {"Floor", zero_gradient},
+    {"Round", zero_gradient},
+    {"Sign", zero_gradient},
     {"Abs", [](C& c) { c.set(0, c.g() * unary("Sign", c.x())); }},
     {"Acos", [](C& c) { c.set(0, -(c.g() / unary("Sqrt", 1 - square(c.x())))); }},
     {"Acosh", [](C& c) { c.set(0, c.g() / unary("Sqrt", square(c.x()) - 1)); }},

@@ -248,7 +248,12 @@ class LoopGradient {
 
 void loop_rule(C& c) { LoopGradient(c).run(); }
 
-constexpr GradientRow kRows[] = {{"If", if_rule}, {"Loop", loop_rule}};
+constexpr GradientRow kRows[] = {{"GRU", gradient_of_expansion},
+                                 {"LSTM", gradient_of_expansion},
+                                 {"RNN", gradient_of_expansion},
+                                 {"Scan", gradient_of_expansion},
+                                 {"If", if_rule},
+                                 {"Loop", loop_rule}};
 
 }  // namespace
 

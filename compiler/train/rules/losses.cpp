@@ -1,4 +1,5 @@
-// Gradients of losses. SoftmaxCrossEntropyLoss is imported as LogSoftmax and NegativeLogLikelihoodLoss.
+// Gradients of losses, and of operators whose operands are only sizes. SoftmaxCrossEntropyLoss is imported as
+// LogSoftmax and NegativeLogLikelihoodLoss.
 #include "compiler/train/gradient_rule.h"
 
 namespace gcg {
@@ -33,7 +34,11 @@ void nll_loss_rule(C& c) {
   c.set(0, reduction == "mean" ? weight * -(g / total(weight)) : weight * -g);
 }
 
-constexpr GradientRow kRows[] = {{"NegativeLogLikelihoodLoss", nll_loss_rule}};
+constexpr GradientRow kRows[] = {{"BlackmanWindow", zero_gradient},
+                                 {"HammingWindow", zero_gradient},
+                                 {"HannWindow", zero_gradient},
+                                 {"MelWeightMatrix", zero_gradient},
+                                 {"NegativeLogLikelihoodLoss", nll_loss_rule}};
 
 }  // namespace
 

@@ -129,7 +129,11 @@ void einsum_rule(C& c) {
   }
 }
 
-constexpr GradientRow kRows[] = {{"Einsum", einsum_rule}, {"Gemm", gemm_rule}, {"MatMul", matmul_rule}};
+constexpr GradientRow kRows[] = {{"Attention", gradient_of_expansion},
+                                 {"RotaryEmbedding", gradient_of_expansion},
+                                 {"Einsum", einsum_rule},
+                                 {"Gemm", gemm_rule},
+                                 {"MatMul", matmul_rule}};
 
 }  // namespace
 

@@ -66,12 +66,20 @@ void space_to_depth_rule(C& c) {
 void as_first(C& c) { c.set(0, c.g()); }
 
 constexpr GradientRow kRows[] = {
-    {"Concat", concat_rule},      {"DepthToSpace", depth_to_space_rule},
-    {"Dropout", as_first},        {"Expand", as_first},
-    {"Flatten", same_elements},   {"Identity", as_first},
-    {"Reshape", same_elements},   {"SpaceToDepth", space_to_depth_rule},
-    {"Split", split_rule},        {"Squeeze", same_elements},
-    {"Tile", tile_rule},          {"Transpose", transpose_rule},
+    {"ConstantOfShape", zero_gradient},
+    {"EyeLike", zero_gradient},
+    {"Concat", concat_rule},
+    {"DepthToSpace", depth_to_space_rule},
+    {"Dropout", as_first},
+    {"Expand", as_first},
+    {"Flatten", same_elements},
+    {"Identity", as_first},
+    {"Reshape", same_elements},
+    {"SpaceToDepth", space_to_depth_rule},
+    {"Split", split_rule},
+    {"Squeeze", same_elements},
+    {"Tile", tile_rule},
+    {"Transpose", transpose_rule},
     {"Unsqueeze", same_elements},
 };
 

@@ -106,6 +106,14 @@ void add_model_options(CLI::App& c, Arguments& args) {
                "stored once, and states of the same name are one. Repeatable")
       ->delimiter('\0')
       ->allow_extra_args(false);
+  c.add_option("--outputs", options.outputs,
+               "V,..: ONNX names of values that become the outputs; only the nodes that they need are compiled")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+/// Options for values that last from one run to the next.
+void add_state_options(CLI::App& c, gcc_graph::ModelOptions& options) {
   c.add_option("--state", options.states,
                "PAST=PRESENT,.. or auto: output PRESENT of a run becomes input PAST of the session's next run, and "
                "callers no longer see either. Names may have a *, for the same text in both; auto pairs names like "
@@ -121,10 +129,6 @@ void add_model_options(CLI::App& c, Arguments& args) {
       "the rate an input");
   c.add_option("--capacity", options.capacity, "Limit of the extent along which states grow (default: none)")
       ->check(CLI::PositiveNumber);
-  c.add_option("--outputs", options.outputs,
-               "V,..: ONNX names of values that become the outputs; only the nodes that they need are compiled")
-      ->delimiter(',')
-      ->allow_extra_args(false);
 }
 
 /// Options that print or stop the compiler's intermediate stages.
@@ -149,6 +153,7 @@ void add_compile_command(CLI::App& app) {
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
   add_model_options(*c, *args);
+  add_state_options(*c, args->compile);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, which choose GPU kernels");
   args->gpu.add_to(*c);
