@@ -37,6 +37,7 @@
 #include "compiler/report/repeated_work.h"
 #include "compiler/requested_targets.h"
 #include "compiler/support/error.h"
+#include "compiler/train/training_entries.h"
 #include "compiler/weights/load_time_packing.h"
 
 namespace gcg {
@@ -369,12 +370,24 @@ class Compilation {
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
                       const Backends& backends, std::vector<NamedGraph> more) {
   std::vector<Graph> others;
+  std::vector<Remark> remarks;
+  if (options.train) {
+    TrainingEntries entries =
+        make_training_entries(std::move(graph), options.train->parameters, options.train->options);
+    graph = std::move(entries.infer);
+    others.push_back(std::move(entries.train));
+    others.push_back(std::move(entries.evaluate));
+    remarks.push_back({{}, std::move(entries.report)});
+  }
   for (NamedGraph& named : more) {
     others.push_back(std::move(named.graph));
     others.back().name = std::move(named.name);
   }
   Compilation compilation(std::move(graph), std::move(others), options);
-  return compilation.run(backends) ? compilation.result(source_hash) : CompileResult();
+  if (!compilation.run(backends)) return {};
+  CompileResult result = compilation.result(source_hash);
+  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+  return result;
 }
 
 }  // namespace gcg

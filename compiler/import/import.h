@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ struct ImportedModel {
   /// Symbols of dimensions that share a name with others, but need not equal them: by symbol, that name
   /// (separate_names.h).
   std::map<std::string, std::string> separated;
+  std::set<std::string> initializers;  // of the model's graph: its weights, as opposed to the results of Constant nodes
   std::vector<std::string> sequences;  // sequence inputs of the model that became one input per element
   std::vector<FunctionCall> calls;     // in model order, outer calls before the calls inside them
   int64_t training_graphs = 0;         // TrainingInfoProtos of the model, which are not imported

@@ -43,6 +43,7 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
   importer.explain_calls(result.graph);
   if (!importer.unsupported().empty()) throw UnsupportedModel(std::move(importer.unsupported()));
   result.separated = separate_names(result.graph);
+  for (const auto& tensor : model->graph().initializer()) result.initializers.insert(tensor.name());
   result.calls = importer.calls();
   result.node_labels = importer.node_labels();
   result.source_hash = hash_of(bytes);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/support/idle_wish.h"
+#include "compiler/train/training_report.h"
 
 namespace gcg {
 
@@ -80,8 +81,8 @@ struct Remark {
     std::map<std::string, int64_t> fixed;  // symbols; empty: any shape
   };
   std::optional<Plans> plans;  // the plans concerned; nullopt: all
-  std::variant<IdleOption, IdleWish, IdleName, TrainingLeftOut, EqualExtents, NarrowedWeights, RepeatedWork, HostWait,
-               IdleLibrary, LibraryLeftOut>
+  std::variant<IdleOption, IdleWish, IdleName, TrainingLeftOut, TrainedParameters, EqualExtents, NarrowedWeights,
+               RepeatedWork, HostWait, IdleLibrary, LibraryLeftOut>
       fact;
 };
 

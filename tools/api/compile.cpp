@@ -47,6 +47,7 @@ gcg::CompileOptions own_options(const CompileOptions& given) {
   options.libraries = libraries_of(given.libraries);
   options.states = given.states;
   options.state_capacity = given.capacity;
+  if (!given.train.empty()) options.train = gcg::Training{gcg::parse_train_options(given.train), {}};
   options.memory_limit = given.memory_limit;
   options.threads = given.threads;
   options.passes.disabled = given.disabled_passes;

@@ -154,6 +154,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
   if (model.training_graphs > 0) idle.push_back({{}, gcg::TrainingLeftOut{model.training_graphs}});
   const gcg::TuningFile tuning = tuning_of(given.tuning, model.node_labels);
   if (tuning.size() > 0) options.decisions = &tuning;
+  if (options.train) options.train->parameters = model.initializers;
   options.labels = model.labels;
   options.metadata = model.metadata;
   options.same_dims = model.separated;
