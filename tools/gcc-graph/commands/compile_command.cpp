@@ -114,6 +114,9 @@ void add_model_options(CLI::App& c, Arguments& args) {
       ->allow_extra_args(false);
   c.add_option("--capacity", options.capacity, "Limit of the extent along which states grow (default: none)")
       ->check(CLI::PositiveNumber);
+  c.add_flag_callback(
+      "--no-training", [&options] { options.training = false; },
+      "Leave out the model's training_info; otherwise its step is the entry point train, and the model infer");
   c.add_option("--outputs", options.outputs,
                "V,..: ONNX names of values that become the outputs; only the nodes that they need are compiled")
       ->delimiter(',')
