@@ -143,7 +143,7 @@ void SessionMemory::copy_to(SessionMemory& copy) {
   }
 }
 
-Shape SessionTurn::first_shape(const Inputs& inputs, size_t state) const {
+Shape SessionRun::first_shape(const Inputs& inputs, size_t state) const {
   const Entry& entry = entry_;
   Slots slots(entry.slots());
   for (size_t s = 0; s < entry.symbols.size(); ++s) {
@@ -176,7 +176,7 @@ Shape SessionTurn::first_shape(const Inputs& inputs, size_t state) const {
   return Shape(extents);
 }
 
-void SessionTurn::lend_inputs(Inputs& inputs) {
+void SessionRun::lend_inputs(Inputs& inputs) {
   const Site& site = inputs.site();
   inputs.check_complete(entry_.own_inputs().size());
   for (size_t i = 0; i < entry_.states(); ++i) {
@@ -197,7 +197,7 @@ void SessionTurn::lend_inputs(Inputs& inputs) {
   }
 }
 
-void SessionTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound) {
+void SessionRun::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound) {
   const Site& site = inputs.site();
   session_.after.clear();
   for (size_t i = 0; i < entry_.states(); ++i) {
@@ -231,7 +231,7 @@ void SessionTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan
   }
 }
 
-void SessionTurn::commit() {
+void SessionRun::commit() {
   for (size_t i = 0; i < entry_.states(); ++i) {
     StateMemory& state = memory(i);
     if (!entry_.state(i).in_place()) std::swap(state.block, state.spare);

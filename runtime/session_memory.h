@@ -53,9 +53,9 @@ class SessionGuard {
 
 /// One run of an entry point. Until commit() the session's states are as they were before, also if the run fails or is
 /// cancelled.
-class SessionTurn : private SessionGuard {
+class SessionRun : private SessionGuard {
  public:
-  SessionTurn(SessionMemory& session, const Entry& entry) : SessionGuard(session), entry_(entry) {}
+  SessionRun(SessionMemory& session, const Entry& entry) : SessionGuard(session), entry_(entry) {}
   /// Sets the inputs that are states. A state that has no value yet begins with zeros, or without rows if it grows.
   void lend_inputs(Inputs& inputs);
   /// Sets the outputs that are states, and makes room for them.

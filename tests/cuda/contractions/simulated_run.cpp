@@ -64,7 +64,7 @@ struct alignas(128) EncodedMap {
   unsigned char bytes[gart_sim::TensorMap::kBytes];
 };
 
-/// As the runtime has the driver encode it, of an operand at this address.
+/// The map of an operand at this address, encoded as the driver does for the runtime.
 EncodedMap encoded(const TensorMap& map, uint64_t address, const SymbolValues& symbols) {
   gart_sim::TensorMap tensor;
   tensor.element_bytes = static_cast<unsigned>(size_of(map.dtype));
@@ -159,7 +159,7 @@ class Runner {
     if (!text.then.empty()) workspace_.reset();
   }
 
-  /// Before it waits the kernel writes nothing, and reads of what it says it reads ahead: constants.
+  /// Before its wait the kernel writes nothing, and reads only the constants that it declares.
   void expect_waits(const KernelText& text, const std::vector<BufferId>& operands,
                     const gart_sim::Footprint& footprint) {
     EXPECT_TRUE(footprint.has_waited && footprint.early_writes.empty()) << text.source;

@@ -97,12 +97,12 @@ INSTANTIATE_TEST_SUITE_P(Arithmetics, TileLoop, testing::ValuesIn(kArithmetics),
 
 std::vector<cuda::ProductTile> loop_tiles(const cuda::Product& product, const Target& target) {
   std::vector<cuda::ProductTile> tiles;
-  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::form_of(product, target)))
+  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::constraints_of(product, target)))
     if (tile.producers > 0) tiles.push_back(tile);
   return tiles;
 }
 
-/// Emits products in the `number`-th tile of the loop, in so many blocks and splits.
+/// Emits products with the loop's tile `number`, this many blocks and splits.
 Emit in_tile(const Target& target, int number, int blocks, int splits) {
   return [=](const Kernel& kernel) {
     if (!std::holds_alternative<MatMulKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
@@ -147,7 +147,7 @@ TEST_P(TileLoop, SplitsPastTheEndAddZeros) {
     expect_simulates(kCases[0].graph, target, GetParam().tolerance, {}, in_tile(target, splits, 2, splits));
 }
 
-/// Functions of an f16 result are approximations that its rounding hides.
+/// Functions of an f16 result are approximations whose error its rounding hides.
 TEST(TileLoopFunctions, AreAsExactAsTheirResults) {
   constexpr int64_t kSide = 64;
   const Target target = gpu_target("sm_90a", Precision::fp16);
