@@ -67,6 +67,9 @@ struct PlanCheck {
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
 };
 
+Status check_states(Budget& budget, const ArtifactView& artifact,
+                    const fb::EntryPoint& entry);                          // verify_states.cpp
+Status check_shared_states(Budget& budget, const fb::Manifest& manifest);  // requires check_states of all entry points
 Status check_buffers(PlanCheck& check);                                // verify_buffers.cpp; fills input_bound_buffer
 Status check_sequences(const PlanCheck& check);                        // verify_steps.cpp
 Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp

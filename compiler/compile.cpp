@@ -15,6 +15,7 @@
 #include "compiler/partition/implied_fleet.h"
 #include "compiler/partition/runs_on.h"
 #include "compiler/parts.h"
+#include "compiler/passes/order_states.h"
 #include "compiler/passes/pair_states.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
@@ -37,6 +38,7 @@
 #include "compiler/report/repeated_work.h"
 #include "compiler/requested_targets.h"
 #include "compiler/support/error.h"
+#include "compiler/train/training_entries.h"
 #include "compiler/weights/load_time_packing.h"
 
 namespace gcg {
@@ -78,6 +80,8 @@ class Compilation {
         remarks_(idle_options(options.libraries, options.precision, targets_)) {
     check_interface(graph_, options.labels);
     for (const Graph& other : more_) check_interface(other, {});
+    check_states(graph_);
+    for (const Graph& other : more_) check_states(other);
     check_names();
     if (fleet_) check_targets(*fleet_, targets_);
     if (options.fleet)
@@ -133,7 +137,10 @@ class Compilation {
 
   CompileResult result(const std::string& source_hash) {
     stage("artifact");
-    const WeightsSection weights = place_weights(plans_, packing_sources_);
+    WeightsSection weights = place_weights(plans_, packing_sources_);
+    for (const Graph* entry : entries_)
+      for (const State& state : entry->states)
+        if (state.initial) weights.place(state.initial, state.name);
     CompileResult out;
     const std::vector<uint8_t> section = assembly();
     if (parted_) out.cut = report_cut(*parted_, *fleet_, plans_, targets_, section);
@@ -369,12 +376,24 @@ class Compilation {
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
                       const Backends& backends, std::vector<NamedGraph> more) {
   std::vector<Graph> others;
+  std::vector<Remark> remarks;
+  if (options.train) {
+    TrainingEntries entries =
+        make_training_entries(std::move(graph), options.train->parameters, options.train->options);
+    graph = std::move(entries.infer);
+    others.push_back(std::move(entries.train));
+    others.push_back(std::move(entries.evaluate));
+    remarks.push_back({{}, std::move(entries.report)});
+  }
   for (NamedGraph& named : more) {
     others.push_back(std::move(named.graph));
     others.back().name = std::move(named.name);
   }
   Compilation compilation(std::move(graph), std::move(others), options);
-  return compilation.run(backends) ? compilation.result(source_hash) : CompileResult();
+  if (!compilation.run(backends)) return {};
+  CompileResult result = compilation.result(source_hash);
+  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+  return result;
 }
 
 }  // namespace gcg

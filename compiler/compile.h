@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,8 +20,15 @@
 #include "compiler/plan/bind_libraries.h"
 #include "compiler/report/plan_report.h"
 #include "compiler/report/remark.h"
+#include "compiler/train/train_options.h"
 
 namespace gcg {
+
+/// The model becomes three entries: `infer`, `train` and `evaluate` (compiler/train/training_entries.h).
+struct Training {
+  TrainOptions options;
+  std::set<std::string> parameters;  // names of constants that may be trained; empty: all floats
+};
 
 struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
@@ -47,6 +55,7 @@ struct CompileOptions {
   std::map<std::string, std::vector<std::string>> labels;
   /// Metadata from the model's author; copied into the artifact.
   std::map<std::string, std::string> metadata;
+  std::optional<Training> train;        // --train
   std::optional<int64_t> memory_limit;  // bytes of arena; if exceeded, CompileError names the largest live sets
   int threads = 1;                      // host threads for code generation
   PassOptions passes;

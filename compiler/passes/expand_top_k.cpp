@@ -16,8 +16,13 @@ void expand(Rewriter& r, NodeId id) {
   const Attributes axis = {{"axis", r.graph.node(id).int_attribute("axis", -1)}};
   Attributes order = axis;
   order["largest"] = r.graph.node(id).int_attribute("largest", 1);
+  // The caller knows an extent that the run finds out by TopK's symbol.
+  Attributes chosen = axis;
+  if (const auto symbols = r.graph.node(id).attributes.find(kSymbolsAttribute);
+      symbols != r.graph.node(id).attributes.end())
+    chosen.insert(*symbols);
   const ValueId ranks = r.add(op_gart_Ranks, name, {inputs[0]}, order);
-  const ValueId places = r.add(op_gart_PlacesOfRanks, name, {ranks, inputs[1]}, axis);
+  const ValueId places = r.add(op_gart_PlacesOfRanks, name, {ranks, inputs[1]}, chosen);
   if (outputs[0].valid()) r.replace(outputs[0], r.add(op_GatherElements, name, {inputs[0], places}, axis));
   if (outputs.size() > 1 && outputs[1].valid()) r.replace(outputs[1], places);
   r.graph.erase_node(id);

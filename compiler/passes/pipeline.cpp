@@ -40,6 +40,7 @@
 #include "compiler/passes/merge_products.h"
 #include "compiler/passes/merge_quantization.h"
 #include "compiler/passes/multiply_by_vectors.h"
+#include "compiler/passes/multiply_patches.h"
 #include "compiler/passes/narrow_ends.h"
 #include "compiler/passes/narrow_storage.h"
 #include "compiler/passes/narrow_weights.h"
@@ -182,6 +183,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
           {"lower-quantized-products", [](Graph& g, const Target* t) { return lower_quantized_products(g, *t); }},
           kFoldConstants,  // weights in floats
           kMergeProducts,
+          {"multiply-patches", [](Graph& g, const Target*) { return multiply_patches(g); }},
           {"pack-conv-weights", [](Graph& g, const Target*) { return pack_conv_weights(g); }},
           kFoldConstants,  // transposes the weights
           {"transpose-weights", [](Graph& g, const Target* t) { return transpose_weights(g, *t); }},

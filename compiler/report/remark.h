@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/support/unmatched_request.h"
+#include "compiler/train/training_report.h"
 
 namespace gcg {
 
@@ -80,8 +81,8 @@ struct Remark {
     std::map<std::string, int64_t> fixed;  // symbols; empty: any shape
   };
   std::optional<Plans> plans;  // the plans concerned; nullopt: all
-  std::variant<UnusedOption, UnmatchedRequest, UnmatchedName, OmittedTraining, EqualExtents, NarrowedWeights,
-               RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary>
+  std::variant<UnusedOption, UnmatchedRequest, UnmatchedName, OmittedTraining, TrainedParameters, EqualExtents,
+               NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary>
       fact;
 };
 

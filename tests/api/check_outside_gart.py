@@ -102,7 +102,8 @@ COMPONENTS = {
     "development": r"include/gart/\w+\.hp?p?|lib.*/libgart\w*\.(so|a)|lib.*/cmake/gart/gart[\w-]+\.cmake|lib.*/pkgconfig/gart\w*\.pc"
                    r"|share/doc/libgart-dev/copyright",
     "tools": r"bin/gcc-graph|include/gcc_graph/\w+\.h|lib.*/libgcc_graph\.so(\.0)?|lib.*/cmake/gcc_graph/gcc_graph-[\w-]+\.cmake"
-             r"|share/doc/gcc-graph/copyright",
+             r"|share/doc/gcc-graph/copyright|share/man/man1/gcc-graph\.1|share/bash-completion/completions/gcc-graph",
+    "runner": r"bin/gart-run|share/doc/gart-run/copyright",
     "python": r"lib/python3/dist-packages/gart/.*\.(py|pyi|typed)|share/doc/python3-gart/copyright",
 }
 

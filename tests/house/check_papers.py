@@ -81,7 +81,7 @@ def subcommands():
     while todo:
         command = todo.pop()
         text = help_of(command)
-        below = re.search(r"^SUBCOMMANDS:\n(.*)", text, re.S | re.M | re.I)
+        below = re.search(r"^SUBCOMMANDS:\n((?: +.*\n)+)", text, re.M | re.I)
         names = re.findall(r"^  (\w+)\b", below.group(1), re.M) if below else []
         todo += [f"{command} {n}".strip() for n in names]
         found[command] = [OPTION.findall(line.split("  ")[1]) for line in text.split("\n") if re.match(r"  -", line)]

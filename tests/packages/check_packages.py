@@ -20,6 +20,7 @@ NEEDS = {  # the dependencies that each package must have
     "libgart-dev": ["libgart0 (= VERSION)"],
     "python3-gart": ["python3-numpy", "libgart0 (= VERSION)"],
     "gcc-graph": ["libc6", "libprotobuf", "libzip"],
+    "gart-run": ["libgart0 (= VERSION)"],
 }
 USE_PYTHON = "import gart; model = gart.load({model!r}); print(gart.__version__, model.inputs)"
 
@@ -64,6 +65,7 @@ def unpacked(folder):
     usr = os.path.join(folder, "usr")
     env = works(folder, os.path.dirname(glob.glob(os.path.join(usr, "lib", "**", "libgart.so.0"), recursive=True)[0]))
     print(ran(os.path.join(usr, "bin", "gcc-graph"), "--version", env=env), end="")
+    assert "sound" in ran(os.path.join(usr, "bin", "gart-run"), "check", MODEL, env=env)
     env.pop("GART_LIBRARY", None)
     env["PYTHONPATH"] = os.path.join(usr, "lib", "python3", "dist-packages")
     print(ran(sys.executable, "-c", USE_PYTHON.format(model=MODEL), env=env), end="")

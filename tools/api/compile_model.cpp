@@ -144,7 +144,8 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
   for (const std::string& text : requested.custom_ops) custom_ops.push_back(gcg::parse_custom_op(text));
   if (requested.progress) requested.progress("import");
   gcg::ImportedModel model =
-      gcg::import_onnx(path, only_values(requested.dims), custom_ops, requested.functions, requested.outputs);
+      gcg::import_onnx(path, only_values(requested.dims), custom_ops, requested.functions, requested.outputs,
+                       requested.training && requested.outputs.empty() && !requested.fleet);
   opsets = model.opsets;
   if (requested.targets.empty())
     options.targets = default_targets(requested.gpus, options.fleet, computes_with_bytes(model.graph),
@@ -155,6 +156,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
   if (model.training_graphs > 0) idle.push_back({{}, gcg::OmittedTraining{model.training_graphs}});
   const gcg::TuningFile tuning = tuning_of(requested.tuning, model.node_labels);
   if (tuning.size() > 0) options.decisions = &tuning;
+  if (options.train) options.train->parameters = model.initializers;
   options.labels = model.labels;
   options.metadata = model.metadata;
   options.same_dims = model.separated;
@@ -163,6 +165,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
   });
   check_limit(model.graph, options);
   std::vector<gcg::NamedGraph> more;
+  for (gcg::Graph& graph : model.training) more.push_back({graph.name, std::move(graph)});
   for (const std::string& text : requested.entries) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) gcg::fail("--entry ", text, ": expected NAME=FILE.onnx");

@@ -42,10 +42,23 @@ std::string print_fleet(const Fleet& fleet) { return gcg::print_fleet(detail::ow
 
 static_assert(kTypicalExtent == gcg::kTypicalExtent);
 
-Rates rates_of_gpu(const std::string& target) {
+namespace {
+
+/// Multiply-adds per clock of one processor on the unit that a kernel's note names.
+double rate_of_unit(const gcg::Machine& gpu, const std::string& note) {
+  const auto has = [&](const char* word) { return note.find(word) != std::string::npos; };
+  const double of_half = has("wgmma") ? gpu.warpgroup_rate : gpu.half_rate;
+  if (has("3xtf32")) return of_half / 6;  // three products at half the rate
+  if (has("tf32")) return of_half / 2;
+  return has("f16") ? of_half : gpu.scalar_rate;  // f16 and bf16
+}
+
+}  // namespace
+
+Rates rates_of_gpu(const std::string& target, const std::string& note) {
   return detail::guarded([&] {
     const gcg::Machine& gpu = gcg::machine_of(gcg::require_targets({target}).front());
-    return Rates{2 * gpu.processors * gpu.gigahertz * gpu.scalar_rate, gpu.bytes_per_second * 1e-9};
+    return Rates{2 * gpu.processors * gpu.gigahertz * rate_of_unit(gpu, note), gpu.bytes_per_second * 1e-9};
   });
 }
 

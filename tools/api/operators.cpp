@@ -6,6 +6,7 @@
 
 #include "compiler/ops/expansion.h"
 #include "compiler/ops/op_def.h"
+#include "compiler/train/gradient_rule.h"
 
 namespace gcc_graph {
 namespace {
@@ -35,6 +36,20 @@ const char* way_of(const gcg::OpDef& op) {
   return "";
 }
 
+const char* gradient_of(const gcg::OpDef& op) {
+  switch (gcg::gradient_kind(op)) {
+    case gcg::GradientKind::rule:
+      return "yes";
+    case gcg::GradientKind::expanded:
+      return "as what it becomes";
+    case gcg::GradientKind::zero:
+      return "zero";
+    case gcg::GradientKind::none:
+      return "no";
+  }
+  return "";
+}
+
 /// The element types of up to `most` operands.
 std::string types_of(const gcg::DeclaredTypes& types, int most) {
   std::string text;
@@ -51,7 +66,8 @@ std::vector<OperatorInfo> known_operators() {
     if (std::string_view(op->domain) != "gart")
       all.push_back({*op->domain != '\0' ? op->domain : "ai.onnx", op->name, static_cast<int>(op->since),
                      op->min_inputs, op->max_inputs, op->min_outputs, op->max_outputs,
-                     types_of(op->types, op->max_inputs), types_of(op->results, op->max_outputs), way_of(*op)});
+                     types_of(op->types, op->max_inputs), types_of(op->results, op->max_outputs), gradient_of(*op),
+                     way_of(*op)});
   std::sort(all.begin(), all.end(), [](const OperatorInfo& a, const OperatorInfo& b) {
     return std::tie(a.domain, a.name) < std::tie(b.domain, b.name);
   });

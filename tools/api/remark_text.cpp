@@ -58,7 +58,20 @@ Sentences say(const gcg::UnmatchedName& idle) {
 
 Sentences say(const gcg::OmittedTraining& training) {
   return {concat("the model's training_info (", training.graphs, training.graphs == 1 ? " entry" : " entries",
-                 ") is left out: only its graph is compiled; a training step can be a model of its own")};
+                 ") is left out: only its graph is compiled")};
+}
+
+Sentences say(const gcg::TrainedParameters& p) {
+  Sentences all = {concat("training updates ", p.trained, p.trained == 1 ? " parameter (" : " parameters (", p.elements,
+                          " elements)", p.statistics > 0 ? concat(" and ", p.statistics, " running statistics") : "",
+                          "; ", p.frozen, p.frozen == 1 ? " is frozen" : " are frozen")};
+  if (!p.unreached.empty())
+    all.push_back(concat("the loss does not depend on ", p.unreached.size(),
+                         p.unreached.size() == 1 ? " parameter: " : " parameters: ", list_of(p.unreached)));
+  if (!p.dropouts.empty())
+    all.push_back(concat("training keeps all elements in ", p.dropouts.size(),
+                         p.dropouts.size() == 1 ? " Dropout node: " : " Dropout nodes: ", list_of(p.dropouts)));
+  return all;
 }
 
 Sentences say(const gcg::EqualExtents& equal) {

@@ -6,6 +6,7 @@
 #include "compiler/ir/dim.h"
 #include "compiler/ir/tensor.h"
 #include "compiler/support/name_list.h"
+#include "compiler/support/nearest.h"
 #include "tools/api/graph_state.h"
 
 namespace gcc_graph {
@@ -70,6 +71,10 @@ int64_t extent_value(const std::string& extent, const std::map<std::string, int6
 
 std::vector<std::string> split_names(const std::vector<std::string>& lists, const std::set<std::string>& known) {
   return gcg::split_names(lists, known);
+}
+
+std::string nearest(const std::string& word, const std::vector<std::string>& known) {
+  return gcg::nearest(word, known);
 }
 
 }  // namespace gcc_graph

@@ -110,8 +110,7 @@ class ConvProduct final : public Product {
 
   /// Finds the operands and results that TMA can copy as tensors.
   void find_boxes(const Kernel& kernel) {
-    const auto is_half = [&](int operand) { return size_of(kernel.operands[static_cast<size_t>(operand)].dtype) == 2; };
-    if (!c_.input_channels_last || !is_half(c_.input) || !is_half(c_.weights)) return;
+    if (!c_.input_channels_last || left.stored != right.stored) return;
     const size_t weights = by_position_ ? 1 : 0;
     tma_views_[weights] = weights_view(left_or_right(weights == 0).stored);
     tma_views_[1 - weights] = positions_view(left_or_right(weights != 0).stored);

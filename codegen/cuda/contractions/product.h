@@ -41,7 +41,7 @@ class Product : public Epilogue {
   /// > 0: a tile should not cross a multiple of this many depths.
   int64_t whole_steps = 0;
   int64_t taps = 1;          // of a convolution
-  int64_t tap_channels = 0;  // > 0: channels of each tap; a tile of boxes has at most 64 of them
+  int64_t tap_channels = 0;  // > 0: channels of each tap, if tiles can be copied as boxes of them
   bool divides = false;      // finding an element needs divisions
   bool gathers = false;      // each thread keeps the address of every line it copies in registers
 
@@ -54,7 +54,7 @@ class Product : public Epilogue {
   /// An operand as a tensor whose tiles TMA copies, if it is one.
   struct TmaView {
     /// The windows of a convolution over images (channels, columns, rows, images): one line per window position, with
-    /// up to 64 channels of a tap.
+    /// up to box_depths channels of a tap.
     struct Window {
       int64_t channels = 0;
       int64_t kernel_columns = 1, column_dilation = 1, row_dilation = 1;
@@ -120,8 +120,13 @@ int widest_vector(DType stored, const std::vector<Dim>& multiples);
 std::unique_ptr<Product> matmul_product(const Kernel& kernel);
 std::unique_ptr<Product> conv_product(const Kernel& kernel);
 
-/// The number of channels per tap after padding `tap_channels` to boxes of 64 depths.
-inline int64_t box_channels(const Product& product) { return (product.tap_channels + 63) / 64 * 64; }
+/// The depths of a box of an operand, whose lines have 128 bytes.
+inline int box_depths(DType stored) { return 128 / static_cast<int>(size_of(stored)); }
+/// The number of channels per tap after padding `tap_channels` to whole boxes.
+inline int64_t box_channels(const Product& product) {
+  const int depths = box_depths(product.left.stored);
+  return (product.tap_channels + depths - 1) / depths * depths;
+}
 
 /// The sizes that the cost model uses; symbolic extents count as typical ones.
 ProductSize size_for_cost(const Kernel& kernel, const Product& product);

@@ -10,7 +10,6 @@ namespace gcg::cuda {
 namespace {
 
 constexpr size_t kMostDimensions = 5;
-constexpr int kLineBytes = 128;  // of a tile, which the map swizzles
 
 /// True if `a` is a multiple of `b` for every value of the symbols. cuTensorMapEncodeTiled documents that each stride
 /// must be a multiple of the stride before, though drivers were seen to accept others.
@@ -22,12 +21,10 @@ int dimension_of(const Product::TmaView& view, char kind) {
   return static_cast<int>(at - all.begin());
 }
 
-int line_of(const Product::TmaView& view) { return kLineBytes / static_cast<int>(size_of(view.stored)); }
-
 /// A map of the view; a box has one line.
 TensorMap map_of(const Product::TmaView& view) {
   TensorMap map{view.operand, view.stored, view.offset, {}, {}, std::vector<int>(view.dimensions.size(), 1)};
-  map.box[0] = line_of(view);
+  map.box[0] = box_depths(view.stored);
   for (size_t d = 0; d < view.dimensions.size(); ++d) {
     map.extents.push_back(view.dimensions[d].extent);
     if (d > 0) map.strides.push_back(view.dimensions[d].stride);
@@ -63,7 +60,8 @@ std::string operand_map(FunctionText& f, const Product::TmaView& view, int lines
     map.pixels = lines;
     return f.map(std::move(map));
   }
-  map.box[static_cast<size_t>(dimension_of(view, along_depth ? 'r' : 'd'))] = along_depth ? lines : line_of(view);
+  map.box[static_cast<size_t>(dimension_of(view, along_depth ? 'r' : 'd'))] =
+      along_depth ? lines : box_depths(view.stored);
   return f.map(std::move(map));
 }
 
@@ -115,7 +113,8 @@ std::string result_map(FunctionText& f, const Product::TmaView& view) {
 TiledOperands::TiledOperands(FunctionText& f, const Product& product, const ProductTile& tile)
     : product_(product), left_(*product.tma_view(true)), right_(*product.tma_view(false)) {
   const bool cuts_taps = product.tap_channels % tile.depth != 0;
-  const std::string depths = cuts_taps                    ? concat("gart_tap_depths<", product.tap_channels, ">")
+  const std::string depths = cuts_taps
+                                 ? concat("gart_tap_depths<", product.tap_channels, ", ", box_depths(left_.stored), ">")
                              : left_.stored == DType::f32 ? "gart_f32_depths"
                                                           : "gart_plain_depths";
   declare_type(f, left_, tile.rows, depths, "Left");

@@ -17,12 +17,12 @@
 #define GART_EVEN_REGISTERS 0
 #endif
 
-/// The depth coordinates of a step. In a convolution a step is one tap and 64 of its `Channels`; the last step of a tap
-/// may have fewer.
-template <int Channels>
+/// The depth coordinates of a step. In a convolution a step is one tap and `Depth` of its `Channels`; the last step of a
+/// tap may have fewer.
+template <int Channels, int Depth>
 struct gart_tap_depths {
-  static constexpr int kBlocks = (Channels + 63) / 64;
-  static int of(int step) { return step / kBlocks * Channels + step % kBlocks * 64; }
+  static constexpr int kBlocks = (Channels + Depth - 1) / Depth;
+  static int of(int step) { return step / kBlocks * Channels + step % kBlocks * Depth; }
 };
 struct gart_plain_depths {
   static int of(int step) { return step * 64; }
@@ -54,13 +54,13 @@ struct gart_box_tiles {
 template <class Tile_, int Channels, int KernelColumns, int ColumnDilation, int RowDilation>
 struct gart_window_tiles {
   typedef Tile_ Tile;
-  static constexpr int kBlocks = (Channels + 63) / 64;
+  static constexpr int kBlocks = (Channels + Tile::kDepth - 1) / Tile::kDepth;
   const GartTensorMap* map;
   int column, row, image;
 
   void copy(unsigned short* tile, int step, unsigned long long* barrier) const {
     const int tap = step / kBlocks;
-    const int at[4] = {step % kBlocks * 64, column, row, image};
+    const int at[4] = {step % kBlocks * Tile::kDepth, column, row, image};
     gart_copy_im2col(tile, *map, at, tap % KernelColumns * ColumnDilation, tap / KernelColumns * RowDilation, barrier);
   }
 };

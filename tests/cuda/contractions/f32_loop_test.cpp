@@ -53,13 +53,6 @@ const F32Case kCases[] = {
 
 Target f32_target() { return gpu_target("sm_90a", Precision::fp32); }
 
-std::vector<cuda::ProductTile> loop_tiles(const cuda::Product& product, const Target& target) {
-  std::vector<cuda::ProductTile> tiles;
-  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::constraints_of(product, target)))
-    if (tile.producers > 0) tiles.push_back(tile);
-  return tiles;
-}
-
 Emit in_tile(const Target& target, size_t number, int blocks, int splits) {
   return [=](const Kernel& kernel) {
     if (!std::holds_alternative<MatMulKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);

@@ -223,6 +223,13 @@ Target gpu_target(const std::string& name, Precision precision) {
   return target;
 }
 
+std::vector<cuda::ProductTile> loop_tiles(const cuda::Product& product, const Target& target) {
+  std::vector<cuda::ProductTile> tiles;
+  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::constraints_of(product, target)))
+    if (tile.producers > 0) tiles.push_back(tile);
+  return tiles;
+}
+
 std::string case_name(const testing::TestParamInfo<ContractionCase>& info) {
   static constexpr const char* names[] = {"fp32", "tf32", "fp16", "bf16"};
   return concat(info.param.target, "_", names[static_cast<int>(info.param.precision)]);

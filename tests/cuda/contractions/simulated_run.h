@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/contractions/product.h"
 #include "codegen/cuda/text/kernel_text.h"
 #include "compiler/ir/graph.h"
 #include "compiler/kernel/decisions.h"
@@ -52,6 +53,9 @@ struct ContractionCase {
   double tolerance;
 };
 std::string case_name(const testing::TestParamInfo<ContractionCase>& info);
+
+/// The product's tiles whose operands are copied as boxes by a separate thread.
+std::vector<cuda::ProductTile> loop_tiles(const cuda::Product& product, const Target& target);
 
 /// The schedule of the graph after the CUDA passes, which change `graph`.
 Plan cuda_plan(Graph& graph, const Target& target);

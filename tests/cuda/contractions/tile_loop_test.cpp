@@ -95,13 +95,6 @@ const ContractionCase kArithmetics[] = {{"sm_90a", Precision::fp16, 2e-2}, {"sm_
 class TileLoop : public testing::TestWithParam<ContractionCase> {};
 INSTANTIATE_TEST_SUITE_P(Arithmetics, TileLoop, testing::ValuesIn(kArithmetics), case_name);
 
-std::vector<cuda::ProductTile> loop_tiles(const cuda::Product& product, const Target& target) {
-  std::vector<cuda::ProductTile> tiles;
-  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::constraints_of(product, target)))
-    if (tile.producers > 0) tiles.push_back(tile);
-  return tiles;
-}
-
 /// Emits products with the loop's tile `number`, this many blocks and splits.
 Emit in_tile(const Target& target, int number, int blocks, int splits) {
   return [=](const Kernel& kernel) {
@@ -179,97 +172,6 @@ TEST(TileLoopFunctions, AreAsExactAsTheirResults) {
       ASSERT_NEAR(run.outputs[0].at_double(i), want, rounding + 3e-7) << name << " of " << x.at_double(i);
     }
   }
-}
-
-// ---- Convolutions ------------------------------------------------------------------------------------------------
-
-/// Emits convolutions whose operands can be boxes in the tile loop; counts them.
-Emit conv_in_tile(const Target& target, int number, int blocks, int& count) {
-  return [=, &count](const Kernel& kernel) {
-    if (!std::holds_alternative<PlainConvKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
-    const auto product = cuda::conv_product(kernel);
-    const auto tiles = loop_tiles(*product, target);
-    if (tiles.empty()) return cuda::emit_kernel(kernel, target);
-    cuda::ProductTile tile = tiles[static_cast<size_t>(number + count++) % tiles.size()];
-    tile.grid = blocks;
-    return cuda::emit_product(kernel, *product, tile, "conv");
-  };
-}
-
-struct ConvCase {
-  const char* what;
-  int loops;  // convolutions in the tile loop
-  const char* graph;
-  SymbolValues symbols = {};
-};
-const ConvCase kConvCases[] = {
-    {"padded, pointwise with stride, dilated with a residual", 3, R"(graph g(%x: f32[2,64,13,11]) -> (%y) {
-      constant %w: f32[72,64,3,3] = random(1)
-      constant %b: f32[72] = random(2)
-      constant %v: f32[72,72,1,1] = random(3)
-      constant %u: f32[72,72,3,3] = random(4)
-      constant %scale: f32[] = {0.02}
-      %n = Mul(%x, %scale)
-      %c = Conv(%n, %w, %b) {pads = [1,1,1,1]}
-      %r = Relu(%c)
-      %d = Conv(%r, %v) {strides = [2,2]}
-      %e = Conv(%d, %u) {pads = [2,2,2,2], dilations = [2,2]}
-      %s = Add(%e, %d)
-      %y = Neg(%s)
-    })"},
-    {"channels that are few, or no multiple of 64; strides; clipped", 2, R"(graph g(%x: f32[3,24,17,19]) -> (%y) {
-      constant %w: f32[96,24,3,3] = random(1)
-      constant %v: f32[136,96,1,1] = random(3)
-      constant %low: f32[] = {0}
-      constant %high: f32[] = {0.05}
-      constant %scale: f32[] = {0.02}
-      %n = Mul(%x, %scale)
-      %c = Conv(%n, %w) {pads = [1,1,1,1], strides = [2,2]}
-      %d = Clip(%c, %low, %high)
-      %e = Conv(%d, %v)
-      %y = Neg(%e)
-    })"},
-    {"other pads at the end, windows that are no squares", 2, R"(graph g(%x: f32[1,64,15,9]) -> (%y) {
-      constant %w: f32[64,64,1,5] = random(1)
-      constant %v: f32[64,64,3,2] = random(3)
-      constant %scale: f32[] = {0.02}
-      %n = Mul(%x, %scale)
-      %c = Conv(%n, %w) {pads = [0,2,0,1], strides = [1,2]}
-      %e = Conv(%c, %v) {pads = [0,1,2,0], strides = [3,1]}
-      %y = Neg(%e)
-    })"},
-    {"images of any size",
-     2,
-     R"(graph g(%x: f32[n,64,h,w]) -> (%y) {
-      constant %w: f32[64,64,3,3] = random(1)
-      constant %v: f32[72,64,3,3] = random(3)
-      constant %scale: f32[] = {0.02}
-      %a = Mul(%x, %scale)
-      %c = Conv(%a, %w) {pads = [1,1,1,1]}
-      %e = Conv(%c, %v) {pads = [1,1,1,1]}
-      %y = Neg(%e)
-    })",
-     {{"n", 2}, {"h", 9}, {"w", 14}}},
-    {"one dimension", 1, R"(graph g(%x: f32[2,64,45]) -> (%y) {
-      constant %w: f32[80,64,3] = random(1)
-      constant %scale: f32[] = {0.02}
-      %n = Mul(%x, %scale)
-      %c = Conv(%n, %w) {pads = [1,1], strides = [2]}
-      %y = Neg(%c)
-    })"},
-};
-
-TEST_P(TileLoop, EveryTileComputesEveryConvolution) {
-  const Target target = gpu_target(GetParam().target, GetParam().precision);
-  int number = GetParam().precision == Precision::fp16 ? 0 : 3;
-  for (const ConvCase& c : kConvCases)
-    for (int blocks : {1, 3}) {
-      SCOPED_TRACE(concat(c.what, ", tile ", number % 8, ", blocks ", blocks));
-      int count = 0;
-      const SimulatedRun run = expect_simulates(c.graph, target, 3 * GetParam().tolerance, c.symbols,
-                                                conv_in_tile(target, number++, blocks, count));
-      EXPECT_EQ(count, c.loops);
-    }
 }
 
 }  // namespace

@@ -106,18 +106,32 @@ void add_model_options(CLI::App& c, Arguments& args) {
                "stored once, and states of the same name are one. Repeatable")
       ->delimiter('\0')
       ->allow_extra_args(false);
+  c.add_option("--outputs", options.outputs,
+               "V,..: ONNX names of values that become the outputs; only the nodes that they need are compiled")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
+/// Options for values that last from one run to the next.
+void add_state_options(CLI::App& c, gcc_graph::ModelOptions& options) {
   c.add_option("--state", options.states,
                "PAST=PRESENT,.. or auto: output PRESENT of a run becomes input PAST of the session's next run, and "
                "callers no longer see either. Names may have a *, for the same text in both; auto pairs names like "
                "past_key_values.0.key and present.0.key")
       ->delimiter(',')
       ->allow_extra_args(false);
+  c.add_option(
+      "--train", options.train,
+      "loss=LOSS,optimizer=OPTIMIZER[,frozen=PATTERN..][,clip=NORM]: the file also trains the model. It gets the "
+      "entries infer, train and evaluate, and its weights are states. LOSS: cross_entropy(LOGITS,LABELS), "
+      "mse(V,TARGET), l1(V,TARGET), bce_with_logits(V,TARGET), or a scalar value; NAME:i64[batch] declares an "
+      "input. OPTIMIZER: sgd, momentum, adam, adamw, adagrad, with options as adamw(lr=0.001); lr=input makes "
+      "the rate an input");
   c.add_option("--capacity", options.capacity, "Limit of the extent along which states grow (default: none)")
       ->check(CLI::PositiveNumber);
-  c.add_option("--outputs", options.outputs,
-               "V,..: ONNX names of values that become the outputs; only the nodes that they need are compiled")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  c.add_flag_callback(
+      "--no-training", [&options] { options.training = false; },
+      "Leave out the model's training_info; otherwise its step is the entry point train, and the model infer");
 }
 
 /// Options that print or stop the compiler's intermediate stages.
@@ -142,6 +156,7 @@ void add_compile_command(CLI::App& app) {
   c->add_option("model", args->model, "The ONNX file")->required();
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
   add_model_options(*c, *args);
+  add_state_options(*c, args->compile);
   c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, which choose GPU kernels");
   args->gpu.add_to(*c);

@@ -6,15 +6,19 @@
 
 #include "artifact_schema/map_form.h"
 #include "artifact_schema/spans.h"
+#include "artifact_schema/state_form.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/inspect/inspect_assembly.h"
 #include "tools/gcc-graph/inspect/inspect_calls.h"
+#include "tools/gcc-graph/inspect/inspect_graph.h"
 #include "tools/gcc-graph/inspect/inspect_modes.h"
 #include "tools/gcc-graph/inspect/inspect_print.h"
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
+#include "tools/gcc-graph/inspect/step_times.h"
 #include "tools/gcc-graph/io/artifact_file.h"
+#include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
 
@@ -25,7 +29,7 @@ namespace fb = gart::fb;
 using Json = nlohmann::ordered_json;
 
 struct Arguments {
-  std::string artifact, profile;
+  std::string artifact, profile, html, dot, times;
   bool json = false, kernels = false, steps = false;
 };
 
@@ -48,6 +52,9 @@ Json state_json(const fb::EntryPoint& entry, uint32_t index, SlotTexts& slots) {
   const auto states = static_cast<uint32_t>(count(entry.states()));
   Json out = tensor_json(*entry.inputs()->Get(static_cast<uint32_t>(count(entry.inputs())) - states + index), slots);
   out["name"] = text(state.name());
+  out["scope"] = state.scope() == fb::StateScope::program ? "program" : "session";
+  if (state.initial() >= 0) out["initial_offset"] = state.initial();
+  if (state.read_only()) out["read_only"] = true;
   if (state.axis() < 0) return out;
   auto& dims = out["dims"].get_ref<Json::array_t&>();
   std::rotate(dims.begin(), dims.begin() + 1, dims.begin() + state.axis() + 1);
@@ -96,6 +103,8 @@ Json step_json(const fb::Step& s, const fb::Plan& plan) {
   out["operands"] =
       s.operands() ? std::vector<uint32_t>(s.operands()->begin(), s.operands()->end()) : std::vector<uint32_t>();
   if (plan.streams() > 1) out["stream"] = s.stream();
+  if (count(s.writes())) out["writes"] = std::vector<uint32_t>(s.writes()->begin(), s.writes()->end());
+  if (s.kind() == fb::StepKind::copy || s.kind() == fb::StepKind::fill) out["writes"] = {0};
   out["waits"] = s.waits() ? std::vector<uint32_t>(s.waits()->begin(), s.waits()->end()) : std::vector<uint32_t>();
   if (s.overlaps()) out["overlaps"] = true;
   for (uint32_t i = 0; i < count(s.maps()); ++i) out["maps"].push_back(map_json(*s.maps()->Get(i)));
@@ -188,6 +197,8 @@ Json plan_json(const fb::Manifest& m, const fb::EntryPoint& entry, const fb::Pla
       sequences.push_back(list);
     }
     out["sequences"] = sequences;
+    SlotTexts slots(entry, plan.program());
+    out["buffer_list"] = buffer_list_json(entry, plan, slots);
   }
   return out;
 }
@@ -197,9 +208,10 @@ Json entry_json(const fb::Manifest& m, const fb::EntryPoint& entry, const Argume
   Json e = {
       {"name", text(entry.name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
   const auto states = static_cast<uint32_t>(count(entry.states()));
+  const auto written = static_cast<uint32_t>(gart::written_states(entry));
   for (uint32_t i = 0; i + states < count(entry.inputs()); ++i)
     e["inputs"].push_back(tensor_json(*entry.inputs()->Get(i), slots));
-  for (uint32_t i = 0; i + states < count(entry.outputs()); ++i)
+  for (uint32_t i = 0; i + written < count(entry.outputs()); ++i)
     e["outputs"].push_back(tensor_json(*entry.outputs()->Get(i), slots));
   for (uint32_t i = 0; i < states; ++i) e["states"].push_back(state_json(entry, i, slots));
   for (uint32_t i = 0; i < count(entry.constraints()); ++i) {
@@ -244,6 +256,18 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
   return out;
 }
 
+void write_text(const std::string& path, const std::string& text) {
+  write_file(path, {text.begin(), text.end()});
+  std::cout << "wrote " << path << ": " << text.size() << " bytes\n";
+}
+
+void write_pictures(const ArtifactFile& file, Arguments a) {
+  a.kernels = a.steps = true;
+  const Json report = describe(file, a);
+  if (!a.html.empty()) write_text(a.html, html_page(report, a.times.empty() ? Json() : read_step_times(a.times)));
+  if (!a.dot.empty()) write_text(a.dot, dot_graphs(report));
+}
+
 }  // namespace
 
 void add_inspect_command(CLI::App& app) {
@@ -255,8 +279,14 @@ void add_inspect_command(CLI::App& app) {
   c->add_flag("--steps", a->steps, "List every plan's steps");
   c->add_option("--profile", a->profile,
                 "File of run or bench --monitor: prints when groups ran, and the predicted times");
+  auto* html = c->add_option("--html", a->html,
+                             "Write a page for browsers to this file: steps, streams, arena, kernels and weights");
+  c->add_option("--dot", a->dot, "Write the steps as graphs in Graphviz's language to this file");
+  c->add_option("--times", a->times, "File of bench --profile --json: shows on the page how long each step takes")
+      ->needs(html);
   c->callback([a] {
     const ArtifactFile file = open_artifact(a->artifact);
+    if (!a->html.empty() || !a->dot.empty()) return write_pictures(file, *a);
     const Json json = describe(file, *a);
     if (a->json)
       std::cout << json_text(json) << '\n';

@@ -17,13 +17,13 @@ std::string counted(int least, int most) {
 
 void print_domain(const std::string& domain, const std::vector<gcc_graph::OperatorInfo>& ops) {
   std::cout << "\n## " << domain
-            << "\n\n| operator | from version | inputs | their types | outputs | their types | becomes |\n"
-               "|---|---|---|---|---|---|---|\n";
+            << "\n\n| operator | from version | inputs | their types | outputs | their types | gradient | becomes |\n"
+               "|---|---|---|---|---|---|---|---|\n";
   for (const gcc_graph::OperatorInfo& op : ops)
     if (op.domain == domain)
       std::cout << "| " << op.name << " | " << op.since << " | " << counted(op.min_inputs, op.max_inputs) << " | "
                 << op.types << " | " << counted(op.min_outputs, op.max_outputs) << " | " << op.results << " | "
-                << op.becomes << " |\n";
+                << op.gradient << " | " << op.becomes << " |\n";
 }
 
 /// Prints the supported operators, as in docs/operators.md.
@@ -46,7 +46,11 @@ void print_all() {
          "*numbers* both; *bytes* i8 and u8; *quantized* i8 to i32, u8, u16, i4, u4, i2, u2, f8e4m3fn, f8e4m3fnuz, "
          "f8e5m2, f8e5m2fnuz and\n"
          "f4e2m1; *rounded* all of *quantized* except i32; *to quantize* floats and i32; *any* all of these and "
-         "bool.\n";
+         "bool.\n\n"
+         "Gradient: *yes* if `compile --train` differentiates it; *zero* if its results are whole numbers or constant "
+         "almost everywhere;\n"
+         "*as what it becomes* if the operators that replace it decide; *no* if a loss that depends on a parameter "
+         "through it is refused.\n";
   std::set<std::string> domains;
   for (const gcc_graph::OperatorInfo& op : ops) domains.insert(op.domain);
   for (const std::string& domain : domains) print_domain(domain, ops);

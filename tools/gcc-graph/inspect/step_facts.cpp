@@ -83,8 +83,13 @@ class Facts {
   }
 
   StepFacts of(const fb::Step& step) const {
-    StepFacts facts{fb::EnumNameStepKind(step.kind()), "", text(step.source()), value(step.operations()), bytes(step)};
-    if (step.kind() == fb::StepKind::launch) facts.kernel = text(plan_.kernels()->Get(step.kernel())->name());
+    StepFacts facts{fb::EnumNameStepKind(step.kind()), "",         "", text(step.source()),
+                    value(step.operations()),          bytes(step)};
+    if (step.kind() == fb::StepKind::launch) {
+      const fb::Kernel& kernel = *plan_.kernels()->Get(step.kernel());
+      facts.kernel = text(kernel.name());
+      facts.note = text(kernel.note());
+    }
     return facts;
   }
 

@@ -31,12 +31,22 @@ Roofline measure_cpu(const std::string& target, int threads) {
 Roofline measure_cpu(const std::string&, int) { return {}; }
 #endif
 
-/// A CPU's rates are measured now on one core and multiplied by the number of threads. A GPU's are those of the cost
-/// model for its f32 units.
-Roofline roofline_of(const gart::Program& program) {
-  if (program.device().starts_with("cpu")) return measure_cpu(program.target(), program.threads());
-  return gcc_graph::rates_of_gpu(program.target());
-}
+/// The machine's peak rates. A CPU's are measured on one core and multiplied by the number of threads. A GPU's are
+/// those of the cost model for the unit that a kernel uses.
+class Peaks {
+ public:
+  explicit Peaks(const gart::Program& program)
+      : is_cpu_(program.device().starts_with("cpu")), target_(program.target()) {
+    whole_ = is_cpu_ ? measure_cpu(target_, program.threads()) : gcc_graph::rates_of_gpu(target_);
+  }
+  const Roofline& whole() const { return whole_; }
+  Roofline of(const StepFacts& f) const { return is_cpu_ ? whole_ : gcc_graph::rates_of_gpu(target_, f.note); }
+
+ private:
+  bool is_cpu_;
+  std::string target_;
+  Roofline whole_;
+};
 
 /// The work of one thread on one step in one run: all iterations of loops together.
 struct StepWork {
@@ -108,6 +118,7 @@ Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts
   if (roof.gflops > 0 && f.operations && f.bytes)
     row["roofline"] = std::max(*f.operations / roof.gflops, *f.bytes / roof.gbytes_per_s) * 1e-3 / us;
   row.update({{"kind", f.kind}, {"kernel", f.kernel}, {"source", f.source}});
+  if (!f.note.empty()) row["note"] = f.note;
   return row;
 }
 
@@ -138,7 +149,7 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
     std::nth_element(v.begin(), v.begin() + static_cast<int64_t>(v.size() / 2), v.end());
     return v[v.size() / 2];
   };
-  const Roofline roof = roofline_of(program);
+  const Peaks peaks(program);
   std::vector<std::pair<double, uint32_t>> order;
   double total = 0;
   for (auto& [step, of_runs] : times) {
@@ -148,9 +159,10 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
   std::sort(order.rbegin(), order.rend());
   Json steps = Json::array();
   for (const auto& [us, step] : order)
-    steps.push_back(step_row(step, {us, iterations[step]}, total, facts.at(step), roof));
+    steps.push_back(step_row(step, {us, iterations[step]}, total, facts.at(step), peaks.of(facts.at(step))));
   Json out = {{"runs", runs.size()}, {"run_us", median(runs)}, {"steps_us", total}};
-  if (roof.gflops > 0) out["machine"] = {{"gflops", roof.gflops}, {"gbytes_per_s", roof.gbytes_per_s}};
+  if (const Roofline& whole = peaks.whole(); whole.gflops > 0)
+    out["machine"] = {{"gflops", whole.gflops}, {"gbytes_per_s", whole.gbytes_per_s}};
   out["steps"] = std::move(steps);
   return out;
 }
@@ -165,7 +177,7 @@ void print_profile(const Json& p) {
   std::cout << "profile of " << p["runs"] << " runs, median " << std::fixed << std::setprecision(1)
             << p["run_us"].get<double>() << " us";
   if (p.contains("machine"))
-    std::cout << "; the machine: " << p["machine"]["gflops"].get<double>() << " GFLOP/s, "
+    std::cout << "; the machine: " << p["machine"]["gflops"].get<double>() << " GFLOP/s in f32, "
               << p["machine"]["gbytes_per_s"].get<double>() << " GB/s";
   std::cout << "\n        us   share  GFLOP/s     GB/s  roofline  step  kernel  // nodes\n";
   for (const Json& row : p["steps"]) {

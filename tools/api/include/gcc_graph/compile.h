@@ -22,6 +22,9 @@ struct CompileOptions {
   std::vector<std::string> libraries = {"none"};  ///< none; auto; or cublasLt, cudnn
   /// "auto", or "PAST=PRESENT" with a "*" in both: outputs that become the input of the next run of a gart::Session.
   std::vector<std::string> states = {};
+  /// "loss=cross_entropy(logits,labels:i64[batch]),optimizer=adamw(lr=input),frozen=encoder.*": the file gets the
+  /// entries infer, train and evaluate. Empty: it does not train.
+  std::string train = {};
   int64_t capacity = 0;                      ///< limit of the extent along which states grow; 0: none
   std::string cache = {};                    ///< folder for assembled GPU kernels; empty: the user's cache
   std::optional<int64_t> memory_limit = {};  ///< of the arena, in bytes

@@ -43,12 +43,13 @@ GCC_GRAPH_API std::string print_fleet(const Fleet& fleet);
 /// The extent that predictions assume for a symbolic dimension if nothing better is known.
 inline constexpr int64_t kTypicalExtent = 64;
 
-/// The f32 rate and memory bandwidth that the cost model assumes for a GPU target. Throws Error if `target` names no
-/// GPU.
 struct Rates {
   double gflops = 0, gbytes_per_s = 0;
 };
-GCC_GRAPH_API Rates rates_of_gpu(const std::string& target);
+/// The rates of arithmetic and of memory that the cost model assumes for a GPU target. `note` is that of a kernel in an
+/// artifact: it names the unit that multiplies ("64x64x32 f16 wgmma"), without which it is the f32 unit. Throws Error
+/// if `target` names no GPU.
+GCC_GRAPH_API Rates rates_of_gpu(const std::string& target, const std::string& note = "");
 
 /// The best target for an sm_<sm>: first one with the GPU's own instructions, then the plain one, then code that every
 /// GPU from sm_80 on runs. Empty: there is none.

@@ -18,7 +18,8 @@ struct OperatorInfo {
   /// Element types per output. "as the first": the type of the first input. For a set of types, an attribute or several
   /// inputs choose one.
   std::string results;
-  std::string becomes;  ///< how it is lowered: "elementwise", "contraction", "other operators"
+  std::string gradient;  ///< "yes"; "zero"; "as what it becomes"; or "no": training through it is refused
+  std::string becomes;   ///< how it is lowered: "elementwise", "contraction", "other operators"
 };
 
 /// Sorted by domain, then by name.

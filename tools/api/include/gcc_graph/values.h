@@ -29,4 +29,7 @@ GCC_GRAPH_API int64_t extent_value(const std::string& extent, const std::map<std
 GCC_GRAPH_API std::vector<std::string> split_names(const std::vector<std::string>& lists,
                                                    const std::set<std::string>& known);
 
+/// "; the nearest: 'compile', 'place'", for the end of a message about an unknown word; empty if `known` is empty.
+GCC_GRAPH_API std::string nearest(const std::string& word, const std::vector<std::string>& known);
+
 }  // namespace gcc_graph

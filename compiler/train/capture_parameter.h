@@ -1,0 +1,12 @@
+// Subgraphs hold constants of their own. A parameter that they read must be captured instead.
+#pragma once
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// Makes the subgraphs of all nodes, at any depth, read `parameter`, a value of the graph, in place of constants with
+/// the data `tensor`. Returns true if a subgraph read it.
+bool capture_parameter(Graph& graph, const Tensor* tensor, ValueId parameter);
+
+}  // namespace gcg

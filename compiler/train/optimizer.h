@@ -1,0 +1,30 @@
+// One step of an optimizer, as PyTorch's torch.optim defines it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "compiler/train/formula.h"
+#include "compiler/train/train_options.h"
+
+namespace gcg {
+
+/// A value that the optimizer keeps between steps, with its name, its first value and its new value.
+struct OptimizerState {
+  std::string name;
+  ValueId in, out;
+  TensorRef initial;
+};
+
+/// A parameter, its gradient, and after the step its new value.
+struct TrainedParameter {
+  ValueId value, gradient, updated;
+};
+
+/// Adds the step to the graph, and sets the parameters' new values. States and, with lr=input, the learning rate become
+/// inputs of the graph, in this order: "lr", then states. Returns the states. Scales all gradients together if their
+/// norm exceeds `clip` > 0.
+std::vector<OptimizerState> add_optimizer(Graph& graph, const OptimizerOptions& options, double clip,
+                                          std::vector<TrainedParameter>& parameters);
+
+}  // namespace gcg

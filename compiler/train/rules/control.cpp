@@ -1,0 +1,262 @@
+// Gradients of If and Loop. Their subgraphs run once more, followed by their gradients, in subgraphs of new nodes.
+//
+// Loop stores the values that each iteration begins with. A second Loop goes through the iterations from the last to
+// the first: it reads these values, computes the iteration again, and passes on the gradients by carried values. Those
+// by captured values are summed in this order, so results do not depend on threads.
+#include <algorithm>
+
+#include "compiler/ops/infer.h"
+#include "compiler/passes/inline_body.h"
+#include "compiler/train/differentiate.h"
+#include "compiler/train/gradient_rule.h"
+
+namespace gcg {
+namespace {
+
+using C = GradientContext;
+
+/// A subgraph under construction whose inputs are values of the graph around it.
+class BodyWriter {
+ public:
+  BodyWriter(C& c, Graph& body) : c_(c), w_(body, c.outermost(), c.name()) {}
+
+  FormulaWriter& writer() { return w_; }
+
+  /// A new input of the type of this value.
+  Formula input(DType dtype, const Shape& shape) {
+    Value value;
+    value.name = c_.name();
+    value.dtype = dtype;
+    value.shape = shape;
+    const ValueId id = w_.graph().add_value(std::move(value));
+    w_.graph().inputs.push_back(id);
+    return w_.of(id);
+  }
+  Formula input(Formula outer) { return input(outer.dtype(), outer.shape()); }
+
+  /// An output must not be an input or a constant.
+  void output(Formula value) { w_.graph().outputs.push_back(w_.make("Identity", {value}).id); }
+
+ private:
+  C& c_;
+  FormulaWriter w_;
+};
+
+/// Adds the node with `count` results.
+std::vector<Formula> add(C& c, Node node, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    Value value;
+    value.name = node.name;
+    node.outputs.push_back(c.graph().add_value(std::move(value)));
+  }
+  const NodeId id = c.graph().add_node(std::move(node));
+  infer_node(c.graph(), id, c.outermost());
+  std::vector<Formula> results;
+  for (ValueId out : c.graph().node(id).outputs) results.push_back(c.of(out));
+  return results;
+}
+
+Formula or_zeros(FormulaWriter& w, ValueId gradient, Formula like) {
+  return gradient.valid() ? fit(w.of(gradient), like) : zeros_like(like);
+}
+
+/// The operands, of those from `first` on, whose gradients are wanted.
+std::vector<size_t> wanted_from(C& c, size_t first) {
+  std::vector<size_t> wanted;
+  for (size_t i = first; i < c.operands(); ++i)
+    if (c.wants(i)) wanted.push_back(i);
+  return wanted;
+}
+
+void infer_all(Graph& body, Graph& outermost) {
+  for (NodeId id : body.order()) infer_node(body, id, outermost);
+}
+
+// ---- If: each subgraph gives the gradients by the captured values, zeros for those that it does not read
+
+void if_rule(C& c) {
+  const std::vector<size_t> wanted = wanted_from(c, 1);
+  Node node;
+  node.op = &op("If");
+  node.name = c.name();
+  node.inputs = c.node().inputs;
+  std::vector<size_t> results;
+  for (size_t i = 0; i < c.node().outputs.size(); ++i)
+    if (c.has_g(i)) results.push_back(i);
+  for (size_t i : results) node.inputs.push_back(c.g(i).id);
+  node.captures = static_cast<int>(node.inputs.size()) - 1;
+  std::vector<Value> types;
+  for (size_t i = 1; i < c.operands(); ++i) types.push_back(c.x(i).value());
+  for (size_t b = 0; b < 2; ++b) {
+    auto body = std::make_unique<Graph>(c.node().bodies[b]->clone());
+    infer_body(*body, types, c.outermost());
+    BodyWriter writer(c, *body);
+    std::vector<ValueId> outputs, gradients, wrt;
+    for (size_t i : wanted) wrt.push_back(body->inputs[i - 1]);
+    for (size_t i : results) {
+      outputs.push_back(body->outputs[i]);
+      gradients.push_back(writer.input(writer.writer().of(outputs.back())).id);
+    }
+    const std::vector<ValueId> found = differentiate(*body, c.outermost(), outputs, gradients, wrt);
+    body->outputs.clear();
+    for (size_t k = 0; k < wrt.size(); ++k)
+      writer.output(or_zeros(writer.writer(), found[k], writer.writer().of(wrt[k])));
+    node.bodies.push_back(std::move(body));
+  }
+  const std::vector<Formula> gradients = add(c, std::move(node), wanted.size());
+  for (size_t k = 0; k < wanted.size(); ++k) c.set(wanted[k], gradients[k]);
+}
+
+// ---- Loop
+
+/// The values that each iteration of the forward loop begins with, stacked: its number, then the carried values.
+struct Tape {
+  Formula numbers;
+  std::vector<Formula> carried;
+};
+
+class LoopGradient {
+ public:
+  explicit LoopGradient(C& c) : c_(c), carried_(c.node().bodies[0]->inputs.size() - 2 - captures()) {
+    for (size_t k = 0; k < carried_; ++k) {
+      const Formula before = c.x(2 + k);
+      const Value& inside = c.node().bodies[0]->value(c.node().bodies[0]->inputs[2 + k]);
+      if (!inside.shape || *inside.shape != before.shape())
+        c.fail(
+            concat("the extents of its carried value ", k, ", ", str(before.shape()), ", change between iterations"));
+    }
+    scans_ = c.node().bodies[0]->outputs.size() - 1 - carried_;
+  }
+
+  void run() {
+    const Tape tape = record();
+    Node node;
+    node.op = &op("Loop");
+    node.name = c_.name();
+    node.inputs = {reshape(extents_of(tape.numbers, 0, 1), std::vector<int64_t>()).id, ValueId()};
+    auto body = std::make_unique<Graph>();
+    body->name = c_.name();
+    BodyWriter writer(c_, *body);
+    const Formula step = writer.input(DType::i64, {});
+    writer.input(DType::boolean, {});
+    // Carried: gradients by carried floats, then sums of gradients by captured floats.
+    std::vector<Formula> by_carried, sums;
+    const std::vector<size_t> floats = float_carried(), wanted = wanted_from(c_, 2 + carried_);
+    for (size_t k : floats) {
+      node.inputs.push_back(c_.g(k).id);
+      by_carried.push_back(writer.input(c_.x(2 + k)));
+    }
+    for (size_t i : wanted) {
+      node.inputs.push_back(zeros_like(c_.x(i)).id);
+      sums.push_back(writer.input(c_.x(i)));
+    }
+    const size_t own = node.inputs.size();
+    const auto capture = [&](Formula outer) {
+      node.inputs.push_back(outer.id);
+      return writer.input(outer);
+    };
+    const Formula last = capture(reshape(extents_of(tape.numbers, 0, 1), std::vector<int64_t>()) - 1);
+    Iteration it{writer.writer(), last - step};
+    for (const Formula& values : tape.carried) it.carried.push_back(it.row_of(capture(values)));
+    for (size_t i = 2 + carried_; i < c_.operands(); ++i) it.captured.push_back(capture(c_.x(i)));
+    for (size_t k = 0; k < scans_; ++k)
+      it.by_scans.push_back(c_.has_g(carried_ + k) ? it.row_of(capture(c_.g(carried_ + k))) : Formula());
+    node.captures = static_cast<int>(node.inputs.size() - own);
+    write_iteration(writer, it, floats, by_carried, wanted, sums);
+    node.bodies.push_back(std::move(body));
+    const std::vector<Formula> gradients = add(c_, std::move(node), floats.size() + wanted.size());
+    for (size_t k = 0; k < floats.size(); ++k) c_.set(2 + floats[k], gradients[k]);
+    for (size_t k = 0; k < wanted.size(); ++k) c_.set(wanted[k], gradients[floats.size() + k]);
+  }
+
+ private:
+  /// One iteration inside the gradient's loop.
+  struct Iteration {
+    FormulaWriter& w;
+    Formula number;
+    std::vector<Formula> carried, captured, by_scans;
+
+    Formula row_of(Formula stacked) { return w.make("Gather", {stacked, number}, {{"axis", int64_t{0}}}); }
+  };
+
+  size_t captures() { return static_cast<size_t>(c_.node().captures); }
+
+  std::vector<size_t> float_carried() {
+    std::vector<size_t> floats;
+    for (size_t k = 0; k < carried_; ++k)
+      if (is_float(c_.x(2 + k).dtype())) floats.push_back(k);
+    return floats;
+  }
+
+  /// Adds results to the forward loop.
+  Tape record() {
+    Graph& body = *c_.node().bodies[0];
+    FormulaWriter w(body, c_.outermost(), c_.name());
+    std::vector<ValueId> kept = {body.inputs[0]};
+    kept.insert(kept.end(), body.inputs.begin() + 2, body.inputs.begin() + 2 + static_cast<std::ptrdiff_t>(carried_));
+    const size_t first = body.outputs.size() - 1;
+    for (ValueId v : kept) body.outputs.push_back(w.make("Identity", {w.of(v)}).id);
+    Tape tape;
+    for (size_t i = 0; i < kept.size(); ++i) {
+      const Formula stacked = c_.y(first + i);
+      if (i == 0)
+        tape.numbers = stacked;
+      else
+        tape.carried.push_back(stacked);
+    }
+    return tape;
+  }
+
+  /// Computes the iteration again, and then its gradients.
+  void write_iteration(BodyWriter& writer, Iteration& it, const std::vector<size_t>& floats,
+                       const std::vector<Formula>& by_carried, const std::vector<size_t>& wanted,
+                       const std::vector<Formula>& sums) {
+    const Graph& forward = *c_.node().bodies[0];
+    Graph& body = writer.writer().graph();
+    std::map<ValueId, ValueId> values = {{forward.inputs[0], it.number.id}};
+    Tensor yes(DType::boolean, {});
+    yes.set_int(0, 1);
+    values[forward.inputs[1]] = it.w.constant(yes).id;
+    for (size_t k = 0; k < carried_; ++k) values[forward.inputs[2 + k]] = it.carried[k].id;
+    for (size_t i = 0; i < captures(); ++i) values[forward.inputs[2 + carried_ + i]] = it.captured[i].id;
+    copy_nodes(forward, forward.order(), body, values);
+    infer_all(body, c_.outermost());
+    std::vector<ValueId> outputs, gradients, wrt;
+    const auto add_output = [&](size_t i, Formula gradient) {
+      if (values.count(forward.outputs[i]) == 0) return;  // a constant
+      outputs.push_back(values.at(forward.outputs[i]));
+      gradients.push_back(gradient.id);
+    };
+    for (size_t k = 0; k < floats.size(); ++k) add_output(1 + floats[k], by_carried[k]);
+    for (size_t k = 0; k < scans_; ++k)
+      if (it.by_scans[k].valid()) add_output(1 + carried_ + k, it.by_scans[k]);
+    for (size_t k : floats) wrt.push_back(it.carried[k].id);
+    for (size_t i : wanted) wrt.push_back(it.captured[i - 2 - carried_].id);
+    const std::vector<ValueId> found = differentiate(body, c_.outermost(), outputs, gradients, wrt);
+    writer.output(it.w.constant(yes));
+    for (size_t k = 0; k < floats.size(); ++k) writer.output(or_zeros(it.w, found[k], it.carried[floats[k]]));
+    for (size_t k = 0; k < wanted.size(); ++k) {
+      const ValueId more = found[floats.size() + k];
+      writer.output(more.valid() ? sums[k] + fit(it.w.of(more), sums[k]) : sums[k]);
+    }
+  }
+
+  C& c_;
+  const size_t carried_;
+  size_t scans_ = 0;
+};
+
+void loop_rule(C& c) { LoopGradient(c).run(); }
+
+constexpr GradientRow kRows[] = {{"GRU", gradient_of_expansion},
+                                 {"LSTM", gradient_of_expansion},
+                                 {"RNN", gradient_of_expansion},
+                                 {"Scan", gradient_of_expansion},
+                                 {"If", if_rule},
+                                 {"Loop", loop_rule}};
+
+}  // namespace
+
+std::span<const GradientRow> control_gradients() { return kRows; }
+
+}  // namespace gcg

@@ -1,0 +1,87 @@
+// Gradients of operators that read or write at indices. Elements that are read several times sum their gradients, in
+// the order of the indices.
+#include "compiler/ops/op_support.h"
+#include "compiler/train/gradient_rule.h"
+
+namespace gcg {
+namespace {
+
+using C = GradientContext;
+
+const std::map<std::string, Attribute> kAdds = {{"reduction", std::string("add")}};
+
+/// Gather of one known element: the gradient between zeros.
+void one_element(C& c, int64_t axis, int64_t index) {
+  const Formula x = c.x(), extent = extents_of(x, axis, axis + 1);
+  const Formula g = reshape(c.g(), extents_but(x, axis, c.ints({1})));
+  const Formula before = c.ints({index});
+  c.set(0, c.make("Pad", {g, join({before, extent - c.ints({index + 1})}, 0), {}, c.ints({axis})}));
+}
+
+void gather_rule(C& c) {
+  const Formula x = c.x(0), indices = c.x(1);
+  const int64_t axis = c.axis(0);
+  const auto known = known_ints(indices.value());
+  if (known && known->size() == 1) {
+    const Dim extent = x.shape()[static_cast<size_t>(axis)];
+    if (known->front() >= 0) return one_element(c, axis, known->front());
+    if (extent.is_constant()) return one_element(c, axis, known->front() + extent.constant());
+  }
+  Formula g = c.g();
+  for (int64_t i = 0; i < indices.rank(); ++i) g = move_axis(g, axis + i, i);
+  const Formula like = move_axis(x, axis, 0);
+  Formula rows = c.ints({-1});
+  if (x.rank() > 1) rows = join({rows, extents_of(like, 1, x.rank())}, 0);
+  const Formula added =
+      c.make("ScatterND", {zeros_like(like), reshape(cast(indices, DType::i64), {-1, 1}), reshape(g, rows)}, kAdds);
+  c.set(0, move_axis(added, 0, axis));
+}
+
+void gather_elements_rule(C& c) {
+  std::map<std::string, Attribute> how = kAdds;
+  how["axis"] = c.axis(0);
+  c.set(0, c.make("ScatterElements", {zeros_like(c.x()), c.x(1), c.g()}, how));
+}
+
+void gather_nd_rule(C& c) {
+  if (c.whole("batch_dims", 0) == 0) return c.set(0, c.make("ScatterND", {zeros_like(c.x()), c.x(1), c.g()}, kAdds));
+  c.set(0, add_at(c.make("GatherND", {positions(c.x()), c.x(1)}, c.node().attributes), c.g(), c.x()));
+}
+
+/// Writes into x at indices: elements that are replaced have no gradient.
+void scatter_rule(C& c, const char* scatter, const char* gather, const std::map<std::string, Attribute>& axis) {
+  const std::string how = c.node().string_attribute("reduction", "none");
+  if (how != "none" && how != "add") c.fail(concat("the reduction '", how, "' has none; 'none' and 'add' have one"));
+  const Formula indices = c.x(1);
+  if (c.wants(0)) c.set(0, how == "add" ? c.g() : c.make(scatter, {c.g(), indices, zeros_like(c.x(2))}, axis));
+  if (c.wants(2)) c.set(2, c.make(gather, {c.g(), indices}, axis));
+}
+
+void scatter_elements_rule(C& c) { scatter_rule(c, "ScatterElements", "GatherElements", {{"axis", c.axis(0)}}); }
+void scatter_nd_rule(C& c) { scatter_rule(c, "ScatterND", "GatherND", {}); }
+
+void compress_rule(C& c) {
+  c.set(0, add_at(c.make("Compress", {positions(c.x()), c.x(1)}, c.node().attributes), c.g(), c.x()));
+}
+
+void top_k_rule(C& c) {
+  std::map<std::string, Attribute> how = kAdds;
+  how["axis"] = c.axis(-1);
+  c.set(0, c.make("ScatterElements", {zeros_like(c.x()), c.y(1), c.g()}, how));
+}
+
+constexpr GradientRow kRows[] = {
+    {"Compress", compress_rule},
+    {"Gather", gather_rule},
+    {"GatherElements", gather_elements_rule},
+    {"GatherND", gather_nd_rule},
+    {"ScatterElements", scatter_elements_rule},
+    {"ScatterND", scatter_nd_rule},
+    {"TopK", top_k_rule},
+};
+
+}  // namespace
+
+std::span<const GradientRow> index_gradients() { return kRows; }
+
+}  // namespace gcg

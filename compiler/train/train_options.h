@@ -1,0 +1,56 @@
+// The choices of --train: a loss, an optimizer, and the parameters that stay as they are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/dim.h"
+#include "compiler/ir/dtype.h"
+
+namespace gcg {
+
+/// An argument of a loss: a value of the model, or a new input of the training entry.
+struct LossArgument {
+  std::string name;
+  std::optional<DType> dtype;  // of a new input; nullopt: a value, or an input of the type that the loss wants
+  Shape shape;
+};
+
+struct LossOptions {
+  std::string function;  // empty: a scalar value of the model, `arguments[0]`
+  std::vector<LossArgument> arguments;
+  int64_t axis = 1;              // of classes
+  int64_t ignored_label = -100;  // samples with this label do not count
+};
+
+struct OptimizerOptions {
+  std::string kind;  // sgd, momentum, adam, adamw, adagrad
+  /// By name: lr, momentum, weight_decay, nesterov, beta1, beta2, eps, lr_decay; all that the kind has.
+  std::map<std::string, double> numbers;
+  bool rate_is_input = false;  // lr=input
+
+  double number(const std::string& name) const { return numbers.at(name); }
+};
+
+/// The owner of parameters, moments and counters between runs.
+enum class StateOwner : uint8_t {
+  program,  // states of the file
+  caller,   // inputs and outputs of the training entry
+};
+
+struct TrainOptions {
+  LossOptions loss;
+  OptimizerOptions optimizer;
+  std::vector<std::string> frozen;  // patterns of names of parameters (fits_pattern)
+  double clip = 0;                  // limit of the norm of all gradients together; 0: none
+  StateOwner states = StateOwner::program;
+};
+
+/// Parses "loss=cross_entropy(logits,labels:i64[batch]),optimizer=adamw(lr=input),frozen=encoder.*,clip=1". A name with
+/// one of the characters ,():= stands in double quotes. Throws CompileError.
+TrainOptions parse_train_options(const std::string& text);
+
+}  // namespace gcg

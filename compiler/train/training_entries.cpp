@@ -1,0 +1,237 @@
+#include "compiler/train/training_entries.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "compiler/ir/states.h"
+#include "compiler/ops/expansion.h"
+#include "compiler/ops/infer.h"
+#include "compiler/partition/runs_on.h"
+#include "compiler/passes/eliminate_dead_code.h"
+#include "compiler/support/error.h"
+#include "compiler/support/nearest.h"
+#include "compiler/train/capture_parameter.h"
+#include "compiler/train/differentiate.h"
+#include "compiler/train/loss.h"
+#include "compiler/train/optimizer.h"
+
+namespace gcg {
+namespace {
+
+/// A value that training changes. Ids are those of the model and of its copies.
+struct Changing {
+  std::string name;
+  ValueId in, out;  // out: in the entry `train`
+  TensorRef initial;
+};
+
+bool fits_one(const std::vector<std::string>& patterns, const std::string& name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string& pattern) { return fits_pattern(pattern, name); });
+}
+
+class EntriesMaker {
+ public:
+  EntriesMaker(Graph model, const std::set<std::string>& parameters, const TrainOptions& options)
+      : options_(options), model_(std::move(model)) {
+    infer_graph(model_);
+    check_patterns(parameters);
+    for (int64_t v = 0; v < model_.value_count(); ++v) {
+      const Value& value = model_.value(ValueId(v));
+      const bool is_parameter = parameters.empty() || parameters.count(value.name) != 0;
+      if (!value.constant || !is_float(value.dtype) || !is_parameter) continue;
+      if (fits_one(options.frozen, value.name))
+        frozen_.insert(ValueId(v));
+      else
+        candidates_.insert(ValueId(v));
+    }
+  }
+
+  TrainingEntries make() {
+    TrainingEntries entries;
+    entries.train = make_train();
+    entries.evaluate = make_reader("evaluate", true);
+    entries.infer = make_reader("infer", false);
+    entries.report = std::move(report_);
+    return entries;
+  }
+
+ private:
+  void check_patterns(const std::set<std::string>& parameters) const {
+    const std::vector<std::string> names(parameters.begin(), parameters.end());
+    for (const std::string& pattern : options_.frozen)
+      if (!names.empty() && std::none_of(names.begin(), names.end(),
+                                         [&](const std::string& name) { return fits_pattern(pattern, name); }))
+        fail("--train: frozen=", pattern, " matches no parameter", nearest(pattern, names));
+  }
+
+  Graph make_train() {
+    Graph graph = model_.clone();
+    graph.name = "train";
+    const std::vector<ValueId> inputs = graph.inputs;
+    keep_loss_argument(graph, options_.loss);
+    eliminate_dead_code(graph);
+    check_nodes(graph);
+    train_batch_norms(graph);
+    std::vector<ValueId> parameters = open_parameters(graph);
+    expand_for_gradients(graph);
+    for (size_t i = 0; i < statistics_.size(); ++i) statistics_[i].out = graph.outputs[i + 1];
+    graph.outputs.resize(1);
+    const size_t before = graph.inputs.size();
+    add_loss(graph, options_.loss);
+    std::vector<ValueId> own = inputs;
+    own.insert(own.end(), graph.inputs.begin() + static_cast<std::ptrdiff_t>(before), graph.inputs.end());
+    optimize(graph, parameters);
+    if (options_.optimizer.rate_is_input) own.push_back(rate_);
+    graph.inputs = std::move(own);
+    for (const Changing& c : changing_) add_state(graph, c, c.out);
+    return graph;
+  }
+
+  /// Refuses random numbers: a run would draw the same ones each time.
+  void check_nodes(const Graph& graph) {
+    for (NodeId id : graph.order()) {
+      const Node& node = graph.node(id);
+      const std::string_view name = node.op->name;
+      if (name == "Dropout") report_.dropouts.push_back(node.name);
+      if (name.starts_with("Random") || name == "Bernoulli" || name == "Multinomial")
+        fail("--train: node '", node.name, "' (", name,
+             ") draws random numbers, which training does not support; export the model with dropout switched off");
+    }
+  }
+
+  /// BatchNormalization by the statistics of the batch, unless its running statistics are frozen or computed. The new
+  /// statistics become outputs.
+  void train_batch_norms(Graph& graph) {
+    std::map<ValueId, size_t> known;  // by running statistic
+    for (NodeId id : graph.order()) {
+      Node& node = graph.node(id);
+      if (node.op != &op("BatchNormalization")) continue;
+      const std::vector<ValueId> running = {node.inputs[3], node.inputs[4]};
+      if (std::any_of(running.begin(), running.end(), [&](ValueId v) { return candidates_.count(v) == 0; })) continue;
+      node.op = &op_gart_TrainingBatchNormalization.def;
+      for (size_t i = 0; i < 2; ++i) {
+        Value next;
+        next.name = concat(node.name, ".statistic");
+        next.producer = id;
+        next.output_index = static_cast<int>(i + 1);
+        const ValueId out = graph.add_value(std::move(next));
+        node.outputs.resize(std::max(node.outputs.size(), i + 2));
+        node.outputs[i + 1] = out;
+        const auto [it, fresh] = known.try_emplace(running[i], statistics_.size());
+        if (fresh) {
+          const Value& value = graph.value(running[i]);
+          statistics_.push_back({value.name, running[i], out, value.constant});
+        } else {  // several nodes share the statistics: each continues from the one before
+          node.inputs[3 + i] = std::exchange(statistics_[it->second].out, out);
+        }
+      }
+      infer_node(graph, id, graph);
+    }
+    for (const Changing& s : statistics_) {
+      make_input(graph, s.in);
+      graph.outputs.push_back(s.out);
+      candidates_.erase(s.in);
+    }
+    report_.statistics = static_cast<int64_t>(statistics_.size());
+  }
+
+  static void make_input(Graph& graph, ValueId parameter) {
+    graph.value(parameter).constant = nullptr;
+    graph.inputs.push_back(parameter);
+  }
+
+  /// Makes inputs of the parameters that nodes read.
+  std::vector<ValueId> open_parameters(Graph& graph) {
+    std::set<ValueId> read;
+    for (ValueId c : candidates_)
+      if (capture_parameter(graph, model_.value(c).constant.get(), c)) read.insert(c);
+    for (NodeId id : graph.order())
+      for (ValueId in : graph.node(id).inputs)
+        if (in.valid() && candidates_.count(in) != 0) read.insert(in);
+    for (ValueId parameter : read) make_input(graph, parameter);
+    return {read.begin(), read.end()};
+  }
+
+  void optimize(Graph& graph, const std::vector<ValueId>& parameters) {
+    const std::vector<ValueId> gradients = differentiate(graph, graph.outputs[0], parameters);
+    std::vector<TrainedParameter> trained;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const Value& value = model_.value(parameters[i]);
+      if (!gradients[i].valid()) {
+        graph.value(parameters[i]).constant = value.constant;
+        report_.unreached.push_back(value.name);
+        continue;
+      }
+      if (value.dtype != DType::f32 && value.dtype != DType::f64)
+        fail("--train: parameter '", value.name, "' is ", name_of(value.dtype), ", only f32 and f64 are trained");
+      trained.push_back({parameters[i], gradients[i], {}});
+      report_.elements += value.constant->elements();
+    }
+    if (trained.empty()) fail("--train: the loss depends on no parameter that is not frozen");
+    report_.trained = static_cast<int64_t>(trained.size());
+    report_.frozen = static_cast<int64_t>(frozen_.size());
+    const size_t before = graph.inputs.size();
+    const std::vector<OptimizerState> states = add_optimizer(graph, options_.optimizer, options_.clip, trained);
+    if (options_.optimizer.rate_is_input) rate_ = graph.inputs[before];
+    for (const TrainedParameter& p : trained) {
+      const Value& value = model_.value(p.value);
+      shared_.push_back({value.name, p.value, p.updated, value.constant});
+    }
+    shared_.insert(shared_.end(), statistics_.begin(), statistics_.end());
+    changing_ = shared_;
+    for (const OptimizerState& s : states) changing_.push_back({s.name, s.in, s.out, s.initial});
+  }
+
+  /// The model or its loss with parameters and statistics as states that it only reads.
+  Graph make_reader(const char* name, bool with_loss) {
+    Graph graph = model_.clone();
+    graph.name = name;
+    if (with_loss) {
+      keep_loss_argument(graph, options_.loss);
+      eliminate_dead_code(graph);
+    }
+    for (const Changing& c : shared_) {
+      capture_parameter(graph, c.initial.get(), c.in);
+      graph.value(c.in).constant = nullptr;
+    }
+    if (with_loss) add_loss(graph, options_.loss);
+    for (const Changing& c : shared_) add_state(graph, c, {});
+    return graph;
+  }
+
+  /// `out`: invalid if the entry only reads the value.
+  void add_state(Graph& graph, const Changing& c, ValueId out) const {
+    State state;
+    state.name = c.name;
+    state.input = graph.inputs.size();
+    state.output = out.valid() ? graph.outputs.size() : kNotWritten;
+    state.scope = StateScope::program;
+    state.initial = c.initial;
+    graph.inputs.push_back(c.in);
+    const bool is_callers = options_.states == StateOwner::caller;
+    if (out.valid() && is_callers) {
+      FormulaWriter named(graph, graph, concat(c.name, ".new"));
+      out = named.make("Identity", {named.of(out)}).id;
+    }
+    if (out.valid()) graph.outputs.push_back(out);
+    if (!is_callers) graph.states.push_back(std::move(state));
+  }
+
+  const TrainOptions& options_;
+  Graph model_;
+  std::set<ValueId> candidates_, frozen_;
+  std::vector<Changing> statistics_, shared_, changing_;
+  ValueId rate_;
+  TrainedParameters report_;
+};
+
+}  // namespace
+
+TrainingEntries make_training_entries(Graph model, const std::set<std::string>& parameters,
+                                      const TrainOptions& options) {
+  return EntriesMaker(std::move(model), parameters, options).make();
+}
+
+}  // namespace gcg

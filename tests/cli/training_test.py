@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""compile --train: steps beside numpy, gradients of a compiled recurrent network beside differences of its loss, and refusals."""
+import os
+import sys
+import unittest
+
+import numpy as np
+import onnx
+from onnx import numpy_helper, parser
+
+from cli_case import CliCase
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
+import gart
+
+HEADER = '<ir_version: 8, opset_import: ["": 20]>\n'
+LINEAR = HEADER + """linear (float[batch, 3] x) => (float[batch, 1] y) {
+  two = Constant<value_float = 2.0>()
+  p = MatMul(x, w)
+  q = Mul(p, two)
+  y = Add(q, b)
+}"""
+RECURRENT = HEADER + """recurrent (double[steps, batch, 2] x) => (double[batch, 1] y) {
+  rows = Constant<value_ints = [0]>()
+  all, last, cell = LSTM<hidden_size = 3>(x, w, r, bias)
+  h = Squeeze(last, rows)
+  y = MatMul(h, v)
+}"""
+VOLUME = HEADER + """volume (float[3, 3] x) => (float y) {
+  p = MatMul(x, w)
+  y = Det(p)
+}"""
+
+
+class TrainingOfTheTool(CliCase):
+    def compile(self, name, text, weights, train, *more):
+        model = parser.parse_model(text)
+        model.graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in weights.items())
+        onnx.save(model, self.path(name + ".onnx"))
+        return self.tool("compile", name + ".onnx", "-o", name + ".gart", "--target", "x86-64-v3", "--train", train, *more)
+
+    def load(self, name):
+        return gart.load(self.path(name + ".gart"), device="cpu")
+
+    def test_steps(self):
+        r = np.random.default_rng(1)
+        w, b = r.standard_normal((3, 1)).astype(np.float32), np.float32([0.5])
+        done = self.compile("linear", LINEAR, {"w": w, "b": b},
+                            "loss=mse(y,target),optimizer=momentum(lr=input,momentum=0.5),states=caller")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("training updates 2 parameters (4 elements); 0 are frozen", done.stdout)
+        model = self.load("linear")
+        train, evaluate = model.new_invocation("train"), model.new_invocation("evaluate")
+        x, target = r.standard_normal((5, 3)).astype(np.float32), r.standard_normal((5, 1)).astype(np.float32)
+        state = {"w": w, "b": b, "w.momentum": np.zeros_like(w), "b.momentum": np.zeros_like(b)}
+        for rate in np.float32([0.1, 0.2, 0.05]):
+            error = 2 * x @ state["w"] + state["b"] - target
+            want = {"w.momentum": 0.5 * state["w.momentum"] + x.T @ error * 4 / 5,
+                    "b.momentum": 0.5 * state["b.momentum"] + error.sum(0) * 2 / 5}
+            want |= {n: state[n] - rate * want[n + ".momentum"] for n in "wb"}
+            loss = evaluate.run({"x": x, "target": target, "w": state["w"], "b": state["b"]})["loss"]
+            out = train.run({"x": x, "target": target, "lr": rate, **state})
+            self.assertAlmostEqual(float(out["loss"]), float(np.mean(error ** 2)), 5)
+            self.assertEqual(out["loss"], loss)
+            for name, value in want.items():
+                np.testing.assert_allclose(out[name + ".new"], value, rtol=1e-5, atol=1e-6)
+            state = {n.removesuffix(".new"): np.array(v) for n, v in out.items() if n != "loss"}
+        np.testing.assert_allclose(model.run({"x": x, "w": state["w"], "b": state["b"]})["y"], 2 * x @ state["w"] + state["b"],
+                                   rtol=1e-5, atol=1e-6)
+
+    def test_recurrent_networks(self):
+        r = np.random.default_rng(2)
+        weights = {"w": r.standard_normal((1, 12, 2)) / 2, "r": r.standard_normal((1, 12, 3)) / 2,
+                   "bias": r.standard_normal((1, 24)) / 2, "v": r.standard_normal((3, 1))}
+        done = self.compile("recurrent", RECURRENT, weights, "loss=mse(y,t),optimizer=momentum(lr=0.1),states=caller")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = self.load("recurrent")
+        evaluate = model.new_invocation("evaluate")
+        data = {"x": r.standard_normal((6, 4, 2)), "t": r.standard_normal((4, 1))}
+        out = model.new_invocation("train").run({**data, **weights, **{n + ".momentum": np.zeros_like(v) for n, v in weights.items()}})
+        for name, value in weights.items():
+            for at in r.integers(0, value.size, 4):
+                losses = []
+                for step in (1e-6, -1e-6):
+                    moved = value.copy()
+                    moved.flat[at] += step
+                    losses.append(float(evaluate.run({**data, **weights, name: moved})["loss"]))
+                self.assertAlmostEqual(out[name + ".momentum.new"].flat[at], (losses[0] - losses[1]) / 2e-6, 5, f"{name}[{at}]")
+
+    def test_refusals(self):
+        w = {"w": np.ones((3, 1), np.float32), "b": np.ones(1, np.float32)}
+        for train, words in [("loss=mse(y,t)", "optimizer= is missing"),
+                             ("loss=mse(z,t),optimizer=sgd", "--train: the model has no value 'z'; the nearest: 'p', 'q', 'x'"),
+                             ("loss=mse(y,t),optimizer=sgd,frozen=c", "--train: frozen=c matches no parameter; the nearest: 'b', 'w'")]:
+            done = self.compile("refused", LINEAR, w, train)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(words, done.stderr)
+            self.assertFalse(os.path.exists(self.path("refused.gart")))
+        done = self.compile("refused", VOLUME, {"w": np.ones((3, 3), np.float32)}, "loss=mse(y,t),optimizer=sgd")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("has no gradient, and the loss depends on 'w' through it: 'w' -> MatMul 'p' -> Det 'y' -> ", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,50 @@
+#include "tools/gcc-graph/commands/examples.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <string>
+
+#include "tools/gcc-graph/support/fail.h"
+
+namespace gcg::tools {
+namespace {
+
+constexpr const char* kUsual = "0, or 1 if it failed";
+constexpr const char* kCompiler = "0; 1 if it failed; 2 if the model has something that gcc-graph does not support";
+
+struct Ending {
+  const char* example;
+  const char* codes = kUsual;
+};
+
+const std::map<std::string, Ending>& endings() {
+  static const std::map<std::string, Ending> all = {
+      {"compile", {"gcc-graph compile model.onnx -o model.gart --dim batch=1,8", kCompiler}},
+      {"tune", {"gcc-graph tune model.onnx -o tuning.json --precision fp16", kCompiler}},
+      {"place", {"gcc-graph place model.gart --fleet fleet.json"}},
+      {"run",
+       {"gcc-graph run model.gart --inputs in.npz --outputs out.npz",
+        "0; 1 if it failed; 3 if the outputs differ from those of --expect"}},
+      {"bench", {"gcc-graph bench model.gart --dim batch=8 --seconds 2 --profile"}},
+      {"inspect", {"gcc-graph inspect model.gart --kernels --html model.html"}},
+      {"check", {"gcc-graph check model.gart", kCompiler}},
+      {"function", {"gcc-graph function list library.onnx"}},
+      {"operators", {"gcc-graph operators"}},
+      {"devices", {"gcc-graph devices --probe --json"}},
+      {"doctor", {"gcc-graph doctor", "0, or 1 if something that is there does not work"}},
+      {"manual", {"gcc-graph manual man | man -l -"}},
+  };
+  return all;
+}
+
+}  // namespace
+
+void add_examples(CLI::App& app) {
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    const auto at = endings().find(command->get_name());
+    if (at == endings().end()) fail("the command '", command->get_name(), "' has no example");
+    command->footer(concat("\nExample:\n  ", at->second.example, "\nExit codes: ", at->second.codes, "\n"));
+  }
+}
+
+}  // namespace gcg::tools
