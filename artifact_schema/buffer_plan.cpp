@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kBufferAlignment = 64;
 
-/// Checks that `offset` + `bytes` is within `limit`, and that the place is aligned as kernels expect.
+/// Checks that `offset` + `bytes` is within `limit`, and that `offset` is aligned as kernels expect.
 Status check_place(uint32_t index, const BufferExtent& extent, int64_t limit, const char* where) {
   if (extent.offset < 0 || extent.offset % kBufferAlignment != 0) {
     return failure("buffer ", index, " lies at offset ", extent.offset, " of ", where, ", not at a multiple of ",

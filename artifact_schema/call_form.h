@@ -1,4 +1,4 @@
-// The form of call steps: the number of operands of an operation, and of the numbers that describe them.
+// The layout of call steps: the number of operands of an operation, and the number of integers that describe them.
 #pragma once
 
 #include <cstddef>

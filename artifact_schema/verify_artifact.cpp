@@ -153,19 +153,19 @@ Status check_symbol(Budget& budget, const fb::EntryPoint& entry, uint32_t index,
 
 /// Checks that input extents and constraints are known before the first step.
 Status check_early(Budget& budget, const fb::EntryPoint& entry) {
-  const std::vector<uint8_t> early = reachable_slots(span_of(entry.program()), carried_symbols(entry));
+  const std::vector<uint8_t> input_bound = reachable_slots(span_of(entry.program()), carried_symbols(entry));
   for (uint32_t i = 0; i < count_of(entry.inputs()); ++i) {
     for (const uint32_t slot : span_of(entry.inputs()->Get(i)->dims())) {
-      if (!early[slot])
+      if (!input_bound[slot])
         return failure("an extent of input ", i, " depends on a symbol that is only bound during the run");
     }
   }
   for (uint32_t i = 0; i < count_of(entry.constraints()); ++i) {
     const fb::Constraint& constraint = *entry.constraints()->Get(i);
     const uint32_t slots[] = {constraint.a(), constraint.b()};
-    if (Status status = check_indices(budget, slots, early.size(), "side", "slots"); !status.ok())
+    if (Status status = check_indices(budget, slots, input_bound.size(), "side", "slots"); !status.ok())
       return within(status, text("constraint ", i));
-    if (!early[slots[0]] || !early[slots[1]])
+    if (!input_bound[slots[0]] || !input_bound[slots[1]])
       return failure("constraint ", i, " depends on a symbol that is only bound during the run");
     if (Status status = check_string(budget, constraint.reason(), "reason"); !status.ok())
       return within(status, text("constraint ", i));
@@ -195,7 +195,7 @@ Status check_shape_set(const PlanCheck& check) {
   if (fixed.size() != check.symbols) return failure("it fixes ", fixed.size(), " symbols of ", check.symbols);
   for (uint32_t i = 0; i < fixed.size(); ++i) {
     if (fixed[i] < -1 || fixed[i] > kMaxExtent) return failure("symbol ", i, " is fixed to ", fixed[i]);
-    if (fixed[i] >= 0 && !check.early[i]) return failure("symbol ", i, " is fixed, but bound during the run");
+    if (fixed[i] >= 0 && !check.input_bound[i]) return failure("symbol ", i, " is fixed, but bound during the run");
   }
   return check_indices(check.budget, span_of(check.plan.assumed()), count_of(check.entry.constraints()), "assumed",
                        "constraints");
@@ -223,7 +223,7 @@ Status check_kernels(const PlanCheck& check) {
   return {};
 }
 
-/// The packed region belongs to a GPU, and the plan that writes it, the first one for the target, exists.
+/// Checks that the packed region belongs to a GPU, and that the first plan for the target is one that writes it.
 Status check_packed_region(const PlanCheck& check) {
   if (check.plan.packed_bytes() == 0) return {};
   const fb::Manifest& manifest = *check.artifact.manifest;
@@ -252,7 +252,7 @@ Status check_plan(Budget& budget, const ArtifactView& artifact, const fb::EntryP
     return status;
   if (Status status = budget.spend(check.program.size() + count_of(plan.fixed())); !status.ok()) return status;
   if (Status status = verify_program(check.program, check.symbols); !status.ok()) return status;
-  check.early = reachable_slots(check.program, carried_symbols(entry));
+  check.input_bound = reachable_slots(check.program, carried_symbols(entry));
   check.is_load_time_packing = &entry == artifact.manifest->load_time_packing();
   if (Status status = check_packed_region(check); !status.ok()) return status;
   if (Status status = check_shape_set(check); !status.ok()) return status;

@@ -31,7 +31,7 @@ Status check_buffer(const PlanCheck& check, uint32_t index) {
   if (buffer.place() != fb::Place::device)
     return failure("it is in host memory, where plans have no buffers of their own");
   if (buffer.alias_of() != -1) return check_view(check, index);
-  if (!check.early[buffer.size()] && (input || buffer.kind() == fb::BufferKind::constant)) {
+  if (!check.input_bound[buffer.size()] && (input || buffer.kind() == fb::BufferKind::constant)) {
     return failure("an input's or constant's size depends on a symbol that is only bound during the run");
   }
   return {};
@@ -57,7 +57,7 @@ bool is_placeable(const PlanCheck& check, uint32_t index) {
 
 Status check_conflicts(const PlanCheck& check, uint32_t index) {
   const auto conflicts = span_of(check.buffer(index).conflicts());
-  if (Status status = check_indices(check.budget, conflicts, check.early_buffer.size(), "conflict", "buffers");
+  if (Status status = check_indices(check.budget, conflicts, check.input_bound_buffer.size(), "conflict", "buffers");
       !status.ok())
     return status;
   for (const uint32_t other : conflicts) {
@@ -69,7 +69,7 @@ Status check_conflicts(const PlanCheck& check, uint32_t index) {
 /// A symbolic plan places each of its temporaries once.
 Status check_placement(const PlanCheck& check) {
   const auto placement = span_of(check.plan.placement());
-  const size_t buffers = check.early_buffer.size();
+  const size_t buffers = check.input_bound_buffer.size();
   if (Status status = check_indices(check.budget, placement, buffers, "placement", "buffers"); !status.ok())
     return status;
   std::vector<uint8_t> placed(buffers);
@@ -80,7 +80,7 @@ Status check_placement(const PlanCheck& check) {
     if (Status status = check_conflicts(check, index); !status.ok()) return within(status, text("buffer ", index));
   }
   for (uint32_t i = 0; i < buffers && !placement.empty(); ++i) {
-    if (is_placeable(check, i) && check.early_buffer[i] && !placed[i])
+    if (is_placeable(check, i) && check.input_bound_buffer[i] && !placed[i])
       return failure("temporary buffer ", i, " is never placed");
   }
   return {};
@@ -104,7 +104,8 @@ Status check_extents(const PlanCheck& check) {
   if (Status status = measure_buffers(check.plan, slots, check.artifact.weights().size(), extents); !status.ok())
     return status;
   for (uint32_t i = 0; i < extents.size(); ++i) {
-    const bool needs_place = is_placeable(check, i) && check.early_buffer[i] && count_of(check.plan.placement()) == 0;
+    const bool needs_place =
+        is_placeable(check, i) && check.input_bound_buffer[i] && count_of(check.plan.placement()) == 0;
     if (needs_place && extents[i].offset < 0) {
       return failure("buffer ", i, " has a symbolic size, but the plan has no placement");
     }
@@ -116,13 +117,14 @@ Status check_extents(const PlanCheck& check) {
 
 Status check_buffers(PlanCheck& check) {
   const uint32_t count = count_of(check.plan.buffers());
-  check.early_buffer.assign(count, 0);
+  check.input_bound_buffer.assign(count, 0);
   for (uint32_t i = 0; i < count; ++i) {
     if (Status status = check_buffer(check, i); !status.ok()) return within(status, text("buffer ", i));
     const fb::Buffer& buffer = check.buffer(i);
     const bool view = buffer.alias_of() >= 0;
-    check.early_buffer[i] = check.early[buffer.size()] &&
-                            (!view || (check.early[buffer.alias_offset()] && check.early_buffer[buffer.alias_of()]));
+    check.input_bound_buffer[i] =
+        check.input_bound[buffer.size()] &&
+        (!view || (check.input_bound[buffer.alias_offset()] && check.input_bound_buffer[buffer.alias_of()]));
   }
   if (Status status = check_outputs(check); !status.ok()) return status;
   if (Status status = check_placement(check); !status.ok()) return status;

@@ -1,4 +1,4 @@
-// Checks that late slots have a value where they are used: walks through the steps in run order and tracks which
+// Checks that run-bound slots have a value where they are used: walks through the steps in run order and tracks which
 // symbols are bound.
 #include "artifact_schema/verify_internal.h"
 
@@ -10,7 +10,7 @@ constexpr uint64_t kWorkLimit = uint64_t{1} << 30;  // limit of visited slots; a
 class FlowCheck {
  public:
   explicit FlowCheck(const PlanCheck& check) : check_(check), bound_(check.symbols) {
-    for (uint32_t i = 0; i < check.symbols; ++i) bound_[i] = check.early[i];
+    for (uint32_t i = 0; i < check.symbols; ++i) bound_[i] = check.input_bound[i];
   }
 
   Status run() {
@@ -132,7 +132,7 @@ class FlowCheck {
 
   Status need_buffer(uint32_t index) const {
     const fb::Buffer& buffer = check_.buffer(index);
-    if (check_.early_buffer[index]) return {};
+    if (check_.input_bound_buffer[index]) return {};
     const bool view = buffer.alias_of() >= 0;
     if (known_[buffer.size()] &&
         (!view || (known_[buffer.alias_offset()] && known_[check_.buffer(buffer.alias_of()).size()]))) {

@@ -59,9 +59,9 @@ struct PlanCheck {
   const fb::Plan& plan;
   size_t symbols = 0;
   ShapeProgram program;
-  std::vector<uint8_t> early;         // per slot: whether it is independent of bind steps
-  std::vector<uint8_t> early_buffer;  // per buffer: whether size and place are known before the first step
-  bool is_load_time_packing = false;  // whether this plan writes the packed region
+  std::vector<uint8_t> input_bound;         // per slot: whether it is independent of bind steps
+  std::vector<uint8_t> input_bound_buffer;  // per buffer: whether size and offset are known before the first step
+  bool is_load_time_packing = false;        // whether this plan writes the packed region
 
   size_t slots() const { return symbols + program.size(); }
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
@@ -70,16 +70,16 @@ struct PlanCheck {
 Status check_states(Budget& budget, const ArtifactView& artifact,
                     const fb::EntryPoint& entry);                          // verify_states.cpp
 Status check_shared_states(Budget& budget, const fb::Manifest& manifest);  // requires check_states of all entry points
-Status check_buffers(PlanCheck& check);                                    // verify_buffers.cpp; fills early_buffer
-Status check_sequences(const PlanCheck& check);                            // verify_steps.cpp
-Status check_libraries(Budget& budget, const fb::Manifest& manifest);      // verify_calls.cpp
+Status check_buffers(PlanCheck& check);                                // verify_buffers.cpp; fills input_bound_buffer
+Status check_sequences(const PlanCheck& check);                        // verify_steps.cpp
+Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp
 /// Checks a call step. Requires valid indices of buffers and slots.
 /// False in libgart_cpu.so, which cannot run plans for GPUs. It does not verify them either, so that the linker leaves
 /// these checks out.
 bool runs_gpu_plans();
 
 Status check_call(const PlanCheck& check, const fb::Step& step);
-/// Checks the step that `step`, number `index` of `sequence`, stands in for.
+/// Checks that `step`, number `index` of `sequence`, may be the fallback of the call step that it names.
 Status check_fallback(const fb::Sequence& sequence, const fb::Step& step, uint32_t index);
 /// Checks that step number `index` of `sequence` may start while the step before it runs. Requires that its indices are
 /// valid.
@@ -92,7 +92,7 @@ Status check_maps(const PlanCheck& check, const fb::Step& step, const fb::Kernel
 Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps.cpp
 Status check_bind_order(const PlanCheck& check);                 // verify_flow.cpp; requires the others
 
-inline constexpr int64_t kCaller = -1;  // in place of a call: makes the value
+inline constexpr int64_t kCaller = -1;  // stands for a call: the caller provides the value
 /// Checks that each group has a call and that groups have no cycle of values. `makers`: the call that makes each value.
 /// Requires that all indices are valid.
 Status check_group_order(const fb::Assembly& assembly, std::span<const int64_t> makers,

@@ -1,4 +1,5 @@
-// Verifies the steps and sequences of a plan: forms of steps, indices, writable buffers, order, and the tree of bodies.
+// Verifies the steps and sequences of a plan: fields of steps, indices, writable buffers, order, and the tree of
+// bodies.
 #include <algorithm>
 
 #include "artifact_schema/verify_internal.h"
@@ -134,7 +135,7 @@ Status check_kind(const PlanCheck& check, const fb::Step& step) {
     case fb::StepKind::bind: {
       const uint32_t symbol = step.params()->Get(0);
       if (Status status = check_index(symbol, check.symbols, "symbol", "symbols"); !status.ok()) return status;
-      return check.early[symbol] ? failure("it binds symbol ", symbol, ", which an input carries") : Status{};
+      return check.input_bound[symbol] ? failure("it binds symbol ", symbol, ", which an input carries") : Status{};
     }
     case fb::StepKind::fail:
       if (const size_t params = count_of(step.params()); params != 0 && params != 2)

@@ -76,7 +76,7 @@ class Compilation {
         whole_targets_(targets_of_whole(graph_, targets_)),
         cut_(options.cut),
         fleet_(options.fleet ? options.fleet : implied_fleet(graph_, targets_, cut_)),
-        wishes_(fleet_ ? NodeWishes(graph_, *fleet_, cut_) : NodeWishes()),
+        requests_(fleet_ ? NodeRequests(graph_, *fleet_, cut_) : NodeRequests()),
         remarks_(idle_options(options.libraries, options.precision, targets_)) {
     check_interface(graph_, options.labels);
     for (const Graph& other : more_) check_interface(other, {});
@@ -86,7 +86,7 @@ class Compilation {
     if (fleet_) check_targets(*fleet_, targets_);
     if (options.fleet)
       for (IdlePattern& p : idle_patterns(*options.fleet))
-        remarks_.push_back({{}, IdleName{std::move(p.pattern), "operator or element type", std::move(p.nearest)}});
+        remarks_.push_back({{}, UnmatchedName{std::move(p.pattern), "operator or element type", std::move(p.nearest)}});
     if (fleet_ && !options.parameters.empty())
       fail("the option `parameters` (inputs that never change) is not supported with a fleet");
     if (fleet_ && !more_.empty()) fail("--entry: several models in one file run on one device, not on a fleet");
@@ -262,8 +262,8 @@ class Compilation {
   bool plan_parts(std::optional<Graph> kept) {
     stage("cut");
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
-    for (IdleWish& idle : wishes_.without_effect(graph_)) remarks_.push_back({{}, std::move(idle)});
-    parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, wishes_);
+    for (UnmatchedRequest& idle : requests_.without_effect(graph_)) remarks_.push_back({{}, std::move(idle)});
+    parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, requests_);
     const std::vector<SymbolValues> all = sets();
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
       std::vector<Target> targets = targets_;
@@ -361,7 +361,7 @@ class Compilation {
   const std::vector<Target> whole_targets_;
   CutOptions cut_;
   const std::optional<Fleet> fleet_;
-  const NodeWishes wishes_;
+  const NodeRequests requests_;
   std::vector<Remark> remarks_;
   std::optional<OpenModel> open_;
   std::optional<PartedModel> parted_;

@@ -79,9 +79,9 @@ void keep_values(Graph& graph, const std::vector<std::string>& lists) {
 }
 
 PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut,
-                       const NodeWishes& wishes) {
+                       const NodeRequests& requests) {
   const std::vector<ValueId> kept(model.outputs.begin() + static_cast<ptrdiff_t>(model_outputs), model.outputs.end());
-  return {split(model, cut_graph(model, fleet, cut, wishes), kept), model_outputs};
+  return {split(model, cut_graph(model, fleet, cut, requests), kept), model_outputs};
 }
 
 std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,

@@ -21,10 +21,10 @@ struct PartedModel {
 /// outputs already. For an unknown name, throws CompileError with the nearest names.
 void keep_values(Graph& graph, const std::vector<std::string>& lists);
 
-/// `model`: the graph after the model passes; its outputs beyond `model_outputs` are kept values. `wishes`: the
+/// `model`: the graph after the model passes; its outputs beyond `model_outputs` are kept values. `requests`: the
 /// requests for nodes of the imported model.
 PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut,
-                       const NodeWishes& wishes);
+                       const NodeRequests& requests);
 
 /// The extents of a part's calls, for each given set of the model's extents.
 std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,

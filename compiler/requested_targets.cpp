@@ -33,8 +33,8 @@ std::vector<Remark> idle_options(const LibraryOptions& libraries, Precision prec
   if (std::any_of(targets.begin(), targets.end(), [](const Target& t) { return traits_of(t.device).has_libraries; }))
     return {};
   std::vector<Remark> idle;
-  if (libraries.binder && !libraries.fallbacks) idle.push_back({{}, IdleOption::libraries});
-  if (precision == Precision::tf32) idle.push_back({{}, IdleOption::tf32});
+  if (libraries.binder && !libraries.fallbacks) idle.push_back({{}, UnusedOption::libraries});
+  if (precision == Precision::tf32) idle.push_back({{}, UnusedOption::tf32});
   return idle;
 }
 

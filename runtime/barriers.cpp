@@ -70,9 +70,9 @@ void BarrierFinder::find(const Plan& plan, std::span<const BufferExtent> extents
   for (const Segment& segment : plan.segments) {
     if (segment.decides) continue;
     for (uint32_t i = segment.begin; i < segment.end; ++i) {
-      const bool unknown = plan.steps[i].late || i == segment.begin || plan.steps[i - 1].late;
+      const bool unknown = plan.steps[i].run_bound || i == segment.begin || plan.steps[i - 1].run_bound;
       if (unknown) window_.clear();
-      if (!plan.steps[i].late) needed_[i] = add(problem, i, shares[i]) || unknown;
+      if (!plan.steps[i].run_bound) needed_[i] = add(problem, i, shares[i]) || unknown;
     }
   }
 }

@@ -23,10 +23,11 @@ struct Wait {
 
 /// Computes the order of the steps of each segment. A step needs no order if since the last barrier no step wrote the
 /// memory it touches, and no step touched the memory it writes. Steps of the same thread need none either. Two steps of
-/// one thread each are ordered by a wait, others by a barrier. Late steps always have a barrier.
+/// one thread each are ordered by a wait, others by a barrier. Steps that depend on run-bound symbols always have a
+/// barrier.
 class BarrierFinder {
  public:
-  /// shares[i]: of step i; extents: of the early buffers. Appends the waits, in the order of their steps.
+  /// shares[i]: of step i; extents: of the input-bound buffers. Appends the waits, in the order of their steps.
   void find(const Plan& plan, std::span<const BufferExtent> extents, std::span<const Share> shares,
             std::vector<Wait>& waits);
   /// Per step of the plan: 1 if all threads wait for each other before it.

@@ -32,19 +32,19 @@ void BoundPlan::bind(std::span<const Shape> inputs) {
     plan_ = chosen;
     graphs.reset();
     reach_.reset();
-    late_blocks_.clear();
+    run_bound_blocks_.clear();
   } else if (graphs != nullptr) {
     graphs->rebind();
   }
   inputs_.assign(inputs.begin(), inputs.end());
-  evaluate_early();
+  evaluate_input_bound();
   check_callers_sizes();
   for (uint32_t i = 0; i < plan_->steps.size(); ++i) {
-    if (!plan_->steps[i].late) bind_step(i);
+    if (!plan_->steps[i].run_bound) bind_step(i);
   }
 }
 
-void BoundPlan::evaluate_early() {
+void BoundPlan::evaluate_input_bound() {
   const Plan& plan = *plan_;
   slots_.clear(plan.symbols + plan.program.size());
   for (size_t i = 0; i < plan.symbols; ++i) {
@@ -64,7 +64,8 @@ void BoundPlan::evaluate_early() {
   operands_.assign(plan.operands.size(), nullptr);
   params_.assign(plan.params.size(), 0);
   steps_.assign(plan.steps.size(), {});
-  while (!plan.late_buffers.empty() && late_blocks_.size() < extents_.size()) late_blocks_.emplace_back(memory_);
+  while (!plan.run_bound_buffers.empty() && run_bound_blocks_.size() < extents_.size())
+    run_bound_blocks_.emplace_back(memory_);
   for (uint32_t i = 0; i < plan.steps.size(); ++i) {
     steps_[i].operands = operands_.data() + plan.steps[i].first_operand;
     steps_[i].params = params_.data() + plan.steps[i].first_param;
@@ -217,19 +218,19 @@ void BoundPlan::link(const BaseAddresses& bases, const Inputs& inputs, Outputs& 
     return;
   }
   for (uint32_t i = 0; i < addresses_.size(); ++i) {
-    if (plan_->early_buffer[i]) point(i);
+    if (plan_->input_bound_buffer[i]) point(i);
   }
   for (size_t i = 0; i < operands_.size(); ++i) operands_[i] = addresses_[plan_->operands[i]];
   linked_ = bases;
 }
 
-void BoundPlan::forget_late() {
-  slots_.known = plan_->early_slot;
-  entry_slots_.known = entry_->early_slot;
-  for (const uint32_t index : plan_->late_buffers) addresses_[index] = nullptr, extents_[index] = {};
+void BoundPlan::forget_run_bound() {
+  slots_.known = plan_->input_bound_slot;
+  entry_slots_.known = entry_->input_bound_slot;
+  for (const uint32_t index : plan_->run_bound_buffers) addresses_[index] = nullptr, extents_[index] = {};
 }
 
-void BoundPlan::place_late_buffer(uint32_t index, Outputs& outputs) {
+void BoundPlan::place_run_bound_buffer(uint32_t index, Outputs& outputs) {
   const fb::Buffer& buffer = plan_->buffer(index);
   Status status = measure_buffer(*plan_->manifest, index, true, slots_, weight_bytes_, extents_);
   if (!status.ok()) fail_model(status.message);
@@ -245,8 +246,8 @@ void BoundPlan::place_late_buffer(uint32_t index, Outputs& outputs) {
     addresses_[index] = outputs.place(buffer.index(), extent.bytes);
     return;
   }
-  late_blocks_[index].reserve(static_cast<size_t>(extent.bytes));
-  addresses_[index] = late_blocks_[index].data();
+  run_bound_blocks_[index].reserve(static_cast<size_t>(extent.bytes));
+  addresses_[index] = run_bound_blocks_[index].data();
 }
 
 void BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
@@ -261,7 +262,7 @@ void BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
   Status status = evaluate(plan_->program, plan_->symbols, slots_, reach.instructions());
   if (status.ok()) status = evaluate(entry_->program, entry_->symbols.size(), entry_slots_);
   if (!status.ok()) fail(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
-  for (const uint32_t index : reach.buffers()) place_late_buffer(index, outputs);
+  for (const uint32_t index : reach.buffers()) place_run_bound_buffer(index, outputs);
   check_callers_sizes();  // for outputs whose size was known before, but not their shape
   for (const uint32_t index : reach.steps()) {
     const PlanStep& step = plan_->steps[index];

@@ -67,11 +67,12 @@ class BoundPlan {
   /// The slot's value. Requires that it is known.
   int64_t slot(uint32_t index) const { return slots_[index]; }
 
-  /// Points all early buffers to `bases` and the caller's memory. Cheap if only the latter moved since the last call.
+  /// Points all input-bound buffers to `bases` and the caller's memory. Cheap if only the latter moved since the last
+  /// call.
   void link(const BaseAddresses& bases, const Inputs& inputs, Outputs& outputs);
 
   /// Called when a run begins: no symbol is bound yet.
-  void forget_late();
+  void forget_run_bound();
   /// Gives a symbol its value, and places everything that is known now.
   void bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs);
   /// nullopt while the shape depends on an unbound symbol.
@@ -92,11 +93,11 @@ class BoundPlan {
   std::unique_ptr<DeviceGraphs> graphs;  // belongs to the device; made by its first run
 
  private:
-  void evaluate_early();
+  void evaluate_input_bound();
   void check_callers_sizes() const;
   void check_output_size(size_t index, int64_t bytes) const;
   void bind_step(uint32_t index);
-  void place_late_buffer(uint32_t index, Outputs& outputs);
+  void place_run_bound_buffer(uint32_t index, Outputs& outputs);
   bool all_known(const PlanStep& step) const;
 
   const Entry* entry_;
@@ -112,8 +113,8 @@ class BoundPlan {
   std::vector<int64_t> params_;   // parallel to plan.params
   std::vector<BoundStep> steps_;  // parallel to plan.steps
   std::vector<Wait> waits_;
-  std::vector<Block> late_blocks_;  // per buffer; empty if no buffer is late
-  std::unique_ptr<Reach[]> reach_;  // per symbol, made at its first bind: a loop may bind it in every iteration
+  std::vector<Block> run_bound_blocks_;  // per buffer; empty if no buffer is run-bound
+  std::unique_ptr<Reach[]> reach_;       // per symbol, made at its first bind: a loop may bind it in every iteration
   std::optional<BaseAddresses> linked_;
   // Reused by bind() and share().
   std::vector<PlacedRange> ranges_;

@@ -100,7 +100,7 @@ Entry make_entry(const fb::EntryPoint& manifest) {
   }
   entry.carried = carried_symbols(manifest);
   entry.program = span_of(manifest.program());
-  entry.early_slot = reachable_slots(entry.program, entry.carried);
+  entry.input_bound_slot = reachable_slots(entry.program, entry.carried);
   entry.inputs = tensor_infos(manifest.inputs(), entry);
   entry.outputs = tensor_infos(manifest.outputs(), entry);
   entry.written = written_states(manifest);

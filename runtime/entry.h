@@ -17,8 +17,8 @@ struct Entry {
   std::string name;
   std::vector<TensorInfo> inputs, outputs;  // the caller's, then those of states
   std::vector<std::string> symbols;
-  std::vector<uint8_t> carried;     // per symbol: whether an input carries it
-  std::vector<uint8_t> early_slot;  // per slot: whether it is known before the first step
+  std::vector<uint8_t> carried;           // per symbol: whether an input carries it
+  std::vector<uint8_t> input_bound_slot;  // per slot: whether it is known before the first step
   ShapeProgram program;
   std::vector<Plan> plans;              // for the program's target
   std::vector<uint32_t> state_numbers;  // per state: its number among those of its owner (ProgramState::states_of)

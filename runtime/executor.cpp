@@ -8,7 +8,7 @@ namespace {
 
 /// Limit of loop iterations: a second of an empty loop, and hours of the loops in models. A forged file cannot exceed
 /// it.
-constexpr int64_t kMostTurns = int64_t{1} << 28;
+constexpr int64_t kMaxIterations = int64_t{1} << 28;
 
 }  // namespace
 
@@ -65,7 +65,7 @@ void Executor::loop(const PlanStep& step) {
   const fb::Loop& loop = *step.manifest->loop();
   const int64_t trips = loop.trip_count() < 0 ? INT64_MAX : scalar<int64_t>(uint32_t(loop.trip_count()));
   for (int64_t i = 0; i < trips; ++i) {
-    if (i == kMostTurns) fail(ErrorCode::run_failed, "a loop has not ended after ", i, " iterations");
+    if (i == kMaxIterations) fail(ErrorCode::run_failed, "a loop has not ended after ", i, " iterations");
     if (loop.condition() >= 0 && scalar<uint8_t>(uint32_t(loop.condition())) == 0) break;
     if (loop.iteration() >= 0) write_iteration(uint32_t(loop.iteration()), i);
     sequence(step.manifest->bodies()->Get(0));

@@ -78,8 +78,8 @@ bool multiplies_pairs_slowly() {
 bool may_use_tiles() {
 #if defined(__x86_64__)
   constexpr long kArchRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, since Linux 5.16; XCR0's bit
-  static const bool given = syscall(SYS_arch_prctl, kArchRequestPermission, kTileData) == 0;
-  return given;
+  static const bool granted = syscall(SYS_arch_prctl, kArchRequestPermission, kTileData) == 0;
+  return granted;
 #else
   return false;
 #endif

@@ -75,7 +75,7 @@ void InvocationState::prepare() {
     add_bound(shapes_);
   } else {
     std::rotate(bound.begin(), found, found + 1);
-    bound[0]->forget_late();
+    bound[0]->forget_run_bound();
   }
   bound[0]->cancelled = &cancelled;
   log.count = 0;
@@ -113,7 +113,7 @@ void InvocationState::execute() {
 }
 
 /// A custom operator might start the run that it is part of.
-InvocationState::Turn::Turn(bool& under_way) : under_way_(under_way) {
+InvocationState::RunGuard::RunGuard(bool& under_way) : under_way_(under_way) {
   if (under_way)
     fail(ErrorCode::invalid_argument, "the invocation is running: its own custom operator cannot run it again");
   under_way = true;
@@ -141,7 +141,7 @@ auto InvocationState::with_states(Body&& run_prepared) {
 }
 
 void InvocationState::run() {
-  const Turn turn(under_way_);
+  const RunGuard guard(under_way_);
   with_states([&] { execute(); });
 }
 
@@ -163,7 +163,7 @@ void InvocationState::wait() {
 }
 
 std::vector<Tensor> InvocationState::run_owned() {
-  const Turn turn(under_way_);
+  const RunGuard guard(under_way_);
   return with_states([&] { return execute_owned(); });
 }
 
@@ -187,15 +187,15 @@ std::vector<Tensor> InvocationState::execute_owned() {
 namespace {
 
 template <class T>
-void set_in_order(InvocationState& invocation, const void* data, size_t given) {
+void set_in_order(InvocationState& invocation, const void* data, size_t provided) {
   const auto* inputs = static_cast<const T*>(data);
   const size_t count = invocation.entry->own_inputs().size();
-  if (given != count) fail(ErrorCode::invalid_argument, given, " inputs were given, the model has ", count);
+  if (provided != count) fail(ErrorCode::invalid_argument, provided, " inputs were given, the model has ", count);
   for (size_t i = 0; i < count; ++i) invocation.inputs.set(i, inputs[i]);
 }
 
-void set_by_name(InvocationState& invocation, const void* data, size_t given) {
-  for (const NamedTensor& input : std::span(static_cast<const NamedTensor*>(data), given)) {
+void set_by_name(InvocationState& invocation, const void* data, size_t provided) {
+  for (const NamedTensor& input : std::span(static_cast<const NamedTensor*>(data), provided)) {
     const size_t index = find_tensor(invocation.entry->own_inputs(), input.name, "input");
     if (invocation.inputs.is_set(index)) fail(ErrorCode::invalid_argument, "input '", input.name, "' is given twice");
     invocation.inputs.set(index, input.tensor);

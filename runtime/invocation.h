@@ -67,12 +67,12 @@ struct InvocationState {
   BaseAddresses bases() const;
   void start(const Queue& queue);
   /// Guards against a second run of the same invocation while one is in progress.
-  class Turn {
+  class RunGuard {
    public:
-    explicit Turn(bool& under_way);
-    ~Turn() { under_way_ = false; }
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    explicit RunGuard(bool& under_way);
+    ~RunGuard() { under_way_ = false; }
+    RunGuard(const RunGuard&) = delete;
+    RunGuard& operator=(const RunGuard&) = delete;
 
    private:
     bool& under_way_;

@@ -187,14 +187,14 @@ void Outputs::begin() {
 }
 
 void Outputs::check_apart(size_t index) const {
-  const Slot& mine = slots_[index];
-  if (mine.user.data == nullptr) return;
-  const auto begin = reinterpret_cast<uintptr_t>(mine.user.data);
+  const Slot& checked = slots_[index];
+  if (checked.user.data == nullptr) return;
+  const auto begin = reinterpret_cast<uintptr_t>(checked.user.data);
   for (size_t i = 0; i < slots_.size(); ++i) {
     if (i == index || slots_[i].user.data == nullptr) continue;
     const auto from = reinterpret_cast<uintptr_t>(slots_[i].user.data);
     const uintptr_t first = std::max(begin, from);
-    const uintptr_t last = std::min(begin + uintptr_t(mine.bytes), from + uintptr_t(slots_[i].bytes));
+    const uintptr_t last = std::min(begin + uintptr_t(checked.bytes), from + uintptr_t(slots_[i].bytes));
     if (first >= last) continue;
     fail(ErrorCode::invalid_argument, "outputs '", infos_[std::min(i, index)].name, "' and '",
          infos_[std::max(i, index)].name, "' overlap: ", last - first, " bytes belong to both");

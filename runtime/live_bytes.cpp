@@ -52,7 +52,7 @@ int64_t most_live_bytes(const BoundPlan& bound) {
   for (uint32_t b = 0; b < lives.of_buffers().size(); ++b) {
     const Life& life = lives.of_buffers()[b];
     const bool in_arena =
-        bound.plan().buffer(b).kind() == fb::BufferKind::temporary && bound.plan().early_buffer[b] != 0;
+        bound.plan().buffer(b).kind() == fb::BufferKind::temporary && bound.plan().input_bound_buffer[b] != 0;
     if (!in_arena || life.first == kUnused) continue;
     const auto bytes = static_cast<int64_t>(align_up(static_cast<size_t>(bound.bytes(b)), kAlignment));
     change[life.first] += bytes;

@@ -40,21 +40,21 @@ uint32_t add_unknown(std::span<const uint8_t> known, std::vector<uint32_t>& to) 
 }
 
 /// `symbols`: those that have values before the first step.
-void find_late(Plan& plan, std::span<const uint8_t> symbols) {
-  Known early(plan, symbols);
-  add_unknown(early.buffers, plan.late_buffers);
-  for (size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].late = !early.steps[i];
-  plan.early_slot = std::move(early.slots);
-  plan.early_buffer = std::move(early.buffers);
+void find_run_bound(Plan& plan, std::span<const uint8_t> symbols) {
+  Known input_bound(plan, symbols);
+  add_unknown(input_bound.buffers, plan.run_bound_buffers);
+  for (size_t i = 0; i < plan.steps.size(); ++i) plan.steps[i].run_bound = !input_bound.steps[i];
+  plan.input_bound_slot = std::move(input_bound.slots);
+  plan.input_bound_buffer = std::move(input_bound.buffers);
 }
 
 bool is_callers(const Plan& plan, uint32_t buffer) {
   const fb::BufferKind kind = plan.buffer(buffer).kind();
-  return plan.early_buffer[buffer] && (kind == fb::BufferKind::input || kind == fb::BufferKind::output);
+  return plan.input_bound_buffer[buffer] && (kind == fb::BufferKind::input || kind == fb::BufferKind::output);
 }
 
 void find_callers_buffers(Plan& plan) {
-  for (uint32_t i = 0; i < plan.early_buffer.size(); ++i) {
+  for (uint32_t i = 0; i < plan.input_bound_buffer.size(); ++i) {
     if (is_callers(plan, i)) plan.io_buffers.push_back(i);
   }
   for (uint32_t i = 0; i < plan.operands.size(); ++i) {
@@ -139,7 +139,7 @@ Plan make_plan(const fb::EntryPoint& entry, const fb::Plan& manifest) {
   plan.segment_begin.push_back(0);
   const uint32_t sequences = manifest.sequences()->size();
   for (uint32_t i = 0; i < sequences; ++i) add_sequence(plan, *manifest.sequences()->Get(i), i + 1 == sequences);
-  find_late(plan, carried_symbols(entry));
+  find_run_bound(plan, carried_symbols(entry));
   find_callers_buffers(plan);
   return plan;
 }

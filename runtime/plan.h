@@ -12,7 +12,7 @@ namespace gart {
 
 struct PlanStep {
   fb::StepKind kind;
-  bool late = false;                   // an operand, parameter or task count depends on a symbol bound during the run
+  bool run_bound = false;              // an operand, parameter or task count depends on a symbol bound during the run
   uint8_t value = 0;                   // fill
   const fb::Kernel* kernel = nullptr;  // launch
   const void* function = nullptr;      // launch: the device's handle of the kernel, set when its code is loaded
@@ -60,17 +60,17 @@ struct Plan {
   const fb::Plan* manifest = nullptr;
   size_t symbols = 0;
   ShapeProgram program;
-  std::vector<PlanStep> steps;           // of all sequences, one after the other
-  std::vector<uint32_t> sequence_begin;  // sequence i is steps [begin[i], begin[i + 1]); the last one is the entry
-  std::vector<Segment> segments;         // of all sequences
-  std::vector<uint32_t> segment_begin;   // sequence i is segments [begin[i], begin[i + 1])
-  std::vector<uint32_t> operands;        // buffer numbers
-  std::vector<uint32_t> params;          // slots
-  std::vector<uint8_t> early_slot;       // per slot: known before the first step
-  std::vector<uint8_t> early_buffer;     // per buffer: size and place known before the first step
-  std::vector<uint32_t> late_buffers;    // the other buffers
-  std::vector<uint32_t> io_buffers;      // early buffers in the caller's memory: their addresses change between runs
-  std::vector<uint32_t> io_operands;     // positions in `operands` that name one of them
+  std::vector<PlanStep> steps;              // of all sequences, one after the other
+  std::vector<uint32_t> sequence_begin;     // sequence i is steps [begin[i], begin[i + 1]); the last one is the entry
+  std::vector<Segment> segments;            // of all sequences
+  std::vector<uint32_t> segment_begin;      // sequence i is segments [begin[i], begin[i + 1])
+  std::vector<uint32_t> operands;           // buffer numbers
+  std::vector<uint32_t> params;             // slots
+  std::vector<uint8_t> input_bound_slot;    // per slot: known before the first step
+  std::vector<uint8_t> input_bound_buffer;  // per buffer: size and offset known before the first step
+  std::vector<uint32_t> run_bound_buffers;  // the other buffers
+  std::vector<uint32_t> io_buffers;         // those in the caller's memory: their addresses change between runs
+  std::vector<uint32_t> io_operands;        // positions in `operands` that name one of them
 
   uint32_t entry_sequence() const { return static_cast<uint32_t>(sequence_begin.size()) - 2; }
   std::span<const Segment> sequence(uint32_t index) const {

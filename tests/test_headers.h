@@ -1,4 +1,4 @@
-// Headers of others that tests include, compiled once (see CMakeLists.txt). No test relies on this file: each includes
+// External headers that tests include, compiled once (see CMakeLists.txt). No test relies on this file: each includes
 // the headers that it uses.
 #pragma once
 

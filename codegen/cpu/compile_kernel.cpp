@@ -10,7 +10,7 @@
 namespace gcg::cpu {
 namespace {
 
-struct Emitted {
+struct EmittedModule {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
   std::unique_ptr<llvm::TargetMachine> machine;
@@ -26,8 +26,8 @@ KernelEmission emit(FunctionBuilder& f, const Kernel& kernel) {
   return emit_conv_kernel(f, kernel, std::get<ConvKernel>(kernel.body));
 }
 
-Emitted emit_module(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports) {
-  Emitted result;
+EmittedModule emit_module(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports) {
+  EmittedModule result;
   result.context = std::make_unique<llvm::LLVMContext>();
   result.context->setDiscardValueNames(true);
   result.module = std::make_unique<llvm::Module>("kernel", *result.context);
@@ -53,24 +53,24 @@ std::vector<std::string> own_imports(const Kernel& kernel) {
 }  // namespace
 
 KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
-                            SharedCodeTurn* turn) {
-  Emitted emitted = emit_module(kernel, target, imports);
-  if (turn != nullptr)
-    turn->claim_functions(*emitted.module);
+                            SharedCodeTicket* ticket) {
+  EmittedModule emitted = emit_module(kernel, target, imports);
+  if (ticket != nullptr)
+    ticket->claim_functions(*emitted.module);
   else
     keep_shared_functions(*emitted.module);
   return {compile_to_object(*emitted.module, *emitted.machine), std::move(emitted.info)};
 }
 
 std::string kernel_assembly(const Kernel& kernel, const CpuTarget& target) {
-  Emitted emitted = emit_module(kernel, target, own_imports(kernel));
+  EmittedModule emitted = emit_module(kernel, target, own_imports(kernel));
   keep_shared_functions(*emitted.module);
   const auto text = compile_to_assembly(*emitted.module, *emitted.machine);
   return {text.begin(), text.end()};
 }
 
 std::string kernel_ir(const Kernel& kernel, const CpuTarget& target) {
-  Emitted emitted = emit_module(kernel, target, own_imports(kernel));
+  EmittedModule emitted = emit_module(kernel, target, own_imports(kernel));
   std::string text;
   llvm::raw_string_ostream out(text);
   emitted.module->print(out, nullptr);

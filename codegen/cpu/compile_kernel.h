@@ -9,7 +9,7 @@
 
 namespace gcg::cpu {
 
-class SharedCodeTurn;
+class SharedCodeTicket;
 
 inline constexpr const char* kEntryName = "kernel";
 
@@ -19,9 +19,9 @@ struct KernelObject {
 };
 
 /// Deterministic; callable from several threads. A function that kernels of the target share is in the object of the
-/// first such kernel in the order of turns. Without a turn each object has its own copy.
+/// first such kernel in the order of tickets. Without a ticket each object has its own copy.
 KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
-                            SharedCodeTurn* turn = nullptr);
+                            SharedCodeTicket* ticket = nullptr);
 
 /// The same as assembly text, for tests and reading.
 std::string kernel_assembly(const Kernel& kernel, const CpuTarget& target);

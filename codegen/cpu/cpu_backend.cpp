@@ -22,9 +22,9 @@ std::string source_name(const Kernel& kernel) {
 
 /// Compiles a kernel; adds the source node to an error that lacks it.
 KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
-                           SharedCodeTurn& turn) {
+                           SharedCodeTicket& ticket) {
   try {
-    return compile_kernel(kernel, target, imports, &turn);
+    return compile_kernel(kernel, target, imports, &ticket);
   } catch (const InternalError& error) {
     throw InternalError(concat(source_name(kernel), ": ", error.what()));
   } catch (const CompileError& error) {
@@ -43,8 +43,8 @@ std::vector<KernelObject> compile_all(const std::vector<const Kernel*>& kernels,
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
       try {
-        SharedCodeTurn turn(shared, i);
-        results[i] = compile_named(*kernels[i], target, imports, turn);
+        SharedCodeTicket ticket(shared, i);
+        results[i] = compile_named(*kernels[i], target, imports, ticket);
       } catch (...) {
         errors[i] = std::current_exception();
       }

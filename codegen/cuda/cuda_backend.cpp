@@ -22,7 +22,7 @@ std::string source_name(const Kernel& kernel) {
 struct AssemblyJob {
   const Kernel* kernel;
   KernelText text;
-  Assembled program;
+  AssembledProgram program;
   int then = -1;
 };
 
@@ -101,7 +101,7 @@ CompiledKernel describe(const AssemblyJob& job) {
 }
 
 /// Appends the program's module to those in the blob.
-void place(CompiledKernel& kernel, const Assembled& program, CompiledBlob& blob) {
+void place(CompiledKernel& kernel, const AssembledProgram& program, CompiledBlob& blob) {
   blob.code.resize((blob.code.size() + 63) / 64 * 64);
   kernel.offset = blob.code.size();
   kernel.size = program.code.size();
@@ -132,7 +132,7 @@ class CudaBackend final : public Backend {
 
   /// A module of its own: drivers that cannot load it still load the others.
   void add_conditional_kernel(CompiledBlob& blob, const Target& target) const override {
-    const Assembled program = Assembler(target, cache_).assemble(kConditionalKernelText);
+    const AssembledProgram program = Assembler(target, cache_).assemble(kConditionalKernelText);
     blob.conditional_kernel.emplace();
     blob.conditional_kernel->symbol = kConditionalKernelSymbol;
     blob.conditional_kernel->threads = 1;

@@ -72,7 +72,7 @@ std::optional<EpilogueMatch> match_epilogue(const Kernel& kernel, const Expr& ep
                                             const Affine& result) {
   EpilogueMatch match;
   if (epilogue->dtype != DType::f32) return std::nullopt;
-  const Activated activated = activation_of(epilogue);
+  const ActivatedExpr activated = activation_of(epilogue);
   match.activation = activated.function;
   std::vector<Expr> terms;
   collect_terms(activated.argument, terms);

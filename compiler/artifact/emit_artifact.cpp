@@ -60,7 +60,7 @@ std::vector<std::string> all_symbols(const Graph& graph, const std::vector<Plan>
       if (auto s = d.symbol_name(); s && std::find(names.begin(), names.end(), *s) == names.end()) names.push_back(*s);
   for (const Plan& plan : plans) {
     if (plan.entry_point != entry || plan.is_load_time_packing) continue;
-    for (const std::string& s : plan.late_symbols)
+    for (const std::string& s : plan.run_bound_symbols)
       if (std::find(names.begin(), names.end(), s) == names.end()) names.push_back(s);
   }
   return names;
@@ -89,7 +89,7 @@ std::unique_ptr<fb::SymbolT> symbol(const Graph& graph, const std::string& name)
   return out;  // bound during the run
 }
 
-bool is_early(const fb::EntryPointT& entry, const Dim& d) {
+bool is_input_bound(const fb::EntryPointT& entry, const Dim& d) {
   const std::set<std::string> names = d.symbols();
   return std::none_of(entry.symbols.begin(), entry.symbols.end(),
                       [&](const auto& s) { return s->input < 0 && names.count(s->name) != 0; });
@@ -165,10 +165,12 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
     f->kind = kind;
     out->constraints.push_back(std::move(f));
   };
-  const auto is_late = [&](const DimConstraint& c) { return !is_early(*out, c.a) || !is_early(*out, c.b); };
-  std::erase_if(facts.assumed, is_late);
+  const auto is_run_bound = [&](const DimConstraint& c) {
+    return !is_input_bound(*out, c.a) || !is_input_bound(*out, c.b);
+  };
+  std::erase_if(facts.assumed, is_run_bound);
   for (const DimConstraint& c : graph.constraints)
-    if (!is_late(c)) add(c, fb::ConstraintKind::equal);  // the others are checked during the run
+    if (!is_run_bound(c)) add(c, fb::ConstraintKind::equal);  // the others are checked during the run
   for (const DimConstraint& c : facts.pairs) add(c, fb::ConstraintKind::broadcast);
   for (const DimConstraint& c : facts.assumed) add(c, fb::ConstraintKind::assumed);
   for (const State& s : graph.states) out->states.push_back(emit_state(s, weights));
@@ -176,7 +178,7 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
   return out;
 }
 
-/// Lists the weights that are stored in several forms, by their names in the model, for reports.
+/// Lists the weights that are stored in several layouts or types, by their names in the model, for reports.
 void tell_stored_twice(fb::ManifestT& manifest, const Graph& graph, const WeightsSection& weights) {
   constexpr size_t kMostNames = 8;
   std::vector<std::pair<TensorRef, std::string>> sources;

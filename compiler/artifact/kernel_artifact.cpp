@@ -60,7 +60,7 @@ void check_closed(const std::string& name, const std::vector<Dim>& extents) {
   for (const Dim& extent : extents) GCG_CHECK(extent.is_constant(), "'", name, "' has the open extent ", extent.str());
 }
 
-/// Adds a buffer for each operand that is no view.
+/// Adds a buffer for each operand that is not a view.
 std::vector<BufferId> add_operands(SingleStep& out, const Kernel& kernel) {
   std::vector<BufferId> of_operand(step_operands(kernel));
   for (size_t i = 0; i < of_operand.size(); ++i) {

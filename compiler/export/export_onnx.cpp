@@ -68,13 +68,13 @@ int64_t constant_bytes(const Graph& graph) {
 }
 
 /// Writes to a temporary file beside the target, then renames it.
-class WholeFile {
+class AtomicFile {
  public:
-  explicit WholeFile(std::string path)
+  explicit AtomicFile(std::string path)
       : path_(std::move(path)), temporary_(path_ + ".tmp" + std::to_string(getpid())) {}
-  ~WholeFile() { std::remove(temporary_.c_str()); }
-  WholeFile(const WholeFile&) = delete;
-  WholeFile& operator=(const WholeFile&) = delete;
+  ~AtomicFile() { std::remove(temporary_.c_str()); }
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
 
   void write(const std::function<bool(std::ostream&)>& content) {
     std::ofstream file(temporary_, std::ios::binary);
@@ -126,7 +126,7 @@ void export_onnx(const Graph& graph, const std::string& path, const ExportOption
   if (static_cast<int64_t>(model.ByteSizeLong()) > options.most_bytes)
     fail("cannot write ", path, ": the model without its weights has ", model.ByteSizeLong(), " bytes; at most ",
          options.most_bytes, " are written");
-  WholeFile file(path), data(data_path);
+  AtomicFile file(path), data(data_path);
   file.write([&](std::ostream& out) { return model.SerializeToOstream(&out); });
   if (!weights.tensors.empty()) {
     data.write([&](std::ostream& out) { return write_weights(weights, out); });

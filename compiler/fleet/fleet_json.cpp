@@ -1,4 +1,4 @@
-// The JSON form of fleets. Every message begins with the place in the text: "F.json: devices[1].cores[0]: ...".
+// The JSON form of fleets. Every message begins with the position in the text: "F.json: devices[1].cores[0]: ...".
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kMostCores = 1024;  // the most that the system can number
 constexpr int kMostGpus = 1024;
 
-/// A JSON value and its place in the text.
+/// A JSON value and its position in the text.
 struct Field {
   const Json& value;
   std::string path;

@@ -220,7 +220,7 @@ class Carver {
     try {
       add_inferred(import_onnx(path_).graph, types);
     } catch (const CompileError&) {
-      // The declared types must do.
+      // Falls back to the declared types.
     }
     return types;
   }

@@ -64,7 +64,7 @@ void Fuser::find_live() {
 
 /// Is the value a view whose extents may depend on the viewed value? Then it cannot lie in memory of its own size,
 /// because that memory is written before the size is known.
-bool Fuser::is_late_view(ValueId v) const {
+bool Fuser::is_run_bound_view(ValueId v) const {
   while (out_.view_of[static_cast<size_t>(v.index)] != v) {
     const Node& n = node(value(v).producer);
     if (n.has_attribute(kSymbolsAttribute)) return true;
@@ -78,7 +78,7 @@ void Fuser::own_outputs() {
   for (size_t i = 0; i < g_.outputs.size(); ++i) {
     const ValueId v = g_.outputs[i], base = out_.view_of[static_cast<size_t>(v.index)];
     const bool computed = out_.materialized[static_cast<size_t>(base.index)];
-    if (computed && !is_late_view(v) && taken.insert(base).second) continue;
+    if (computed && !is_run_bound_view(v) && taken.insert(base).second) continue;
     FusionGroup copy;
     copy.result = copy.storage = v;
     copy.output_copy = static_cast<int>(i);

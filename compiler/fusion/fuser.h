@@ -45,7 +45,7 @@ class Fuser {
   void resolve_views();
   void find_live();
   /// Is the value a view whose extents may depend on data?
-  bool is_late_view(ValueId v) const;
+  bool is_run_bound_view(ValueId v) const;
   /// Gives every graph output its own storage. Inputs, constants and values that are already outputs are copied.
   void own_outputs();
   int new_group(FusionGroup group);
@@ -118,7 +118,7 @@ class Fuser {
   /// Does the reduction join the group? It does if its result is computed once per row or per element of the group, at
   /// no more cost than in its own kernel.
   bool reduction_fits(ValueId v, const FusionGroup& group, int id);
-  /// Does a contraction without its own kernel form join its reader's group, computed element by element?
+  /// Does a contraction without its own kind of kernel join its reader's group, computed element by element?
   bool sum_fits(const Node& n, ValueId v, const Use& u);
   /// Does a node that is already decided use the value?
   bool is_read(ValueId v) const;
@@ -132,7 +132,7 @@ class Fuser {
   const Graph& g_;
   const DeviceTraits& traits_;
   std::vector<NodeId> order_;
-  std::vector<size_t> position_;  // by node: its place in order_
+  std::vector<size_t> position_;  // by node: its index in order_
   std::set<NodeId> live_;
   std::vector<Use> uses_;  // by value; uses of a view are recorded at the viewed value
   std::vector<std::vector<NodeId>> users_;

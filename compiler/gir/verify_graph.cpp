@@ -125,7 +125,7 @@ void verify_structure(const Graph& g) {
   }
 }
 
-/// True if two types contradict each other. A less complete type is no contradiction.
+/// True if two types contradict each other. A less complete type does not contradict.
 bool contradicts(const Value& a, const Value& b) {
   if (a.dtype != DType::undefined && b.dtype != DType::undefined && a.dtype != b.dtype) return true;
   if (!a.shape || !b.shape) return false;

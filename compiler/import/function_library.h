@@ -32,7 +32,7 @@ struct FunctionLibrary {
   std::shared_ptr<const onnx::ModelProto> model;
 };
 
-/// Throws CompileError if the file is no library. All tensors must be in the file, none in external files.
+/// Throws CompileError if the file is not a library. All tensors must be in the file, none in external files.
 FunctionLibrary read_library(const std::string& path);
 
 /// Calls `visit` for every tensor in attributes of the node and of its subgraphs, and for the subgraphs' initializers.

@@ -21,12 +21,12 @@ std::string count_text(int least, int most) {
 /// The reason why the node's number of inputs or outputs does not fit; empty if it does.
 std::string why_not_arity(const Node& node) {
   const OpDef& op = *node.op;
-  const auto misfit = [](size_t count, int least, int most) {
+  const auto failure = [](size_t count, int least, int most) {
     return static_cast<int>(count) < least || (most >= 0 && static_cast<int>(count) > most);
   };
-  if (misfit(node.inputs.size() - static_cast<size_t>(node.captures), op.min_inputs, op.max_inputs))
+  if (failure(node.inputs.size() - static_cast<size_t>(node.captures), op.min_inputs, op.max_inputs))
     return concat("it has ", node.inputs.size(), " inputs, but takes ", count_text(op.min_inputs, op.max_inputs));
-  if (misfit(node.outputs.size(), op.min_outputs, op.max_outputs))
+  if (failure(node.outputs.size(), op.min_outputs, op.max_outputs))
     return concat("it has ", node.outputs.size(), " outputs, but makes ", count_text(op.min_outputs, op.max_outputs));
   return {};
 }
@@ -37,12 +37,12 @@ std::vector<std::string> body_attributes(const OpDef* op, const onnx::NodeProto&
   const std::string_view name = op->name;
   if (name == "If") return {"then_branch", "else_branch"};
   if (name != "FlexAttention") return {"body"};
-  std::vector<std::string> given;  // here they are optional
+  std::vector<std::string> required;  // here they are optional
   for (const char* body : {"score_mod", "prob_mod"})
     if (std::any_of(proto.attribute().begin(), proto.attribute().end(),
                     [&](const auto& a) { return a.name() == body; }))
-      given.emplace_back(body);
-  return given;
+      required.emplace_back(body);
+  return required;
 }
 
 void drop_omitted_tail(std::vector<ValueId>& ids) {

@@ -22,7 +22,7 @@ void add_reads(const onnx::GraphProto& body, Names& reads) {
   for (const auto& input : body.input()) inside.erase(input.name());
   for (const auto& tensor : body.initializer()) inside.erase(tensor.name());
   for (const auto& node : body.node())
-    for (const std::string& made : node.output()) inside.erase(made);
+    for (const std::string& name : node.output()) inside.erase(name);
   reads.insert(inside.begin(), inside.end());
 }
 

@@ -9,7 +9,7 @@
 
 namespace gcg {
 
-/// Throws CompileError if the bytes are no model; `what` names them in the message.
+/// Throws CompileError if the bytes are not a model; `what` names them in the message.
 std::shared_ptr<onnx::ModelProto> parse_model(std::span<const uint8_t> bytes, const std::string& what);
 
 }  // namespace gcg

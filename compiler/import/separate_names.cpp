@@ -59,7 +59,7 @@ class Names {
 
 // ---- Inputs that only branches read ---------------------------------------------------------------------------------
 
-/// The (If, number of the branch) that read a value of the outermost graph; nullopt if another node does, too.
+/// The branches (If, branch number) that read a value of the outermost graph; nullopt if another node reads it, too.
 using Branches = std::set<std::pair<int64_t, size_t>>;
 
 bool is_read(const Graph& body, ValueId v) {
@@ -201,7 +201,7 @@ bool all_typed(const Graph& graph) {
   return true;
 }
 
-constexpr int kCaches = 4;  // inputs that are declared alike, from which on they are the caches of a decoder's layers
+constexpr int kCaches = 4;  // fewest inputs declared alike that count as the caches of a decoder's layers
 
 void separate_strangers(Graph& graph, Names& names, std::map<std::string, std::string>& separated) {
   const Carriers carriers = carriers_of(graph);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kMostElements = 4096;
 
-/// The type of the elements; null if they are no tensors.
+/// The type of the elements; null if they are not tensors.
 const onnx::TypeProto* element_type(const onnx::TypeProto& type) {
   const onnx::TypeProto* of = &type;
   if (of->has_optional_type()) of = &of->optional_type().elem_type();

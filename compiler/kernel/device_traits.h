@@ -12,7 +12,7 @@ struct DeviceTraits {
   bool has_libraries = false;
   bool reads_mapped_weights = false;   // reads weights where the file is mapped, in the file's layout; otherwise weight
                                        // relayout at load can make other layouts
-  bool prefers_programs = false;       // uses statements in order (ProgramKernel) even if an element-wise form exists
+  bool prefers_programs = false;       // uses statements in order (ProgramKernel) even if a lowering exists
   bool multiplies_integers = false;    // contractions of 8-bit integers
   bool multiplies_blocks = false;      // products of floats and block-quantised integers (BlockPacking)
   bool narrows_results = false;        // contractions store 16-bit results

@@ -1,4 +1,4 @@
-// Kernels: a kernel is one step's work. Its form is independent of the target; its values and types are fixed.
+// Kernels: a kernel is one step's work. It is independent of the target; its values and types are fixed.
 //
 //   LoopKernel     a fused group of pointwise, movement and reduction work
 //   MatMulKernel   a (batched) matrix product with a fused epilogue
@@ -63,7 +63,7 @@ struct MatrixView {
 };
 
 /// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), in f32, or in i32 for u8 A and i8
-/// B in VNNI groups (kQuad).
+/// B in VNNI groups (kVnniGroup).
 struct MatMulKernel {
   std::vector<Axis> batch;
   Axis m, n, k;
@@ -102,7 +102,7 @@ struct ConvKernel {
   bool narrow = false;   // see MatMulKernel
   int64_t winograd = 0;  // outputs per side of a tile (winograd.h), for 3x3, stride 1; 0: direct
   int input = -1;
-  int weights = -1;  // in the layout of `packing`; in Winograd's form the products replace the taps
+  int weights = -1;  // in the layout of `packing`; in Winograd's algorithm the products replace the taps
   // The epilogue's axes: batch n, channel block cb (of 16), plane (in two dimensions no axis: id -1), row, column,
   // lane. Logical channel = cb*16 + lane.
   Axis n, cb, d{-1, 1}, h, w, lane;

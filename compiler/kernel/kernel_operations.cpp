@@ -72,9 +72,9 @@ Dim operations(const AttentionKernel& k) {
 Dim operations(const Statements& block) {
   Dim total(0);
   for (const Statement& s : block) {
-    const Dim turns = s.axis.id < 0 ? Dim(1) : s.axis.extent;
+    const Dim trips = s.axis.id < 0 ? Dim(1) : s.axis.extent;
     const Dim combine(s.kind == Statement::Kind::reduce ? 1 : 0);
-    total = total + turns * (operations(s.value) + combine + max(operations(s.body), operations(s.otherwise)));
+    total = total + trips * (operations(s.value) + combine + max(operations(s.body), operations(s.otherwise)));
   }
   return total;
 }

@@ -26,7 +26,7 @@ bool is_commutative(const ExprNode& n) {
          (n.binary == BinaryOp::add || n.binary == BinaryOp::mul || n.binary == BinaryOp::max);
 }
 
-/// Finds the argument with which a pattern gives `e`; it must be the same at every place of the pattern.
+/// Finds the argument with which a pattern gives `e`; it must be the same wherever the pattern has it.
 class Matcher {
  public:
   Expr argument;
@@ -73,7 +73,7 @@ Expr gelu_tanh(const Expr& x) {
   return x * unary(UnaryOp::sigmoid, literal(x, 2 * std::sqrt(2 / std::numbers::pi)) * inner);
 }
 
-Activated activation_of(const Expr& e) {
+ActivatedExpr activation_of(const Expr& e) {
   for (const NamedFunction& function : kNamed) {
     Matcher matcher;
     if (matcher.fits(function.of(local_ref(kArgument, DType::f32)), e)) return {function.name, matcher.argument};

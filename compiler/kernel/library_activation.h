@@ -12,12 +12,12 @@ Expr relu(const Expr& x);
 /// 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), for floats.
 Expr gelu_tanh(const Expr& x);
 
-struct Activated {
+struct ActivatedExpr {
   LibraryActivation function = LibraryActivation::none;
   Expr argument;
 };
 
 /// Recognises the f32 value `e` as function(argument); otherwise returns `none` and `e` itself.
-Activated activation_of(const Expr& e);
+ActivatedExpr activation_of(const Expr& e);
 
 }  // namespace gcg

@@ -19,7 +19,7 @@ bool is_contiguous(const Expr& load, const Axis& axis, const std::vector<Operand
 
 /// The loads that are not contiguous along `lane`. Also empty if one of them cannot be transposed.
 std::vector<Expr> jumping_loads(const Stage& stage, const Axis& lane, const std::vector<Operand>& operands,
-                                const std::function<bool(const Expr&)>& can_turn) {
+                                const std::function<bool(const Expr&)>& can_transpose) {
   std::vector<Expr> jumping;
   bool simple = true;
   rewrite(stage.value, [&](const Expr& e) -> Expr {
@@ -27,7 +27,7 @@ std::vector<Expr> jumping_loads(const Stage& stage, const Axis& lane, const std:
     if (e->kind != ExprKind::load) return nullptr;
     const auto stride = stride_along(e, lane, operands);
     if (stride && (stride->is(0) || stride->is(1))) return e;
-    simple = simple && !e->guarded && can_turn(e);
+    simple = simple && !e->guarded && can_transpose(e);
     jumping.push_back(e);
     return e;
   });
@@ -97,11 +97,11 @@ Expr in_run(const Expr& e, const Axis& axis, int64_t run, const Expr& first) {
 
 std::optional<Tile> find_tile(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                               const std::vector<Operand>& operands, int64_t run,
-                              const std::function<bool(const Expr&)>& can_turn,
+                              const std::function<bool(const Expr&)>& can_transpose,
                               const std::function<bool(const Axis&)>& is_long) {
   const auto stored = address_stride(operands[static_cast<size_t>(stage.operand)], stage.index, lane.id);
   if (!stored || !stored->is(1) || !is_long(lane)) return std::nullopt;
-  std::vector<Expr> jumping = jumping_loads(stage, lane, operands, can_turn);
+  std::vector<Expr> jumping = jumping_loads(stage, lane, operands, can_transpose);
   if (jumping.empty()) return std::nullopt;
   for (size_t k = 0; k < axes.size(); ++k) {
     const auto runs_along = [&](const Expr& load) {

@@ -37,12 +37,12 @@ struct Tile {
   size_t row = 0;                // in `axes`
   std::vector<Expr> transposed;  // the strided loads, in order; equal ones may occur several times
 };
-/// nullopt if the store is not contiguous along the lane axis, if `can_turn` rejects a strided load, if something is
-/// reduced, or if one of the axes is too short. A tile's rows begin at a multiple of `run`, which is at least their
+/// nullopt if the store is not contiguous along the lane axis, if `can_transpose` rejects a strided load, if something
+/// is reduced, or if one of the axes is too short. A tile's rows begin at a multiple of `run`, which is at least their
 /// number.
 std::optional<Tile> find_tile(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                               const std::vector<Operand>& operands, int64_t run,
-                              const std::function<bool(const Expr&)>& can_turn,
+                              const std::function<bool(const Expr&)>& can_transpose,
                               const std::function<bool(const Axis&)>& is_long);
 
 /// Simplifies `e` for the points [first, first + run) of `axis`, where `first` is a multiple of `run`. Within them, the

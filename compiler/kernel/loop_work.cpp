@@ -15,7 +15,7 @@ namespace gcg {
 namespace {
 
 constexpr double kUniform = 0.1, kContiguous = 1, kScattered = 10;  // cost of an access, by the lanes' stride
-constexpr double kTurned = 3;        // a strided access that is read in tiles of two axes and transposed
+constexpr double kTransposed = 3;    // a strided access that is read in tiles of two axes and transposed
 constexpr int64_t kInterleaved = 4;  // loads of at most this stride are contiguous loads and shuffles
 constexpr int64_t kTileSide = 8;
 constexpr double kRowStart = 8;  // start and end of a stage's loop, per point of the outer axes
@@ -101,7 +101,7 @@ double point_work(const std::vector<Operand>& operands, const Stage& stage, cons
 }
 
 /// Can machines transpose tiles for a single store whose lanes run along `lane`?
-bool turns(const std::vector<Operand>& operands, const Stage& stage, const Axis& lane) {
+bool transposes(const std::vector<Operand>& operands, const Stage& stage, const Axis& lane) {
   const auto any = [](const Expr&) { return true; };
   const auto is_long = [](const Axis& a) { return typical(a.extent) >= kTileSide; };
   return find_tile(stage, lane, stage.axes, operands, kTileSide, any, is_long).has_value();
@@ -116,7 +116,7 @@ double row_work(const Kernel& kernel, const LoopKernel& loops) {
     const std::vector<Axis> inside = alone ? std::vector<Axis>() : stage.axes;
     double least = stage.axes.empty() ? point_work(kernel.operands, stage, inside, kNoAxis) * kScattered : HUGE_VAL;
     for (const Axis& a : stage.axes) {
-      const double scattered = alone && turns(kernel.operands, stage, a) ? kTurned : kScattered;
+      const double scattered = alone && transposes(kernel.operands, stage, a) ? kTransposed : kScattered;
       least = std::min(least, point_work(kernel.operands, stage, inside, a.id, scattered));
     }
     sum += points(loops.outer) * (points(stage.axes) * least + (alone ? 0 : kRowStart));

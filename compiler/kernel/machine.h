@@ -53,7 +53,7 @@ struct Machine {
   // CPUs:
   int vector_bytes = 0;
   int vector_registers = 0;
-  int64_t l2_bytes = 0;  // the least of all CPUs of the level
+  int64_t l2_bytes = 0;  // the smallest among all CPUs of the level
   /// Size of the weights that stay in the last-level cache from run to run if nothing else runs. Current server CPUs
   /// give their cores at least 32 MB.
   int64_t near_bytes = 24 << 20;

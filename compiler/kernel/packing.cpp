@@ -7,8 +7,8 @@ namespace gcg {
 Shape ConvPacking::shape(const Shape& kernel) const {
   Shape shape = {panels(), units()};
   shape.insert(shape.end(), kernel.begin(), kernel.end());
-  shape.insert(shape.end(), {unit() / quad(), columns()});
-  if (quad() > 1) shape.push_back(quad());
+  shape.insert(shape.end(), {unit() / vnni_group(), columns()});
+  if (vnni_group() > 1) shape.push_back(vnni_group());
   return shape;
 }
 

@@ -14,7 +14,7 @@ namespace gcg {
 inline constexpr int64_t kPanelColumns = 48;
 /// Size of a VNNI group: 8-bit integers along the inner extent that are adjacent in packed operands,
 /// [ceil(N/48)][K/4][48][4].
-inline constexpr int64_t kQuad = 4;
+inline constexpr int64_t kVnniGroup = 4;
 /// Channels per block: activations are [N][ceil(C/16)][spatial...][16].
 inline constexpr int64_t kChannelBlock = 16;
 
@@ -39,7 +39,7 @@ struct ConvPacking {
   bool by_lane() const { return groups > 1 && (inputs % kChannelBlock != 0 || group_outputs() % kChannelBlock != 0); }
   /// Channels that one instruction multiplies together: four neighbours in bytes, otherwise one. With by_lane(), a
   /// lane's channels have no neighbours.
-  int64_t quad() const { return bytes && !by_lane() ? kQuad : 1; }
+  int64_t vnni_group() const { return bytes && !by_lane() ? kVnniGroup : 1; }
   int64_t unit() const { return plain ? 1 : by_lane() ? inputs : kChannelBlock; }
   int64_t columns() const {
     const bool pairs = groups == 1 || (!by_lane() && group_outputs() % (2 * kChannelBlock) == 0);
@@ -53,8 +53,8 @@ struct ConvPacking {
   /// Index of the weight for output channel `co`, channel `ci` of its group, and the kernel's element `tap`.
   int64_t place(int64_t co, int64_t ci, int64_t tap, int64_t taps) const {
     const int64_t row = (co / columns() * units() + ci / unit()) * taps + tap;
-    const int64_t first = ci % unit() / quad() * quad();
-    return (row * unit() + first) * columns() + co % columns() * quad() + ci % quad();
+    const int64_t first = ci % unit() / vnni_group() * vnni_group();
+    return (row * unit() + first) * columns() + co % columns() * vnni_group() + ci % vnni_group();
   }
 };
 

@@ -83,8 +83,8 @@ std::string spelling(const std::string& name) {
   return letters;
 }
 
-/// For a name that is no target: the target that other tools give this name, or that it is another spelling of. Empty
-/// if there is none.
+/// For a name that is not a target: the target that other tools give this name, or that it is another spelling of.
+/// Empty if there is none.
 std::string meant_target(const std::string& name) {
   static const std::map<std::string, std::string> elsewhere = {
       {"arm64", "aarch64"},       {"armv8", "aarch64"},

@@ -31,24 +31,24 @@ Row powers(double p, int64_t count, double scale = 1) {
   return row;
 }
 
-WinogradForm make_form(int64_t tile, const Row& points) {
-  WinogradForm form;
-  form.tile = tile;
-  const auto side = static_cast<size_t>(form.side());
+WinogradVariant make_form(int64_t tile, const Row& points) {
+  WinogradVariant variant;
+  variant.tile = tile;
+  const auto side = static_cast<size_t>(variant.side());
   GCG_CHECK(points.size() + 1 == side, "F(", tile, ", 3) on ", points.size(), " points");
-  form.output.assign(static_cast<size_t>(tile), Row(side));
+  variant.output.assign(static_cast<size_t>(tile), Row(side));
   for (size_t i = 0; i < side; ++i) {
     const bool infinite = i == points.size();
     double scale = 1;
     for (size_t j = 0; j < points.size(); ++j)
       if (!infinite && j != i) scale *= points[i] - points[j];
-    form.input.push_back(product_of_roots(points, i, side));
-    form.weights.push_back(infinite ? Row{0, 0, 1} : powers(points[i], kWinogradKernel, scale));
+    variant.input.push_back(product_of_roots(points, i, side));
+    variant.weights.push_back(infinite ? Row{0, 0, 1} : powers(points[i], kWinogradKernel, scale));
     const Row column = infinite ? Row() : powers(points[i], tile);
-    for (size_t k = 0; k < form.output.size(); ++k)
-      form.output[k][i] = infinite ? (k + 1 == form.output.size() ? 1 : 0) : column[k];
+    for (size_t k = 0; k < variant.output.size(); ++k)
+      variant.output[k][i] = infinite ? (k + 1 == variant.output.size() ? 1 : 0) : column[k];
   }
-  return form;
+  return variant;
 }
 
 // Costs on a core with two multiply-adds of 16 floats per clock. Cycles per byte: reading weights from memory in every
@@ -61,10 +61,11 @@ double memory_cycles(double products, double channels) { return 4 * products * c
 
 }  // namespace
 
-const WinogradForm& winograd_form(int64_t tile) {
+const WinogradVariant& winograd_variant(int64_t tile) {
   GCG_CHECK(tile == 2 || tile == 4, "F(", tile, ", 3)");
-  static const WinogradForm two = make_form(2, {0, 1, -1});
-  static const WinogradForm four = make_form(4, {0, std::sqrt(0.5), -std::sqrt(0.5), std::sqrt(2.0), -std::sqrt(2.0)});
+  static const WinogradVariant two = make_form(2, {0, 1, -1});
+  static const WinogradVariant four =
+      make_form(4, {0, std::sqrt(0.5), -std::sqrt(0.5), std::sqrt(2.0), -std::sqrt(2.0)});
   return tile == 2 ? two : four;
 }
 
@@ -79,7 +80,7 @@ int64_t best_winograd_tile(int64_t in_channels, int64_t out_channels, const Dim&
   double least = total(taps * height * width * static_cast<double>(in_channels) * blocks(out_channels) / 2, taps);
   int64_t best = 0;
   for (const int64_t tile : {4, 2}) {
-    const double products = static_cast<double>(winograd_form(tile).products()), m = static_cast<double>(tile);
+    const double products = static_cast<double>(winograd_variant(tile).products()), m = static_cast<double>(tile);
     const double tiles = std::ceil(height / m) * std::ceil(width / m);
     const double moved = kInputCycles * blocks(in_channels) + kOutputCycles * blocks(out_channels);
     const double work =

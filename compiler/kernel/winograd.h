@@ -12,7 +12,7 @@ namespace gcg {
 
 inline constexpr int64_t kWinogradKernel = 3;
 
-struct WinogradForm {
+struct WinogradVariant {
   using Matrix = std::vector<std::vector<double>>;  // rows
 
   int64_t tile = 0;  // outputs per side, m
@@ -24,10 +24,10 @@ struct WinogradForm {
   int64_t products() const { return side() * side(); }
 };
 
-/// The form for 2 or 4 outputs per side, by Toom-Cook on symmetric points and infinity. For 4 the points are 0,
+/// The variant for 2 or 4 outputs per side, by Toom-Cook on symmetric points and infinity. For 4 the points are 0,
 /// +-sqrt(1/2), +-sqrt(2). Rounding errors are then within twice those of the direct sum, a fourth of those that the
 /// usual points 0, +-1, +-2 give.
-const WinogradForm& winograd_form(int64_t tile);
+const WinogradVariant& winograd_variant(int64_t tile);
 
 /// The tile with which a 3x3 convolution of stride 1 takes the least time, including the reads of weights from memory.
 /// 0: the direct sum is fastest. Symbolic extents count as kTypicalSide.

@@ -18,7 +18,7 @@ struct Band {
   }
 };
 
-/// nullopt if the constant is no band. Its dimensions before the last two must have extent 1.
+/// nullopt if the constant is not a band. Its dimensions before the last two must have extent 1.
 std::optional<Band> band_of(const Tensor& constant);
 
 }  // namespace gcg

@@ -43,7 +43,7 @@ struct Fusion {
   bool computes_masks = false;      // DeviceTraits
   std::vector<FusionGroup> groups;  // not yet ordered
   std::vector<bool> materialized;   // by ValueId: has storage of its own
-  std::vector<ValueId> view_of;     // by ValueId: the value that it views, through all views (itself if it is no view)
+  std::vector<ValueId> view_of;  // by ValueId: the value that it views, through all views (itself if it is not a view)
   /// (contraction node, input position) -> the value whose storage the operand views with strides.
   std::map<std::pair<NodeId, int>, ValueId> operand_sources;
 

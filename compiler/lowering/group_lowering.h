@@ -46,7 +46,7 @@ class GroupLowering {
 
   struct Strided {
     ValueId value, storage;
-    Affine form;
+    Affine affine;
   };
   /// An operand as base + strides over the given index expressions (one per dimension of the operand's value).
   Strided strided(NodeId product, int input, const std::vector<Expr>& index);
@@ -59,12 +59,12 @@ class GroupLowering {
   /// more than `enough` rows wins over a symbolic one, which may be short. If there is no such axis (a batch of single
   /// rows), an axis of extent 1 is added.
   void put_rows_last(std::vector<Axis>& axes, const Affine& a, const Affine& b, double enough);
-  static void fill(MatrixView& view, const Affine& form, const std::vector<Axis>& batch, const Axis& row,
+  static void fill(MatrixView& view, const Affine& affine, const std::vector<Axis>& batch, const Axis& row,
                    const Axis& column);
   /// Index of a matrix operand for the product's axes: its leading dimensions broadcast.
   static std::vector<Expr> operand_index(const Shape& shape, const std::vector<Axis>& axes, const Axis& row,
                                          const Axis& column);
-  Expr linear(const Affine& form, const std::vector<Axis>& axes, const Axis& k) const;
+  Expr linear(const Affine& affine, const std::vector<Axis>& axes, const Axis& k) const;
   int add_operand(const Strided& s);
 
   // ---- lower_attention.cpp -----------------------------------------------------------------------------------------

@@ -35,9 +35,9 @@ void GroupLowering::attention() {
   kernel.epilogue = flat.flatten(kernel.epilogue);
   kernel.index = flat.flatten_store(kernel.result, kernel.index);
   std::erase_if(kernel.batch, [](const Axis& a) { return a.extent.is(1); });
-  fill(kernel.q, q.form, kernel.batch, kernel.m, kernel.d);
-  fill(kernel.k, k.form, kernel.batch, kernel.d, kernel.t);
-  fill(kernel.v, v.form, kernel.batch, kernel.t, kernel.n);
+  fill(kernel.q, q.affine, kernel.batch, kernel.m, kernel.d);
+  fill(kernel.k, k.affine, kernel.batch, kernel.d, kernel.t);
+  fill(kernel.v, v.affine, kernel.batch, kernel.t, kernel.n);
   out_.kernel.body = std::move(kernel);
 }
 

@@ -45,7 +45,7 @@ void GroupLowering::conv_geometry(ConvKernel& k) const {
   k.input_plain = n.int_attribute("plain", 0) != 0;
   k.bytes = value(n.inputs[1]).dtype == DType::i8;
   k.narrow =
-      k.packing().quad() > 1 && value(n.inputs[1]).is_constant() && in_narrow_pairs(*value(n.inputs[1]).constant);
+      k.packing().vnni_group() > 1 && value(n.inputs[1]).is_constant() && in_narrow_pairs(*value(n.inputs[1]).constant);
   const WindowDim &height = window[window.size() - 2], &width = window.back();
   k.in_height = height.input, k.out_height = height.output;
   k.kernel_h = height.kernel.constant(), k.stride_h = height.stride, k.dilation_h = height.dilation;

@@ -48,7 +48,7 @@ void GroupLowering::matmul() {
   index = flat.flatten_store(kernel.result, index);
 
   // The operands' own strides take part in the merging, as index expressions.
-  Expr a_index = linear(a.form, axes, k), b_index = linear(b.form, axes, k);
+  Expr a_index = linear(a.affine, axes, k), b_index = linear(b.affine, axes, k);
   const Axis n = axes.back();
   std::vector<Axis> rows(axes.begin(), axes.end() - 1);
   std::vector<Expr*> all = {&e, &a_index, &b_index};
@@ -105,9 +105,9 @@ GroupLowering::Strided GroupLowering::strided(NodeId product, int input, const s
   ValueLowering lowering(g_, [&](ValueId x) { return x == source ? source : ValueId(); });
   const auto place = v == source ? value(source).in_memory(index) : place_in(g_, lowering, v, source, index);
   GCG_CHECK(place, "operand ", input, " of '", g_.node(product).name, "' does not lie in '", value(source).name, "'");
-  auto form = as_affine(linear_index(*place, value(source).memory_shape(), all_extents_));
-  GCG_CHECK(form, "operand ", input, " of '", g_.node(product).name, "' is not a strided view");
-  return {source, stored(source), *form};
+  auto affine = as_affine(linear_index(*place, value(source).memory_shape(), all_extents_));
+  GCG_CHECK(affine, "operand ", input, " of '", g_.node(product).name, "' is not a strided view");
+  return {source, stored(source), *affine};
 }
 
 Dim GroupLowering::stride(const Affine& a, const Axis& axis) {
@@ -115,12 +115,12 @@ Dim GroupLowering::stride(const Affine& a, const Axis& axis) {
   return it == a.strides.end() ? Dim(0) : it->second;
 }
 
-void GroupLowering::fill(MatrixView& view, const Affine& form, const std::vector<Axis>& batch, const Axis& row,
+void GroupLowering::fill(MatrixView& view, const Affine& affine, const std::vector<Axis>& batch, const Axis& row,
                          const Axis& column) {
-  view.offset = form.base;
-  for (const Axis& b : batch) view.batch_strides.push_back(stride(form, b));
-  view.row_stride = stride(form, row);
-  view.column_stride = stride(form, column);
+  view.offset = affine.base;
+  for (const Axis& b : batch) view.batch_strides.push_back(stride(affine, b));
+  view.row_stride = stride(affine, row);
+  view.column_stride = stride(affine, column);
 }
 
 std::vector<Expr> GroupLowering::operand_index(const Shape& shape, const std::vector<Axis>& axes, const Axis& row,
@@ -136,10 +136,10 @@ std::vector<Expr> GroupLowering::operand_index(const Shape& shape, const std::ve
   return index_;
 }
 
-Expr GroupLowering::linear(const Affine& form, const std::vector<Axis>& axes, const Axis& k) const {
-  Expr e = extent(form.base);
-  for (const Axis& a : axes) e = axis_ref(a) * extent(stride(form, a)) + e;
-  return axis_ref(k) * extent(stride(form, k)) + e;
+Expr GroupLowering::linear(const Affine& affine, const std::vector<Axis>& axes, const Axis& k) const {
+  Expr e = extent(affine.base);
+  for (const Axis& a : axes) e = axis_ref(a) * extent(stride(affine, a)) + e;
+  return axis_ref(k) * extent(stride(affine, k)) + e;
 }
 
 int GroupLowering::add_operand(const Strided& s) {

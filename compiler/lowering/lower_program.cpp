@@ -19,7 +19,7 @@ void GroupLowering::program() {
   const auto context = values_.context(n);
   ProgramBuilder builder(*context, wanted);
   group_.by_launches ? launches_of(*n.op)->write(builder) : n.op->program(builder);
-  ProgramBuilder::Program made = builder.take();
+  ProgramBuilder::Program written = builder.take();
   take_operands();
   std::vector<Operand>& operands = out_.kernel.operands;
   std::vector<int> outputs;
@@ -33,9 +33,9 @@ void GroupLowering::program() {
     out_.storages.push_back(n.outputs[i]);
   }
   const int arrays = static_cast<int>(operands.size());
-  operands.insert(operands.end(), made.arrays.begin(), made.arrays.end());
-  if (made.replaced >= 0) made.kernel.replaced = input_operand(n.inputs[static_cast<size_t>(made.replaced)]);
-  out_.kernel.body = std::move(made.kernel);
+  operands.insert(operands.end(), written.arrays.begin(), written.arrays.end());
+  if (written.replaced >= 0) written.kernel.replaced = input_operand(n.inputs[static_cast<size_t>(written.replaced)]);
+  out_.kernel.body = std::move(written.kernel);
   renumber_operands(out_.kernel, [&](int o) {
     if (o >= ProgramBuilder::kArrays) return arrays + o - ProgramBuilder::kArrays;
     return o >= ProgramBuilder::kOutputs ? outputs[static_cast<size_t>(o - ProgramBuilder::kOutputs)] : o;

@@ -22,10 +22,10 @@ bool is_strided_view(const Graph& graph, ValueId v, ValueId source, bool whole_r
   for (const Axis& a : axes) index.push_back(axis_ref(a));
   const auto place = place_in(graph, lowering, v, source, index);
   if (!place) return false;
-  const auto form = as_affine(linear_index(*place, graph.value(source).memory_shape(), lowering.extents()));
-  if (!form || !whole_rows || broadcasts(axes.back().extent)) return form.has_value();
-  const auto last = form->strides.find(axes.back().id);
-  return last != form->strides.end() && last->second.is(1);
+  const auto affine = as_affine(linear_index(*place, graph.value(source).memory_shape(), lowering.extents()));
+  if (!affine || !whole_rows || broadcasts(axes.back().extent)) return affine.has_value();
+  const auto last = affine->strides.find(axes.back().id);
+  return last != affine->strides.end() && last->second.is(1);
 }
 
 }  // namespace

@@ -21,9 +21,9 @@ class ValueLowering {
     ValueId storage;  // the value that owns the storage
   };
   /// The value whose storage holds v, or none if v must be computed in place.
-  using Stored = std::function<ValueId(ValueId)>;
+  using StorageOf = std::function<ValueId(ValueId)>;
 
-  ValueLowering(const Graph& graph, Stored stored) : graph_(graph), stored_(std::move(stored)) {}
+  ValueLowering(const Graph& graph, StorageOf stored) : graph_(graph), stored_(std::move(stored)) {}
 
   /// Element of `v`: a load where it is stored, else its producer's expression.
   Expr element(ValueId v, const std::vector<Expr>& index);
@@ -61,7 +61,7 @@ class ValueLowering {
   Expr band_element(ValueId v, const std::vector<Expr>& index);
 
   const Graph& graph_;
-  Stored stored_;
+  StorageOf stored_;
   std::map<ValueId, Element> bound_;
   std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, per dimension; empty: uneven
   std::map<ValueId, std::optional<Band>> bands_;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/ops/attention_form.h"
+#include "compiler/ops/attention_params.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
 
@@ -78,8 +78,9 @@ void infer_attention(InferContext& ctx) {
     ctx.fail("past_key and past_value must be given together");
   const bool has_past = ctx.has_input(kAttentionPastKey);
   if (has_past && ctx.has_input(kAttentionValidKeys)) ctx.fail("nonpad_kv_seqlen and past_key exclude each other");
-  const AttentionForm form = attention_form(ctx.node(), ctx.shape(kAttentionQ), ctx.shape(kAttentionK),
-                                            ctx.shape(kAttentionV), has_past ? &ctx.shape(kAttentionPastKey) : nullptr);
+  const AttentionParams form =
+      attention_params(ctx.node(), ctx.shape(kAttentionQ), ctx.shape(kAttentionK), ctx.shape(kAttentionV),
+                       has_past ? &ctx.shape(kAttentionPastKey) : nullptr);
   ctx.require_equal(ctx.shape(kAttentionK)[0], form.batch, "the batch of K");
   ctx.require_equal(ctx.shape(kAttentionV)[0], form.batch, "the batch of V");
   if (ctx.has_input(kAttentionMask) && ctx.dtype(kAttentionMask) != DType::boolean)
@@ -150,10 +151,10 @@ class AttentionReference {
   }
 
  private:
-  static AttentionForm form_of(ReferenceContext& ctx) {
+  static AttentionParams form_of(ReferenceContext& ctx) {
     const auto shape = [&](int i) { return to_shape(ctx.input(i)->shape()); };
     const Shape past = ctx.input(4) ? shape(4) : Shape();
-    return attention_form(ctx.node(), shape(0), shape(1), shape(2), ctx.input(4) ? &past : nullptr);
+    return attention_params(ctx.node(), shape(0), shape(1), shape(2), ctx.input(4) ? &past : nullptr);
   }
 
   double score(int64_t b, int64_t h, int64_t s, int64_t t) const {
@@ -203,7 +204,7 @@ class AttentionReference {
   }
 
   ReferenceContext& ctx_;
-  AttentionForm form_;
+  AttentionParams form_;
   Heads q_;
   Tensor key_, value_;
   const Tensor *mask_, *valid_;

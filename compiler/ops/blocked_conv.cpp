@@ -57,9 +57,9 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   if (!packing.plain) from.push_back(rest(channel, kChannelBlock));
   std::vector<Expr> weight = {quotient(co, packing.columns()), quotient(ci, packing.unit())};
   for (const Axis& tap : taps.axes) weight.push_back(axis_ref(tap));
-  weight.push_back(quotient(rest(ci, packing.unit()), packing.quad()));
+  weight.push_back(quotient(rest(ci, packing.unit()), packing.vnni_group()));
   weight.push_back(rest(co, packing.columns()));
-  if (packing.quad() > 1) weight.push_back(rest(ci, packing.quad()));
+  if (packing.vnni_group() > 1) weight.push_back(rest(ci, packing.vnni_group()));
   Expr term = cast(sum, ctx.input(0, from)) * cast(sum, ctx.input(1, weight));
   if (taps.inside) term = select(taps.inside, term, number(term->dtype, 0));
   std::vector<Axis> axes = taps.axes;

@@ -154,11 +154,11 @@ std::vector<Tensor> reference_group_norm(ReferenceContext& ctx) {
 
 // ---- LRN: x / (bias + alpha / size * sum of squares of the `size` channels around)^beta
 
-struct LrnForm {
+struct LrnParams {
   int64_t size, before;  // channels in the window, and those before the centre
   double alpha, beta, bias;
 };
-LrnForm lrn_form(const Node& node) {
+LrnParams lrn_params(const Node& node) {
   const int64_t size = node.int_attribute("size", 1);
   return {size, (size - 1) / 2, node.float_attribute("alpha", 1e-4), node.float_attribute("beta", 0.75),
           node.float_attribute("bias", 1)};
@@ -171,7 +171,7 @@ void infer_lrn(InferContext& ctx) {
 }
 
 Expr lower_lrn(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const LrnForm form = lrn_form(ctx.node());
+  const LrnParams form = lrn_params(ctx.node());
   const Expr last = extent(ctx.input_shape(0)[1]) - index(1);
   const Axis axis = ctx.fresh_axis(form.size);
   const Expr c = at[1] + axis_ref(axis) - index(form.before);
@@ -186,7 +186,7 @@ Expr lower_lrn(LowerContext& ctx, int, const std::vector<Expr>& at) {
 }
 
 std::vector<Tensor> reference_lrn(ReferenceContext& ctx) {
-  const LrnForm form = lrn_form(ctx.node());
+  const LrnParams form = lrn_params(ctx.node());
   const Tensor& x = *ctx.input(0);
   Tensor y(x.dtype(), x.shape());
   const int64_t inner = row_major_strides(x.shape())[1], channel_count = x.shape()[1];

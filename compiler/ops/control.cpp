@@ -3,7 +3,7 @@
 
 #include "compiler/ops/control_types.h"
 #include "compiler/ops/ops.h"
-#include "compiler/ops/scan_form.h"
+#include "compiler/ops/scan_params.h"
 
 namespace gcg {
 namespace {
@@ -60,7 +60,7 @@ void infer_loop(InferContext& c) {
   condition.contents = {Dim(1)};  // an iteration only runs while it holds
   std::vector<Value> carried;
   for (int i = 2; i < own_inputs(c.node()); ++i) carried.push_back(c.input(i));
-  Carried settled = settle_carried(c, {iteration, condition}, carried, capture_types(c), 1);
+  CarriedValues settled = settle_carried(c, {iteration, condition}, carried, capture_types(c), 1);
   const std::vector<Value>& out = settled.body_outputs;
   const std::optional<Dim> trips = trip_count(c, out[0]);
   for (size_t k = 0; k < carried.size(); ++k)
@@ -104,7 +104,7 @@ std::vector<Tensor> reference_loop(ReferenceContext& c) {
 // ---- Scan -----------------------------------------------------------------------------------------------------------
 
 void infer_scan(InferContext& c) {
-  const ScanForm form(c.node());
+  const ScanParams form(c.node());
   std::vector<Value> states, slices;
   for (int i = 0; i < form.states; ++i) states.push_back(c.input(i));
   std::optional<Dim> length;
@@ -120,7 +120,7 @@ void infer_scan(InferContext& c) {
   }
   const std::vector<Value> captures = capture_types(c);
   slices.insert(slices.end(), captures.begin(), captures.end());
-  const Carried settled = settle_carried(c, {}, states, slices, 0);
+  const CarriedValues settled = settle_carried(c, {}, states, slices, 0);
   for (int k = 0; k < form.states; ++k)
     set_output_type(c, k, final_type(c, settled, static_cast<size_t>(k), states[static_cast<size_t>(k)], length));
   for (int k = 0; k < form.outputs; ++k) {
@@ -135,7 +135,7 @@ void infer_scan(InferContext& c) {
 }
 
 std::vector<Tensor> reference_scan(ReferenceContext& c) {
-  const ScanForm form(c.node());
+  const ScanParams form(c.node());
   const Graph& body = *c.node().bodies[0];
   const auto normal = [](int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; };
   std::vector<Tensor> states;

@@ -114,9 +114,9 @@ Value visible_outside(InferContext& c, const Value& type) {
   return outside;
 }
 
-Carried settle_carried(InferContext& c, const std::vector<Value>& before, const std::vector<Value>& initial,
-                       const std::vector<Value>& after, size_t first_output) {
-  Carried carried;
+CarriedValues settle_carried(InferContext& c, const std::vector<Value>& before, const std::vector<Value>& initial,
+                             const std::vector<Value>& after, size_t first_output) {
+  CarriedValues carried;
   carried.first_output = first_output;
   for (const Value& v : initial) {
     carried.types.push_back(value_type(v.dtype, v.shape));
@@ -138,7 +138,7 @@ Carried settle_carried(InferContext& c, const std::vector<Value>& before, const 
   return carried;
 }
 
-Value final_type(InferContext& c, const Carried& carried, size_t k, const Value& initial,
+Value final_type(InferContext& c, const CarriedValues& carried, size_t k, const Value& initial,
                  const std::optional<Dim>& trips) {
   Value type = value_type(carried.types[k].dtype, carried.types[k].shape);
   if (!type.shape) return type;

@@ -34,7 +34,7 @@ Value merged_type(InferContext& c, const Value& a, const Value& b);
 Value visible_outside(InferContext& c, const Value& type);
 
 /// Values that an iteration takes from the previous one, with types that hold in every iteration.
-struct Carried {
+struct CarriedValues {
   std::vector<Value> types;             // types of the body's inputs
   std::vector<std::vector<bool>> open;  // per dimension: its extent changes, so it is a symbol inside the body
   std::vector<Value> body_outputs;      // all of them
@@ -43,11 +43,11 @@ struct Carried {
 
 /// Infers body 0 with inputs `before`, carried, `after` until the types of the carried values are stable. Their next
 /// values are the body's outputs from `first_output` on. Extents that change become symbols.
-Carried settle_carried(InferContext& c, const std::vector<Value>& before, const std::vector<Value>& initial,
-                       const std::vector<Value>& after, size_t first_output);
+CarriedValues settle_carried(InferContext& c, const std::vector<Value>& before, const std::vector<Value>& initial,
+                             const std::vector<Value>& after, size_t first_output);
 /// The type of carried value `k` after the loop. If an extent grows by a constant and the trip count is known, it is
 /// known.
-Value final_type(InferContext& c, const Carried& carried, size_t k, const Value& initial,
+Value final_type(InferContext& c, const CarriedValues& carried, size_t k, const Value& initial,
                  const std::optional<Dim>& trips);
 
 /// Slice `at` along `axis`, with that axis removed.

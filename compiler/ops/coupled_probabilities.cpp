@@ -14,7 +14,7 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kMostTurns = 100;
+constexpr int64_t kMaxIterations = 100;
 constexpr double kTolerance = 0.005;  // divided by the number of classes
 
 int64_t classes_of(const Node& node) { return node.int_attribute("classes", 0); }
@@ -41,7 +41,7 @@ class Coupling {
   void run() {
     fill_q();
     const Expr turns = p_.variable(index(0));
-    p_.loop_while(binary(BinaryOp::less, turns, index(std::max(kMostTurns, k_))), [&] {
+    p_.loop_while(binary(BinaryOp::less, turns, index(std::max(kMaxIterations, k_))), [&] {
       const Expr sum = products();
       const Expr apart = p_.variable(of(0));
       p_.loop(Dim(k_), [&](const Expr& t) {
@@ -49,7 +49,7 @@ class Coupling {
       });
       p_.branch(
           binary(BinaryOp::less, apart, of(kTolerance / static_cast<double>(k_))),
-          [&] { p_.set(turns, index(std::max(kMostTurns, k_))); },
+          [&] { p_.set(turns, index(std::max(kMaxIterations, k_))); },
           [&] {
             p_.loop(Dim(k_), [&](const Expr& t) { step(t, sum); });
             p_.set(turns, turns + index(1));

@@ -46,7 +46,7 @@ class Matcher {
   }
 
  private:
-  /// The first extent that a name meets defines the name.
+  /// The first extent that uses a name defines its value.
   void match(int i, const CustomOp::Tensor& t) {
     if (!ctx_.has_input(i)) {
       if (!t.optional) ctx_.fail(concat("input ", i, " is missing: it is declared as ", t.dtype, " and not optional"));

@@ -146,7 +146,7 @@ double read_between(const Tensor& x, const std::vector<int64_t>& strides, int64_
 }
 
 /// x with its channel dimension at `channel`, and the offsets of its taps.
-struct Moved {
+struct ShiftedInput {
   const Tensor &x, &offset;
   const Tensor* mask;
   PlainWindow window;
@@ -179,12 +179,12 @@ std::vector<Tensor> reference_columns(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   const std::vector<int64_t> kernel = ctx.node().ints_attribute("kernel_shape");
   const std::vector<int64_t> nc = to_extents(channels_second(to_shape(x.shape())));
-  const Moved moved{x,
-                    *ctx.input(1),
-                    ctx.input_count() > 2 ? ctx.input(2) : nullptr,
-                    plain_window(ctx.node(), nc, kernel),
-                    ctx.node().int_attribute("offset_group", 1),
-                    x.shape().size() - 1};
+  const ShiftedInput moved{x,
+                           *ctx.input(1),
+                           ctx.input_count() > 2 ? ctx.input(2) : nullptr,
+                           plain_window(ctx.node(), nc, kernel),
+                           ctx.node().int_attribute("offset_group", 1),
+                           x.shape().size() - 1};
   const auto dims = static_cast<std::ptrdiff_t>(kernel.size());
   std::vector<int64_t> shape = {x.shape()[0]};
   shape.insert(shape.end(), moved.window.output.begin(), moved.window.output.end());
@@ -202,12 +202,12 @@ std::vector<Tensor> reference_deform_conv(ReferenceContext& ctx) {
   const auto optional = [&](int i) { return i < ctx.input_count() ? ctx.input(i) : nullptr; };
   const Tensor &x = *ctx.input(kDeformX), &w = *ctx.input(kDeformW);
   const std::vector<int64_t> kernel(w.shape().begin() + 2, w.shape().end());
-  const Moved moved{x,
-                    *ctx.input(kDeformOffset),
-                    optional(kDeformMask),
-                    plain_window(ctx.node(), x.shape(), kernel),
-                    ctx.node().int_attribute("offset_group", 1),
-                    1};
+  const ShiftedInput moved{x,
+                           *ctx.input(kDeformOffset),
+                           optional(kDeformMask),
+                           plain_window(ctx.node(), x.shape(), kernel),
+                           ctx.node().int_attribute("offset_group", 1),
+                           1};
   const int64_t group = ctx.node().int_attribute("group", 1), features = w.shape()[0], channels = w.shape()[1];
   std::vector<int64_t> shape = {x.shape()[0], features};
   shape.insert(shape.end(), moved.window.output.begin(), moved.window.output.end());

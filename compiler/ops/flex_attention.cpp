@@ -27,7 +27,7 @@ void infer_flex_attention(InferContext& ctx) {
   if (!q[1].is_constant() || !k[1].is_constant()) ctx.fail("the numbers of heads must be known");
   if (k[1].constant() < 1 || q[1].constant() % k[1].constant() != 0)
     ctx.fail(concat("the ", q[1].str(), " heads of Q are not a multiple of the ", k[1].str(), " heads of K"));
-  const FlexAttentionForm form(ctx.node(), ctx.dtype(kQ));
+  const FlexAttentionParams form(ctx.node(), ctx.dtype(kQ));
   for (int body : {form.scores, form.probabilities}) {
     if (body < 0) continue;
     std::vector<Value> types = {value_type(form.dtype, Shape{q[0], q[1], q[2], k[2]})};
@@ -58,7 +58,7 @@ void softmax_rows(Tensor& x) {
 
 std::vector<Tensor> reference_flex_attention(ReferenceContext& ctx) {
   const Tensor &q = *ctx.input(kQ), &k = *ctx.input(kK), &v = *ctx.input(kV);
-  const FlexAttentionForm form(ctx.node(), q.dtype());
+  const FlexAttentionParams form(ctx.node(), q.dtype());
   const int64_t batch = q.shape()[0], heads = q.shape()[1], rows = q.shape()[2], size = q.shape()[3],
                 shared = k.shape()[1], columns = k.shape()[2], out = v.shape()[3];
   const double scale = form.scale != 0 ? form.scale : 1 / std::sqrt(static_cast<double>(size));
@@ -91,7 +91,7 @@ std::vector<Tensor> reference_flex_attention(ReferenceContext& ctx) {
 
 }  // namespace
 
-FlexAttentionForm::FlexAttentionForm(const Node& node, DType query) : scale(node.float_attribute("scale", 0)) {
+FlexAttentionParams::FlexAttentionParams(const Node& node, DType query) : scale(node.float_attribute("scale", 0)) {
   const std::vector<std::string> bodies = node.strings_attribute("gart.bodies");
   const auto number = [&](const char* name) {
     const auto found = std::find(bodies.begin(), bodies.end(), name);

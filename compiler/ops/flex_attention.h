@@ -6,12 +6,12 @@
 
 namespace gcg {
 
-struct FlexAttentionForm {
+struct FlexAttentionParams {
   int scores = -1, probabilities = -1;  // the subgraphs that change them; -1: none
   DType dtype;                          // of scores and probabilities
   double scale = 0;                     // 0: one over the root of the head size
 
-  FlexAttentionForm(const Node& node, DType query);
+  FlexAttentionParams(const Node& node, DType query);
 };
 
 }  // namespace gcg

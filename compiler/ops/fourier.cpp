@@ -43,7 +43,7 @@ Expr transform(LowerContext& ctx, const Spectrum& s, const Expr& out_row, const 
 const Value* optional_input(const LowerContext& ctx, int i) { return ctx.has_input(i) ? &ctx.input_value(i) : nullptr; }
 
 Expr lower_dft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const auto form = dft_form(ctx.node(), ctx.input_shape(0), optional_input(ctx, 1), optional_input(ctx, 2));
+  const auto form = dft_params(ctx.node(), ctx.input_shape(0), optional_input(ctx, 1), optional_input(ctx, 2));
   const auto axis = static_cast<size_t>(form->axis);
   const auto x = [&](const Expr& row, int64_t part) {
     Index from = at;
@@ -56,7 +56,7 @@ Expr lower_dft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 
 Expr lower_stft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const auto form =
-      stft_form(ctx.node(), ctx.input_shape(0), ctx.input_value(1), optional_input(ctx, 2), optional_input(ctx, 3));
+      stft_params(ctx.node(), ctx.input_shape(0), ctx.input_value(1), optional_input(ctx, 2), optional_input(ctx, 3));
   const bool has_parts = ctx.input_shape(0).size() == 3;
   const auto x = [&](const Expr& row, int64_t part) {
     Index from = {at[0], at[1] * extent(form->step) + row};
@@ -72,7 +72,7 @@ Expr lower_stft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 const Value* optional_input(const InferContext& ctx, int i) { return ctx.has_input(i) ? &ctx.input(i) : nullptr; }
 
 void infer_dft(InferContext& ctx) {
-  const auto form = dft_form(ctx.node(), ctx.shape(0), optional_input(ctx, 1), optional_input(ctx, 2));
+  const auto form = dft_params(ctx.node(), ctx.shape(0), optional_input(ctx, 1), optional_input(ctx, 2));
   if (!form) ctx.fail("the axis must be known at compile time, and the length must not depend on data");
   Shape y = ctx.shape(0);
   y[static_cast<size_t>(form->axis)] = form->spectrum.out_rows;
@@ -82,7 +82,7 @@ void infer_dft(InferContext& ctx) {
 
 void infer_stft(InferContext& ctx) {
   if (ctx.has_input(2) && ctx.rank(2) != 1) ctx.fail("the window (input 2) must be a vector");
-  const auto form = stft_form(ctx.node(), ctx.shape(0), ctx.input(1), optional_input(ctx, 2), optional_input(ctx, 3));
+  const auto form = stft_params(ctx.node(), ctx.shape(0), ctx.input(1), optional_input(ctx, 2), optional_input(ctx, 3));
   if (!form) ctx.fail("frame_step and frame_length must not depend on data");
   if (ctx.has_input(2)) ctx.require_equal(ctx.shape(2)[0], form->spectrum.length, "window and frame_length");
   ctx.set_output(0, ctx.dtype(0), {ctx.shape(0)[0], form->frames, form->spectrum.out_rows, 2});

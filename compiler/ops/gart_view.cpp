@@ -126,9 +126,9 @@ std::optional<std::vector<Dim>> write_shape(const Shape& shape, const Shape& x, 
 
 }  // namespace
 
-std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape& shape,
-                                     const std::vector<ValueId>& lenders) {
-  ViewForm form;
+std::optional<ViewParams> express_view(const Graph& graph, ValueId x, const Shape& shape,
+                                       const std::vector<ValueId>& lenders) {
+  ViewParams form;
   Solution known;
   const auto attempt = [&]() -> bool {
     const auto dims = write_shape(shape, *graph.value(x).shape, known);

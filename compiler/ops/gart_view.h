@@ -12,14 +12,14 @@ namespace gcg {
 /// The attribute `shape` of a gart.View: one expression per output dimension over the extents of its inputs. x0_1 is
 /// dimension 1 of input 0. Only input 0 gives elements; other inputs only lend extents.
 ///   View(x[b*12, s, 64], ids[b, s]) {shape = ["x1_0", "12", "x0_1", "x0_2"]}  :  [b, 12, s, 64]
-struct ViewForm {
+struct ViewParams {
   std::vector<std::string> shape;
   std::vector<ValueId> inputs;
 };
 
 /// Expresses the view of `x` under `shape`; `lenders` may become further inputs. nullopt if the extents of x and the
 /// lenders do not determine the shape, or need a division that could be by zero.
-std::optional<ViewForm> express_view(const Graph& graph, ValueId x, const Shape& shape,
-                                     const std::vector<ValueId>& lenders);
+std::optional<ViewParams> express_view(const Graph& graph, ValueId x, const Shape& shape,
+                                       const std::vector<ValueId>& lenders);
 
 }  // namespace gcg

@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-struct GridForm {
+struct GridParams {
   std::string mode, padding;
   bool align_corners;
 
@@ -19,16 +19,16 @@ struct GridForm {
   bool moves_to_border() const { return padding == "border" && mode != "cubic"; }
 };
 
-GridForm grid_form(const Node& node) {
-  GridForm form{node.string_attribute("mode", "linear"), node.string_attribute("padding_mode", "zeros"),
-                node.int_attribute("align_corners", 0) != 0};
+GridParams grid_params(const Node& node) {
+  GridParams form{node.string_attribute("mode", "linear"), node.string_attribute("padding_mode", "zeros"),
+                  node.int_attribute("align_corners", 0) != 0};
   if (form.mode == "bilinear") form.mode = "linear";  // opset 16
   if (form.mode == "bicubic") form.mode = "cubic";
   return form;
 }
 
 void infer_grid_sample(InferContext& ctx) {
-  const GridForm form = grid_form(ctx.node());
+  const GridParams form = grid_params(ctx.node());
   if (form.mode != "linear" && form.mode != "nearest" && form.mode != "cubic")
     ctx.fail(concat("attribute mode is '", form.mode, "', it must be 'linear', 'nearest' or 'cubic'"));
   if (form.padding != "zeros" && form.padding != "border" && form.padding != "reflection")
@@ -49,7 +49,7 @@ Expr f32(double v) { return constant_float(DType::f32, v); }
 struct Borders {
   Expr low, range;
 };
-Borders borders_of(const GridForm& form, const Dim& size) {
+Borders borders_of(const GridParams& form, const Dim& size) {
   const Expr n = cast(DType::f32, extent(size));
   return form.align_corners ? Borders{f32(0), n - f32(1)} : Borders{f32(-0.5), n};
 }
@@ -66,7 +66,7 @@ Expr reflected(const Expr& x, const Borders& b) {
 constexpr double kFar = 0x1p30;
 
 /// The position along one dimension, in elements.
-Expr position_of(const GridForm& form, const Expr& n, const Dim& size) {
+Expr position_of(const GridParams& form, const Expr& n, const Dim& size) {
   const Expr length = cast(DType::f32, extent(size));
   Expr x =
       form.align_corners ? (n + f32(1)) * f32(0.5) * (length - f32(1)) : ((n + f32(1)) * length - f32(1)) * f32(0.5);
@@ -86,7 +86,7 @@ struct Tap {
   Expr at, inside, weight;
 };
 
-Tap tap_at(const GridForm& form, const Expr& i, const Dim& size, const Expr& weight) {
+Tap tap_at(const GridParams& form, const Expr& i, const Dim& size, const Expr& weight) {
   if (form.padding == "zeros") return {clamp_index(i, size), in_range(i, 0, size), weight};
   if (form.padding == "border") return {clamp_index(i, size), nullptr, weight};
   const Expr x = cast(DType::f32, i);
@@ -96,7 +96,7 @@ Tap tap_at(const GridForm& form, const Expr& i, const Dim& size, const Expr& wei
   return {clamp_index(select(outside, cast(DType::i64, reflected(x, b)), i), size), nullptr, weight};
 }
 
-std::vector<Tap> taps_of(const GridForm& form, const Expr& x, const Dim& size) {
+std::vector<Tap> taps_of(const GridParams& form, const Expr& x, const Dim& size) {
   if (form.mode == "nearest") return {tap_at(form, cast(DType::i64, x), size, nullptr)};
   const Expr floor = unary(UnaryOp::floor, x), t = x - floor, rest = f32(1) - t, first = cast(DType::i64, floor);
   if (form.mode == "linear") return {tap_at(form, first, size, rest), tap_at(form, first + index(1), size, t)};
@@ -124,7 +124,7 @@ Expr sum_of(LowerContext& ctx, const std::vector<std::vector<Tap>>& taps, size_t
 }
 
 Expr lower_grid_sample(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const GridForm form = grid_form(ctx.node());
+  const GridParams form = grid_params(ctx.node());
   const Shape& x = ctx.input_shape(0);
   std::vector<std::vector<Tap>> taps;
   Expr some = boolean(true);
@@ -154,7 +154,7 @@ struct ReferenceTap {
   double weight;
 };
 
-std::vector<ReferenceTap> reference_taps(const GridForm& form, double n, int64_t size) {
+std::vector<ReferenceTap> reference_taps(const GridParams& form, double n, int64_t size) {
   const double low = form.align_corners ? 0 : -0.5,
                high = form.align_corners ? static_cast<double>(size - 1) : static_cast<double>(size) - 0.5;
   double x = low + (n + 1) / 2 * (high - low);
@@ -192,7 +192,7 @@ double reference_sum(const Tensor& x, const std::vector<std::vector<ReferenceTap
 }
 
 std::vector<Tensor> reference_grid_sample(ReferenceContext& ctx) {
-  const GridForm form = grid_form(ctx.node());
+  const GridParams form = grid_params(ctx.node());
   const Tensor &x = *ctx.input(0), &grid = *ctx.input(1);
   const size_t dims = x.shape().size() - 2;
   std::vector<int64_t> shape = {x.shape()[0], x.shape()[1]};

@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-using Form = LinearAttentionForm;
+using Form = LinearAttentionParams;
 
 /// The size in [B, T, heads * size].
 Dim head_size(InferContext& ctx, int i, int64_t heads) {
@@ -95,7 +95,7 @@ std::vector<Tensor> reference_linear_attention(ReferenceContext& ctx) {
 
 }  // namespace
 
-LinearAttentionForm::LinearAttentionForm(const Node& node)
+LinearAttentionParams::LinearAttentionParams(const Node& node)
     : query_heads(node.int_attribute("q_num_heads", 0)),
       heads(node.int_attribute("kv_num_heads", 0)),
       scale(node.float_attribute("scale", 0)) {

@@ -82,11 +82,11 @@ std::vector<Tensor> reference_matmul(ReferenceContext& ctx) {
   return {y};
 }
 
-struct GemmForm {
+struct GemmParams {
   bool transpose_a, transpose_b;
   double alpha, beta;
 };
-GemmForm gemm_form(const Node& node) {
+GemmParams gemm_params(const Node& node) {
   return {node.int_attribute("transA", 0) != 0, node.int_attribute("transB", 0) != 0, node.float_attribute("alpha", 1),
           node.float_attribute("beta", 1)};
 }
@@ -94,7 +94,7 @@ GemmForm gemm_form(const Node& node) {
 /// y[m, n] = alpha * op(a) op(b) + beta * c, c broadcast to [m, n].
 void infer_gemm(InferContext& ctx) {
   if (ctx.rank(0) != 2 || ctx.rank(1) != 2) ctx.fail("A and B must be matrices");
-  const GemmForm form = gemm_form(ctx.node());
+  const GemmParams form = gemm_params(ctx.node());
   const Shape &a = ctx.shape(0), &b = ctx.shape(1);
   ctx.require_equal(a[form.transpose_a ? 0 : 1], b[form.transpose_b ? 1 : 0], "the inner extents");
   const Shape result = {a[form.transpose_a ? 1 : 0], b[form.transpose_b ? 0 : 1]};
@@ -116,7 +116,7 @@ Expr scaled(double factor, const Expr& x) {
 }
 
 Expr lower_gemm(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const GemmForm form = gemm_form(ctx.node());
+  const GemmParams form = gemm_params(ctx.node());
   const Axis axis = ctx.fresh_axis(ctx.input_shape(0)[form.transpose_a ? 0 : 1]);
   const Expr k = axis_ref(axis);
   const Expr a = arithmetic_input(ctx, 0, form.transpose_a ? std::vector{k, at[0]} : std::vector{at[0], k});
@@ -129,7 +129,7 @@ Expr lower_gemm(LowerContext& ctx, int, const std::vector<Expr>& at) {
 }
 
 std::vector<Tensor> reference_gemm(ReferenceContext& ctx) {
-  const GemmForm form = gemm_form(ctx.node());
+  const GemmParams form = gemm_params(ctx.node());
   const Tensor &a = *ctx.input(0), &b = *ctx.input(1);
   const Tensor* c = ctx.input_count() > 2 && form.beta != 0 ? ctx.input(2) : nullptr;
   const int64_t m = a.shape()[form.transpose_a ? 1 : 0], k = a.shape()[form.transpose_a ? 0 : 1];

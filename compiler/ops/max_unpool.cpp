@@ -13,7 +13,7 @@ enum : int { kX, kIndices, kOutputShape };
 
 void infer_max_unpool(InferContext& ctx) {
   const Shape& x = ctx.shape(kX);
-  const UnpoolForm form(ctx.node(), x.size());
+  const UnpoolParams form(ctx.node(), x.size());
   if (ctx.shape(kIndices).size() != x.size()) ctx.fail("X and the indices must have the same shape");
   for (size_t d = 0; d < x.size(); ++d) ctx.require_equal(ctx.shape(kIndices)[d], x[d], "extents of X and the indices");
   Shape y = {x[0], x[1]};
@@ -34,7 +34,7 @@ void infer_max_unpool(InferContext& ctx) {
 
 std::vector<Tensor> reference_max_unpool(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(kX), &indices = *ctx.input(kIndices);
-  const UnpoolForm form(ctx.node(), x.shape().size());
+  const UnpoolParams form(ctx.node(), x.shape().size());
   std::vector<int64_t> shape = x.shape();
   for (size_t d = 2; d < shape.size(); ++d) shape[d] = shape[d] * form.strides[d - 2] + form.added(d - 2);
   Tensor y(x.dtype(), ctx.input_count() > kOutputShape ? ctx.input(kOutputShape)->to_ints() : shape);
@@ -55,7 +55,7 @@ std::vector<Tensor> reference_max_unpool(ReferenceContext& ctx) {
 
 }  // namespace
 
-UnpoolForm::UnpoolForm(const Node& node, size_t rank)
+UnpoolParams::UnpoolParams(const Node& node, size_t rank)
     : kernel(node.ints_attribute("kernel_shape")),
       strides(node.ints_attribute("strides")),
       pads(node.ints_attribute("pads")) {

@@ -7,11 +7,11 @@
 
 namespace gcg {
 
-struct UnpoolForm {
+struct UnpoolParams {
   std::vector<int64_t> kernel, strides, pads;  // pads: before, then after
 
   /// Fails, naming the node, on attributes that do not fit an input of this rank.
-  UnpoolForm(const Node& node, size_t rank);
+  UnpoolParams(const Node& node, size_t rank);
   /// A dimension of n elements becomes one of n * stride + added.
   int64_t added(size_t d) const { return kernel[d] - strides[d] - pads[d] - pads[d + kernel.size()]; }
 };

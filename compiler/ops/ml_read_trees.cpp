@@ -1,4 +1,4 @@
-// Reads the attributes of tree ensembles into a TreeEnsembleForm.
+// Reads the attributes of tree ensembles into a TreeEnsembleParams.
 #include <cmath>
 #include <limits>
 #include <map>
@@ -24,7 +24,7 @@ double before(double value, bool single) {
 /// Rewrites the node at `id`, with any comparison, as a node with `<=`. Adds nodes if one is not enough.
 class Comparison {
  public:
-  Comparison(TreeEnsembleForm& form, bool single) : form_(form), single_(single) {}
+  Comparison(TreeEnsembleParams& form, bool single) : form_(form), single_(single) {}
 
   void set(int64_t id, Mode mode, double split, int64_t yes, int64_t no, bool nan_yes) {
     if (mode == Mode::lt || mode == Mode::gte) split = before(split, single_);
@@ -60,7 +60,7 @@ class Comparison {
     put(second, before(value, single_), no, yes, false);
   }
 
-  TreeEnsembleForm& form_;
+  TreeEnsembleParams& form_;
   bool single_;
 };
 
@@ -82,7 +82,7 @@ const T& at(Expansion& x, const std::vector<T>& list, size_t i, const std::strin
 bool compares_singles(Expansion& x) { return feature_type(x, 0) == DType::f32; }
 
 /// Checks that every path ends, and only leads to existing nodes. If branches join again, the nodes below are copied.
-void check_trees(Expansion& x, const TreeEnsembleForm& form) {
+void check_trees(Expansion& x, const TreeEnsembleParams& form) {
   constexpr int64_t kMostNodes = 1 << 22;
   int64_t visits = 0;
   std::vector<int64_t> stack(form.roots);
@@ -106,7 +106,7 @@ void check_trees(Expansion& x, const TreeEnsembleForm& form) {
 
 }  // namespace
 
-TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64_t targets) {
+TreeEnsembleParams read_old_ensemble(Expansion& x, const std::string& votes, int64_t targets) {
   const Node& node = x.node();
   const Ints trees = node.ints_attribute("nodes_treeids"), ids = node.ints_attribute("nodes_nodeids"),
              features = node.ints_attribute("nodes_featureids"), yes = node.ints_attribute("nodes_truenodeids"),
@@ -114,7 +114,7 @@ TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64
              nan = node.ints_attribute("nodes_missing_value_tracks_true");
   const std::vector<std::string> modes = node.strings_attribute("nodes_modes");
   const std::vector<double> splits = doubles_attribute(x, "nodes_values");
-  TreeEnsembleForm form;
+  TreeEnsembleParams form;
   form.targets = targets;
   form.nodes.resize(trees.size());
   std::map<std::pair<int64_t, int64_t>, int64_t> place;
@@ -156,7 +156,7 @@ TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64
   return form;
 }
 
-TreeEnsembleForm read_ensemble(Expansion& x) {
+TreeEnsembleParams read_ensemble(Expansion& x) {
   const Node& node = x.node();
   const Ints features = node.ints_attribute("nodes_featureids"), yes = node.ints_attribute("nodes_truenodeids"),
              no = node.ints_attribute("nodes_falsenodeids"), yes_leaf = node.ints_attribute("nodes_trueleafs"),
@@ -169,7 +169,7 @@ TreeEnsembleForm read_ensemble(Expansion& x) {
   if (!modes || !splits || !weights || modes->elements() < count || splits->elements() < count ||
       weights->elements() < static_cast<int64_t>(targets.size()))
     x.fail("nodes_modes, nodes_splits and leaf_weights must have an element for each node and leaf");
-  TreeEnsembleForm form;
+  TreeEnsembleParams form;
   form.targets = node.int_attribute("n_targets", 1);
   form.roots = node.ints_attribute("tree_roots");
   form.nodes.resize(features.size() + targets.size());

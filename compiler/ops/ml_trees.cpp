@@ -11,12 +11,12 @@ using Results = std::vector<ValueId>;
 /// The nodes of all trees, tree by tree and level by level, so that the children of a node are adjacent.
 struct TreeTables {
   std::vector<int64_t>
-      order;  // indices in TreeEnsembleForm::nodes; a leaf that several branches reach has several positions
+      order;  // indices in TreeEnsembleParams::nodes; a leaf that several branches reach has several positions
   std::vector<int32_t> words, left, roots;
   std::vector<double> splits;
   bool nan_left = false;
 
-  explicit TreeTables(const TreeEnsembleForm& form) {
+  explicit TreeTables(const TreeEnsembleParams& form) {
     for (const int64_t root : form.roots) {
       roots.push_back(static_cast<int32_t>(order.size()));
       order.push_back(root);
@@ -55,7 +55,7 @@ ValueId leaves(Expansion& x, const TreeTables& tables) {
 }
 
 /// The one target that all leaves of a tree vote for, by tree; empty if the leaves of a tree vote for several.
-std::vector<int64_t> target_of_trees(const TreeEnsembleForm& form) {
+std::vector<int64_t> target_of_trees(const TreeEnsembleParams& form) {
   std::vector<int64_t> targets;
   for (const int64_t root : form.roots) {
     int64_t target = -1;
@@ -92,7 +92,7 @@ ValueId sum_by_target(Expansion& x, DType dtype, ValueId votes, const std::vecto
 
 }  // namespace
 
-ValueId tree_scores(Expansion& x, const TreeEnsembleForm& form, const std::string& aggregate) {
+ValueId tree_scores(Expansion& x, const TreeEnsembleParams& form, const std::string& aggregate) {
   if (form.roots.empty()) x.fail("it has no trees");
   const TreeTables tables(form);
   const DType dtype = feature_type(x, 0);
@@ -148,7 +148,7 @@ Results expand_ensemble(Expansion& x) {
 }
 
 /// All leaves vote for one of two classes. If every vote is positive, the sum is the probability of the second class.
-Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleForm form) {
+Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleParams form) {
   bool positive = true;
   for (TreeNode& node : form.nodes)
     for (auto& [target, weight] : node.votes) {
@@ -173,7 +173,7 @@ Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleForm fo
 
 Results expand_classifier(Expansion& x) {
   const ClassLabels labels(x, "classlabels_int64s");
-  TreeEnsembleForm form = read_old_ensemble(x, "class", labels.count());
+  TreeEnsembleParams form = read_old_ensemble(x, "class", labels.count());
   const std::vector<int64_t> voted = x.node().ints_attribute("class_ids");
   const bool one = std::adjacent_find(voted.begin(), voted.end(), std::not_equal_to<>()) == voted.end();
   if (labels.count() == 2 && one) return two_classes(x, labels, std::move(form));

@@ -11,11 +11,11 @@ struct TreeNode {
   bool nan_left = false;
   int64_t feature = 0;
   double split = 0;
-  int64_t left = -1, right = -1;                  // positions in TreeEnsembleForm::nodes
+  int64_t left = -1, right = -1;                  // positions in TreeEnsembleParams::nodes
   std::vector<std::pair<int64_t, double>> votes;  // for a leaf: (target, weight)
 };
 
-struct TreeEnsembleForm {
+struct TreeEnsembleParams {
   std::vector<TreeNode> nodes;
   std::vector<int64_t> roots;
   int64_t targets = 1;
@@ -23,11 +23,11 @@ struct TreeEnsembleForm {
 
 /// Reads TreeEnsembleClassifier and -Regressor. The names of their vote attributes begin with `votes`: "class",
 /// "target".
-TreeEnsembleForm read_old_ensemble(Expansion& x, const std::string& votes, int64_t targets);
+TreeEnsembleParams read_old_ensemble(Expansion& x, const std::string& votes, int64_t targets);
 /// Reads TreeEnsemble.
-TreeEnsembleForm read_ensemble(Expansion& x);
+TreeEnsembleParams read_ensemble(Expansion& x);
 
 /// Combines, per row and target, the votes of the reached leaves by "SUM", "AVERAGE", "MIN" or "MAX": [N, targets].
-ValueId tree_scores(Expansion& x, const TreeEnsembleForm& form, const std::string& aggregate);
+ValueId tree_scores(Expansion& x, const TreeEnsembleParams& form, const std::string& aggregate);
 
 }  // namespace gcg

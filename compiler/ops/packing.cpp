@@ -17,10 +17,10 @@ namespace {
 //      [ceil(N/columns), ceil(K/4), columns, 4]; zeros pad the last groups, too
 
 int64_t columns_of(const Node& node) { return node.int_attribute("columns", kPanelColumns); }
-bool in_quads(DType dtype) { return size_of(dtype) == 1; }
+bool in_vnni_groups(DType dtype) { return size_of(dtype) == 1; }
 
 Shape packed_shape(DType dtype, const Dim& k, const Dim& n, int64_t columns) {
-  if (in_quads(dtype)) return {ceil_div(n, columns), ceil_div(k, kQuad), columns, kQuad};
+  if (in_vnni_groups(dtype)) return {ceil_div(n, columns), ceil_div(k, kVnniGroup), columns, kVnniGroup};
   return {ceil_div(n, columns), k, columns};
 }
 
@@ -33,7 +33,7 @@ void infer_pack_matmul(InferContext& ctx) {
 std::vector<Tensor> reference_pack_matmul(ReferenceContext& ctx) {
   const Tensor& b = *ctx.input(0);
   const int64_t k = b.shape()[0], n = b.shape()[1], columns = columns_of(ctx.node()), panels = blocks_of(n, columns);
-  const int64_t quad = in_quads(b.dtype()) ? kQuad : 1, rows = blocks_of(k, quad) * quad;
+  const int64_t group = in_vnni_groups(b.dtype()) ? kVnniGroup : 1, rows = blocks_of(k, group) * group;
   Tensor packed(b.dtype(), to_extents(packed_shape(b.dtype(), k, n, columns)));
   if (b.dtype() == DType::f32) {
     pack_panels({reinterpret_cast<const float*>(b.data()), k, n, n, 1}, columns,
@@ -44,13 +44,13 @@ std::vector<Tensor> reference_pack_matmul(ReferenceContext& ctx) {
   for (int64_t panel = 0; panel < panels; ++panel) {
     const int64_t first = panel * columns, used = std::min(columns, n - first);
     for (int64_t row = 0; row < k; ++row) {
-      const int64_t place = (panel * rows + row / quad * quad) * columns + row % quad;
+      const int64_t place = (panel * rows + row / group * group) * columns + row % group;
       uint8_t* to = packed.mutable_data() + static_cast<size_t>(place) * size;
       const uint8_t* from = b.data() + static_cast<size_t>(row * n + first) * size;
-      if (quad == 1)
+      if (group == 1)
         std::memcpy(to, from, static_cast<size_t>(used) * size);
       else
-        for (int64_t j = 0; j < used; ++j) to[j * quad] = from[j];
+        for (int64_t j = 0; j < used; ++j) to[j * group] = from[j];
     }
   }
   return {packed};
@@ -114,9 +114,10 @@ Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
     return reduce(ReduceOp::sum, {k}, ctx.input(0, a_index) * lower_blocks(ctx, panel, axis_ref(k), column));
   std::vector<Expr> b_index = {panel, axis_ref(k), column};
   const DType type = ctx.input_value(1).dtype;
-  if (in_quads(type)) {
-    const Expr quad = index(kQuad);
-    b_index = {panel, binary(BinaryOp::floor_div, axis_ref(k), quad), column, binary(BinaryOp::mod, axis_ref(k), quad)};
+  if (in_vnni_groups(type)) {
+    const Expr group = index(kVnniGroup);
+    b_index = {panel, binary(BinaryOp::floor_div, axis_ref(k), group), column,
+               binary(BinaryOp::mod, axis_ref(k), group)};
   }
   return reduce(ReduceOp::sum, {k},
                 cast(sum_type(type), ctx.input(0, a_index)) * cast(sum_type(type), ctx.input(1, b_index)));
@@ -126,11 +127,11 @@ std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
   const Tensor &a = *ctx.input(0), &packed = *ctx.input(1);
   const int64_t n = ctx.node().int_attribute("n", 0), k = ctx.node().int_attribute("k", 0),
                 columns = columns_of(ctx.node());
-  const int64_t quad = in_quads(packed.dtype()) ? kQuad : 1;
+  const int64_t group = in_vnni_groups(packed.dtype()) ? kVnniGroup : 1;
   const auto element = [&](int64_t i, int64_t column) {
     if (!has_blocks(ctx.node())) {
-      const int64_t row = column / columns * k + i / quad * quad;
-      return packed.at_double(row * columns + column % columns * quad + i % quad);
+      const int64_t row = column / columns * k + i / group * group;
+      return packed.at_double(row * columns + column % columns * group + i % group);
     }
     const BlockPacking packing = block_packing(ctx.node());
     const auto at = [&](int64_t rows, int64_t row) {
@@ -158,7 +159,7 @@ std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
 
 ConvPacking packing_of(const Node& node, DType type, const Shape& w) {
   return {w[1].constant(), w[0].constant(), node.int_attribute("group", 1), node.int_attribute("plain", 0) != 0,
-          in_quads(type)};
+          in_vnni_groups(type)};
 }
 
 void infer_pack_conv(InferContext& ctx) {
@@ -173,9 +174,9 @@ void infer_pack_conv(InferContext& ctx) {
 Expr lower_pack_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Shape& w = ctx.input_shape(0);
   const ConvPacking packing = packing_of(ctx.node(), ctx.input_value(0).dtype, w);
-  const bool quads = packing.quad() > 1;
+  const bool quads = packing.vnni_group() > 1;
   const size_t rank = quads ? at.size() - 1 : at.size();
-  const Expr row = quads ? at[rank - 2] * index(packing.quad()) + at[rank] : at[rank - 2];
+  const Expr row = quads ? at[rank - 2] * index(packing.vnni_group()) + at[rank] : at[rank - 2];
   std::vector<Expr> from = {at[0] * index(packing.columns()) + at[rank - 1], at[1] * index(packing.unit()) + row};
   Expr inside;
   const std::pair<int64_t, int64_t> ends[] = {{packing.outputs, packing.columns()}, {packing.inputs, packing.unit()}};

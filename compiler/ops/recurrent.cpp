@@ -25,7 +25,7 @@ void require_shape(InferContext& c, int input, const Shape& expected, const std:
 
 /// W or R; its shape in floats is `expected`.
 void require_factor(InferContext& c, int input, Shape expected, const char* what) {
-  const bool quantized = recurrent_form(c.node()).quantized;
+  const bool quantized = recurrent_params(c.node()).quantized;
   if (quantized) std::swap(expected[1], expected[2]);
   require_shape(c, input, expected, what);
   if (!quantized) return;
@@ -38,7 +38,7 @@ void require_factor(InferContext& c, int input, Shape expected, const char* what
 }
 
 void infer_recurrent(InferContext& c) {
-  const RecurrentForm form = recurrent_form(c.node());
+  const RecurrentParams form = recurrent_params(c.node());
   if (!is_float(c.dtype(kX))) c.fail("X must be of a float type");
   if (c.rank(kX) != 3) c.fail(concat("X has rank ", c.rank(kX), "; 3 is needed"));
   if (c.rank(kR) != 3) c.fail(concat("R has rank ", c.rank(kR), "; 3 is needed"));
@@ -81,7 +81,7 @@ std::vector<double> as_quantized(std::vector<double> values) {
 /// W or R.
 class Factor {
  public:
-  Factor(ReferenceContext& c, const RecurrentForm& form, int input, int scale)
+  Factor(ReferenceContext& c, const RecurrentParams& form, int input, int scale)
       : values_(*c.input(input)),
         scale_(form.quantized ? c.input(scale) : nullptr),
         zero_(form.quantized ? c.input(scale + 1) : nullptr),
@@ -107,7 +107,7 @@ class Factor {
 /// One direction of one sequence of the batch, stepped in double.
 class Cell {
  public:
-  Cell(ReferenceContext& c, const RecurrentForm& form, int64_t direction)
+  Cell(ReferenceContext& c, const RecurrentParams& form, int64_t direction)
       : c_(c), form_(form), d_(direction), w_(c, form, kW, kWScale), r_(c, form, kR, kRScale), hidden_(r_.of()) {}
 
   std::vector<double> h, cell;
@@ -175,14 +175,14 @@ class Cell {
   }
 
   ReferenceContext& c_;
-  const RecurrentForm& form_;
+  const RecurrentParams& form_;
   int64_t d_;
   Factor w_, r_;
   int64_t hidden_;
 };
 
 /// Positions in X, Y and the states, for either layout.
-struct Places {
+struct Positions {
   bool batch_first;
   int64_t steps, batch, directions, width, hidden;
 
@@ -216,10 +216,10 @@ std::vector<double> states(const std::vector<Cell>& cells) {
 }
 
 std::vector<Tensor> reference_recurrent(ReferenceContext& c) {
-  const RecurrentForm form = recurrent_form(c.node());
+  const RecurrentParams form = recurrent_params(c.node());
   const auto input = [&](int i) { return i < c.input_count() ? c.input(i) : nullptr; };
   const Tensor& x = *c.input(kX);
-  const Places at{
+  const Positions at{
       form.batch_first, x.shape()[form.batch_first ? 1 : 0], x.shape()[form.batch_first ? 0 : 1], form.directions(),
       x.shape()[2],     Factor(c, form, kR, kRScale).of()};
   std::vector<int64_t> y_shape{at.steps, at.directions, at.batch, at.hidden},

@@ -23,7 +23,7 @@ struct Activation {
 /// GRU z r h, RNN has one; in P: i o f. W and R are [directions, gates * H, of], or in a quantised LSTM
 /// [directions, of, gates * H]. A quantised LSTM has more inputs after P: scale and zero point of W and of R. Each is
 /// one number for each direction or for each column.
-struct RecurrentForm {
+struct RecurrentParams {
   int gates = 1;
   std::vector<bool> backward;                        // per direction
   std::vector<std::vector<Activation>> activations;  // per direction: LSTM f g h, GRU f g, RNN f
@@ -42,6 +42,6 @@ enum : int { kX, kW, kR, kB, kSequenceLens, kInitialH, kInitialC, kP, kWScale, k
 
 bool is_recurrent(const Node& node);
 /// Throws CompileError for an unknown direction or activation.
-RecurrentForm recurrent_form(const Node& node);
+RecurrentParams recurrent_params(const Node& node);
 
 }  // namespace gcg

@@ -8,7 +8,7 @@
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
-#include "compiler/ops/resize_form.h"
+#include "compiler/ops/resize_params.h"
 #include "compiler/ops/resize_reference.h"
 
 namespace gcg {
@@ -23,7 +23,7 @@ const Value* given(const Value& value) { return value.shape && product(*value.sh
 
 void infer_resize(InferContext& ctx) {
   const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input(i)) : nullptr; };
-  const ResizeForm form = resize_form(ctx.node(), ctx.shape(kX), nullptr, value(kScales), value(kSizes));
+  const ResizeParams form = resize_params(ctx.node(), ctx.shape(kX), nullptr, value(kScales), value(kSizes));
   if (form.mode != "nearest") require_dtype(ctx, kX, Types::numbers);
   const auto count = static_cast<int64_t>(form.dims.size());
   ctx.require_equal(product(ctx.shape(value(kScales) ? kScales : kSizes)), count, "scales or sizes");
@@ -43,7 +43,7 @@ void infer_resize(InferContext& ctx) {
 struct OpenRatio {
   Expr up, down;
 };
-OpenRatio open_ratio(LowerContext& ctx, const ResizeForm& form) {
+OpenRatio open_ratio(LowerContext& ctx, const ResizeParams& form) {
   OpenRatio best;
   for (const ResizedDim& d : form.dims) {
     const OpenRatio own{integer_input(ctx, kSizes, {index(static_cast<int64_t>(d.position))}), extent(max(d.in, 1))};
@@ -61,7 +61,7 @@ OpenRatio open_ratio(LowerContext& ctx, const ResizeForm& form) {
 
 Expr resized_extent(LowerContext& ctx, int symbol) {
   const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input_value(i)) : nullptr; };
-  const ResizeForm form = resize_form(ctx.node(), ctx.input_shape(kX), nullptr, value(kScales), value(kSizes));
+  const ResizeParams form = resize_params(ctx.node(), ctx.input_shape(kX), nullptr, value(kScales), value(kSizes));
   for (const ResizedDim& d : form.dims) {
     if (d.out || symbol-- > 0) continue;
     const Index at = {index(static_cast<int64_t>(d.position))};
@@ -97,7 +97,7 @@ using Taps = std::vector<Tap>;
 /// The input position of an output element, along one dimension.
 class Source {
  public:
-  Source(LowerContext& ctx, const ResizeForm& form, const ResizedDim& d, const Expr& i) : form_(form), d_(d) {
+  Source(LowerContext& ctx, const ResizeParams& form, const ResizedDim& d, const Expr& i) : form_(form), d_(d) {
     if (d.ratio && !form.crops()) {
       line_ = source_line(form, d);
       i_ = i;
@@ -281,7 +281,7 @@ class Source {
     for (Tap& tap : taps) tap.weight = binary(BinaryOp::div, tap.weight, sum);
   }
 
-  const ResizeForm& form_;
+  const ResizeParams& form_;
   const ResizedDim& d_;
   std::optional<SourceLine> line_;
   Expr i_;      // with a line
@@ -312,8 +312,8 @@ Expr nudged(const Expr& sum) {
 
 Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input_value(i)) : nullptr; };
-  const ResizeForm form =
-      resize_form(ctx.node(), ctx.input_shape(kX), &ctx.output_shape(output), value(kScales), value(kSizes));
+  const ResizeParams form =
+      resize_params(ctx.node(), ctx.input_shape(kX), &ctx.output_shape(output), value(kScales), value(kSizes));
   const DType stored = ctx.output_value(output).dtype;
   const DType dtype = form.mode == "nearest" ? stored : stored == DType::f64 ? DType::f64 : DType::f32;
   std::vector<std::pair<size_t, Taps>> taps;

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "compiler/ops/movement.h"
-#include "compiler/ops/resize_form.h"
+#include "compiler/ops/resize_params.h"
 
 namespace gcg {
 namespace {

@@ -1,6 +1,6 @@
 // Upgrades Resize of opset 10, and Upsample, to the current Resize.
 #include "compiler/ops/op_def.h"
-#include "compiler/ops/resize_form.h"
+#include "compiler/ops/resize_params.h"
 
 namespace gcg {
 namespace {

@@ -12,13 +12,13 @@ namespace {
 
 enum : int { kX, kRois, kBatchIndices };
 
-struct RoiForm {
+struct RoiParams {
   int64_t out[2];   // rows, columns of cells
   int64_t samples;  // along each side of a cell; 0: about one per element of x
   double scale, shift;
   bool averages, keeps_small;
 
-  explicit RoiForm(const Node& node)
+  explicit RoiParams(const Node& node)
       : out{node.int_attribute("output_height", 1), node.int_attribute("output_width", 1)},
         samples(node.int_attribute("sampling_ratio", 0)),
         scale(node.float_attribute("spatial_scale", 1)) {
@@ -44,7 +44,7 @@ void upgrade_roi_align(UpgradeContext& ctx) {
 }
 
 void infer_roi_align(InferContext& ctx) {
-  const RoiForm form(ctx.node());
+  const RoiParams form(ctx.node());
   if (ctx.rank(kX) != 4 || ctx.rank(kRois) != 2 || ctx.rank(kBatchIndices) != 1)
     ctx.fail("the inputs must be X [N, C, H, W], rois [R, 4] and batch_indices [R]");
   ctx.require_equal(ctx.shape(kRois)[1], 4, "columns of rois");
@@ -61,7 +61,7 @@ struct Side {
   Expr samples;      // per cell, i64
 };
 
-Side side_of(LowerContext& ctx, const RoiForm& form, const Expr& roi, int side) {
+Side side_of(LowerContext& ctx, const RoiParams& form, const Expr& roi, int side) {
   const auto corner = [&](int64_t column) {
     const Expr at = arithmetic_input(ctx, kRois, {roi, index(column)});
     return at * number(at->dtype, form.scale) - number(at->dtype, form.shift);
@@ -77,7 +77,7 @@ Side side_of(LowerContext& ctx, const RoiForm& form, const Expr& roi, int side) 
 /// The largest number of samples along one side that a cell of any region has.
 Expr most_samples(LowerContext& ctx, int symbol) {
   const Axis roi = ctx.fresh_axis(ctx.input_shape(kRois)[0]);
-  const Expr samples = side_of(ctx, RoiForm(ctx.node()), axis_ref(roi), symbol).samples;
+  const Expr samples = side_of(ctx, RoiParams(ctx.node()), axis_ref(roi), symbol).samples;
   return binary(BinaryOp::max, reduce(ReduceOp::max, {roi}, samples), index(0));
 }
 
@@ -99,7 +99,7 @@ Sample sample_at(const Side& side, const Expr& cell, const Expr& sample, const D
 }
 
 Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const RoiForm form(ctx.node());
+  const RoiParams form(ctx.node());
   const Shape& x = ctx.input_shape(kX);
   const std::vector<std::string> symbols = ctx.node().strings_attribute(kSymbolsAttribute);
   const Expr batch = clamp_index(integer_input(ctx, kBatchIndices, {at[0]}), x[0]);
@@ -156,7 +156,7 @@ double reference_sample(const Tensor& x, int64_t plane, double row, double colum
 }
 
 std::vector<Tensor> reference_roi_align(ReferenceContext& ctx) {
-  const RoiForm form(ctx.node());
+  const RoiParams form(ctx.node());
   const Tensor &x = *ctx.input(kX), &rois = *ctx.input(kRois), &batches = *ctx.input(kBatchIndices);
   const std::vector<int64_t> shape = {rois.shape()[0], x.shape()[1], form.out[0], form.out[1]};
   Tensor y(x.dtype(), shape);

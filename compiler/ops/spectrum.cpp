@@ -25,11 +25,11 @@ void require_length(const Node& node, const Dim& length) {
 
 }  // namespace
 
-std::optional<DftForm> dft_form(const Node& node, const Shape& x, const Value* length, const Value* axis) {
+std::optional<DftParams> dft_params(const Node& node, const Shape& x, const Value* length, const Value* axis) {
   const auto rank = static_cast<int64_t>(x.size());
   if (rank < 2) fail_node(node, concat("the input has ", rank, " dimensions, the least is 2"));
   require_parts(node, x.back());
-  DftForm form;
+  DftParams form;
   form.axis = rank - 2;
   if (axis) {
     const auto given = known_ints(*axis);
@@ -58,11 +58,11 @@ std::optional<DftForm> dft_form(const Node& node, const Shape& x, const Value* l
   return form;
 }
 
-std::optional<StftForm> stft_form(const Node& node, const Shape& x, const Value& step, const Value* window,
-                                  const Value* length) {
+std::optional<StftParams> stft_params(const Node& node, const Shape& x, const Value& step, const Value* window,
+                                      const Value* length) {
   if (x.size() != 2 && x.size() != 3) fail_node(node, concat("the signal has ", x.size(), " dimensions, not 3"));
   if (x.size() == 3) require_parts(node, x[2]);
-  StftForm form;
+  StftParams form;
   Spectrum& s = form.spectrum;
   s.onesided = node.int_attribute("onesided", 1) != 0;
   s.in_parts = x.size() == 3 ? x[2].constant() : 1;

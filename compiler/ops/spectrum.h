@@ -14,21 +14,21 @@ struct Spectrum {
 };
 
 /// DFT along `axis` of x[..., parts].
-struct DftForm {
+struct DftParams {
   int64_t axis = 0;
   Spectrum spectrum;
 };
 /// Fails, naming the node. `length` and `axis` are null if omitted. nullopt if the length or the axis depends on data.
-std::optional<DftForm> dft_form(const Node& node, const Shape& x, const Value* length, const Value* axis);
+std::optional<DftParams> dft_params(const Node& node, const Shape& x, const Value* length, const Value* axis);
 
 /// STFT of x[batch, samples] or x[batch, samples, parts]. It transforms frames, each starting `step` samples after the
 /// previous one.
-struct StftForm {
+struct StftParams {
   Dim step, frames;
   Spectrum spectrum;
 };
-std::optional<StftForm> stft_form(const Node& node, const Shape& x, const Value& step, const Value* window,
-                                  const Value* length);
+std::optional<StftParams> stft_params(const Node& node, const Shape& x, const Value& step, const Value* window,
+                                      const Value* length);
 
 /// The weight of input element (row, part) in output element (out_row, out_part), for a transform of `length`.
 double spectrum_weight(const Spectrum& spectrum, int64_t length, int64_t row, int64_t part, int64_t out_row,

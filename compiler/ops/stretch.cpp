@@ -34,7 +34,7 @@ Expr lower_stretch(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return ctx.input(0, from);
 }
 
-/// Extents of results are known to inference alone, so this is for the form that only renames them.
+/// Only inference knows the extents of results, so this handles the variant that only renames them.
 std::vector<Tensor> reference_stretch(ReferenceContext& ctx) {
   GCG_CHECK(ctx.node().has_attribute(kAgree), "gart.Stretch: the result's extents are not known");
   return {*ctx.input(0)};

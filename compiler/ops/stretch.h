@@ -1,4 +1,4 @@
-// gart.Stretch: broadcasting whose form is known only when shapes are bound.
+// gart.Stretch: broadcasting whose kind is known only when shapes are bound.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@ namespace gcg {
 namespace {
 
 void infer_tf_idf(InferContext& ctx) {
-  const TfIdfForm form(ctx.node());
+  const TfIdfParams form(ctx.node());
   if (ctx.rank(0) != 1 && ctx.rank(0) != 2)
     ctx.fail(concat("the input has ", ctx.rank(0), " dimensions, it must have 1 or 2"));
   Shape y = ctx.shape(0);
@@ -20,7 +20,7 @@ void infer_tf_idf(InferContext& ctx) {
 }
 
 std::vector<Tensor> reference_tf_idf(ReferenceContext& ctx) {
-  const TfIdfForm form(ctx.node());
+  const TfIdfParams form(ctx.node());
   const Tensor& x = *ctx.input(0);
   const int64_t length = x.shape().back(), rows = x.shape().size() == 1 ? 1 : x.shape()[0];
   std::vector<int64_t> shape = x.shape();
@@ -28,7 +28,7 @@ std::vector<Tensor> reference_tf_idf(ReferenceContext& ctx) {
   Tensor y(DType::f32, shape);
   for (int64_t row = 0; row < rows; ++row) {
     std::vector<double> counts(static_cast<size_t>(form.columns));
-    for (const TfIdfForm::Grams& g : form.grams)
+    for (const TfIdfParams::Grams& g : form.grams)
       for (int64_t skips = 0; skips <= form.skips_of(g); ++skips)
         for (int64_t start = 0; start + (g.length - 1) * (skips + 1) < length; ++start)
           for (size_t k = 0; k < g.columns.size(); ++k) {
@@ -48,7 +48,7 @@ std::vector<Tensor> reference_tf_idf(ReferenceContext& ctx) {
 
 }  // namespace
 
-TfIdfForm::TfIdfForm(const Node& node) : most_skips(node.int_attribute("max_skip_count", 0)), columns(0) {
+TfIdfParams::TfIdfParams(const Node& node) : most_skips(node.int_attribute("max_skip_count", 0)), columns(0) {
   const std::string mode = node.string_attribute("mode", "");
   if (mode != "TF" && mode != "IDF" && mode != "TFIDF")
     fail_node(node, concat("attribute mode is '", mode, "', it must be 'TF', 'IDF' or 'TFIDF'"));

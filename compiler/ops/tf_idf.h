@@ -7,7 +7,7 @@
 
 namespace gcg {
 
-struct TfIdfForm {
+struct TfIdfParams {
   struct Grams {
     int64_t length;
     std::vector<int64_t> tokens;   // [count, length]
@@ -19,7 +19,7 @@ struct TfIdfForm {
   std::vector<double> weights;  // per column
 
   /// Fails, naming the node, on inconsistent attributes.
-  explicit TfIdfForm(const Node& node);
+  explicit TfIdfParams(const Node& node);
 
   /// The largest number of tokens that a gram skips; 0 for single tokens.
   int64_t skips_of(const Grams& g) const { return g.length == 1 ? 0 : most_skips; }

@@ -1,5 +1,5 @@
 // gart.WinogradWeights, gart.WinogradConv: 3x3 convolutions of stride 1 by Winograd's algorithm
-// (compiler/kernel/winograd.h). The attribute `tile` names the form.
+// (compiler/kernel/winograd.h). The attribute `tile` names the variant.
 //   gart.WinogradWeights  w [CO, CI, 3, 3] -> G w G' as [CO, CI, products, 1], which gart.PackConv packs
 //   gart.WinogradConv     x [N, ceil(CI/16), H, W, 16], the packed weights -> y [N, ceil(CO/16), OH, OW, 16]; no bias
 // Lanes past CI are never read; lanes past CO are undefined. Attributes: in_channels, out_channels, pads, tile.
@@ -13,7 +13,7 @@
 namespace gcg {
 namespace {
 
-const WinogradForm& form_of(const Node& node) { return winograd_form(node.int_attribute("tile", 0)); }
+const WinogradVariant& form_of(const Node& node) { return winograd_variant(node.int_attribute("tile", 0)); }
 
 // ---- weights
 
@@ -24,7 +24,7 @@ void infer_weights(InferContext& ctx) {
 }
 
 /// G w G' of one kernel.
-void transform(const WinogradForm& form, const Tensor& w, int64_t kernel, Tensor& u) {
+void transform(const WinogradVariant& form, const Tensor& w, int64_t kernel, Tensor& u) {
   constexpr size_t taps = kWinogradKernel;
   const auto side = static_cast<size_t>(form.side());
   double x[taps][taps];
@@ -44,7 +44,7 @@ void transform(const WinogradForm& form, const Tensor& w, int64_t kernel, Tensor
 
 std::vector<Tensor> reference_weights(ReferenceContext& ctx) {
   const Tensor& w = *ctx.input(0);
-  const WinogradForm& form = form_of(ctx.node());
+  const WinogradVariant& form = form_of(ctx.node());
   Tensor u(w.dtype(), {w.shape()[0], w.shape()[1], form.products(), 1});
   for (int64_t kernel = 0; kernel < w.shape()[0] * w.shape()[1]; ++kernel) transform(form, w, kernel, u);
   return {u};
@@ -78,7 +78,7 @@ struct TapRows {
   Expr row, other, first, second;
 };
 
-TapRows rows_of(const WinogradForm& form, const Axis& tap) {
+TapRows rows_of(const WinogradVariant& form, const Axis& tap) {
   const Expr is_first = binary(BinaryOp::equal, axis_ref(tap), index(0));
   const Expr is_middle = binary(BinaryOp::equal, axis_ref(tap), index(1));
   const auto number = [](double v) { return constant_float(DType::f32, v); };
@@ -90,7 +90,7 @@ TapRows rows_of(const WinogradForm& form, const Axis& tap) {
 
 /// A sum over taps; the weights are recovered from their transforms.
 Expr lower_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const WinogradForm& form = form_of(ctx.node());
+  const WinogradVariant& form = form_of(ctx.node());
   const ConvPacking packing = packing_of(ctx.node());
   const Taps taps = taps_of(ctx, window_of_blocked(ctx.node(), ctx.input_shape(0)), std::span(at).subspan(2, 2));
   const auto quotient = [](const Expr& a, int64_t b) { return binary(BinaryOp::floor_div, a, index(b)); };
@@ -116,7 +116,7 @@ Expr lower_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
 using Square = std::vector<std::vector<double>>;
 
 /// m x m'
-Square sandwich(const WinogradForm::Matrix& m, const Square& x) {
+Square sandwich(const WinogradVariant::Matrix& m, const Square& x) {
   Square y(m.size(), std::vector<double>(m.size()));
   for (size_t i = 0; i < m.size(); ++i)
     for (size_t j = 0; j < m.size(); ++j)
@@ -127,7 +127,8 @@ Square sandwich(const WinogradForm::Matrix& m, const Square& x) {
 
 /// The outputs of a tile for channel `co`; `read(ci, row, column)` gives its inputs.
 template <class Read>
-Square outputs_of(const WinogradForm& form, const ConvPacking& packing, const Tensor& u, int64_t co, const Read& read) {
+Square outputs_of(const WinogradVariant& form, const ConvPacking& packing, const Tensor& u, int64_t co,
+                  const Read& read) {
   const auto side = static_cast<size_t>(form.side());
   Square sum(side, std::vector<double>(side));
   for (int64_t ci = 0; ci < packing.inputs; ++ci) {
@@ -144,7 +145,7 @@ Square outputs_of(const WinogradForm& form, const ConvPacking& packing, const Te
 
 std::vector<Tensor> reference_conv(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), &u = *ctx.input(1);
-  const WinogradForm& form = form_of(ctx.node());
+  const WinogradVariant& form = form_of(ctx.node());
   const ConvPacking packing = packing_of(ctx.node());
   const PlainWindow window = plain_window(ctx.node(), {x.shape().begin(), x.shape().begin() + 4}, {3, 3});
   const int64_t blocks = blocks_of(packing.inputs, kChannelBlock), height = x.shape()[2], width = x.shape()[3];

@@ -1,4 +1,4 @@
-// The fewest paths that cover n nodes number n minus the size of a maximum matching. The matching pairs nodes as
+// Covers n nodes with the fewest paths: n - m, where m is the size of a maximum matching. The matching pairs nodes as
 // producers with nodes as readers: no two of its edges leave or enter the same node. Algorithm of Hopcroft and Karp,
 // from a good initial matching.
 #include "compiler/partition/by_chains.h"
@@ -15,14 +15,14 @@ class Matching {
  public:
   Matching(const Dag& dag, const std::vector<int>& group)
       : next_(at(dag.size()), kNone), previous_(at(dag.size()), kNone), edges_(at(dag.size())) {
-    std::vector<int> way(at(dag.size()), 0);  // nodes on the longest path from here
+    std::vector<int> path(at(dag.size()), 0);  // nodes on the longest path from here
     for (int v = dag.size() - 1; v >= 0; --v)
-      for (int w : dag.after[at(v)]) way[at(v)] = std::max(way[at(v)], way[at(w)] + 1);
+      for (int w : dag.after[at(v)]) path[at(v)] = std::max(path[at(v)], path[at(w)] + 1);
     for (int v = 0; v < dag.size(); ++v) {
       for (int w : dag.after[at(v)])
         if (group[at(w)] == group[at(v)]) edges_[at(v)].push_back(w);
       std::sort(edges_[at(v)].begin(), edges_[at(v)].end(),
-                [&](int a, int b) { return std::pair(way[at(a)], a) > std::pair(way[at(b)], b); });
+                [&](int a, int b) { return std::pair(path[at(a)], a) > std::pair(path[at(b)], b); });
       for (int w : edges_[at(v)])
         if (previous_[at(w)] == kNone) {
           match(v, w);
@@ -66,23 +66,23 @@ class Matching {
   }
 
   void augment(int start) {
-    std::vector<int> way = {start};
-    while (!way.empty()) {
-      const int v = way.back();
+    std::vector<int> path = {start};
+    while (!path.empty()) {
+      const int v = path.back();
       if (tried_[at(v)] == edges_[at(v)].size()) {
-        way.pop_back();
+        path.pop_back();
         continue;
       }
       const int w = edges_[at(v)][tried_[at(v)]++], u = previous_[at(w)];
-      if (u == kNone) return turn(way);
-      if (distance_[at(u)] == distance_[at(v)] + 1) way.push_back(u);
+      if (u == kNone) return swap_matches(path);
+      if (distance_[at(u)] == distance_[at(v)] + 1) path.push_back(u);
     }
   }
 
   /// Each node on the path takes the edge that it tried last. The node after it on the path has taken its previous
   /// partner.
-  void turn(const std::vector<int>& way) {
-    for (size_t i = way.size(); i-- > 0;) match(way[i], edges_[at(way[i])][tried_[at(way[i])] - 1]);
+  void swap_matches(const std::vector<int>& path) {
+    for (size_t i = path.size(); i-- > 0;) match(path[i], edges_[at(path[i])][tried_[at(path[i])] - 1]);
   }
 
   std::vector<int> next_, previous_;

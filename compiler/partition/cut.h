@@ -9,7 +9,7 @@
 
 #include "compiler/fleet/fleet.h"
 #include "compiler/ir/graph.h"
-#include "compiler/support/idle_wish.h"
+#include "compiler/support/unmatched_request.h"
 
 namespace gcg {
 
@@ -43,55 +43,55 @@ std::string print_cut_rules(const std::vector<CutRule>& rules);
 /// Ascending.
 std::vector<int> devices_called(const Fleet& fleet, const std::string& name);
 
-/// A request for the nodes whose name or operator matches the pattern (* stands for any characters, ? for one). `wish`
-/// is the group of "--label PATTERN=GROUP", or the device or kind of devices of "--assign PATTERN=DEVICE".
-struct NodeWish {
-  std::string pattern, wish;
+/// A request for the nodes whose name or operator matches the pattern (* stands for any characters, ? for one).
+/// `request` is the group of "--label PATTERN=GROUP", or the device or kind of devices of "--assign PATTERN=DEVICE".
+struct NodeRequest {
+  std::string pattern, request;
   std::string option;  // the source, for messages: "--label", "--assign", "gart.group" or "gart.device"
-  std::string text() const { return pattern + "=" + wish; }
+  std::string text() const { return pattern + "=" + request; }
 };
 /// `option` is the option's name in messages. Throws CompileError.
-NodeWish parse_node_wish(const std::string& option, const std::string& text);
+NodeRequest parse_node_request(const std::string& option, const std::string& text);
 
 struct CutOptions {
-  std::vector<CutRule> rules;                 // empty: default_rules for the fleet
-  std::vector<NodeWish> labels, assignments;  // --label, --assign
-  std::optional<DeviceClass> others;          // preferred kind of device for nodes without an assignment
+  std::vector<CutRule> rules;                    // empty: default_rules for the fleet
+  std::vector<NodeRequest> labels, assignments;  // --label, --assign
+  std::optional<DeviceClass> others;             // preferred kind of device for nodes without an assignment
   std::vector<std::pair<NodeId, NodeId>>
       in_order;  // the first runs before the second: it reads a state that the second writes
 };
 
 /// The user's requests for nodes of the model, by the names and operators of the imported model. Nodes are found again
 /// by name, because passes that rewrite a node keep its name.
-class NodeWishes {
+class NodeRequests {
  public:
-  NodeWishes() = default;
+  NodeRequests() = default;
   /// If several patterns match, the last one counts. A request for a node with subgraphs applies to all nodes in them.
   /// Throws CompileError for a pattern that matches nothing and for a device that the fleet lacks.
-  NodeWishes(const Graph& model, const Fleet& fleet, const CutOptions& options);
+  NodeRequests(const Graph& model, const Fleet& fleet, const CutOptions& options);
 
   /// The node's label; empty: none.
   const std::string& label(const Node& node) const;
-  /// The devices that the node must go to, ascending; empty: any device. `wish` receives the assignment that requires
-  /// this.
-  const std::vector<int>& devices(const Node& node, std::string* wish = nullptr) const;
+  /// The devices that the node must go to, ascending; empty: any device. `request` receives the assignment that
+  /// requires this.
+  const std::vector<int>& devices(const Node& node, std::string* request = nullptr) const;
   /// The requests whose nodes are all missing in `graph` (after model passes), or, for labels, in subgraphs: If, Loop
   /// and Scan run on one device together with their subgraphs. Throws CompileError for an assignment whose nodes are
   /// all in subgraphs.
-  std::vector<IdleWish> without_effect(const Graph& graph) const;
+  std::vector<UnmatchedRequest> without_effect(const Graph& graph) const;
   /// Does the node come from a model node whose name is unique?
   bool is_one(const Node& node) const;
   /// The operator that the node had in the model; null: the model has no such node of its own.
   const OpDef* imported_as(const Node& node) const;
 
  private:
-  struct Wish {
-    NodeWish label, assignment;  // each empty if there is none
+  struct Request {
+    NodeRequest label, assignment;  // each empty if there is none
     std::vector<int> devices;
     const OpDef* op = nullptr;
     int nodes = 0;  // number of model nodes with this name
   };
-  std::map<std::string, Wish> by_node_;
+  std::map<std::string, Request> by_node_;
 };
 
 /// Only `support` if there is nothing to place: at most one device of each kind. Otherwise support,chains,stages:
@@ -101,7 +101,8 @@ std::vector<CutRule> default_rules(const Fleet& fleet);
 /// `graph`: after model passes. All nodes derived from one model node stay in one group, unless this would make a cycle
 /// or no device runs them all. Throws CompileError for a node that no device of the fleet runs, with each device's
 /// reason, and for labels that make a cycle.
-Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions& options = {}, const NodeWishes& wishes = {});
+Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions& options = {},
+              const NodeRequests& requests = {});
 
 /// A line per group: name, devices, nodes.
 std::string print_cut(const Graph& graph, const Fleet& fleet, const Cut& cut);

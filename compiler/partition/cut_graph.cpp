@@ -26,8 +26,12 @@ constexpr double kLeastPiece = 1e6;
 
 class CutMaker {
  public:
-  CutMaker(const Graph& graph, const Fleet& fleet, const CutOptions& options, const NodeWishes& wishes)
-      : graph_(graph), fleet_(fleet), options_(options), wishes_(wishes), work_(work_nodes(graph, options.in_order)) {}
+  CutMaker(const Graph& graph, const Fleet& fleet, const CutOptions& options, const NodeRequests& requests)
+      : graph_(graph),
+        fleet_(fleet),
+        options_(options),
+        requests_(requests),
+        work_(work_nodes(graph, options.in_order)) {}
 
   Cut run() {
     for (NodeId id : work_.nodes) support_.push_back(support(graph_.node(id)));
@@ -51,7 +55,7 @@ class CutMaker {
   /// The devices that run the node and that the user allows.
   std::vector<int> support(const Node& node) {
     std::string key = operator_name(*node.op);
-    const OpDef* imported_as = wishes_.imported_as(node);
+    const OpDef* imported_as = requests_.imported_as(node);
     if (imported_as != nullptr) key += " " + operator_name(*imported_as);
     for (const std::vector<ValueId>* values : {&node.inputs, &node.outputs})
       for (ValueId v : *values)
@@ -59,14 +63,14 @@ class CutMaker {
     auto known = node.bodies.empty() ? known_support_.find(key) : known_support_.end();
     if (known == known_support_.end())
       known = known_support_.insert_or_assign(key, support_of(fleet_, graph_, node, imported_as)).first;
-    std::string wish;
-    const std::vector<int>& wanted = wishes_.devices(node, &wish);
+    std::string request;
+    const std::vector<int>& wanted = requests_.devices(node, &request);
     if (wanted.empty()) return preferred(known->second);
     std::vector<int> both;
     std::set_intersection(known->second.begin(), known->second.end(), wanted.begin(), wanted.end(),
                           std::back_inserter(both));
     if (both.empty())
-      fail("--assign '", wish, "': node '", node.name, "' (", operator_name(*node.op), ") does not run there");
+      fail("--assign '", request, "': node '", node.name, "' (", operator_name(*node.op), ") does not run there");
     return both;
   }
 
@@ -82,7 +86,7 @@ class CutMaker {
     std::map<std::string, std::vector<int>> labelled;
     Groups atoms;
     for (int v = 0; v < work_.dag.size(); ++v) {
-      const std::string& label = wishes_.label(graph_.node(work_.nodes[at(v)]));
+      const std::string& label = requests_.label(graph_.node(work_.nodes[at(v)]));
       if (label.empty())
         atoms.push_back({v});
       else
@@ -110,7 +114,7 @@ class CutMaker {
     Groups gathered;
     for (int a = 0; a < dag_.size(); ++a) {
       const Node& node = graph_.node(work_.nodes[at(atoms_[at(a)].front())]);
-      if (label_of(atoms_[at(a)].front()).empty() && wishes_.is_one(node))
+      if (label_of(atoms_[at(a)].front()).empty() && requests_.is_one(node))
         by_name[node.name].push_back(a);
       else
         gathered.push_back({a});
@@ -134,7 +138,7 @@ class CutMaker {
     dag_ = contracted(work_.dag, atoms_);
   }
 
-  const std::string& label_of(int node) const { return wishes_.label(graph_.node(work_.nodes[at(node)])); }
+  const std::string& label_of(int node) const { return requests_.label(graph_.node(work_.nodes[at(node)])); }
 
   std::string say(const std::vector<int>& atom) const {
     const std::string& label = label_of(atom.front());
@@ -260,7 +264,7 @@ class CutMaker {
   const Graph& graph_;
   const Fleet& fleet_;
   const CutOptions& options_;
-  const NodeWishes& wishes_;
+  const NodeRequests& requests_;
   const WorkNodes work_;
   std::map<std::string, std::vector<int>> known_support_;
   std::vector<std::vector<int>> support_;  // by number
@@ -279,8 +283,8 @@ std::vector<CutRule> default_rules(const Fleet& fleet) {
   return {CutRule::support, CutRule::chains, CutRule::stages};
 }
 
-Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions& options, const NodeWishes& wishes) {
-  return CutMaker(graph, fleet, options, wishes).run();
+Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions& options, const NodeRequests& requests) {
+  return CutMaker(graph, fleet, options, requests).run();
 }
 
 std::string print_cut(const Graph& graph, const Fleet& fleet, const Cut& cut) {

@@ -75,75 +75,75 @@ std::string print_cut_rules(const std::vector<CutRule>& rules) {
   return text;
 }
 
-NodeWish parse_node_wish(const std::string& option, const std::string& text) {
+NodeRequest parse_node_request(const std::string& option, const std::string& text) {
   const size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
     fail(option, " '", text, "' is not PATTERN=", option == "--label" ? "GROUP" : "DEVICE");
   return {text.substr(0, equals), text.substr(equals + 1), option};
 }
 
-NodeWishes::NodeWishes(const Graph& model, const Fleet& fleet, const CutOptions& options) {
+NodeRequests::NodeRequests(const Graph& model, const Fleet& fleet, const CutOptions& options) {
   each_node(model, false, [&](const Node& n, bool) {
-    Wish& wish = by_node_[n.name];
-    wish.op = n.op;
-    ++wish.nodes;
+    Request& request = by_node_[n.name];
+    request.op = n.op;
+    ++request.nodes;
     return false;
   });
-  const auto apply = [&](const NodeWish& w, const auto& set) {
+  const auto apply = [&](const NodeRequest& w, const auto& set) {
     bool any = false;
     each_node(model, false, [&](const Node& n, bool around) {
-      const bool mine = around || fits_pattern(w.pattern, n.name) || fits_pattern(w.pattern, operator_name(*n.op));
-      if (mine) set(by_node_[n.name]);
-      any |= mine;
-      return mine;
+      const bool matches = around || fits_pattern(w.pattern, n.name) || fits_pattern(w.pattern, operator_name(*n.op));
+      if (matches) set(by_node_[n.name]);
+      any |= matches;
+      return matches;
     });
     if (!any) fail(w.option, " '", w.text(), "': no node has a matching name or operator");
   };
-  for (const NodeWish& w : options.labels) apply(w, [&](Wish& wish) { wish.label = w; });
-  for (const NodeWish& w : options.assignments) {
-    const std::vector<int> devices = devices_called(fleet, w.wish);
+  for (const NodeRequest& w : options.labels) apply(w, [&](Request& request) { request.label = w; });
+  for (const NodeRequest& w : options.assignments) {
+    const std::vector<int> devices = devices_called(fleet, w.request);
     if (devices.empty())
       fail(w.option, " '", w.text(), "': the fleet has no such device or kind of devices; it has ", names_of(fleet));
-    apply(w, [&](Wish& wish) {
-      wish.devices = devices;
-      wish.assignment = w;
+    apply(w, [&](Request& request) {
+      request.devices = devices;
+      request.assignment = w;
     });
   }
 }
 
-const std::string& NodeWishes::label(const Node& node) const {
+const std::string& NodeRequests::label(const Node& node) const {
   static const std::string none;
   const auto it = by_node_.find(node.name);
-  return it == by_node_.end() ? none : it->second.label.wish;
+  return it == by_node_.end() ? none : it->second.label.request;
 }
 
-const std::vector<int>& NodeWishes::devices(const Node& node, std::string* wish) const {
+const std::vector<int>& NodeRequests::devices(const Node& node, std::string* request) const {
   static const std::vector<int> any;
   const auto it = by_node_.find(node.name);
-  if (it != by_node_.end() && wish != nullptr)
-    *wish = it->second.assignment.wish.empty() ? "" : it->second.assignment.text();
+  if (it != by_node_.end() && request != nullptr)
+    *request = it->second.assignment.request.empty() ? "" : it->second.assignment.text();
   return it == by_node_.end() ? any : it->second.devices;
 }
 
-std::vector<IdleWish> NodeWishes::without_effect(const Graph& graph) const {
+std::vector<UnmatchedRequest> NodeRequests::without_effect(const Graph& graph) const {
   using Key = std::pair<std::string, std::string>;  // option, text
-  const auto key = [](const NodeWish& w) { return Key{w.option, w.text()}; };
+  const auto key = [](const NodeRequest& w) { return Key{w.option, w.text()}; };
   std::map<Key, std::string> left;  // with one of its nodes
-  for (const auto& [node, wish] : by_node_)
-    for (const NodeWish* w : {&wish.assignment, &wish.label})
-      if (!w->wish.empty()) left.emplace(key(*w), node);
-  const auto each_wish = [&](const Node& node, const auto& f) {
+  for (const auto& [node, request] : by_node_)
+    for (const NodeRequest* w : {&request.assignment, &request.label})
+      if (!w->request.empty()) left.emplace(key(*w), node);
+  const auto each_request = [&](const Node& node, const auto& f) {
     const auto it = by_node_.find(node.name);
     if (it == by_node_.end()) return;
-    for (const NodeWish* w : {&it->second.assignment, &it->second.label})
+    for (const NodeRequest* w : {&it->second.assignment, &it->second.label})
       if (left.count(key(*w)) != 0) f(*w);
   };
-  for (NodeId id : graph.order()) each_wish(graph.node(id), [&](const NodeWish& w) { left.erase(key(w)); });
-  std::vector<IdleWish> idle;
+  for (NodeId id : graph.order()) each_request(graph.node(id), [&](const NodeRequest& w) { left.erase(key(w)); });
+  std::vector<UnmatchedRequest> idle;
   for (NodeId id : graph.order())
     for (const auto& body : graph.node(id).bodies)
       each_node(*body, false, [&](const Node& n, bool) {
-        each_wish(n, [&](const NodeWish& w) {
+        each_request(n, [&](const NodeRequest& w) {
           const std::string place =
               concat("node '", n.name, "' is in a body of '", graph.node(id).name, "' (",
                      operator_name(*graph.node(id).op), "), which runs on one device with all its bodies");
@@ -153,17 +153,17 @@ std::vector<IdleWish> NodeWishes::without_effect(const Graph& graph) const {
         });
         return false;
       });
-  for (const auto& [wish, node] : left)
-    idle.push_back({wish.first, wish.second, concat("passes removed all work of '", node, "'")});
+  for (const auto& [request, node] : left)
+    idle.push_back({request.first, request.second, concat("passes removed all work of '", node, "'")});
   return idle;
 }
 
-bool NodeWishes::is_one(const Node& node) const {
+bool NodeRequests::is_one(const Node& node) const {
   const auto it = by_node_.find(node.name);
   return it != by_node_.end() && it->second.nodes == 1;
 }
 
-const OpDef* NodeWishes::imported_as(const Node& node) const {
+const OpDef* NodeRequests::imported_as(const Node& node) const {
   const auto it = by_node_.find(node.name);
   return it == by_node_.end() ? nullptr : it->second.op;
 }

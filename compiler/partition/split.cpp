@@ -50,7 +50,7 @@ struct PlannedCall {
   std::vector<NodeId> nodes;  // only needed nodes
   std::vector<ValueId> inputs, outputs;
   std::vector<ValueId> computed;  // read here, made elsewhere, and computable from extents
-  Symbols made;                   // symbols whose values its nodes determine
+  Symbols bound;                  // symbols whose values its nodes determine
 };
 
 /// The graph of a part.
@@ -114,7 +114,7 @@ class PartWriter {
 
   /// Adds the facts that the part can check.
   void add_facts() {
-    Symbols known = call_.made;
+    Symbols known = call_.bound;
     for (ValueId v : part_.graph.inputs) known.merge(symbols_of(*part_.graph.value(v).shape));
     for (const DimConstraint& fact : whole_.constraints) {
       const Symbols named = symbols_of({fact.a, fact.b});
@@ -189,7 +189,7 @@ class Splitter {
       }
       for (ValueId v : node.outputs)
         if (v.valid() && crosses_[v]) call.outputs.push_back(v);
-      for (const std::string& s : node.strings_attribute(kSymbolsAttribute)) call.made.insert(s);
+      for (const std::string& s : node.strings_attribute(kSymbolsAttribute)) call.bound.insert(s);
     }
     return call;
   }
@@ -203,7 +203,7 @@ class Splitter {
       if (graph_.value(v).contents) needed.merge(symbols_of(*graph_.value(v).contents));
     }
     for (ValueId v : call.computed) needed.merge(symbols_of(*graph_.value(v).contents));
-    for (const std::string& s : call.made) needed.erase(s);
+    for (const std::string& s : call.bound) needed.erase(s);
     return needed;
   }
 
@@ -246,18 +246,18 @@ class Splitter {
   /// preferred: no value is there sooner.
   std::map<std::string, ValueId> carriers(const Symbols& symbols) const {
     std::map<std::string, ValueId> first;
-    Symbols made;
+    Symbols bound;
     for (NodeId id : graph_.order()) {
       const std::vector<std::string> own = graph_.node(id).strings_attribute(kSymbolsAttribute);
       for (ValueId v : graph_.node(id).outputs) {
         if (!v.valid()) continue;
         for (const Dim& d : *graph_.value(v).shape) {
           const std::string s = d.symbol_name().value_or("");
-          if (symbols.count(s) == 0 || made.count(s) != 0) continue;
+          if (symbols.count(s) == 0 || bound.count(s) != 0) continue;
           first.emplace(s, v);
           if (std::find(own.begin(), own.end(), s) == own.end()) continue;
           first[s] = v;
-          made.insert(s);
+          bound.insert(s);
         }
       }
     }

@@ -33,7 +33,7 @@ std::vector<double> crossing(const Dag& dag, const std::vector<int>& nodes, cons
   return change;
 }
 
-/// Divides into `pieces`. Each cut is within a quarter of a piece's work of the place that makes all pieces equal.
+/// Divides into `pieces`. Each cut is within a quarter of a piece's work of the point that makes all pieces equal.
 void divide(const std::vector<int>& nodes, int pieces, const std::vector<double>& alive,
             const std::vector<NodeLoad>& loads, double work, Groups& out) {
   const double piece = work / pieces;

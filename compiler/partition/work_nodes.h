@@ -13,7 +13,7 @@ namespace gcg {
 /// orders no nodes, except after the nodes that make extents that depend on data.
 struct WorkNodes {
   std::vector<NodeId> nodes;   // in topological order, with `in_order` as edges
-  std::vector<int> number;     // by NodeId; -1: no work node
+  std::vector<int> number;     // by NodeId; -1: not a work node
   std::vector<NodeId> others;  // shape arithmetic, in topological order
   Dag dag;                     // of `nodes`, by number
 

@@ -58,7 +58,7 @@ class Finder {
     return x.is_constant() && x.constant->elements() == 1 && x.constant->at_double(0) == 0;
   }
 
-  /// The input of the softmax that computes p, possibly with some rows set to zero; none if p is no softmax.
+  /// The input of the softmax that computes p, possibly with some rows set to zero; none if p is not a softmax.
   ValueId softmax_of(ValueId p) {
     const Node* n = producer(p);
     if (n != nullptr && is(*n, "Where")) {

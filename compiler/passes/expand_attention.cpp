@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "compiler/ops/attention_form.h"
+#include "compiler/ops/attention_params.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
 
@@ -69,8 +69,8 @@ class AttentionWriter {
       : from_(graph, id),
         b_(graph, from_.node().name),
         dtype_(from_.value(0).dtype),
-        form_(attention_form(from_.node(), from_.shape(kAttentionQ), from_.shape(kAttentionK), from_.shape(kAttentionV),
-                             has_past() ? &from_.shape(kAttentionPastKey) : nullptr)) {}
+        form_(attention_params(from_.node(), from_.shape(kAttentionQ), from_.shape(kAttentionK),
+                               from_.shape(kAttentionV), has_past() ? &from_.shape(kAttentionPastKey) : nullptr)) {}
 
   void run() {
     q_ = heads_first(from_.input(kAttentionQ), form_.query_heads);
@@ -223,7 +223,7 @@ class AttentionWriter {
   Source from_;
   NodeBuilder b_;
   DType dtype_;
-  AttentionForm form_;
+  AttentionParams form_;
   ValueId q_, keys_;  // [B, H, S, D], [B, G, T, D]
   ValueId allowed_, added_;
 };

@@ -184,8 +184,8 @@ class Expansion {
     return r_.add(op_Reshape, name_, {products, extents_of_x({w[1], taps}, {})});
   }
 
-  /// For output i of a phase: the sum, over the taps that it uses, of the product `distance` inputs from i, if there is
-  /// one.
+  /// Output i of a phase: the sum over its taps of the tap's product with the input element `distance` from i, if there
+  /// is such an element.
   ValueId sum_of_taps(const std::vector<PhaseAxis>& axes, const Ints& offsets, ValueId products) {
     if (std::any_of(axes.begin(), axes.end(), [](const PhaseAxis& a) { return a.count == 0; })) return bias_alone(axes);
     int64_t met = 1;

@@ -31,7 +31,7 @@ class EinsumWriter {
  public:
   EinsumWriter(Graph& graph, NodeId id) : graph_(graph), id_(id), b_(graph, graph.node(id).name) {}
 
-  /// Returns false if the Einsum is no product and stays.
+  /// Returns false if the Einsum is not a product and stays.
   bool run() {
     const Node& n = graph_.node(id_);
     if (n.inputs.size() != 2 || !is_float(graph_.value(n.inputs[0]).dtype)) return false;

@@ -71,7 +71,7 @@ class FlexAttentionWriter {
   NodeId id_;
   NodeBuilder b_;
   DType dtype_;
-  FlexAttentionForm form_;
+  FlexAttentionParams form_;
   int64_t heads_, shared_;
 };
 

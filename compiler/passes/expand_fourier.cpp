@@ -74,7 +74,7 @@ class FourierWriter {
   }
 
   bool dft() {
-    const auto form = dft_form(graph_.node(id_), *value(0)->shape, value(1), value(2));
+    const auto form = dft_params(graph_.node(id_), *value(0)->shape, value(1), value(2));
     if (!form) return false;
     const Spectrum& s = form->spectrum;
     const auto factors = factors_of(s);
@@ -92,7 +92,7 @@ class FourierWriter {
     return true;
   }
 
-  /// [as many extents that stay as there are `lines`, `last`...]
+  /// [`lines` extents that stay, `last`...]
   ValueId reshape_lines(ValueId x, int64_t lines, const Ints& last) {
     Ints shape(static_cast<size_t>(lines), 0);
     shape.insert(shape.end(), last.begin(), last.end());
@@ -107,7 +107,7 @@ class FourierWriter {
 
   ValueId in_two_steps(ValueId x, Spectrum s, const Factors& f, int64_t lines) {
     const int64_t length = s.length.constant(), out_rows = s.out_rows.constant();
-    s.onesided = false;                                                // of a real line the first half of all
+    s.onesided = false;                                                // for a real line: the first half of all
     const double whole = s.inverse ? static_cast<double>(length) : 1;  // an inverse divides by the length, once
     const auto weight = [&](int64_t row, int64_t part, int64_t out_row, int64_t out_part) {
       return spectrum_weight(s, length, row % length, part, out_row, out_part);
@@ -152,7 +152,7 @@ class FourierWriter {
   }
 
   bool stft() {
-    const auto form = stft_form(graph_.node(id_), *value(0)->shape, *value(1), value(2), value(3));
+    const auto form = stft_params(graph_.node(id_), *value(0)->shape, *value(1), value(2), value(3));
     if (!form || !fits(form->spectrum) || !form->step.is_constant()) return false;
     const Spectrum& s = form->spectrum;
     const int64_t length = s.length.constant(), outputs = s.out_rows.constant() * s.out_parts;
@@ -168,7 +168,7 @@ class FourierWriter {
   ValueId frames(int64_t length, int64_t step) {
     const auto number = [&](int64_t n) { return b_.constant(Tensor::scalar_i64(n)); };
     const ValueId samples = b_.element(b_.node("Shape", {input(0)}), 0, 1);
-    const ValueId after_last = b_.add(b_.subtract(samples, number(length)), number(1));  // of where frames begin
+    const ValueId after_last = b_.add(b_.subtract(samples, number(length)), number(1));  // of the starts of frames
     const ValueId starts = b_.node("Range", {number(0), after_last, number(step)});
     const ValueId within = b_.node("Range", {number(0), number(length), number(1)});
     return b_.node("Gather", {input(0), b_.add(b_.unsqueeze(starts, 1), within)}, {{"axis", int64_t{1}}});

@@ -11,7 +11,7 @@
 namespace gcg {
 namespace {
 
-using Form = LinearAttentionForm;
+using Form = LinearAttentionParams;
 
 /// The inputs of every step, [B, T, heads, size], and the state, [B, heads, keys, values].
 struct Operands {

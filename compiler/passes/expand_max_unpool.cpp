@@ -9,7 +9,7 @@ namespace gcg {
 namespace {
 
 /// (x's extents - 1) * strides + kernel - pads, after batch and channels.
-ValueId unpooled_shape(NodeBuilder& b, ValueId x, const UnpoolForm& form) {
+ValueId unpooled_shape(NodeBuilder& b, ValueId x, const UnpoolParams& form) {
   const auto rank = static_cast<int64_t>(form.kernel.size()) + 2;
   std::vector<int64_t> added;
   for (size_t d = 0; d < form.kernel.size(); ++d) added.push_back(form.added(d));
@@ -23,7 +23,7 @@ void expand(Graph& graph, NodeId id) {
   NodeBuilder b(graph, node.name);
   const ValueId x = node.inputs[0], indices = node.inputs[1], y = node.outputs[0];
   const ValueId wanted = node.inputs.size() > 2 ? node.inputs[2] : ValueId();
-  const UnpoolForm form(node, graph.value(x).shape->size());
+  const UnpoolParams form(node, graph.value(x).shape->size());
   const auto flat = [&](ValueId v) { return b.node("Reshape", {v, b.ints({-1})}); };
   const ValueId shape = unpooled_shape(b, x, form);
   const ValueId count = b.node("ReduceProd", {shape, b.ints({0})}, {{"keepdims", int64_t{1}}});

@@ -52,22 +52,22 @@ class SuppressionWriter {
   ValueId count() { return b_.slice(b_.node("Shape", {input(kNmsScores)}), 0, 2, 3); }
 
   Boxes sorted_boxes() {
-    std::array<ValueId, 4> given;
+    std::array<ValueId, 4> corners;
     for (int64_t k = 0; k < 4; ++k) {
       const ValueId all = b_.unsqueeze(b_.element(input(kNmsBoxes), 2, k), 1);  // [B, 1, N]
       const ValueId spread = b_.node("Expand", {all, b_.node("Shape", {order_})});
-      given[static_cast<size_t>(k)] = b_.node("GatherElements", {spread, order_}, {{"axis", int64_t{2}}});
+      corners[static_cast<size_t>(k)] = b_.node("GatherElements", {spread, order_}, {{"axis", int64_t{2}}});
     }
     Boxes boxes;
     if (graph_.node(id_).int_attribute("center_point_box", 0) != 0) {
-      const auto half = [&](size_t k) { return b_.multiply(given[k], b_.scalar(boxes_dtype_, 0.5)); };
-      boxes = {b_.subtract(given[1], half(3)),
-               b_.subtract(given[0], half(2)),
-               b_.add(given[1], half(3)),
-               b_.add(given[0], half(2)),
+      const auto half = [&](size_t k) { return b_.multiply(corners[k], b_.scalar(boxes_dtype_, 0.5)); };
+      boxes = {b_.subtract(corners[1], half(3)),
+               b_.subtract(corners[0], half(2)),
+               b_.add(corners[1], half(3)),
+               b_.add(corners[0], half(2)),
                {}};
     } else {
-      const auto ends = [&](const char* which, size_t k) { return b_.node(which, {given[k], given[k + 2]}); };
+      const auto ends = [&](const char* which, size_t k) { return b_.node(which, {corners[k], corners[k + 2]}); };
       boxes = {ends("Min", 0), ends("Min", 1), ends("Max", 0), ends("Max", 1), {}};
     }
     boxes.area = b_.multiply(b_.subtract(boxes.bottom, boxes.top), b_.subtract(boxes.right, boxes.left));

@@ -14,7 +14,7 @@ using namespace recurrent;
 class Expansion {
  public:
   Expansion(Graph& graph, NodeId id)
-      : graph_(graph), id_(id), form_(recurrent_form(graph.node(id))), b_(graph, graph.node(id).name) {
+      : graph_(graph), id_(id), form_(recurrent_params(graph.node(id))), b_(graph, graph.node(id).name) {
     const Value& x = graph.value(input(kX));
     dtype_ = x.dtype;
     steps_ = (*x.shape)[form_.batch_first ? 1 : 0];
@@ -189,7 +189,7 @@ class Expansion {
 
   Graph& graph_;
   NodeId id_;
-  RecurrentForm form_;
+  RecurrentParams form_;
   NodeBuilder b_;
   DType dtype_;
   Dim steps_;

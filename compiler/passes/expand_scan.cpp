@@ -2,7 +2,7 @@
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
-#include "compiler/ops/scan_form.h"
+#include "compiler/ops/scan_params.h"
 
 namespace gcg {
 namespace {
@@ -104,7 +104,7 @@ class Expansion {
 
   Graph& graph_;
   NodeId id_;
-  ScanForm form_;
+  ScanParams form_;
   Graph& body_;
   NodeBuilder outside_, inside_;
 };

@@ -16,7 +16,7 @@ class TfIdfWriter {
   void run() {
     x_ = b_.node("Cast", {x_}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
     ValueId y;
-    for (const TfIdfForm::Grams& g : form_.grams) {
+    for (const TfIdfParams::Grams& g : form_.grams) {
       ValueId counts;
       for (int64_t skips = 0; skips <= form_.skips_of(g); ++skips) {
         const ValueId found = count(g, skips + 1);
@@ -41,7 +41,7 @@ class TfIdfWriter {
   ValueId number(int64_t n) { return b_.constant(Tensor::scalar_i64(n)); }
 
   /// The number of occurrences of each gram with its tokens `step` apart, [.., grams].
-  ValueId count(const TfIdfForm::Grams& g, int64_t step) {
+  ValueId count(const TfIdfParams::Grams& g, int64_t step) {
     const ValueId length = b_.element(b_.node("Shape", {x_}), 0, -1), reach = number((g.length - 1) * step);
     const ValueId starts = b_.node("Range", {number(0), b_.subtract(length, reach), number(1)});
     std::vector<int64_t> offsets;
@@ -56,7 +56,7 @@ class TfIdfWriter {
   }
 
   /// [grams, columns]: 1 where the gram belongs to the column.
-  ValueId columns_of(const TfIdfForm::Grams& g) {
+  ValueId columns_of(const TfIdfParams::Grams& g) {
     const auto count = static_cast<int64_t>(g.columns.size());
     Tensor m(DType::f32, {count, form_.columns});
     for (int64_t k = 0; k < count; ++k) m.set_double(k * form_.columns + g.columns[static_cast<size_t>(k)], 1);
@@ -71,7 +71,7 @@ class TfIdfWriter {
 
   Graph& graph_;
   NodeId id_;
-  TfIdfForm form_;
+  TfIdfParams form_;
   NodeBuilder b_;
   ValueId x_;
 };

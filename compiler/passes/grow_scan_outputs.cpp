@@ -56,7 +56,7 @@ ValueId as_extent(NodeBuilder& b, ValueId count) {
 ValueId scalar(NodeBuilder& b, ValueId v) { return b.node("Reshape", {v, b.ints({})}); }
 
 /// For a loop that always runs all its iterations: makes the trip count an extent.
-void know_turns(Graph& graph, NodeId id) {
+void set_trip_count(Graph& graph, NodeId id) {
   NodeBuilder b(graph, graph.node(id).name);
   const ValueId most = graph.node(id).inputs[0], condition = graph.node(id).inputs[1];
   ValueId turns = scalar(b, most);
@@ -146,7 +146,7 @@ class Chunks {
     turns.inputs.insert(turns.inputs.end(), states, so_far);
     turns.inputs.insert(turns.inputs.end(), captures, graph->inputs.end());
     turns.captures = static_cast<int>(graph->inputs.end() - captures);
-    count_turns(*body);
+    count_iterations(*body);
     turns.bodies.push_back(std::move(body));
     for (size_t i = 0; i < 2 + carried_ + rows_; ++i) turns.outputs.push_back(add(*graph, "out"));
     const std::vector<ValueId> made = turns.outputs;
@@ -165,7 +165,7 @@ class Chunks {
 
   /// Makes the original subgraph also carry the number of iterations so far and whether the loop continues. Its last
   /// capture is the limit.
-  void count_turns(Graph& body) {
+  void count_iterations(Graph& body) {
     NodeBuilder b(body, name_);
     const ValueId number = body.inputs[0];  // iteration number, counted from the first chunk on
     body.inputs[0] = add(body, "turn");
@@ -213,7 +213,7 @@ bool grow_all(Graph& graph, std::set<std::string>& replaced) {
     if (ends_early(n))
       Chunks(graph, id).run();
     else
-      know_turns(graph, id);
+      set_trip_count(graph, id);
     changed = true;
   }
   return changed;

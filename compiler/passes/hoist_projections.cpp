@@ -29,7 +29,7 @@ bool holds(const Graph& graph, ValueId v) {
 }
 
 /// The number of iterations of a loop that no condition ends.
-std::optional<Dim> turns(const Graph& graph, const Node& loop) {
+std::optional<Dim> trip_count(const Graph& graph, const Node& loop) {
   const Graph& body = *loop.bodies[0];
   const bool goes_on = body.outputs[0] == body.inputs[1] || holds(body, body.outputs[0]);
   if (!goes_on || !loop.inputs[0].valid() || (loop.inputs[1].valid() && !holds(graph, loop.inputs[1])))
@@ -74,7 +74,7 @@ std::optional<Projection> projection_of(Graph& graph, const Node& loop, NodeId i
   const Value& whole = body.value(element.inputs[0]);
   if (!is_invariant(loop, element.inputs[0]) || !body.value(element.inputs[1]).shape->empty()) return std::nullopt;
   const auto rank = static_cast<int64_t>(whole.shape->size());
-  const int64_t given = element.int_attribute("axis", 0), axis = given < 0 ? given + rank : given;
+  const int64_t attribute = element.int_attribute("axis", 0), axis = attribute < 0 ? attribute + rank : attribute;
   if (axis > rank - 2 || !((*whole.shape)[static_cast<size_t>(axis)] == count)) return std::nullopt;
   Projection p{id, bias_of(body, body.users(), product.outputs[0]), element.inputs[1], axis, {}, {}, {}};
   if (p.bias.valid()) {
@@ -110,7 +110,7 @@ bool hoist_all(Graph& graph) {
   for (NodeId id : graph.order()) {
     for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= hoist_all(*graph.node(id).bodies[i]);
     if (graph.node(id).op != &op_Loop) continue;
-    const auto count = turns(graph, graph.node(id));
+    const auto count = trip_count(graph, graph.node(id));
     if (!count || count->is(1)) continue;
     for (NodeId inner : graph.node(id).bodies[0]->order()) {
       const auto p = projection_of(graph, graph.node(id), inner, *count);

@@ -67,11 +67,11 @@ class Lowering {
     const int64_t k = b->shape()[0], columns = b->shape()[1];
     const Weights w = centred(*b, constant_input(n, 3), columns, [&](int64_t i) { return i % columns; });
     const auto [a, zero] = bytes_.operand(n, 0);
-    const ValueId padded = in_quads(a, k, n.name);
+    const ValueId padded = in_vnni_groups(a, k, n.name);
     const ValueId sum = sum_of_parts(n, w, [&](ValueId matrix) {
       const ValueId packed = r_.add(op_gart_PackMatMul, n.name, {matrix}, {{"columns", kPanelColumns}});
       return r_.add(op_gart_PackedMatMul, n.name, {padded, packed},
-                    {{"k", blocks_of(k, kQuad) * kQuad}, {"n", columns}, {"columns", kPanelColumns}});
+                    {{"k", blocks_of(k, kVnniGroup) * kVnniGroup}, {"n", columns}, {"columns", kPanelColumns}});
     });
     return replace(n, id, without_zero(n, sum, zero, i32(w.sums, {columns})));
   }
@@ -204,10 +204,10 @@ class Lowering {
   }
 
   /// The left operand with its rows padded to a multiple of four (VNNI groups); the packed matrix has zeros there.
-  ValueId in_quads(ValueId a, int64_t k, const std::string& name) {
-    if (k % kQuad == 0) return a;
+  ValueId in_vnni_groups(ValueId a, int64_t k, const std::string& name) {
+    if (k % kVnniGroup == 0) return a;
     Ints pads(2 * r_.shape(a).size(), 0);
-    pads.back() = kQuad - k % kQuad;
+    pads.back() = kVnniGroup - k % kVnniGroup;
     return r_.add(op_Pad, name, {a, r_.add_constant(name + ".pads", Tensor::vector_i64(pads))});
   }
 

@@ -28,11 +28,11 @@ bool chooses(const Node& n) {
          n.op == &op_Expand || n.op == &op_Tile;
 }
 
-class Merging {
+class QuantizationMerger {
   static constexpr int kMostBetween = 16;  // nodes in a chain of selecting nodes
 
  public:
-  explicit Merging(Rewriter& r) : r_(r) {}
+  explicit QuantizationMerger(Rewriter& r) : r_(r) {}
 
   bool quantize(NodeId id) {
     const Node n = copy_of(r_.graph.node(id));
@@ -199,7 +199,7 @@ class Merging {
 
 bool merge_quantization(Graph& graph) {
   return edit_all(graph, [](Rewriter& r) {
-    Merging merging(r);
+    QuantizationMerger merging(r);
     bool changed = false;
     for (NodeId id : r.graph.order()) {
       if (r.graph.node(id).erased) continue;

@@ -34,7 +34,7 @@ bool is_taken(const Rewriter& r, const Node& n) {
 }
 
 ValueId viewed(Rewriter& r, ValueId v, const Shape& shape, const std::string& name) {
-  const std::optional<ViewForm> form = express_view(r.graph, v, shape, {});
+  const std::optional<ViewParams> form = express_view(r.graph, v, shape, {});
   return form ? r.add(op_gart_View, name, form->inputs, {{"shape", form->shape}}) : ValueId();
 }
 

@@ -18,9 +18,9 @@ namespace gcg {
 ///     function removes this limit again;
 ///   * powers, exponentials, sums and variances: their range is the square of the activations' range;
 ///   * sums of two activations that are terms of the next such sum and that no product reads. This is the residual
-///     stream of a transformer: it grows with the depth, would be rounded once per layer, and is small beside the
-///     weights. The sums of convolutional networks are marked, because convolutions read them. So are those of BERT,
-///     which only a normalisation reads;
+///     stream of a transformer: it grows with the depth, would be rounded once per layer, and is small compared with
+///     the weights. The sums of convolutional networks are marked, because convolutions read them. So are those of
+///     BERT, which only a normalisation reads;
 ///   * values of models without products, and values that an operator outside the chain reads.
 ///
 /// Only two kinds of constants are marked: multiplicands, and addends that are added only to products.

@@ -49,7 +49,7 @@ class JoinedExtents {
   std::vector<DimConstraint> pairs;
 
  private:
-  bool is_early(const Dim& d) const {
+  bool is_input_bound(const Dim& d) const {
     const std::set<std::string> names = d.symbols();
     return std::includes(carried_.begin(), carried_.end(), names.begin(), names.end());
   }
@@ -58,7 +58,7 @@ class JoinedExtents {
   bool may_differ(const Dim& a, const Dim& b) const {
     if (a.symbols() == b.symbols()) return false;
     const auto may_be_1 = [](const Dim& d) { return d.lower_bound().value_or(0) <= 1; };
-    return is_early(a) && is_early(b) && (may_be_1(a) || may_be_1(b));
+    return is_input_bound(a) && is_input_bound(b) && (may_be_1(a) || may_be_1(b));
   }
 
   std::set<Dim> members(const Dim& d) const {

@@ -16,7 +16,7 @@ constexpr int64_t kMostRows = 1024;
 
 class OpenDftWriter {
  public:
-  OpenDftWriter(Graph& graph, NodeId id, const DftForm& form)
+  OpenDftWriter(Graph& graph, NodeId id, const DftParams& form)
       : graph_(graph),
         id_(id),
         form_(form),
@@ -114,14 +114,14 @@ class OpenDftWriter {
 
   Graph& graph_;
   NodeId id_;
-  const DftForm& form_;
+  const DftParams& form_;
   NodeBuilder b_;
   int64_t rank_;
 };
 
 }  // namespace
 
-bool write_open_dft(Graph& graph, NodeId id, const DftForm& form) {
+bool write_open_dft(Graph& graph, NodeId id, const DftParams& form) {
   const Node& node = graph.node(id);
   const Spectrum& s = form.spectrum;
   const bool has_length = node.inputs.size() > 1 && node.inputs[1].valid();

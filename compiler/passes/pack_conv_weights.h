@@ -10,7 +10,7 @@ namespace gcg {
 /// one tap after the other.
 ///
 /// The pass takes f32 Convs of 1 to 3 spatial dimensions with known channels and kernel extents, except those with
-/// infinite weights. A depthwise Conv with constant weights is no matrix product, but a loop over taps. Its weights
+/// infinite weights. A depthwise Conv with constant weights is not a matrix product, but a loop over taps. Its weights
 /// become [1, kernel..., CO], so that neighbouring threads read neighbouring channels.
 ///
 /// Requires: pads, Mul and Add are folded into convolutions where possible (canonicalise).

@@ -53,10 +53,10 @@ ValueId differences(NodeBuilder& b, const SequencePart& p, ValueId shape, int64_
 }
 
 /// Maps [outer, sum of sizes, inner], which is elements [outer, size, inner] side by side, to the packed vector, which
-/// has one element after the other. Gives each number's place in that vector.
+/// has one element after the other. Gives each number's position in that vector.
 ValueId places_after(NodeBuilder& b, ValueId sizes, ValueId outer, ValueId inner) {
   const ValueId ends = running_sum(b, sizes), extent = total(b, sizes), zero = number(b, 0), one = number(b, 1);
-  // The element of a place is the number of elements that end at or before it.
+  // The element of a position is the number of elements that end at or before it.
   const ValueId none = b.node("Expand", {b.ints({0}), b.unsqueeze(b.add(extent, one), 0)});
   const ValueId count = b.node("Expand", {b.ints({1}), b.node("Shape", {sizes})});
   const ValueId ending =

@@ -77,7 +77,7 @@ const PassGroup& clean_up() {
       {
           kSinkConstants,
           kFoldConstants,
-          // Runs here, because --dim makes a padding known that depends on the input's extent.
+          // Runs here, because --dim can make a padding known that depends on the input's extent.
           {"expand-conv-transpose", [](Graph& g, const Target*) { return expand_conv_transpose(g); }},
           {"canonicalize", [](Graph& g, const Target*) { return canonicalize(g); }},
           {"split-by-phase", [](Graph& g, const Target*) { return split_by_phase(g); }},

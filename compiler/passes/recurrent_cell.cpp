@@ -5,7 +5,7 @@ namespace {
 
 class CellWriter {
  public:
-  CellWriter(NodeBuilder& b, const RecurrentForm& form, size_t direction, DType dtype, int64_t hidden,
+  CellWriter(NodeBuilder& b, const RecurrentParams& form, size_t direction, DType dtype, int64_t hidden,
              const CellInputs& in)
       : b_(b), form_(form), activations_(form.activations[direction]), dtype_(dtype), hidden_(hidden), in_(in) {}
 
@@ -72,7 +72,7 @@ class CellWriter {
   }
 
   NodeBuilder& b_;
-  const RecurrentForm& form_;
+  const RecurrentParams& form_;
   const std::vector<Activation>& activations_;
   DType dtype_;
   int64_t hidden_;
@@ -86,7 +86,7 @@ ValueId recurrent_product(NodeBuilder& b, ValueId x, const RecurrentFactor& fact
   return scaled_product(b, dynamically_quantized(b, x), factor);
 }
 
-CellState write_cell(NodeBuilder& b, const RecurrentForm& form, size_t direction, DType dtype, int64_t hidden,
+CellState write_cell(NodeBuilder& b, const RecurrentParams& form, size_t direction, DType dtype, int64_t hidden,
                      const CellInputs& in) {
   CellWriter writer(b, form, direction, dtype, hidden, in);
   return form.gates == 4 ? writer.lstm() : form.gates == 3 ? writer.gru() : writer.rnn();

@@ -27,8 +27,8 @@ struct CellState {
   ValueId h, c;
 };
 
-/// Writes one step for direction `direction` of the form. `dtype` is the type of all values, `hidden` is H.
-CellState write_cell(NodeBuilder& b, const RecurrentForm& form, size_t direction, DType dtype, int64_t hidden,
+/// Writes one step for direction `direction` of the node. `dtype` is the type of all values, `hidden` is H.
+CellState write_cell(NodeBuilder& b, const RecurrentParams& form, size_t direction, DType dtype, int64_t hidden,
                      const CellInputs& in);
 
 }  // namespace gcg

@@ -3,7 +3,7 @@
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
-#include "compiler/ops/resize_form.h"
+#include "compiler/ops/resize_params.h"
 
 namespace gcg {
 namespace {
@@ -20,8 +20,8 @@ std::vector<ResizedDim> separable(const Graph& graph, const Node& n) {
   if (n.op != &op_Resize || n.string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch") return {};
   const ValueId scales = given(graph, n, kScales), sizes = given(graph, n, kSizes);
   const auto value = [&](ValueId v) { return v.valid() ? &graph.value(v) : nullptr; };
-  const ResizeForm form =
-      resize_form(n, *graph.value(n.inputs[kX]).shape, &*graph.value(n.outputs[0]).shape, value(scales), value(sizes));
+  const ResizeParams form = resize_params(n, *graph.value(n.inputs[kX]).shape, &*graph.value(n.outputs[0]).shape,
+                                          value(scales), value(sizes));
   std::vector<ResizedDim> dims;
   for (const ResizedDim& d : form.dims)
     if (form.antialias && (!d.ratio || !(d.ratio->up == d.ratio->down))) dims.push_back(d);

@@ -75,14 +75,14 @@ std::optional<ValueId> appended_to(const Graph& body, size_t input) {
 }
 
 /// True if the shape is the same in every iteration: all its symbols come from the loop's inputs.
-bool is_of_all_turns(const Graph& graph, const Node& loop, const Shape& shape) {
-  std::set<std::string> given;
+bool spans_all_iterations(const Graph& graph, const Node& loop, const Shape& shape) {
+  std::set<std::string> known;
   for (ValueId v : loop.inputs)
     if (v.valid())
-      for (const Dim& d : graph.value(v).shape.value_or(Shape{})) given.merge(d.symbols());
+      for (const Dim& d : graph.value(v).shape.value_or(Shape{})) known.merge(d.symbols());
   return std::all_of(shape.begin(), shape.end(), [&](const Dim& d) {
     const std::set<std::string> names = d.symbols();
-    return std::includes(given.begin(), given.end(), names.begin(), names.end());
+    return std::includes(known.begin(), known.end(), names.begin(), names.end());
   });
 }
 
@@ -105,7 +105,7 @@ void Sequences::carry(NodeId id) {
     const bool waits = appended && !shape && loops_ == Loops::as_typed;
     if (initial == nullptr || waits) {
       ++i;
-    } else if (appended && (!shape || is_of_all_turns(graph_, n, *shape))) {
+    } else if (appended && (!shape || spans_all_iterations(graph_, n, *shape))) {
       append_as_scan(id, i, *appended, *initial);
     } else {
       auto type = element_type(graph_, *initial);

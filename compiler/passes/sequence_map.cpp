@@ -29,17 +29,17 @@ void Sequences::map(NodeId id) {
   if (parts(n.inputs[0]) == nullptr) return reject(n, "the sequence that it reads is not known at compile time");
   const auto length = known_length(n);
   if (!length) return map_in_loop(id);
-  std::vector<SequenceParts> made(n.outputs.size());
+  std::vector<SequenceParts> sequences(n.outputs.size());
   for (size_t p = 0; p < *length; ++p) {
     const std::vector<ValueId> results = map_element(graph_.node(id), p);
-    for (size_t o = 0; o < made.size(); ++o) made[o].parts.push_back({results[o]});
+    for (size_t o = 0; o < sequences.size(); ++o) sequences[o].parts.push_back({results[o]});
   }
   const std::string name = graph_.node(id).name;
   const std::vector<ValueId> outputs = graph_.node(id).outputs;
   graph_.node(id).outputs.assign(outputs.size(), ValueId());
   graph_.erase_node(id);
   for (size_t o = 0; o < outputs.size(); ++o)
-    if (outputs[o].valid()) define(outputs[o], std::move(made[o]), name);
+    if (outputs[o].valid()) define(outputs[o], std::move(sequences[o]), name);
   changed = true;
 }
 
@@ -60,13 +60,13 @@ std::vector<ValueId> Sequences::map_element(const Node& n, size_t part) {
 /// Makes a Loop whose iterations read an element of each sequence and append the results.
 void Sequences::map_in_loop(NodeId id) {
   const Node map = {graph_.node(id).op, graph_.node(id).name, graph_.node(id).inputs, graph_.node(id).outputs, {}, {}};
-  auto turn = std::make_unique<Graph>(graph_.node(id).bodies[0]->clone());
-  NodeBuilder outside(graph_, map.name), inside(*turn, map.name);
+  auto iteration = std::make_unique<Graph>(graph_.node(id).bodies[0]->clone());
+  NodeBuilder outside(graph_, map.name), inside(*iteration, map.name);
   const auto enters = [&](const char* name, DType dtype) {
     Value value;
-    value.name = turn->unique_name(name);
+    value.name = iteration->unique_name(name);
     value.dtype = dtype;
-    return turn->add_value(std::move(value));
+    return iteration->add_value(std::move(value));
   };
   const ValueId at = enters("turn", DType::i64), go = enters("go", DType::boolean);
   Node loop;
@@ -74,24 +74,24 @@ void Sequences::map_in_loop(NodeId id) {
   loop.name = map.name;
   loop.inputs = {outside.node("SequenceLength", {map.inputs[0]}), ValueId()};
   std::vector<ValueId> inputs = {at, go}, results = {go};
-  for (size_t i = 0; i < turn->inputs.size(); ++i) {
+  for (size_t i = 0; i < iteration->inputs.size(); ++i) {
     if (mapped(graph_.node(id), i) == nullptr) continue;
-    const ValueId sequence = enters("sequence", DType::undefined), element = turn->inputs[i];
-    turn->replace_uses(element, inside.node("SequenceAt", {sequence, at}));
-    turn->inputs[i] = sequence;
+    const ValueId sequence = enters("sequence", DType::undefined), element = iteration->inputs[i];
+    iteration->replace_uses(element, inside.node("SequenceAt", {sequence, at}));
+    iteration->inputs[i] = sequence;
   }
-  for (ValueId result : turn->outputs) {
+  for (ValueId result : iteration->outputs) {
     loop.inputs.push_back(outside.node("SequenceEmpty", {}));
     inputs.push_back(enters("so_far", DType::undefined));
     results.push_back(inside.node("SequenceInsert", {inputs.back(), result}));
   }
   loop.inputs.insert(loop.inputs.end(), map.inputs.begin(), map.inputs.end());
   loop.captures = static_cast<int>(map.inputs.size());
-  inputs.insert(inputs.end(), turn->inputs.begin(), turn->inputs.end());
-  turn->inputs = std::move(inputs);
-  turn->outputs = std::move(results);
+  inputs.insert(inputs.end(), iteration->inputs.begin(), iteration->inputs.end());
+  iteration->inputs = std::move(inputs);
+  iteration->outputs = std::move(results);
   loop.outputs = map.outputs;
-  loop.bodies.push_back(std::move(turn));
+  loop.bodies.push_back(std::move(iteration));
   graph_.node(id).outputs.assign(map.outputs.size(), ValueId());
   graph_.erase_node(id);
   for (ValueId v : map.outputs)

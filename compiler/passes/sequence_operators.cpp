@@ -193,8 +193,8 @@ void Sequences::define(ValueId sequence, SequenceParts parts, const std::string&
 SequencePart Sequences::pack_later(Graph& graph, const std::string& name, ValueId sequence, ElementType type) {
   const NodeId id = graph.add_node(kPackSequence, name, {sequence}, 2,
                                    {{kType, std::vector<int64_t>{static_cast<int64_t>(type.dtype), type.rank}}});
-  const std::vector<ValueId>& made = graph.node(id).outputs;
-  return {made[0], SequencePart::Kind::packed, made[1], type.rank};
+  const std::vector<ValueId>& packed = graph.node(id).outputs;
+  return {packed[0], SequencePart::Kind::packed, packed[1], type.rank};
 }
 
 void Sequences::pack(NodeId id) {

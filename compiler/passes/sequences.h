@@ -56,7 +56,7 @@ class Sequences {
   void make(NodeId id);
   void read(NodeId id);
   std::optional<ValueId> element_of_optional(const Node& n, const SequenceParts* from);
-  /// Graph outputs keep their value. If `to` is no node's result, or is an output, they get a copy of it.
+  /// Graph outputs keep their value. If `to` is not a node's result, or is an output, they get a copy of it.
   void replace(ValueId from, ValueId to);
   /// Adds a value for an additional output of a node.
   ValueId add_output(const std::string& hint);

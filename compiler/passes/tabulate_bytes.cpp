@@ -43,7 +43,8 @@ bool collect(const Rewriter& r, ValueId v, const Shape& shape, Cone& cone) {
          });
 }
 
-/// Replaces a byte of the cone that depends on other bytes of it by the nodes that compute it; false: there is none.
+/// If a byte in the cone depends on other bytes of the cone, replaces it by the nodes that compute it. Returns false if
+/// there is no such byte.
 bool take_in_one(const Rewriter& r, const Shape& shape, Cone& cone) {
   for (const ValueId byte : cone.bytes) {
     Cone inner;

@@ -43,9 +43,9 @@ Tensor transposed(const Tensor& w) {
   return out;
 }
 
-class Turner {
+class WeightTransposer {
  public:
-  Turner(Rewriter& r, const Target& target) : r_(r), target_(target) {
+  WeightTransposer(Rewriter& r, const Target& target) : r_(r), target_(target) {
     for (int64_t i = 0; i < r_.graph.value_count(); ++i)
       if (const Value& v = r_.graph.value(ValueId(i)); v.is_constant()) values_.emplace(v.constant.get(), ValueId(i));
   }
@@ -113,7 +113,7 @@ class Turner {
 }  // namespace
 
 bool transpose_weights(Graph& graph, const Target& target) {
-  return edit_all(graph, [&](Rewriter& r) { return Turner(r, target).run(); });
+  return edit_all(graph, [&](Rewriter& r) { return WeightTransposer(r, target).run(); });
 }
 
 }  // namespace gcg

@@ -36,13 +36,13 @@ UnsignedBytes::Operand UnsignedBytes::operand(const Node& n, size_t i) {
 
 ValueId UnsignedBytes::counterpart(ValueId v) {
   if (const auto known = unsigned_.find(v); known != unsigned_.end()) return known->second;
-  ValueId made = requantized(v);
-  if (!made.valid()) made = moved(v);
-  if (made.valid())
-    redirect(v, made);
+  ValueId replacement = requantized(v);
+  if (!replacement.valid()) replacement = moved(v);
+  if (replacement.valid())
+    redirect(v, replacement);
   else
-    made = shifted(v, r_.value(v).name);
-  return unsigned_[v] = made;
+    replacement = shifted(v, r_.value(v).name);
+  return unsigned_[v] = replacement;
 }
 
 ValueId UnsignedBytes::shifted(ValueId v, const std::string& name) {

@@ -93,7 +93,7 @@ std::vector<place::Value> values_of(const fb::AssemblyT& a) {
       values[v].bytes =
           values[v].bytes > kMostBytes / std::max<int64_t>(extent, 1) ? kMostBytes : values[v].bytes * extent;
     }
-    if (a.values[v]->input >= 0) values[v].given = home;
+    if (a.values[v]->input >= 0) values[v].fixed_device = home;
     values[v].wanted = !a.values[v]->outputs.empty();
     values[v].wanted_on = home;
   }
@@ -234,7 +234,7 @@ std::vector<uint8_t> place_assembly(std::span<const uint8_t> section, const Grou
   fb::AssemblyT assembly = unpack_assembly(section);
   const place::Problem problem = problem_of(assembly, weights);
   const place::Placed result = place::place(problem);
-  if (!result.placement) fail(place::describe(problem, result.misfit));
+  if (!result.placement) fail(place::describe(problem, result.failure));
   apply(problem, *result.placement, assembly);
   return pack_assembly(assembly);
 }

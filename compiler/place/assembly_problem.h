@@ -47,7 +47,7 @@ void move_to_fleet(gart::fb::AssemblyT& assembly, const Fleet& fleet);
 /// A section with the best placement found. If there is none, throws CompileError with the reason.
 std::vector<uint8_t> place_assembly(std::span<const uint8_t> section, const GroupWeights& weights);
 
-/// Unpacks and packs sections. Throws CompileError if the section is no fleet plan.
+/// Unpacks and packs sections. Throws CompileError if the section is not a fleet plan.
 gart::fb::AssemblyT unpack_assembly(std::span<const uint8_t> section);
 std::vector<uint8_t> pack_assembly(const gart::fb::AssemblyT& assembly);
 

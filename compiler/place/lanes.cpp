@@ -24,11 +24,11 @@ class Lanes {
     for (size_t i = 0; i < placement.order.size(); ++i) position_[at(placement.order[i])] = i;
     for (int v = 0; v < static_cast<int>(problem.values.size()); ++v)
       if (problem.values[at(v)].producer == kCaller) {
-        const int given = problem.values[at(v)].given;
-        if (given == kAnywhere)
+        const int fixed_device = problem.values[at(v)].fixed_device;
+        if (fixed_device == kAnywhere)
           for (int d = 0; d < problem.device_count(); ++d) arrival(v, d) = 0;
         else
-          send(v, given, 0);
+          send(v, fixed_device, 0);
       } else {
         for (int r : problem.values[at(v)].readers) ++waits_[at(r)];
       }

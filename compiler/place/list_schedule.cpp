@@ -83,7 +83,7 @@ class Schedule {
     const Value& v = problem_.values[at(value)];
     for (const Copy& c : copies_[at(value)])
       if (c.device == device) return c.arrival;
-    const int from = v.producer == kCaller ? v.given : device_[at(v.producer)];
+    const int from = v.producer == kCaller ? v.fixed_device : device_[at(v.producer)];
     if (from == kAnywhere || from == device) return 0;
     const double ready = v.producer == kCaller ? 0 : end_[at(v.producer)];
     return std::max(ready, problem_.links_queue ? link_free_[link(from, device)] : 0) +
@@ -95,7 +95,7 @@ class Schedule {
       if (c.device == device) return;
     const double there = arrival(value, device);
     const Value& v = problem_.values[at(value)];
-    const int from = v.producer == kCaller ? v.given : device_[at(v.producer)];
+    const int from = v.producer == kCaller ? v.fixed_device : device_[at(v.producer)];
     if (from != kAnywhere && from != device) link_free_[link(from, device)] = there;
     copies_[at(value)].push_back({device, there});
   }
@@ -244,7 +244,7 @@ Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& ke
 /// of the largest rank.
 struct Chains {
   std::vector<int> before;   // the group before it in its chain; -1: it is the first
-  std::vector<double> left;  // groups x devices: time of the chain's rest, of groups that the device can run
+  std::vector<double> left;  // groups x devices: time of the rest of the chain on the device
 };
 
 Chains chains_of(const Problem& problem, const Ranks& ranks) {

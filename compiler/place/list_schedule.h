@@ -27,14 +27,14 @@ class Ranks {
 
   const std::vector<int>& topological() const { return topological_; }
   int topological_position(int group) const { return position_[static_cast<size_t>(group)]; }
-  /// Upward rank: time from the begin of the group to the end of the run, with mean costs.
+  /// Upward rank: time from the start of the group to the end of the run, with mean costs.
   double upward(int group) const { return upward_[static_cast<size_t>(group)]; }
   double mean_transfer(int value) const;
   /// Downward rank: time until the group can begin, with mean costs. The sum of upward and downward rank is the length
   /// of the longest path through the group.
   double downward(int group) const { return downward_[static_cast<size_t>(group)]; }
   const std::vector<int>& by_upward_rank() const { return by_rank_; }
-  /// The factor by which a rule multiplies its own ranks: 1 unless they are disturbed.
+  /// The factor by which a rule multiplies its own ranks: 1 unless they are perturbed.
   double factor(int group) const { return factor_[static_cast<size_t>(group)]; }
   /// A copy in which each group's rank is changed at random by up to `share` of it.
   Ranks disturbed(double share, Random& random) const;

@@ -194,7 +194,7 @@ class Annealing {
     move(p, g, p.device[at(n < readers ? readers_[at(g)][at(n)] : producers_[at(g)][at(n - readers)])]);
   }
 
-  /// Gives the group another turn, between its producers and its readers.
+  /// Gives the group another position in the order, between its producers and its readers.
   void reorder(Placement& p, int g) {
     int first = 0, last = problem_.group_count() - 1;
     for (int producer : producers_[at(g)]) first = std::max(first, position_[at(producer)] + 1);

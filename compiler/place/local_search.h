@@ -19,8 +19,8 @@ struct SearchResult {
 };
 
 /// Simulated annealing from `start`. A move changes the device of a group, of a run of its chain or of two groups, or
-/// the turn of a group or a run. A placement that lacks memory is worse than any that fits. Returns the best placement
-/// met, which is never worse than `start`.
+/// the position of a group or a run in the order. A placement that lacks memory is worse than any that fits. Returns
+/// the best placement met, which is never worse than `start`.
 SearchResult search(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options);
 
 /// The same with memory as the only cost, from `start` and then from random placements, until one fits.

@@ -79,7 +79,7 @@ class Portfolio {
     try_rules(free, ranks_, " with free links");
   }
 
-  /// Runs rules with disturbed ranks. The order of groups with similar ranks is arbitrary, but matters more than the
+  /// Runs rules with perturbed ranks. The order of groups with similar ranks is arbitrary, but matters more than the
   /// moves of a later search.
   void try_disturbed() {
     if (size_of(problem_) > kScheduledAgain) return;
@@ -154,13 +154,13 @@ class Portfolio {
 };
 
 /// A group that no device runs.
-std::optional<Misfit> unsupported(const Problem& problem) {
+std::optional<PlacementFailure> unsupported(const Problem& problem) {
   for (int g = 0; g < problem.group_count(); ++g) {
     const std::vector<double>& us = problem.groups[at(g)].us;
     if (std::any_of(us.begin(), us.end(), [](double t) { return t != kUnsupported; })) continue;
-    Misfit misfit{g, {}};
-    for (int d = 0; d < problem.device_count(); ++d) misfit.rows.push_back({d, false, 0, 0});
-    return misfit;
+    PlacementFailure failure{g, {}};
+    for (int d = 0; d < problem.device_count(); ++d) failure.rows.push_back({d, false, 0, 0});
+    return failure;
   }
   return std::nullopt;
 }
@@ -174,7 +174,7 @@ int64_t live_bytes(const Problem& problem, const Group& group) {
 
 /// Places groups by memory need, the largest first, each where most memory is free, and reports the first group that
 /// does not fit. If all fit (so that values of several groups together exceed the memory), reports the largest group.
-Misfit explain(const Problem& problem) {
+PlacementFailure explain(const Problem& problem) {
   std::vector<std::pair<int64_t, int>> by_need;
   for (int g = 0; g < problem.group_count(); ++g) {
     int64_t bytes = live_bytes(problem, problem.groups[at(g)]);
@@ -184,21 +184,21 @@ Misfit explain(const Problem& problem) {
   std::sort(by_need.begin(), by_need.end());
   std::vector<std::set<int>> resident(problem.devices.size());
   std::vector<int64_t> used(problem.devices.size());
-  Misfit largest;
+  PlacementFailure largest;
   for (const auto& [need, g] : by_need) {
     const Group& group = problem.groups[at(g)];
-    Misfit misfit{g, {}};
+    PlacementFailure failure{g, {}};
     int best = -1;
     for (int d = 0; d < problem.device_count(); ++d) {
-      Misfit::Row row{d, group.runs_on(d), live_bytes(problem, group),
-                      problem.devices[at(d)].memory_bytes - used[at(d)]};
+      PlacementFailure::Row row{d, group.runs_on(d), live_bytes(problem, group),
+                                problem.devices[at(d)].memory_bytes - used[at(d)]};
       for (int w : group.weights) row.needed += resident[at(d)].count(w) == 0 ? problem.weights[at(w)] : 0;
-      misfit.rows.push_back(row);
-      const auto left = [&](int device) { return misfit.rows[at(device)].free - misfit.rows[at(device)].needed; };
+      failure.rows.push_back(row);
+      const auto left = [&](int device) { return failure.rows[at(device)].free - failure.rows[at(device)].needed; };
       if (row.supported && row.needed <= row.free && (best < 0 || left(d) > left(best))) best = d;
     }
-    if (largest.group < 0) largest = misfit;
-    if (best < 0) return misfit;
+    if (largest.group < 0) largest = failure;
+    if (best < 0) return failure;
     for (int w : group.weights)
       if (resident[at(best)].insert(w).second) used[at(best)] += problem.weights[at(w)];
   }
@@ -209,8 +209,8 @@ Misfit explain(const Problem& problem) {
 
 Placed place(const Problem& problem, const Options& options, const Placement* hint) {
   Placed result;
-  if (auto misfit = unsupported(problem)) {
-    result.misfit = std::move(*misfit);
+  if (auto failure = unsupported(problem)) {
+    result.failure = std::move(*failure);
     return result;
   }
   Portfolio portfolio(problem, options);
@@ -219,7 +219,7 @@ Placed place(const Problem& problem, const Options& options, const Placement* hi
   portfolio.try_disturbed();
   portfolio.improve();
   if (portfolio.best().cost.missing_bytes > 0) {
-    result.misfit = explain(problem);
+    result.failure = explain(problem);
     return result;
   }
   result.placement = portfolio.best().placement;
@@ -228,11 +228,11 @@ Placed place(const Problem& problem, const Options& options, const Placement* hi
   return result;
 }
 
-std::string describe(const Problem& problem, const Misfit& misfit) {
-  const std::string name = "group '" + problem.groups[at(misfit.group)].name + "'";
+std::string describe(const Problem& problem, const PlacementFailure& failure) {
+  const std::string name = "group '" + problem.groups[at(failure.group)].name + "'";
   std::string text;
   bool fits = false;
-  for (const Misfit::Row& row : misfit.rows) {
+  for (const PlacementFailure::Row& row : failure.rows) {
     text += concat(text.empty() ? "" : "; ", "'", problem.devices[at(row.device)].name, "' ");
     if (row.supported)
       text += concat("has ", row.free, " free bytes, but it needs ", row.needed);

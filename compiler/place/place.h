@@ -17,7 +17,7 @@ struct Options {
 };
 
 /// Why there is no placement.
-struct Misfit {
+struct PlacementFailure {
   struct Row {
     int device = 0;
     bool supported = true;  // if false, the device does not run the group and the bytes are meaningless
@@ -29,10 +29,10 @@ struct Misfit {
 };
 
 struct Placed {
-  std::optional<Placement> placement;  // none: see misfit
+  std::optional<Placement> placement;  // none: see failure
   double us = 0;                       // predicted time of a run
   std::string by;                      // the method that found it: "heft", "all on cuda:0", "search", ..
-  Misfit misfit;
+  PlacementFailure failure;
 };
 
 /// The best of: all groups on each single device, every list scheduler, the existing placement (`hint`), and a search
@@ -40,6 +40,6 @@ struct Placed {
 Placed place(const Problem& problem, const Options& options = {}, const Placement* hint = nullptr);
 
 /// "group 'g3' fits on no device: 'cpu:0' has 12 bytes free, 40 are needed; 'acc:0' does not support it".
-std::string describe(const Problem& problem, const Misfit& misfit);
+std::string describe(const Problem& problem, const PlacementFailure& failure);
 
 }  // namespace gcg::place

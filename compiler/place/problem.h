@@ -34,8 +34,8 @@ struct Link {
 /// A value between groups. It is sent once to each device that has readers.
 struct Value {
   int64_t bytes = 0;
-  int producer = kCaller;  // a group
-  int given = kAnywhere;   // model input: the device where it lies
+  int producer = kCaller;        // a group
+  int fixed_device = kAnywhere;  // model input: the device where it lies
   std::vector<int> readers;
   bool wanted = false;  // the caller wants it
   int wanted_on = kAnywhere;
@@ -71,8 +71,8 @@ struct Problem {
   double operation_us(int group, int device, const std::vector<int>& device_of) const;
 };
 
-/// The device and the turn of each group. Each device runs its groups in the order of the whole list, in which readers
-/// come after producers.
+/// The device of each group, and its position in the order. Each device runs its groups in the order of the whole list,
+/// in which readers come after producers.
 struct Placement {
   std::vector<int> device;  // of each group
   std::vector<int> order;   // groups

@@ -118,7 +118,7 @@ bool same(const Placement& a, const Placement& b) { return a.device == b.device 
 Refined refine(const Problem& problem, const Placement& now, const RefineOptions& options) {
   const Simulator::Cost was = Simulator(problem).cost(now);
   const Candidate best = alternatives(problem, now, options.place).front();
-  if (best.found.cost.missing_bytes > 0) return {now, was.us, was.us, false, "", place(problem, options.place).misfit};
+  if (best.found.cost.missing_bytes > 0) return {now, was.us, was.us, false, "", place(problem, options.place).failure};
   const double gain = was.us - best.found.cost.us;
   const bool worth_it =
       was.missing_bytes > 0 ||

@@ -22,8 +22,8 @@ struct Refined {
   double us = 0;      // predicted time of a run
   double was_us = 0;  // the same for the current placement
   bool moved = false;
-  std::string by;                // the method that found it
-  std::optional<Misfit> misfit;  // set if nothing fits: the reason
+  std::string by;                           // the method that found it
+  std::optional<PlacementFailure> failure;  // set if nothing fits: the reason
 };
 
 /// `problem`: with measured times. Returns the best of: the current placement; one group on another device; the groups

@@ -105,12 +105,12 @@ void Simulator::give_inputs(const Placement& placement) {
   for (int value = 0; value < static_cast<int>(problem_.values.size()); ++value) {
     const Value& v = problem_.values[at(value)];
     if (v.producer != kCaller) continue;
-    if (v.given == kAnywhere) {
+    if (v.fixed_device == kAnywhere) {
       for (int reader : v.readers)
         if (!has_copy(value, placement.device[at(reader)])) add_copy(value, placement.device[at(reader)], 0, 0);
     } else {
-      add_copy(value, v.given, 0, 0);
-      request(value, v.given, placement);
+      add_copy(value, v.fixed_device, 0, 0);
+      request(value, v.fixed_device, placement);
     }
   }
   send(0);
@@ -226,7 +226,7 @@ void Simulator::measure_memory(const Placement& placement) {
 /// The device that makes the value, or where it is given.
 int Simulator::owner(int value, const Placement& placement) const {
   const Value& v = problem_.values[at(value)];
-  return v.producer == kCaller ? v.given : placement.device[at(v.producer)];
+  return v.producer == kCaller ? v.fixed_device : placement.device[at(v.producer)];
 }
 
 Simulator::Cost Simulator::cost(const Placement& placement, double most) {

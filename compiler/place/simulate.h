@@ -31,7 +31,7 @@ struct Timeline {
 ///   wants it. A link does one transfer at a time, in the order in which transfers become ready. Values of one producer
 ///   are sent in the order of their first readers on the other device, then by number.
 /// * The weights of a device's groups are always in its memory, each once. A value takes memory on its producer's
-///   device from the begin of that group, and on other devices from the begin of its transfer (a model's input, where
+///   device from the start of that group, and on other devices from the start of its transfer (a model's input, where
 ///   it is given: from 0). It is released when all readers there and all transfers from there have ended; where it is
 ///   wanted, at the end of the run. Memory that is released at some time is free for an allocation at the same time.
 Timeline simulate(const Problem& problem, const Placement& placement);

@@ -11,7 +11,7 @@
 namespace gcg {
 namespace {
 
-/// The constant before it is rounded, if the library reads it in another form; otherwise null.
+/// The constant before it is rounded, if the library reads it in another layout or type; otherwise null.
 TensorRef source_of(const Buffer& buffer, const LibraryTensor& t) {
   TensorRef source = buffer.constant;
   if (source && source->rearrangement() && source->rearrangement()->op == &op("Cast"))
@@ -80,9 +80,9 @@ BufferId LibraryCalls::form_of(Plan& plan, const TensorRef& source, DType type, 
   }
   TensorRef tensor = source;
   if (rounds) {
-    TensorRef& made = rounded_[{source.get(), type}];
-    if (!made) made = rounded_constant(source, type);
-    tensor = made;
+    TensorRef& copy = rounded_[{source.get(), type}];
+    if (!copy) copy = rounded_constant(source, type);
+    tensor = copy;
   }
   return plan.buffers.push_back({Buffer::Kind::constant, 0, Dim(tensor->bytes()), tensor, name});
 }

@@ -92,7 +92,7 @@ void ExtentBinder::bind_branches(NodeId id) {
   const Node& n = graph_.node(id);
   const std::set<std::string> differ = own_symbols(n);
   std::vector<std::vector<std::string>> inside;
-  for (const auto& body : n.bodies) inside.push_back(late_symbols(*body));
+  for (const auto& body : n.bodies) inside.push_back(run_bound_symbols(*body));
   for (size_t b = 0; b < n.bodies.size(); ++b) {
     Graph& body = *n.bodies[b];
     std::set<std::string> bound(inside[b].begin(), inside[b].end());

@@ -13,7 +13,7 @@ constexpr const char* kRebindsAttribute = "gart.rebinds";
 
 /// If: if a result has an extent s that differs between branches, each branch ends with gart.Bind(its extent; s).
 ///
-/// Loop: if the extent c of a carried value changes, the loop carries the extent beside the value, as a number:
+/// Loop: if the extent c of a carried value changes, the loop also carries the extent, as a number:
 ///   gart.Bind(n; c), gart.WithExtents(value)          before the Loop; n is the initial extent of the value
 ///   body: gart.Bind(m; c_next), gart.WithExtents(value)   m is the extent in the next iteration; carried: value, m
 ///   at the end of the iteration c becomes m (in make_control.cpp, after the last use of c in the iteration)

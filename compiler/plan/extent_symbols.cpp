@@ -92,7 +92,7 @@ class Symbols {
 
 }  // namespace
 
-std::vector<std::string> late_symbols(const Graph& graph) {
+std::vector<std::string> run_bound_symbols(const Graph& graph) {
   std::vector<std::string> names;
   const auto add = [&](const std::vector<std::string>& more) {
     for (const std::string& s : more)
@@ -100,7 +100,7 @@ std::vector<std::string> late_symbols(const Graph& graph) {
   };
   for (NodeId id : graph.order()) {
     if (is_bind(graph.node(id))) add(bound_symbols(graph.node(id)));
-    for (const auto& body : graph.node(id).bodies) add(late_symbols(*body));
+    for (const auto& body : graph.node(id).bodies) add(run_bound_symbols(*body));
   }
   return names;
 }

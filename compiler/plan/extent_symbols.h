@@ -11,7 +11,7 @@
 namespace gcg {
 
 /// The symbols that gart.Bind nodes of the graph and its subgraphs assign.
-std::vector<std::string> late_symbols(const Graph& graph);
+std::vector<std::string> run_bound_symbols(const Graph& graph);
 
 /// Symbols that occur in the kernel's extents.
 std::set<std::string> symbols_of(const Kernel& kernel);

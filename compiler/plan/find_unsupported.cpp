@@ -26,7 +26,7 @@ class Finder {
     for (ValueId in : graph.inputs)
       for (const Dim& d : *graph.value(in).shape)
         if (auto name = d.symbol_name()) symbols_.insert(*name);
-    for (const std::string& name : late_symbols(graph)) symbols_.insert(name);
+    for (const std::string& name : run_bound_symbols(graph)) symbols_.insert(name);
   }
 
   void run(const Graph& graph) {

@@ -24,7 +24,7 @@ void PlanMaker::bind_steps(Scope& scope, const Node& n, Sequence& steps) {
 }
 
 void PlanMaker::check_facts(Sequence& steps) {
-  std::erase_if(late_facts_, [&](const DimConstraint& fact) {
+  std::erase_if(run_bound_facts_, [&](const DimConstraint& fact) {
     if (!known(fact.a) || !known(fact.b)) return false;
     steps.steps.push_back(fail_unless_equal(fact));
     return true;

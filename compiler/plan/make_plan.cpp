@@ -69,8 +69,8 @@ Plan PlanMaker::run(const Graph& graph) {
   outermost_ = &graph;
   for (ValueId in : graph.inputs)
     for (const Dim& d : *graph.value(in).shape) symbols_.merge(d.symbols());
-  out_.late_symbols = late_symbols(graph);
-  late_.insert(out_.late_symbols.begin(), out_.late_symbols.end());
+  out_.run_bound_symbols = run_bound_symbols(graph);
+  run_bound_.insert(out_.run_bound_symbols.begin(), out_.run_bound_symbols.end());
   BufferMap inputs;
   for (size_t i = 0; i < graph.inputs.size(); ++i)
     inputs[graph.inputs[i]] = add_buffer(Buffer::Kind::input, graph.value(graph.inputs[i]), static_cast<int>(i));
@@ -116,13 +116,13 @@ SequenceId PlanMaker::sequence(const Graph& graph, const BufferMap& inputs, cons
   std::vector<DimConstraint> facts;
   for (const DimConstraint& fact : graph.constraints)
     if (&graph != outermost_ || !known(fact.a) || !known(fact.b)) facts.push_back(fact);
-  std::swap(late_facts_, facts);
+  std::swap(run_bound_facts_, facts);
   check_facts(steps);
   for (const ReadyGroup& w : ordered(scope, outputs)) {
     emit(scope, w, steps);
     if (!w.gives.empty()) check_facts(steps);
   }
-  late_facts_ = std::move(facts);
+  run_bound_facts_ = std::move(facts);
   for (const auto& [i, row] : rows) store_row(scope, graph.outputs[i], outputs[i], row, steps);
   link_waits(out_, steps);
   return out_.sequences.push_back(std::move(steps));
@@ -162,7 +162,7 @@ std::vector<PlanMaker::ReadyGroup> PlanMaker::ordered(Scope& scope, const std::v
     }
     for (const std::set<BufferId>* touched : {&w.reads, &w.writes})
       for (BufferId b : *touched) w.needs.merge(out_.buffers[b].bytes.symbols());
-    std::erase_if(w.needs, [&](const std::string& s) { return late_.count(s) == 0; });
+    std::erase_if(w.needs, [&](const std::string& s) { return run_bound_.count(s) == 0; });
     w.position = group.output_copy >= 0 ? next : node.valid() ? position[static_cast<size_t>(node.index)] : -1;
     groups.push_back(std::move(w));
   }
@@ -178,7 +178,7 @@ void PlanMaker::describe(Scope& scope, const FusionGroup& group, const std::vect
       if (out.valid()) w.writes.insert(buffer(scope, out));
     w.needs = symbols_of(scope.graph, n);
     std::vector<std::string> symbols = is_bind(n) ? bound_symbols(n) : std::vector<std::string>();
-    for (const auto& body : n.bodies) std::ranges::copy(late_symbols(*body), std::back_inserter(symbols));
+    for (const auto& body : n.bodies) std::ranges::copy(run_bound_symbols(*body), std::back_inserter(symbols));
     w.gives = {symbols.begin(), symbols.end()};
     return;
   }

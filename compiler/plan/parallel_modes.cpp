@@ -25,13 +25,13 @@ ThreadWork work_of(const Plan& plan, const Step& step) {
 }
 
 /// Steps [begin, end) of the entry sequence, between two barriers.
-struct Stretch {
+struct StepRange {
   size_t begin = 0;
   std::vector<ThreadWork> steps;
 };
 
-std::vector<Stretch> stretches_of(const Plan& plan) {
-  std::vector<Stretch> out(1);
+std::vector<StepRange> stretches_of(const Plan& plan) {
+  std::vector<StepRange> out(1);
   size_t position = 0;
   for (const Step& step : plan.entry().steps) {
     if (step.is_barrier()) {
@@ -63,16 +63,16 @@ class Modes {
     mode.microseconds = mode.microseconds_intra = kThreadFork;
     std::vector<int> placed(threads_of_.size(), kTogether);
     bool shared = false;
-    for (const Stretch& stretch : stretches_) {
-      const ThreadSchedule schedule = schedule_threads(stretch.steps, threads);
+    for (const StepRange& range : stretches_) {
+      const ThreadSchedule schedule = schedule_threads(range.steps, threads);
       mode.microseconds += schedule.microseconds;
       mode.microseconds_intra += schedule.microseconds_intra;
       std::copy(schedule.threads.begin(), schedule.threads.end(),
-                placed.begin() + static_cast<std::ptrdiff_t>(stretch.begin));
-      for (size_t i = 0; i < stretch.steps.size(); ++i) {
-        mode.microseconds_alone += stretch.steps[i].microseconds;
+                placed.begin() + static_cast<std::ptrdiff_t>(range.begin));
+      for (size_t i = 0; i < range.steps.size(); ++i) {
+        mode.microseconds_alone += range.steps[i].microseconds;
         mode.inter = std::max(mode.inter, schedule.threads[i] + 1);
-        shared = shared || (schedule.threads[i] == kTogether && stretch.steps[i].tasks > 1);
+        shared = shared || (schedule.threads[i] == kTogether && range.steps[i].tasks > 1);
       }
     }
     if (!streams) mode.inter = 1, mode.microseconds = mode.microseconds_intra;
@@ -106,7 +106,7 @@ class Modes {
   }
 
   Plan& plan_;
-  const std::vector<Stretch> stretches_;
+  const std::vector<StepRange> stretches_;
   std::vector<std::vector<int>> threads_of_;  // per step and mode
 };
 

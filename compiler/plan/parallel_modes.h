@@ -7,7 +7,7 @@
 namespace gcg {
 
 /// Fills Plan::modes, one mode for each of several thread counts. Assigns streams to the steps of the entry sequence if
-/// a mode runs steps beside each other. The steps of a stream run on the same thread in every mode.
+/// a mode runs steps in parallel. The steps of a stream run on the same thread in every mode.
 /// Each mode is the cheapest one in a model of the runtime's threads. The model takes the costs of steps from the
 /// plan's machine, and the costs of synchronisation from machine.h. If more threads gain nothing, a run gets one
 /// thread; as many runs as there are threads can then go on at the same time.

@@ -7,7 +7,7 @@
 //   select_code       machine code; each launch of a multi-launch kernel gets its own step: no step is added after this
 //   assign_streams    the steps that may run at the same time on GPUs; on CPUs choose_parallel_modes does this
 //   overlap_launches  the launches that may start early: the order is final
-//   plan_memory       the place of each temporary: an operand is a buffer and an offset
+//   plan_memory       the offset of each temporary: an operand is a buffer and an offset
 //   verify_plan
 #pragma once
 
@@ -156,8 +156,8 @@ struct Plan {
   int streams = 1;
   std::vector<ParallelMode> modes;  // CPU plans only, in ascending order of threads
   MemoryPlan memory;
-  uint64_t packed_bytes = 0;              // size of the region of packed buffers
-  std::vector<std::string> late_symbols;  // run-bound symbols: bind steps of the entry sequence assign them
+  uint64_t packed_bytes = 0;                   // size of the region of packed buffers
+  std::vector<std::string> run_bound_symbols;  // run-bound symbols: bind steps of the entry sequence assign them
 
   Sequence& entry() { return sequences.back(); }
   const Sequence& entry() const { return sequences.back(); }

@@ -97,8 +97,8 @@ class PlanMaker {
   DeviceClass device_;
   const Graph* outermost_ = nullptr;
   std::set<std::string> symbols_;  // symbols of the inputs, and symbols bound so far
-  std::set<std::string> late_;
-  std::vector<DimConstraint> late_facts_;  // constraints of the current graph that are not checked yet
+  std::set<std::string> run_bound_;
+  std::vector<DimConstraint> run_bound_facts_;  // constraints of the current graph that are not checked yet
   Plan out_;
   std::map<std::pair<const Tensor*, DType>, BufferId> constants_;  // by data and stored type
   std::map<std::string, KernelId> kernels_;

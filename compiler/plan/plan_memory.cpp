@@ -179,16 +179,16 @@ class Planner {
     p_.memory.block_bytes = std::move(bytes);
   }
 
-  bool is_late(const Dim& bytes) const {
+  bool is_run_bound(const Dim& bytes) const {
     const std::set<std::string> symbols = bytes.symbols();
-    return std::any_of(p_.late_symbols.begin(), p_.late_symbols.end(),
+    return std::any_of(p_.run_bound_symbols.begin(), p_.run_bound_symbols.end(),
                        [&](const auto& s) { return symbols.count(s) != 0; });
   }
 
   void order_placement() {
     MemoryPlan& plan = p_.memory;
     for (size_t i = 0; i < plan.blocks.size(); ++i)
-      if (!is_late(plan.block_bytes[i])) plan.placement.push_back(static_cast<int>(i));
+      if (!is_run_bound(plan.block_bytes[i])) plan.placement.push_back(static_cast<int>(i));
     std::stable_sort(plan.placement.begin(), plan.placement.end(), [&](int a, int b) {
       return plan.blocks[static_cast<size_t>(a)].size > plan.blocks[static_cast<size_t>(b)].size;
     });

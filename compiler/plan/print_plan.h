@@ -7,7 +7,7 @@
 
 namespace gcg {
 
-/// Kernels, buffers with their places, and the steps.
+/// Kernels, buffers with their offsets, and the steps.
 std::string print_plan(const Plan& plan);
 
 /// One line per buffer: "buffer %2(a) temporary, 128 bytes, block 0 at 64".

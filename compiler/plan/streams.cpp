@@ -62,8 +62,8 @@ class StreamAssigner {
     if (idle_.size() == 1) begin_ = begin;
   }
 
-  /// Time saved by running the chain beside steps that are independent of it. The parts of the device that each of the
-  /// two leaves unused limit it.
+  /// Time saved by running the chain in parallel with steps that are independent of it. The parts of the device that
+  /// each of the two leaves unused limit it.
   double gain(const Chain& chain) const {
     double others = 0;
     for (size_t s = begin_; s < begin_ + idle_.size(); ++s) {

@@ -20,7 +20,7 @@ class StepOrder {
 };
 
 /// Gives a chain of dependent steps in the entry sequence its own stream if that pays by the cost model: running the
-/// chain beside the others must save more than a fork and a join cost. All other steps stay on stream 0.
+/// chain in parallel with the others must save more than a fork and a join cost. All other steps stay on stream 0.
 /// Requires: memory is not planned yet.
 void assign_streams(Plan& plan);
 

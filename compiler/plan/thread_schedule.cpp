@@ -37,7 +37,7 @@ class Team {
     done_.push_back({owner, end, barriers_});
   }
 
-  /// The thread that finishes the step first. Among equals, the first one, or one that the step then need not wait for.
+  /// The thread on which the step can begin first; among equals, the first one.
   int best_thread(size_t i) const {
     int best = 0;
     double best_start = 0;
@@ -98,7 +98,7 @@ std::vector<Region> regions_of(const std::vector<ThreadWork>& steps) {
       first_user[p] = i;
       goes_on[p] = goes_on[p] || first_user[i] < count;
     }
-  // Single steps that end beside the main path, for example to write an output, are no obstacle.
+  // Single steps that end off the main path, for example to write an output, do not matter.
   for (size_t i = 0; i < count; ++i)
     if (const auto& after = steps[i].after;
         first_user[i] == count && !after.empty() &&

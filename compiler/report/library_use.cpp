@@ -10,7 +10,7 @@ namespace {
 /// Counts the steps of one library.
 struct Tally {
   int64_t bound = 0, unfit = 0, of_its_kind = 0;
-  std::map<int, LibraryLeftOut> left_out;  // by least SM
+  std::map<int, SkippedLibrary> left_out;  // by least SM
 };
 
 std::optional<LibraryOperation> operation_of(const Kernel& kernel) {
@@ -29,15 +29,15 @@ void count(const Step& step, const Kernel& kernel, const CallOutcome& outcome, c
     ++(outcome.bound ? tally.bound : tally.unfit);
     return;
   }
-  const LibraryLeftOut first{scope.library, outcome.least_sm, outcome.too_old, step.source, 0};
+  const SkippedLibrary first{scope.library, outcome.least_sm, outcome.too_old, step.source, 0};
   ++tally.left_out.emplace(outcome.least_sm, first).first->second.steps;
 }
 
 }  // namespace
 
-std::vector<std::variant<IdleLibrary, LibraryLeftOut>> unused_libraries(
+std::vector<std::variant<UnusedLibrary, SkippedLibrary>> unused_libraries(
     const Plan& plan, const LibraryBinder& binder, const IndexedVector<KernelId, CallOutcome>& outcomes) {
-  std::vector<std::variant<IdleLibrary, LibraryLeftOut>> unused;
+  std::vector<std::variant<UnusedLibrary, SkippedLibrary>> unused;
   for (const LibraryScope& scope : binder.scopes()) {
     Tally tally;
     for (const Sequence& sequence : plan.sequences)
@@ -48,7 +48,7 @@ std::vector<std::variant<IdleLibrary, LibraryLeftOut>> unused_libraries(
       }
     for (const auto& [sm, left_out] : tally.left_out) unused.push_back(left_out);
     if (tally.bound == 0 && tally.left_out.empty())
-      unused.push_back(IdleLibrary{
+      unused.push_back(UnusedLibrary{
           scope.library, {scope.operations.begin(), scope.operations.end()}, tally.of_its_kind, tally.unfit});
   }
   return unused;

@@ -12,7 +12,7 @@
 namespace gcg {
 
 /// `plan`: before calls were bound; `outcomes`: for each of its kernels.
-std::vector<std::variant<IdleLibrary, LibraryLeftOut>> unused_libraries(
+std::vector<std::variant<UnusedLibrary, SkippedLibrary>> unused_libraries(
     const Plan& plan, const LibraryBinder& binder, const IndexedVector<KernelId, CallOutcome>& outcomes);
 
 }  // namespace gcg

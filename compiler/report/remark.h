@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "compiler/support/idle_wish.h"
+#include "compiler/support/unmatched_request.h"
 #include "compiler/train/training_report.h"
 
 namespace gcg {
@@ -18,16 +18,16 @@ enum class DeviceClass : uint8_t;
 enum class LibraryOperation : uint8_t;
 
 /// An option for GPUs although no target is a GPU.
-enum class IdleOption : uint8_t { libraries, tf32 };
+enum class UnusedOption : uint8_t { libraries, tf32 };
 
 /// A name, given by the user or the model, that matches nothing: "device 'p': denies 'Sofplus'".
-struct IdleName {
+struct UnmatchedName {
   std::string what, of;  // of: the kind of thing that it should name, "operator or element type"
   std::string nearest;   // "; the nearest: 'Softplus'", or empty
 };
 
 /// The model's TrainingInfoProtos, which are left out.
-struct TrainingLeftOut {
+struct OmittedTraining {
   int64_t graphs = 0;
 };
 
@@ -60,7 +60,7 @@ struct HostWait {
 
 /// A requested library does nothing in the plan. `steps` counts the steps of its operations. `unfit` of them fail only
 /// because of the form of their weights or memory.
-struct IdleLibrary {
+struct UnusedLibrary {
   std::string library;
   std::vector<LibraryOperation> operations;
   int64_t steps = 0, unfit = 0;
@@ -68,7 +68,7 @@ struct IdleLibrary {
 
 /// Steps that run as kernels because of the older target `too_old`, although the library supports them on sm_`least_sm`
 /// and newer.
-struct LibraryLeftOut {
+struct SkippedLibrary {
   std::string library;
   int least_sm = 0;
   std::string too_old, first_nodes;
@@ -81,8 +81,8 @@ struct Remark {
     std::map<std::string, int64_t> fixed;  // symbols; empty: any shape
   };
   std::optional<Plans> plans;  // the plans concerned; nullopt: all
-  std::variant<IdleOption, IdleWish, IdleName, TrainingLeftOut, TrainedParameters, EqualExtents, NarrowedWeights,
-               RepeatedWork, HostWait, IdleLibrary, LibraryLeftOut>
+  std::variant<UnusedOption, UnmatchedRequest, UnmatchedName, OmittedTraining, TrainedParameters, EqualExtents,
+               NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary>
       fact;
 };
 

@@ -13,7 +13,7 @@
 namespace gcg {
 namespace {
 
-/// Smaller constants are stored in every form, because a kernel at load is not worth it.
+/// Smaller constants are stored in every layout and type, because a kernel at load is not worth it.
 constexpr int64_t kLeastBytes = 16 << 10;
 
 /// May weight relayout at load make constants of the plan?
@@ -52,10 +52,10 @@ bool can_make(const Tensor& wanted, const Tensor& stored) {
          (!is_rounded(stored) || stored.dtype() == wanted.dtype());
 }
 
-/// The constants that the file holds: all that CPUs read, and one form of each other root.
-class Stored {
+/// The constants that the file holds: all that CPUs read, and one layout of each other root.
+class StoredConstants {
  public:
-  explicit Stored(const std::vector<Plan>& plans) {
+  explicit StoredConstants(const std::vector<Plan>& plans) {
     for (const TensorRef& t : constants_of(plans, false)) {
       read_by_cpu_.insert(t.get());
       offer(t);
@@ -63,7 +63,7 @@ class Stored {
     for (const TensorRef& t : constants_of(plans, true)) offer(t);
   }
 
-  /// The stored constant from which to make `wanted`, or which equals it; null if `wanted` is stored itself.
+  /// The stored constant that equals `wanted` or from which it can be made; null if `wanted` is stored itself.
   TensorRef source_for(const TensorRef& wanted) {
     if (wanted->bytes() < kLeastBytes || read_by_cpu_.count(wanted.get()) != 0) return nullptr;
     const TensorRef& source = sources_.at(roots_.of(wanted));
@@ -156,10 +156,10 @@ class Rearranger {
 /// The weights that GPUs keep in their own order or type, in a region that is written at load.
 struct Region {
   std::map<const Tensor*, uint64_t> places;
-  std::vector<TensorRef> made;  // the tensor at each place, in order
+  std::vector<TensorRef> tensors;  // the tensor at each offset, in order
   uint64_t bytes = 0;
 
-  /// Gives the buffer the place of its contents in the region.
+  /// Gives the buffer the offset of its contents in the region.
   void take(Buffer& b, const TensorRef& contents) const {
     b.kind = Buffer::Kind::packed;
     b.index = 0;
@@ -176,7 +176,7 @@ Plan packing_plan(Graph& graph, const Region& region) {
   plan.is_load_time_packing = true;
   plan.packed_bytes = region.bytes;
   for (Buffer& b : plan.buffers)
-    if (b.kind == Buffer::Kind::output) region.take(b, region.made[static_cast<size_t>(b.index)]);
+    if (b.kind == Buffer::Kind::output) region.take(b, region.tensors[static_cast<size_t>(b.index)]);
   return plan;
 }
 
@@ -199,7 +199,7 @@ void add_packing_plans(std::vector<Plan>& plans, Graph& graph, const Region& reg
 std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans) {
   if (std::none_of(plans.begin(), plans.end(), takes_packed)) return {};
   std::set<const Tensor*> sources;
-  Stored stored(plans);
+  StoredConstants stored(plans);
   Graph graph;
   graph.name = "load_time_packing";
   Rearranger rearranger(graph);
@@ -215,9 +215,9 @@ std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans) {
     }
     const uint64_t place = section.place(wanted);
     region.places.emplace(wanted.get(), place);
-    if (!region.made.empty() && place <= region.places.at(region.made.back().get()))
+    if (!region.tensors.empty() && place <= region.places.at(region.tensors.back().get()))
       continue;  // another plan already has this constant
-    region.made.push_back(wanted);
+    region.tensors.push_back(wanted);
     sources.insert(source.get());
     graph.outputs.push_back(rearranger.make(wanted, source));
   }

@@ -12,10 +12,10 @@
 
 namespace gcg {
 
-/// Elements that lie in the section in several forms: orders, layouts or types.
+/// Elements that the section holds several times, in different layouts or types.
 struct StoredTwice {
   std::string name;
-  int64_t bytes = 0;  // sum over all forms but the largest
+  int64_t bytes = 0;  // sum over all copies but the largest
 };
 
 class WeightsSection {

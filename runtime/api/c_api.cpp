@@ -81,9 +81,9 @@ Result<gart::Program> loaded(const From& from, const gart_load_options* options)
 
 gart_status hand_out(Result<gart::Program> loaded, gart_program** program) {
   if (!loaded) return status_of(loaded.error());
-  const Result<gart_program*> made = gart::guarded([&] { return new gart_program{*loaded, loaded->entry_points()}; });
-  if (made) *program = *made;
-  return made ? GART_OK : status_of(made.error());
+  const Result<gart_program*> owned = gart::guarded([&] { return new gart_program{*loaded, loaded->entry_points()}; });
+  if (owned) *program = *owned;
+  return owned ? GART_OK : status_of(owned.error());
 }
 
 /// Moves the result into a new Handle; null on failure.

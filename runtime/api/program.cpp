@@ -117,11 +117,11 @@ int Program::threads() const { return state_->device().threads(); }
 namespace {
 
 /// An idle invocation of the program; its destructor gives it back.
-class Borrowed {
+class InvocationLease {
  public:
-  Borrowed(detail::ProgramState& program, std::string_view entry)
+  InvocationLease(detail::ProgramState& program, std::string_view entry)
       : program_(program), invocation_(program.borrow(program.entry(entry))) {}
-  ~Borrowed() { program_.give_back(std::move(invocation_)); }
+  ~InvocationLease() { program_.give_back(std::move(invocation_)); }
   detail::InvocationState& operator*() { return *invocation_; }
 
  private:
@@ -134,7 +134,7 @@ class Borrowed {
 Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry,
                                      const detail::AnyInputs& inputs) {
   return guarded([&] {
-    Borrowed invocation(program, entry);
+    InvocationLease invocation(program, entry);
     inputs.set(*invocation);
     return (*invocation).run_owned();
   });

@@ -43,7 +43,7 @@ class ThreadTeam {
 
   int size() const { return static_cast<int>(calls_.size()) + 1; }
 
-  /// Sets the threads that work beside the caller, which is thread 0. Thread i + 1 comes to work() once for each change
+  /// Sets the threads that work with the caller, which is thread 0. Thread i + 1 comes to work() once for each change
   /// of calls_[i].
   void dismiss() { calls_.clear(); }
   void take(Signal& call) { calls_.push_back(&call); }

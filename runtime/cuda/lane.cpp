@@ -102,7 +102,7 @@ void Lane::prepare(const Run& run) {
     for (const Segment& segment : plan.segments) {
       const auto begin = plan.steps.begin() + segment.begin, end = plan.steps.begin() + segment.end;
       if (segment.decides) continue;
-      if (std::any_of(begin, end, [](const PlanStep& step) { return step.late; })) continue;
+      if (std::any_of(begin, end, [](const PlanStep& step) { return step.run_bound; })) continue;
       each_graph(program_.blocking(), segment, [&](const Segment& part) { updated_graph(run, part); });
     }
   }

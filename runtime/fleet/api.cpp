@@ -139,13 +139,13 @@ void move_groups(const Assembly& assembly, const std::vector<uint32_t>& only, st
   }
 }
 
-struct Places {
+struct RequestedPlaces {
   std::vector<uint32_t> of_groups;  // device of each group: from the options, else from the file
   std::vector<uint8_t> choices;     // see FleetState
 };
 
-Places places_of(const Assembly& assembly, const LoadOptions& options) {
-  Places places;
+RequestedPlaces places_of(const Assembly& assembly, const LoadOptions& options) {
+  RequestedPlaces places;
   std::vector<uint32_t> only;
   const size_t devices = assembly.devices.size();
   for (const Group& group : assembly.groups) places.of_groups.push_back(group.device);
@@ -171,7 +171,7 @@ Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const Load
     fail(ErrorCode::invalid_argument, "requests is ", options.requests, "; 0 to ", kMaxRequests, " are possible");
   auto engines = std::make_unique<ProgramEngines>(options);
   Assembly assembly = engines->read(std::move(mapping), bytes);
-  Places places = places_of(assembly, options);
+  RequestedPlaces places = places_of(assembly, options);
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
   return Program(std::make_shared<detail::FleetState>(std::move(assembly), std::move(engines),
                                                       std::move(places.of_groups), std::min(requests, kMaxRequests),

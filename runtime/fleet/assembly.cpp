@@ -74,10 +74,10 @@ void decode_places(const fb::Assembly& from, Assembly& to) {
 }
 
 /// Flags the slots that the caller's inputs determine.
-std::vector<uint8_t> early_slots(const Assembly& assembly) {
-  std::vector<uint8_t> early;
-  for (const Symbol& symbol : assembly.symbols) early.push_back(assembly.values[symbol.value].maker == kNone);
-  return reachable_slots(assembly.program, early);
+std::vector<uint8_t> input_bound_slots(const Assembly& assembly) {
+  std::vector<uint8_t> input_bound;
+  for (const Symbol& symbol : assembly.symbols) input_bound.push_back(assembly.values[symbol.value].maker == kNone);
+  return reachable_slots(assembly.program, input_bound);
 }
 
 /// Adds to call.needs the values that carry the symbols of the call's extents.
@@ -137,9 +137,10 @@ Assembly decode_assembly(const fb::Manifest& manifest, const fb::Assembly& from)
   decode_places(from, to);
   decode_values(from, to);
   decode_calls(from, to);
-  const std::vector<uint8_t> early = early_slots(to);
+  const std::vector<uint8_t> input_bound = input_bound_slots(to);
   for (Value& value : to.values)
-    value.early = std::all_of(value.dims.begin(), value.dims.end(), [&](uint32_t slot) { return early[slot] != 0; });
+    value.input_bound =
+        std::all_of(value.dims.begin(), value.dims.end(), [&](uint32_t slot) { return input_bound[slot] != 0; });
   to.carried.resize(to.values.size());
   for (uint32_t i = 0; i < to.symbols.size(); ++i) to.carried[to.symbols[i].value].push_back(i);
   find_needs(to);

@@ -19,7 +19,7 @@ struct Value {
   std::vector<uint32_t> dims;  // slots
   uint32_t input = kNone;      // index among the model's inputs
   uint32_t maker = kNone;      // the call that makes it; kNone: the caller gives it
-  bool early = false;          // its extents are known before the first call
+  bool input_bound = false;    // its extents are known before the first call
 };
 
 struct PartCall {

@@ -10,7 +10,7 @@ struct Candidate {
   double free_at = 0;  // when its queued work is done
   double arrival = 0;  // when the last input arrives there
   double us = 0;       // duration of the group
-  bool lacks = false;  // values of requests under way leave no room for the group's
+  bool lacks = false;  // values of running requests leave no room for the group's
 };
 
 /// True if `a` is better than `b`: the group's estimated end is earlier there. A full device is worse than one that is

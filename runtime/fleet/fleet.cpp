@@ -131,7 +131,7 @@ double FleetState::time_of(uint32_t group, uint32_t device) const {
   return at < of.predicted.size() ? of.predicted[at] : 0;
 }
 
-/// Microseconds of a run that the device works, if group `with` is on it.
+/// Microseconds that the device works in a run, if group `with` is on it.
 double FleetState::load_of(uint32_t device, uint32_t with) const {
   double load = 0;
   for (uint32_t group = 0; group < places_.size(); ++group)

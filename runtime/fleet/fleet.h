@@ -29,7 +29,7 @@ class Engines {
 namespace detail {
 
 struct FleetState {
-  /// Opens the devices that groups are placed on. `requests`: how many may be under way at once. `choices`: groups x
+  /// Opens the devices that groups are placed on. `requests`: how many may run at once. `choices`: groups x
   /// devices, 1 where each request may choose the device; empty: groups stay on their `places`.
   FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places, int requests,
              bool monitored = true, std::vector<uint8_t> choices = {});

@@ -1,4 +1,4 @@
-// Limits how many requests are under way at once. Further ones wait until one has ended, so that no queue grows.
+// Limits how many requests run at once. Further ones wait until one has ended, so that no queue grows.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ class Gate {
   explicit Gate(int most) : most_(most) {}
   /// True if this process loaded the fleet. A child of fork() has no threads to work behind the gate.
   bool here() const { return origin_.here(); }
-  /// Waits for a place and returns the request's number, ascending.
+  /// Waits until one more may run, and returns the request's number, ascending.
   uint64_t enter() {
     std::unique_lock lock(mutex_);
     left_.wait(lock, [&] { return inside_ < most_; });

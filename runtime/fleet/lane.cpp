@@ -13,7 +13,9 @@ namespace {
 constexpr int kSpinsPerClockRead = 32;
 
 /// Orders a heap whose first element is the oldest.
-bool is_later(const Turn* a, const Turn* b) { return a->order != b->order ? a->order > b->order : a->call > b->call; }
+bool is_later(const QueuedCall* a, const QueuedCall* b) {
+  return a->order != b->order ? a->order > b->order : a->call > b->call;
+}
 
 }  // namespace
 
@@ -37,19 +39,19 @@ void Lane::end() {
   thread_.join();
 }
 
-void Lane::push(Turn& turn) {
-  turn.next = inbox_.load(std::memory_order_relaxed);
-  while (!inbox_.compare_exchange_weak(turn.next, &turn, std::memory_order_seq_cst, std::memory_order_relaxed)) {
+void Lane::push(QueuedCall& queued) {
+  queued.next = inbox_.load(std::memory_order_relaxed);
+  while (!inbox_.compare_exchange_weak(queued.next, &queued, std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
-  // Either the sleeper sets its flag first and this function sees it, or the turn comes first and the sleeper sees
+  // Either the sleeper sets its flag first and this function sees it, or the call comes first and the sleeper sees
   // that.
   if (!sleeps_.load(std::memory_order_seq_cst)) return;
   awakenings_.fetch_add(1, std::memory_order_release);
   awakenings_.notify_one();
 }
 
-void Lane::keep(Turn& turn) {
-  queue_.push_back(&turn);
+void Lane::keep(QueuedCall& queued) {
+  queue_.push_back(&queued);
   std::push_heap(queue_.begin(), queue_.end(), is_later);
 }
 
@@ -61,17 +63,17 @@ void Lane::lose(const Error& why) {
 
 void Lane::collect() {
   if (inbox_.load(std::memory_order_relaxed) == nullptr) return;
-  for (Turn* turn = inbox_.exchange(nullptr, std::memory_order_acquire); turn != nullptr;) {
-    Turn& next = *std::exchange(turn, turn->next);
+  for (QueuedCall* queued = inbox_.exchange(nullptr, std::memory_order_acquire); queued != nullptr;) {
+    QueuedCall& next = *std::exchange(queued, queued->next);
     keep(next);
   }
 }
 
-Turn& Lane::take() {
+QueuedCall& Lane::take() {
   std::pop_heap(queue_.begin(), queue_.end(), is_later);
-  Turn& turn = *queue_.back();
+  QueuedCall& queued = *queue_.back();
   queue_.pop_back();
-  return turn;
+  return queued;
 }
 
 /// Returns once something may be in the inbox: spins, then sleeps.
@@ -94,8 +96,8 @@ void Lane::loop() {
   while (true) {
     collect();
     if (!queue_.empty()) {
-      const Turn& turn = take();
-      turn.job->work(*this, turn.call);
+      const QueuedCall& queued = take();
+      queued.job->work(*this, queued.call);
     } else if (stop_.load(std::memory_order_relaxed)) {
       return;
     } else {

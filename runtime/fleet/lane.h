@@ -1,8 +1,8 @@
 // A device's queue of calls, and the thread that works through it: the oldest request first, and within a request in
 // the assembly's order.
 //
-// A hand-over costs the moves of cache lines from core to core, so it touches few. One holds the call's turn, for which
-// its job has room. The other holds the head of the list of turns, which the thread reads while it waits.
+// A hand-over costs the moves of cache lines from core to core, so it touches two. One holds the queued call; the job
+// has room for it. The other holds the head of the list of queued calls, which the thread reads while it waits.
 #pragma once
 
 #include <atomic>
@@ -30,11 +30,11 @@ class Job {
 };
 
 /// A call that waits for its lane.
-struct Turn {
+struct QueuedCall {
   Job* job = nullptr;
   uint64_t order = 0;  // the job's number among all jobs
   uint32_t call = 0;
-  Turn* next = nullptr;  // while it is in a lane's inbox
+  QueuedCall* next = nullptr;  // while it is in a lane's inbox
 };
 
 class Lane {
@@ -45,10 +45,10 @@ class Lane {
   /// of them before one is destroyed.
   void end();
 
-  /// The lane owns the turn until it works on the call.
-  void push(Turn& turn);
+  /// The lane owns the queued call until it works on it.
+  void push(QueuedCall& queued);
   /// The same, called by the lane's own thread.
-  void keep(Turn& turn);
+  void keep(QueuedCall& queued);
 
   const std::string& device() const { return device_; }
   bool is_lost() const { return lost_.load(std::memory_order_acquire); }
@@ -60,7 +60,7 @@ class Lane {
     groups_.fetch_add(groups, std::memory_order_relaxed);
     ahead_us_.fetch_add(groups * us, std::memory_order_relaxed);
   }
-  /// Dynamic placement: adds bytes (may be negative) of values that requests under way make here.
+  /// Dynamic placement: adds bytes (may be negative) of values that running requests make here.
   void hold(int64_t bytes) { held_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
   int64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
   int64_t ahead_us() const { return ahead_us_.load(std::memory_order_relaxed); }
@@ -74,7 +74,7 @@ class Lane {
  private:
   void loop();
   void collect();
-  Turn& take();
+  QueuedCall& take();
   void wait_for_more();
 
   const Origin origin_;
@@ -84,10 +84,10 @@ class Lane {
   std::atomic<bool> lost_{false}, stop_{false};
   std::atomic<int64_t> ahead_us_{0}, held_bytes_{0};
   std::atomic<int> groups_{0};
-  std::vector<Turn*> queue_;                         // a heap with the oldest first; only the thread uses it
-  alignas(64) std::atomic<Turn*> inbox_{nullptr};    // turns that others pushed, the newest first
-  std::atomic<bool> sleeps_{false};                  // the thread sleeps or is about to
-  alignas(64) std::atomic<uint32_t> awakenings_{0};  // changes wake the thread
+  std::vector<QueuedCall*> queue_;                       // a heap with the oldest first; only the thread uses it
+  alignas(64) std::atomic<QueuedCall*> inbox_{nullptr};  // calls that others pushed, the newest first
+  std::atomic<bool> sleeps_{false};                      // the thread sleeps or is about to
+  alignas(64) std::atomic<uint32_t> awakenings_{0};      // changes wake the thread
   std::thread thread_;
 };
 

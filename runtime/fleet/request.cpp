@@ -9,14 +9,14 @@ namespace gart::fleet {
 namespace {
 
 /// Buffers that a lane's thread hands to its engine, kept from call to call.
-struct Hands {
+struct EngineBuffers {
   std::vector<TensorView> inputs, results;
   std::vector<OutputBuffer> outputs;
   Block blank;  // data of extents: boolean vectors whose elements are never read
 };
 
-Hands& hands() {
-  thread_local Hands own;
+EngineBuffers& engine_buffers() {
+  thread_local EngineBuffers own;
   return own;
 }
 
@@ -30,7 +30,7 @@ RequestState::RequestState(const Shared& shared)
       sizes_(assembly_.values.size()),
       times_(assembly_.groups.size()),
       slots_(assembly_.slots()) {
-  for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].turn = {this, 0, call, nullptr};
+  for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].queued = {this, 0, call, nullptr};
 }
 
 void RequestState::set_input(uint32_t input, const TensorView& tensor) {
@@ -94,7 +94,7 @@ void RequestState::check_constraints() {
   }
 }
 
-/// Computes slots and early values for the shapes of the inputs that are set.
+/// Computes slots and input-bound values for the shapes of the inputs that are set.
 void RequestState::bind_inputs() {
   bound_.clear();
   std::fill(slots_.known.begin(), slots_.known.end(), uint8_t{0});
@@ -113,7 +113,7 @@ void RequestState::bind_inputs() {
     sizes_[i] = slot.set ? slot.view.shape.elements() * int64_t(size_of(slot.view.dtype)) : 0;
     if (value.maker == kNone) continue;
     slot.bytes = -1;
-    bool known = value.early;
+    bool known = value.input_bound;
     std::vector<int64_t> extents;
     for (const uint32_t dim : value.dims) {
       known = known && slots_.known[dim] && slots_[dim] >= 0;
@@ -141,13 +141,13 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
   const uint64_t order = shared_.gate.enter();
   for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].time = {};
   for (const uint32_t call : route_->calls) {
-    calls_[call].turn.order = order;
+    calls_[call].queued.order = order;
     calls_[call].waits.store(route_->waits[call], std::memory_order_relaxed);
   }
   under_way_.store(true, std::memory_order_relaxed);
   began_ = now_ns();
   open_.store(uint32_t(route_->first.size()) + 1, std::memory_order_relaxed);
-  for (const uint32_t call : route_->first) lane_of(call).push(calls_[call].turn);
+  for (const uint32_t call : route_->first) lane_of(call).push(calls_[call].queued);
   end_one();
 }
 
@@ -178,7 +178,7 @@ void RequestState::place_values() {
 void RequestState::place_outputs(uint32_t index) {
   const std::vector<uint32_t>& wanted = route_->wanted;
   for (const uint32_t value : assembly_.calls[index].outputs) {
-    if (!assembly_.values[value].early) continue;  // its size is not known yet
+    if (!assembly_.values[value].input_bound) continue;  // its size is not known yet
     Slot& slot = values_[value];
     bool on_host = std::find(wanted.begin(), wanted.end(), value) != wanted.end();
     std::vector<Space*> spaces = {lane_of(index).engine().space()};
@@ -198,8 +198,8 @@ void RequestState::place_outputs(uint32_t index) {
 
 /// Called once a value exists: sets the symbols that it carries.
 void RequestState::bind_value(uint32_t value) {
-  if (assembly_.values[value].early && assembly_.carried[value].empty()) return;
-  const std::lock_guard lock(late_);
+  if (assembly_.values[value].input_bound && assembly_.carried[value].empty()) return;
+  const std::lock_guard lock(run_bound_mutex_);
   for (const uint32_t symbol : assembly_.carried[value])
     slots_.set(symbol, values_[value].view.shape[assembly_.symbols[symbol].axis]);
   if (!assembly_.carried[value].empty()) evaluate_slots("results");
@@ -215,9 +215,9 @@ TensorView RequestState::view_for(uint32_t value, const Space* space) {
     Copy& copy = slot.copies[i];
     if (copy.space != space) continue;
     if (!copy.there) {
-      const Copy& made = slot.copies.front();
+      const Copy& first = slot.copies.front();
       copy.block.reserve(size_t(std::max<int64_t>(slot.bytes, 1)));
-      if (slot.bytes > 0) copy.space->copy_in(copy.block.data(), *made.space, made.block.data(), size_t(slot.bytes));
+      if (slot.bytes > 0) copy.space->copy_in(copy.block.data(), *first.space, first.block.data(), size_t(slot.bytes));
       copy.there = true;
     }
     view.data = copy.block.data();
@@ -257,27 +257,27 @@ void RequestState::take(uint32_t value, const TensorView& result, const OutputBu
 
 void RequestState::run_call(Lane& lane, uint32_t index) {
   const PartCall& call = assembly_.calls[index];
-  Hands& hand = hands();
-  hand.inputs.clear();
-  hand.outputs.clear();
+  EngineBuffers& buffers = engine_buffers();
+  buffers.inputs.clear();
+  buffers.outputs.clear();
   const Space* const space = lane.engine().space();
-  for (const uint32_t value : call.inputs) hand.inputs.push_back(view_for(value, space));
+  for (const uint32_t value : call.inputs) buffers.inputs.push_back(view_for(value, space));
   for (const uint32_t slot : call.extents) {
     int64_t extent = 0;
     {
-      const std::lock_guard lock(late_);
+      const std::lock_guard lock(run_bound_mutex_);
       extent = slots_[slot];
     }
     if (extent < 0 || extent > kMaxExtent) fail(ErrorCode::run_failed, "an extent would be ", extent);
-    hand.blank.reserve(size_t(std::max<int64_t>(extent, 1)));
-    hand.inputs.push_back({hand.blank.data(), DType::boolean, Shape{extent}, "cpu"});
+    buffers.blank.reserve(size_t(std::max<int64_t>(extent, 1)));
+    buffers.inputs.push_back({buffers.blank.data(), DType::boolean, Shape{extent}, "cpu"});
   }
-  for (size_t i = call.inputs.size(); i < hand.inputs.size(); ++i) hand.inputs[i].data = hand.blank.data();
-  for (const uint32_t value : call.outputs) hand.outputs.push_back(room_for(value, space));
-  hand.results.resize(call.outputs.size());
-  const Result<void> result = lane.engine().run(call.entry, hand.inputs, hand.outputs, hand.results);
+  for (size_t i = call.inputs.size(); i < buffers.inputs.size(); ++i) buffers.inputs[i].data = buffers.blank.data();
+  for (const uint32_t value : call.outputs) buffers.outputs.push_back(room_for(value, space));
+  buffers.results.resize(call.outputs.size());
+  const Result<void> result = lane.engine().run(call.entry, buffers.inputs, buffers.outputs, buffers.results);
   if (!result) throw Failure{result.error()};
-  for (size_t i = 0; i < call.outputs.size(); ++i) take(call.outputs[i], hand.results[i], hand.outputs[i]);
+  for (size_t i = 0; i < call.outputs.size(); ++i) take(call.outputs[i], buffers.results[i], buffers.outputs[i]);
 }
 
 bool RequestState::is_crossed(uint32_t call) const {
@@ -326,7 +326,7 @@ void RequestState::work(Lane& lane, uint32_t call) noexcept {
 void RequestState::pass_on(Lane& lane, uint32_t call) {
   const auto hand_over = [&](uint32_t reader) {
     Lane& to = lane_of(reader);
-    &to == &lane ? lane.keep(calls_[reader].turn) : to.push(calls_[reader].turn);
+    &to == &lane ? lane.keep(calls_[reader].queued) : to.push(calls_[reader].queued);
   };
   uint32_t last = kNone;
   for (const uint32_t reader : route_->readers[call]) {
@@ -369,7 +369,7 @@ void RequestState::finish() {
   if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty()) add_times(end - began_);
   expect(-1);
   shared_.gate.leave();
-  const std::lock_guard lock(ending_);  // until its release no waiter goes on, which could destroy this object
+  const std::lock_guard lock(ending_);  // a waiter goes on only after its release, and may then destroy this object
   under_way_.store(false, std::memory_order_release);
   ended_.notify_all();
 }

@@ -42,7 +42,7 @@ class RequestState final : public Job {
   RequestState& operator=(const RequestState&) = delete;
   ~RequestState() { wait_for_end(); }
 
-  // Only while the request is not under way. All throw Failure.
+  // Only while the request is not running. All throw Failure.
   void set_input(uint32_t input, const TensorView& tensor);
   void set_route(std::shared_ptr<const Route> route) { route_ = std::move(route); }
   const Route& route() const { return *route_; }
@@ -51,7 +51,7 @@ class RequestState final : public Job {
     check_inputs();
     return sizes_;
   }
-  /// Waits for a place among the requests under way. Fails before anything runs if inputs are missing or disagree.
+  /// Waits until another request may run. Fails before anything runs if inputs are missing or disagree.
   void start(std::shared_ptr<const Placement> placement);
 
   void wait_for_end();
@@ -60,7 +60,7 @@ class RequestState final : public Job {
   bool is_under_way() const { return under_way_.load(std::memory_order_acquire) && shared_.gate.here(); }
   /// Throws Failure in a child of fork().
   void check_here() const;
-  /// True if the request was under way in the process that this one was forked from; that process's lanes go on with
+  /// True if the request was running in the process that this one was forked from; that process's lanes go on with
   /// it.
   bool is_orphaned() const { return under_way_.load(std::memory_order_acquire) && !shared_.gate.here(); }
   TensorView value(uint32_t value) const;
@@ -86,14 +86,14 @@ class RequestState final : public Job {
   };
   struct alignas(64) Slot {
     TensorView view;     // the shape and, once made, the data in host memory; of an input: the caller's
-    int64_t bytes = -1;  // size of an early value
+    int64_t bytes = -1;  // size of an input-bound value
     Block own;
     std::vector<Copy> copies;  // none, or those of the maker and of other devices that read it
     bool set = false;
     bool on_host = true;
   };
   struct alignas(64) CallState {
-    Turn turn;
+    QueuedCall queued;
     std::atomic<uint32_t> waits{0};  // number of calls that must end first
     CallTime time;
   };
@@ -124,9 +124,9 @@ class RequestState final : public Job {
   std::shared_ptr<const Route> route_;
   std::shared_ptr<const Placement> placement_;
   std::shared_ptr<const Route> placed_route_;          // the route and
-  std::shared_ptr<const Placement> placed_placement_;  // the placement that values_ are placed for
+  std::shared_ptr<const Placement> placed_placement_;  // the placement that values_ have memory for
   std::vector<Slot> values_;
-  std::vector<Shape> bound_;    // input shapes that slots and early values were computed for
+  std::vector<Shape> bound_;    // input shapes that slots and input-bound values were computed for
   std::vector<int64_t> sizes_;  // per value, for these shapes
   std::unique_ptr<CallState[]> calls_;
   std::vector<GroupSample> times_;  // per group
@@ -134,7 +134,7 @@ class RequestState final : public Job {
   std::atomic<bool> failed_{false};
   std::mutex failing_;
   Error error_;
-  std::mutex late_;  // guards slots_ while calls are running
+  std::mutex run_bound_mutex_;  // guards slots_ while calls are running
   Slots slots_;
   alignas(64) std::atomic<uint32_t> open_{0};  // calls that are queued or running
   alignas(64) std::atomic<bool> under_way_{false};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""check_outside.py BUILD PROGRAM: what `cmake --install` leaves is enough for a project of somebody else's, and PROGRAM, the command line tool linked with
-the shared library that hides everything but its installed headers, compiles."""
+"""check_outside.py BUILD PROGRAM: another project builds with the files that `cmake --install` writes. PROGRAM compiles a model; it
+is the command line tool, linked with the shared library, which exports only its installed headers."""
 import os
 import re
 import subprocess
@@ -23,7 +23,7 @@ def ran(*command):
 
 
 def as_built():
-    """Generator, its program and compiler are those of BUILD: what CMake takes by itself may not be there."""
+    """Uses the generator and the compiler of BUILD, because CMake's defaults may not be installed."""
     with open(os.path.join(BUILD, "CMakeCache.txt")) as cache:
         facts = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read(), re.M))
     return ["-G", facts["CMAKE_GENERATOR"], *(f"-D{name}={facts[name]}" for name in ("CMAKE_MAKE_PROGRAM", "CMAKE_CXX_COMPILER"))]

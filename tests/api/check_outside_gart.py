@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""check_outside_gart.py BUILD WAY...: a project of somebody else's builds programs with libgart, in C and in C++, and they run. The ways:
+"""check_outside_gart.py BUILD WAY...: another project builds programs with libgart, in C and in C++, and they run. The ways:
 
   find           what `cmake --install` leaves of the components runtime, fleet and development, by find_package
   find_in_c      the same in a project without C++
@@ -28,7 +28,7 @@ def ran(*command, **more):
 
 
 def as_built():
-    """Generator, its program and compilers are those of BUILD: what CMake takes by itself may not be there."""
+    """Uses the generator and the compilers of BUILD, because CMake's defaults may not be installed."""
     with open(os.path.join(BUILD, "CMakeCache.txt")) as cache:
         facts = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read(), re.M))
     return facts["CMAKE_GENERATOR"], {name: facts[name] for name in ("CMAKE_MAKE_PROGRAM", "CMAKE_C_COMPILER", "CMAKE_CXX_COMPILER")}
@@ -52,7 +52,7 @@ def files_under(folder):
 
 
 def works(program, **more):
-    """A program of PROGRAMS prints the model's inputs and outputs, one of fleets says why the file is none for a fleet."""
+    """A program of PROGRAMS prints the model's inputs and outputs, a program for fleets says why the file cannot run on a fleet."""
     name = os.path.basename(program)
     printed = ran(program, MODEL, **more)
     assert ("fleet" in printed) if "fleet" in name else re.search("in x.*out out", printed, re.S), f"{name} printed {printed!r}"

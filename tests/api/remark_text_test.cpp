@@ -1,4 +1,4 @@
-// The sentences for what the compiler has to say.
+// The sentences of the compiler's diagnostics.
 #include "tools/api/remark_text.h"
 
 #include <gtest/gtest.h>
@@ -16,17 +16,17 @@ using gcg::Remark;
 TEST(RemarkText, EachFactHasItsSentence) {
   const Remark::Plans cpu{DeviceClass::cpu, {}}, gpu{DeviceClass::cuda, {{"batch", 1}, {"seq", 128}}};
   const std::vector<Remark> remarks = {
-      {{}, gcg::IdleOption::libraries},
-      {{}, gcg::IdleWish{"--assign", "b=cpu", "passes removed all work of 'b'"}},
-      {{}, gcg::TrainingLeftOut{1}},
+      {{}, gcg::UnusedOption::libraries},
+      {{}, gcg::UnmatchedRequest{"--assign", "b=cpu", "passes removed all work of 'b'"}},
+      {{}, gcg::OmittedTraining{1}},
       {cpu, gcg::NarrowedWeights{}},
       {cpu, gcg::NarrowedWeights{"f16", 102'100'000, 51'050'000, 400'000}},
       {cpu, gcg::RepeatedWork{{"a", "b", "c", "d", "e", "f"}, 7.6}},
       {gpu, gcg::HostWait{"y", "n0"}},
-      {gpu, gcg::IdleLibrary{"cudnn", {LibraryOperation::convolution, LibraryOperation::attention}, 0, 0}},
-      {gpu, gcg::IdleLibrary{"cublasLt", {LibraryOperation::matmul}, 3, 0}},
-      {gpu, gcg::IdleLibrary{"cublasLt", {LibraryOperation::matmul}, 3, 2}},
-      {gpu, gcg::LibraryLeftOut{"cudnn", 80, "sm_75", "attention", 3}},
+      {gpu, gcg::UnusedLibrary{"cudnn", {LibraryOperation::convolution, LibraryOperation::attention}, 0, 0}},
+      {gpu, gcg::UnusedLibrary{"cublasLt", {LibraryOperation::matmul}, 3, 0}},
+      {gpu, gcg::UnusedLibrary{"cublasLt", {LibraryOperation::matmul}, 3, 2}},
+      {gpu, gcg::SkippedLibrary{"cudnn", 80, "sm_75", "attention", 3}},
   };
   EXPECT_EQ(
       sentences_of(remarks),

@@ -1,4 +1,4 @@
-// Artifacts made by hand, without the compiler, from a few calls per buffer and step.
+// Builds artifacts by hand, without the compiler, from a few calls per buffer and step.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct KernelBlob {
   uint64_t offset_of(const std::string& name) const;
 };
 
-/// One entry point with one plan to begin with; everything stays open to changes through the fb structs.
+/// One entry point with one plan to begin with; everything can still be changed through the fb structs.
 class ArtifactBuilder {
  public:
   explicit ArtifactBuilder(const KernelBlob* blob = nullptr);
@@ -40,12 +40,12 @@ class ArtifactBuilder {
   fb::StepT& step(fb::StepKind kind, std::vector<uint32_t> operands, uint32_t tasks);
   fb::StepT& launch(uint32_t kernel, std::vector<uint32_t> operands, std::vector<uint32_t> params, uint32_t tasks,
                     std::vector<uint32_t> writes);
-  /// Closes the open sequence and gives its number; the last one closed is the entry.
+  /// Closes the open sequence and returns its number; the last one closed is the entry.
   uint32_t close_sequence();
 
   fb::EntryPointT& entry() { return *content.manifest.entry_points[0]; }
   fb::PlanT& plan() { return *entry().plans[0]; }
-  /// Another plan like the present one.
+  /// Adds a copy of the current plan.
   fb::PlanT& copy_plan();
   std::vector<uint8_t> write(const WriteOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Damaged files: every flipped bit and every truncation is noticed.
+// Damaged files: the reader detects every flipped bit and every truncation.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -61,7 +61,7 @@ TEST(Corruption, TrailingBytesAreRejected) {
   EXPECT_NE(read_and_verify(bytes).message.find("cut short or appended to"), std::string::npos);
 }
 
-/// As an attacker would: changes with digests that match.
+/// Changes as an attacker would make them, with matching digests.
 struct Forgery {
   std::vector<uint8_t> bytes = compact_artifact();
   Prologue& prologue() { return *reinterpret_cast<Prologue*>(bytes.data()); }

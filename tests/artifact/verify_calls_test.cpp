@@ -1,4 +1,4 @@
-// Call steps that say nonsense: each is rejected with a sentence that says where and what.
+// Invalid call steps: the verifier rejects each one, and the message says where and what.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -161,7 +161,7 @@ TEST(VerifyCalls, RejectsNonsense) {
   }
 }
 
-/// The numbers of an algorithm, moved by 4 bytes: the first one becomes the vector's length.
+/// The numbers of an algorithm, moved by 4 bytes. The first of them then becomes the vector's length.
 TEST(VerifyCalls, AnAlgorithmIsAligned) {
   ArtifactBuilder b = with_calls();
   step(b, 0).call->algorithm = algorithm_of(8);

@@ -1,4 +1,4 @@
-// Tensor maps and clusters that say nonsense: each is rejected with a sentence that says where and what.
+// Invalid tensor maps and clusters: the verifier rejects each one, and the message says where and what.
 #include <gtest/gtest.h>
 
 #include "tests/artifact/verdict.h"

@@ -1,4 +1,5 @@
-// Launches that may start while the one before them runs: what would let them touch what others write is rejected.
+// Launches that may start while the previous one runs. The verifier rejects them if they could touch memory that others
+// write.
 #include <gtest/gtest.h>
 
 #include "tests/artifact/verdict.h"
@@ -109,7 +110,7 @@ TEST(VerifyOverlap, NothingOverlapsOnACpu) {
       << verdict(b);
 }
 
-/// The model's plan once more, to be run at load.
+/// A copy of the model's plan, to be run at load.
 std::unique_ptr<fb::EntryPointT> prepare(ArtifactBuilder& b) {
   auto packing = std::make_unique<fb::EntryPointT>();
   packing->name = "load_time_packing";
@@ -133,7 +134,7 @@ TEST(VerifyOverlap, PackedWeightsAreConstantsForRuns) {
   EXPECT_EQ(verdict(b), "");
 }
 
-/// The first of several plans at load for a target is run.
+/// If a target has several plans at load, the first one runs.
 TEST(VerifyOverlap, ThePackedRegionIsThatOfTheFirstPlan) {
   ArtifactBuilder b = overlapping();
   b.plan().buffers[2]->kind = fb::BufferKind::packed;
@@ -148,7 +149,7 @@ TEST(VerifyOverlap, ThePackedRegionIsThatOfTheFirstPlan) {
       << verdict(b);
 }
 
-/// A file of some megabytes could have as many pairs of plans as it takes hours to look at.
+/// A file of some megabytes could hold so many pairs of plans that checking them takes hours.
 TEST(VerifyOverlap, PairsOfPlansAreCounted) {
   ArtifactBuilder b = overlapping();
   b.plan().buffers[2]->kind = fb::BufferKind::packed;

@@ -1,4 +1,4 @@
-// Manifests that say nonsense, in files whose digests are right: each is rejected with a sentence that says where and
+// Invalid manifests in files with valid digests: the verifier rejects each one, and the message says where and
 // what.
 #include "artifact_schema/verify.h"
 
@@ -147,7 +147,7 @@ TEST(Verify, NonsenseIsRejectedInWords) {
   }
 }
 
-/// Says of its only launch where indices are.
+/// Sets the index checks of the only launch.
 fb::IndexCheckT& index_check(ArtifactBuilder& b) {
   auto& indices = b.plan().sequences[0]->steps[0]->indices;
   indices.push_back(std::make_unique<fb::IndexCheckT>());
@@ -262,7 +262,7 @@ TEST(Verify, WhatLiesInHostMemoryIsRefused) {
   EXPECT_NE(verdict(builder).find("buffer 1: it is in host memory"), std::string::npos) << verdict(builder);
 }
 
-/// y[k] with k bound by the step given; `middle` adds what stands between.
+/// y[k], where the given step binds k; `middle` adds the steps between.
 ArtifactBuilder with_late_output(
     const std::function<void(ArtifactBuilder&, uint32_t count, uint32_t k, uint32_t y)>& middle) {
   ArtifactBuilder b;
@@ -324,7 +324,7 @@ TEST(Verify, AFailureComparesTwoSlotsOrNone) {
   }
 }
 
-/// A manifest made by hand around one vector of indices that every step uses; the writer never shares one.
+/// A hand-made manifest in which all steps share one vector of indices, which the writer never does.
 std::vector<uint8_t> manifest_with_shared_waits(size_t steps, size_t waits) {
   flatbuffers::FlatBufferBuilder b;
   const auto shared = b.CreateVector(std::vector<uint32_t>(waits, 0));

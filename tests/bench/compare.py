@@ -130,7 +130,7 @@ def relative_error(ours, theirs):
 
 
 def compile_form(tree, model, artifact, symbols, form):
-    """Processor time of the tree's compiler in seconds, over all its threads."""
+    """Processor seconds of the tree's compiler, over all its threads."""
     command = [os.path.join(tree, "build", "release", "bin", "gcc-graph"), "compile", model, "-o", artifact]
     if form == "fixed":
         for k, v in symbols.items():
@@ -141,7 +141,7 @@ def compile_form(tree, model, artifact, symbols, form):
 
 
 def measure(row, threads, options):
-    """One result for each form."""
+    """One result for each of our forms, with open and with fixed dims."""
     name, symbols = ROWS[row]
     model, feeds = (os.path.join(options.cache, name + end) for end in (".onnx", ".feeds.npz"))
     subprocess.run([sys.executable, os.path.join(ROOT, "tools", "models", "make_model.py"), name, model],

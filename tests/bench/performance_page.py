@@ -19,7 +19,7 @@ METHOD = """\
 # Performance
 
 How the figures are taken, and the newest ones. `python tests/bench/performance_page.py` writes this page from
-`tests/bench/results/`; a test of the house checks that it is up to date.
+`tests/bench/results/`; a test (house_performance) checks that it is up to date.
 
 ## Method
 
@@ -29,18 +29,18 @@ How the figures are taken, and the newest ones. `python tests/bench/performance_
   unless the table says otherwise).
 * **As users run it.** Default flags, files as exporters write them, dimensions open. A column says so where dimensions
   are fixed.
-* **Least or median of rounds.** Latencies are medians over rounds of each round's minimum. Rows taken beside other work
+* **Least or median of rounds.** Latencies are medians over rounds of each round's minimum. Rows taken while other work ran
   use the least processor time, and their file says so.
 * **Predict first.** The commit that adds an optimisation states the expected gain and the measured one.
 
 | what | command |
 |---|---|
-| latency beside onnxruntime and OpenVINO | `python tests/bench/compare.py` |
+| latency compared with onnxruntime and OpenVINO | `python tests/bench/compare.py` |
 | whole models of a zoo | `ninja -C build/release bench_zoo` |
 | single nodes, and their bars | `ninja -C build/release check_cliffs` |
 | quantised models | `ninja -C build/release bench_quantised` |
 | compile time and memory | `ninja -C build/release check_compile_time` |
-| lazy graphs beside NumPy, PyTorch and others | `python tests/bench/lazy_speed.py` |
+| lazy graphs compared with NumPy, PyTorch and others | `python tests/bench/lazy_speed.py` |
 | fleets: predictions, pipelines, hand-overs | `ninja -C build/release check_prediction_error` and its neighbours |
 | GPUs | `tools/gpu-check.sh`, which writes its table to `tests/bench/results/` |
 | kernels alone, as a share of the FMA peak | `conv_bench`, `matmul_bench` |
@@ -99,8 +99,8 @@ def cliffs_section():
         head.append(line.rstrip())
     counted = re.search(r"(\d+) under 1x \(([\d.]+) %\), (\d+) of over 20 us under 0.8x", " ".join(head))
     return ["## Single nodes on CPUs", "",
-            f"All rows of the table and every distinct node of the zoo in five element types beside onnxruntime: {counted.group(1)} are",
-            f"slower ({counted.group(2)} %), {counted.group(3)} of those that take over 20 us by more than a fifth ({link(path)}: machine, "
+            f"All rows of the table and every distinct node of the zoo in five element types compared with onnxruntime: {counted.group(1)} are",
+            f"slower ({counted.group(2)} %); {counted.group(3)} of those that take over 20 us are slower by more than a fifth ({link(path)}: machine, "
             "and all rows under 1.1).", ""]
 
 

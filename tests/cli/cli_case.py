@@ -64,7 +64,7 @@ class CliCase(unittest.TestCase):
         return sorted(os.listdir(self.folder))
 
     def refused(self, *arguments, says=(), code=1, lines=1):
-        """The tool ends with `code`, one sentence of `lines` lines that has these words, and leaves no file."""
+        """Checks that the tool ends with `code`, prints one sentence of `lines` lines with these words, and leaves no file."""
         before = self.files()
         done = self.tool(*arguments)
         self.assertEqual(done.returncode, code, f"{arguments}: {done.stdout}{done.stderr}")
@@ -83,7 +83,7 @@ class CliCase(unittest.TestCase):
 
     @staticmethod
     def plans_told(compiled):
-        """(target, shapes, steps, kernels) of every plan that compile told of."""
+        """(target, shapes, steps, kernels) of every plan in the output of compile."""
         lines = re.findall(r"^  (\S+) \[(.+?)\]: (\d+) steps, (\d+) kernels", compiled, re.M)
         return [(target, shapes, int(steps), int(kernels)) for target, shapes, steps, kernels in lines]
 

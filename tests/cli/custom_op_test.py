@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Operators that the application computes: declared when a model is compiled, given when it is loaded, refused in words otherwise."""
+"""Operators that the application computes: declared when a model is compiled and passed in when it is loaded. Otherwise a message
+refuses them."""
 import os
 import sys
 import unittest
@@ -14,7 +15,7 @@ import gart
 HEADER = '<ir_version: 8, opset_import: ["": 16, "acme": 2]>\n'
 BLEND = "acme::Blend(T[n, c], T[n, c], f32[]?) -> T[n, 2*c], i64[n]; workspace 4*n*c"
 
-# Earlier steps compute the node's inputs; the slice's elements lie apart in memory. The node's reader fuses.
+# Earlier steps compute the node's inputs; the elements of the slice are not adjacent in memory. The node's reader fuses.
 MODEL = HEADER + """model (float[n, 6] x, float[n, 3] y) => (float[n, 6] z, int64[n] most) {
   begin = Constant<value_ints = [1]>()
   end = Constant<value_ints = [6]>()

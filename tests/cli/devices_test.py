@@ -1,4 +1,4 @@
-"""gcc-graph devices: what is here, only what this process may use, in a form that says the same to --device."""
+"""gcc-graph devices lists the devices of this machine that this process may use. --device accepts each listed name."""
 import json
 import os
 import subprocess
@@ -8,7 +8,7 @@ from cli_case import TOOL, CliCase
 
 
 def devices(*arguments, cores=None, topology=None):
-    """`topology`: what hwloc takes for this machine, in its own notation."""
+    """`topology`: a machine description in hwloc's notation, which replaces this machine's."""
     environment = {**os.environ, **({"HWLOC_SYNTHETIC": topology, "HWLOC_THISSYSTEM": "1"} if topology else {})}
     done = subprocess.run([TOOL, "devices", *arguments], capture_output=True, text=True, timeout=120, env=environment,
                           preexec_fn=None if cores is None else lambda: os.sched_setaffinity(0, cores))
@@ -53,7 +53,7 @@ class DevicesTest(CliCase):
                 self.accepted("run", "model.gart", "--random", "1", "--device", line["name"])
 
     def test_a_probe_measures(self):
-        begin = sum(os.times()[2:4])  # of processes that were waited for
+        begin = sum(os.times()[2:4])  # of processes that have ended
         pools = [d for d in json.loads(devices("--json", "--probe"))["devices"] if d["kind"] == "cpu"]
         cores = sum(len(pool["cores"]) for pool in pools)
         self.assertLess((sum(os.times()[2:4]) - begin) / cores, 2, "seconds of each core")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The forms that other tools read: each field of a fleet does what it says, inspect --json and profiles have the fields that they are said to
-have, and code and weights are in the file once."""
+"""Formats that other tools read: each field of a fleet has its documented effect, `inspect --json` and profiles have their
+documented fields, and the file holds code and weights once."""
 import json
 import os
 import unittest
@@ -26,7 +26,7 @@ def weight(name, seed=0):
 
 
 def layers(count=LAYERS):
-    """A product, a Softplus and a cast to f16 and back, again and again; all of one weight."""
+    """A repeated sequence of product, Softplus and a cast to f16 and back; all products share one weight."""
     nodes, at = [], "x"
     for i in range(count):
         for op, name, more in (("MatMul", "m", ["w"]), ("Softplus", "s", []), ("Cast", "h", []), ("Cast", "f", [])):
@@ -38,7 +38,7 @@ def layers(count=LAYERS):
 
 
 def branches(depth=24):
-    """Two chains of products, of one input."""
+    """Two chains of products with the same input."""
     nodes, weights = [], []
     for branch in "ab":
         at = "x"
@@ -63,7 +63,7 @@ class FleetFormsTest(CliCase):
         onnx.save(branches(), cls.path("branches.onnx"))
 
     def compile(self, model, devices, *options, links=()):
-        """The groups of the model on such a fleet, as inspect has them."""
+        """The groups of the model on this fleet, as inspect lists them."""
         self.write("fleet.json", json.dumps({"devices": devices, "links": list(links)}).encode())
         self.accepted("compile", model, "--fleet", "fleet.json", "-o", "m.gart", *options)
         return json.loads(self.accepted("inspect", "m.gart", "--json"))["groups"]

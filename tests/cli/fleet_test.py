@@ -1,4 +1,4 @@
-"""run and bench on a fleet: what --fleet, --devices, --fetch and --monitor do, and what they refuse."""
+"""`run` and `bench` on a fleet: the effects of --fleet, --devices, --fetch and --monitor, and their refusals."""
 import json
 import os
 import re
@@ -53,7 +53,7 @@ class FleetTest(CliCase):
                      says=["device 'far' of the fleet runs code for aarch64", "the targets are x86-64-v3"])
 
     def test_what_is_said_of_fleets(self):
-        """Patterns and devices that name nothing, the whole model where it has no room, names once, parts that do not run."""
+        """Patterns and devices that match nothing; a whole model that does not fit; unique names; parts that do not run."""
         fleet = {"devices": [{"name": "small", "kind": "cpu", "memory_bytes": 1}, {"name": "large", "kind": "cpu", "denies": ["Sofplus"]}]}
         with open(self.path("said.json"), "w") as f:
             json.dump(fleet, f)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/fleets.md: its commands, options and Python run as they are written, and what it tells ninja to make is there."""
+"""Runs the commands, options and Python of docs/fleets.md as written, and checks that its ninja targets exist."""
 import json
 import os
 import re
@@ -15,7 +15,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tools", "python"))
 CORES = sorted(os.sched_getaffinity(0))
 
-# Whatever the document names: nodes by operator and by name, values by name.
+# A model that matches the document's examples: nodes by operator and by name, values by name.
 MODEL = HEADER + """model (float[4, 8] x) => (float[4, 8] y) {
   s = Constant<value_ints = [8, 8]>()
   w = ConstantOfShape<value = float[1] {0.5}>(s)
@@ -55,7 +55,7 @@ class FleetsDocTest(CliCase):
         for line in commands:
             self.run_line(line)
             if "> fleet.json" in line:
-                self.write_fleet()  # the one that follows in the document
+                self.write_fleet()  # the next one in the document
 
     def test_options(self):
         self.write_fleet()

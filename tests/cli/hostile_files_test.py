@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Files that lie, and valid ones that are odd: each ends in a sentence, in time and memory that they are worth."""
+"""Malicious files, and valid but unusual ones: each ends with one sentence, within reasonable time and memory."""
 import json
 import os
 import resource
@@ -24,7 +24,7 @@ CHAIN = HEADER + """model (float[4] x) => (float[4] y) {
 
 
 def nested_loops(depth):
-    """Loops in each other, each with one scan output."""
+    """Nested loops, each with one scan output."""
     info = helper.make_tensor_value_info
 
     def body(level):
@@ -119,7 +119,7 @@ class HostileFilesTest(CliCase):
         self.refused("compile", "text.onnx", "-o", "o.gart", says=["input 0", "contains a NUL byte"])
 
     def test_a_label_may_be_any_name(self):
-        """Names that groups get by themselves among them, and such that are no UTF-8."""
+        """Names, among them names that groups get by default, and names that are not UTF-8."""
         names = self.tool("inspect", "chain.gart", "--json")
         first = json.loads(names.stdout)["groups"][0]["name"]
         for label in (first, "g1: b", os.fsdecode(b"g\xc3")):

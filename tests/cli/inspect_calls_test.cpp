@@ -1,5 +1,5 @@
-// The versions of libraries that `inspect` names are those with which the file loads, and with which no call is left
-// out.
+// `inspect` prints the library versions with which the file loads, and those with which every call
+// runs.
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 namespace gcg::tools {
 namespace {
 
-/// A file with two calls of cudnn: of a convolution, and of attention, which wants 9.13.1.
+/// A file with two calls of cudnn: a convolution, and an attention, which requires 9.13.1.
 std::string versions_told(bool convolution_has_fallback, bool attention_has_fallback) {
   gart::fb::ManifestT manifest;
   manifest.libraries.push_back(std::make_unique<gart::fb::LibraryT>());

@@ -1,4 +1,4 @@
-// Extents as `inspect` writes them: read as one reads arithmetic, they have the value that the program computes.
+// Extents as `inspect` writes them: evaluated as ordinary arithmetic, they have the value that the program computes.
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// No verifier looks at what a file says of weights stored twice: whatever it is, it can be shown.
+// No verifier checks the file's data about weights stored twice, so `inspect` must show any contents.
 #include "tools/gcc-graph/inspect/inspect_weights.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""internal_errors_test.py [SECONDS [SEED]]: valid small models, changed where a model may say anything (attributes, constants, extents, types,
-names, opsets), compiled with odd options. Whatever comes, the compiler says a sentence that is the user's, and never that of a bug;
-what it writes is sound and runs, or says why not. A failure prints the seed, which gives the same model again."""
+"""internal_errors_test.py [SECONDS [SEED]]: valid small models, changed where a model may say anything (attributes, constants,
+extents, types, names, opsets), compiled with odd options. The compiler must never report a bug of its own. An error is one sentence
+for the user. An artifact is valid, and runs or gives an error. A failure prints the seed, which gives the same model again."""
 import copy
 import json
 import os
@@ -22,14 +22,14 @@ import small_models  # noqa: E402
 
 TOOL = os.environ["GCC_GRAPH"]
 BUG = re.compile(r"internal error|std::|vector::|basic_string|what\(\)|terminate|json\.exception|Assertion")
-LIMIT_S = 60  # of one command: the machine may be busy
+LIMIT_S = 60  # seconds for one command: the machine may be busy
 INTEGERS = [-(1 << 63), -(1 << 46), -2, -1, 0, 1, 2, 3, 7, 64, 65, 1 << 31, 1 << 46, (1 << 63) - 1]
 FLOATS = [0.0, -0.0, 1.0, -1.0, 1e-45, 1e38, float("inf"), float("nan"), 0.5]
 NAMES = ["", "a\0b", "n" * 5000, "g0: a..b", "a,b", "x=y", "max", "\u00e9\u4e2d", "n + 1", "*"]
 
 
 def graphs_of(graph):
-    """The graph and those in its nodes' attributes."""
+    """The graph and the graphs in its nodes' attributes."""
     yield graph
     for node in graph.node:
         for attribute in node.attribute:

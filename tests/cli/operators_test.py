@@ -1,4 +1,4 @@
-"""docs/operators.md says what `gcc-graph operators` says."""
+"""docs/operators.md equals the output of `gcc-graph operators`."""
 import os
 import subprocess
 import sys

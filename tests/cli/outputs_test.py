@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""compile --outputs: a model whose outputs are other values of it."""
+"""compile --outputs: other values of a model become its outputs."""
 import json
 import os
 import sys

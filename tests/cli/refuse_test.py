@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every way to call gcc-graph wrongly: a non-zero exit, one sentence that says what is wrong, nothing half-written."""
+"""Wrong calls of gcc-graph: each gives a non-zero exit code and one sentence with the fault, and leaves no partial file."""
 import os
 import unittest
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The output and the files of gcc-graph when all is well, and how `run --expect` judges."""
+"""The output and the files of gcc-graph when it succeeds, and the verdicts of `run --expect`."""
 import json
 import os
 import stat
@@ -13,7 +13,7 @@ from onnx import numpy_helper, parser
 from cli_case import HEADER, CliCase
 
 
-# A table of rows that also makes the result, transposed.
+# A table whose rows are looked up; its transpose also makes the result.
 TIED = HEADER + """tied (int64[rows] ids) => (float[rows, 96] z) <float[96, 8] plain_table> {
   x = Gather(plain_table, ids)
   turned = Transpose<perm = [1, 0]>(plain_table)
@@ -21,7 +21,7 @@ TIED = HEADER + """tied (int64[rows] ids) => (float[rows, 96] z) <float[96, 8] p
 }"""
 
 
-# 16 turns of a product.
+# A loop of 16 iterations with a product.
 TURNS = HEADER + """turns (float[1, 64] x) => (float[1, 64] z) <float[64, 64] w> {
   n = Constant<value_int = 16>()
   go = Constant<value = bool {1}>()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models with states: sessions of the tool and of Python give what onnxruntime gives when it is fed its own outputs."""
+"""Models with states: sessions of the tool and of Python give the same results as onnxruntime with its outputs fed back."""
 import json
 import os
 import struct

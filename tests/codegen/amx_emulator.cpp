@@ -1,5 +1,5 @@
 // The rules are those of Intel's Software Developer's Manual, volume 2 (each instruction's Operation section and
-// exception class AMX-E1 to E6). Bochs's cpu/avx/amx.cc states the same of tiles and of TDPBF16PS.
+// exception class AMX-E1 to E6). Bochs's cpu/avx/amx.cc agrees on tiles and on TDPBF16PS.
 #include "tests/codegen/amx_emulator.h"
 
 #if defined(__x86_64__) && defined(__linux__)
@@ -124,9 +124,9 @@ void multiply_bytes(Tile& sums, const Tile& a, const Tile& b) {
 
 __m128 widened(uint16_t half) { return _mm_castsi128_ps(_mm_cvtsi32_si128(static_cast<int>(uint32_t{half} << 16))); }
 
-/// TDPBF16PS: even products in one sum over k, odd ones in another, each by multiply-adds from zero on; the two are
-/// added, then that to the sum. All of it rounds to nearest even, denormals are zero going in and coming out, whatever
-/// MXCSR says, and no exception is raised.
+/// TDPBF16PS sums the even products over k, and the odd ones separately, each by multiply-adds from zero on. It adds
+/// the two sums, then adds the result to the old sum. All roundings are to nearest even. Denormal inputs and outputs
+/// become zero, whatever MXCSR says, and no exception is raised.
 __attribute__((target("fma"))) void multiply_pairs(Tile& sums, const Tile& a, const Tile& b) {
   check_shapes(sums, a, b);
   constexpr unsigned kAllMasked = 0x1f80, kFlushed = 0x8040;
@@ -146,7 +146,7 @@ __attribute__((target("fma"))) void multiply_pairs(Tile& sums, const Tile& a, co
   _mm_setcsr(before);
 }
 
-/// A VEX instruction of map 0F38, taken apart.
+/// A decoded VEX instruction of map 0F38.
 struct Instruction {
   uint8_t opcode = 0;
   int prefix = 0;  // 0 none, 1 66, 2 F3, 3 F2
@@ -154,7 +154,7 @@ struct Instruction {
   bool memory = false, indexed = false;
   uint8_t* address = nullptr;
   int64_t stride = 0;
-  int64_t bytes = 0;  // of the whole
+  int64_t bytes = 0;  // of the whole instruction
 };
 
 int64_t general_register(const ucontext_t& context, int number) {
@@ -178,12 +178,12 @@ void decode_memory(const ucontext_t& context, const uint8_t* code, int mod, bool
     else
       base = general_register(context, lowest | (b ? 8 : 0));
   } else if (rm == 5 && mod == 0) {
-    wide = true;  // from the next instruction on
+    wide = true;  // relative to the next instruction
   } else {
     base = general_register(context, rm | (b ? 8 : 0));
   }
   int64_t displacement = 0;
-  if (mod == 1) displacement = static_cast<int8_t>(code[i.bytes++]);  // NOLINT: its sign is what is wanted
+  if (mod == 1) displacement = static_cast<int8_t>(code[i.bytes++]);  // NOLINT: the sign is wanted
   if (wide) {
     int32_t value = 0;
     std::memcpy(&value, code + i.bytes, 4);
@@ -244,8 +244,8 @@ bool execute(const Instruction& i) {
   return false;
 }
 
-/// A CPU with the unit carries out LDTILECFG and TILERELEASE itself, though the system keeps tiles back: what they left
-/// is in the state that the signal saved.
+/// A CPU with AMX executes LDTILECFG and TILERELEASE itself, even if the system does not permit tiles. Their effect is
+/// in the state that the signal saved.
 void adopt_configuration(const ucontext_t& context) {
   constexpr unsigned kStateLeaf = 0xd, kConfiguration = 17;
   unsigned size = 0, offset = 0, flags = 0, unused = 0;

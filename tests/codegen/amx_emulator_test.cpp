@@ -1,7 +1,7 @@
-// The emulation of AMX's tiles against other makers' rules: VPDPBUSD of this CPU for bytes, and for pairs of bf16 what
-// the TDPBF16PS of Bochs (cpu/avx/amx.cc and its softfloat at 783b58f) gave of the same tiles. Of Bochs' rules one was
-// not taken: its subtraction flushes results in [2^-126, 2^-125), which are no denormals. On a CPU with tiles the tests
-// hold the CPU to the same.
+// Compares the emulation of AMX's tiles with independent implementations: for bytes, VPDPBUSD of this CPU; for pairs of
+// bf16, recorded results of TDPBF16PS in Bochs (cpu/avx/amx.cc and its softfloat at 783b58f). One rule of Bochs is not
+// used: its subtraction flushes results in [2^-126, 2^-125), which are normal numbers. On a CPU with tiles, the tests
+// check the CPU.
 #include "tests/codegen/amx_emulator.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct Configuration {
   uint8_t rows[16] = {};
 };
 
-/// GCC 12's intrinsics do not say what memory they read: all that was written is there from here on.
+/// GCC 12's intrinsics do not declare the memory that they read, so all writes must be complete here.
 void write_back(const void* memory) { __asm__ volatile("" : : "r"(memory) : "memory"); }
 
 TILES void configure(const Shape& s) {
@@ -89,13 +89,13 @@ uint64_t digest(const std::vector<uint32_t>& sums) {
   return hash;
 }
 
-/// A bf16 number of an exponent in [lowest, lowest + range).
+/// A bf16 number with an exponent in [lowest, lowest + range).
 uint32_t half(Random& random, uint32_t lowest, uint32_t range) {
   const uint32_t bits = random.next();
   return (bits >> 31 << 15) | (lowest + bits % range) << 7 | (bits >> 20 & 127);
 }
 
-/// Results of all shapes of pairs whose factors' and sums' exponents are in these ranges.
+/// Results for pairs in all shapes; the exponents of factors and sums are in these ranges.
 uint64_t digest_of_pairs(uint32_t lowest, uint32_t range, uint32_t lowest_sum, uint32_t sum_range) {
   Random random;
   std::vector<uint32_t> all;

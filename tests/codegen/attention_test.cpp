@@ -1,5 +1,5 @@
-// Attention of many shapes and views, run from compiled code between inaccessible pages: against doubles, and against
-// the bits of a product, a Softmax and a product by themselves.
+// Attention of many shapes and views, run from compiled code between inaccessible pages. The results are compared with
+// sums in double, and must have the same bits as a separate product, Softmax and product.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 namespace gcg::test {
 namespace {
 
-/// Operands: Q [batch, m, d], K, V [batch, t, n], mask [batch, t] that is added to scaled scores, kept [m] of booleans,
-/// Y [batch, m, n], P [batch, m, t].
+/// Operands: Q [batch, m, d], K, V [batch, t, n]; mask [batch, t], which is added to scaled scores; boolean kept [m]; Y
+/// [batch, m, n], P [batch, m, t].
 struct Case {
   int64_t batch = 1, m = 1, t = 1, d = 1, n = 1;
-  bool k_transposed = true;  // K is stored [t, d], and not [d, t]
+  bool k_transposed = true;  // K is stored as [t, d] instead of [d, t]
   bool symbolic = false;
-  bool drops_rows = false;  // every third row, and what is NaN
+  bool drops_rows = false;  // every third row, and rows with NaN, are zero
 
   std::string text() const {
     return concat(batch, " x ", m, " queries, ", t, " keys, heads of ", d, " and ", n, k_transposed ? "" : ", K^T",
@@ -243,7 +243,7 @@ TEST_P(CpuAttention, KeysStoredTransposed) {
   for (int64_t m : {3, 60}) check({.batch = 3, .m = m, .t = 61, .d = 20, .n = 20, .k_transposed = false});
 }
 
-/// Scores of a block fill what there is for them.
+/// The scores of a block fill the available memory.
 TEST_P(CpuAttention, ManyKeys) { check({.m = 50, .t = 5000, .d = 8, .n = 8}); }
 
 TEST_P(CpuAttention, DroppedRows) {

@@ -1,5 +1,5 @@
-// Loop kernels that compute an axis's indices and weights once, and read lanes near each other from one register; a
-// loop over planes inside a vector of places that depend on data.
+// Loop kernels that compute an axis's indices and weights once, and read neighbouring lanes from one register. Also a
+// loop over planes inside a vector of positions that depend on data.
 #include <gtest/gtest.h>
 
 #include "tests/codegen/loop_harness.h"
@@ -40,7 +40,8 @@ TEST(AxisTables, ShrunkRows) {
     for (int64_t in : {11, 40}) expect_stretched(21, in, up, down);
 }
 
-/// y[c, j] = between x[c, floor(p[j])] and the element after it, as a sampled grid: of every plane the same places.
+/// y[c, j] interpolates between x[c, floor(p[j])] and the next element, like a sampled grid: all planes use the same
+/// positions.
 Kernel sampled(const Dim& planes, int64_t size, const Dim& places) {
   return map_kernel("sampled", {{DType::f32, {planes, size}}, {DType::f32, {places}}, {DType::f32, {planes, places}}},
                     [&](const std::vector<Expr>& i) {

@@ -80,7 +80,7 @@ TEST(CpuBackend, EqualObjectsShareTheirBytes) {
 }
 
 TEST(CpuBackend, CodeMovesWithItsPlaceInTheBlob) {
-  // The same kernel after others runs the same: its constants are found relative to it.
+  // A copy of the kernel after other kernels gives the same results: its constants are found relative to it.
   std::vector<Kernel> kernels{unary_kernel(UnaryOp::erf, DType::f32, 100), unary_kernel(UnaryOp::exp, DType::f32, 100)};
   for (const char* target : kTargets) {
     const auto together = cpu::make_cpu_backend()->compile(pointers(kernels), *find_target(target), 1);
@@ -90,8 +90,8 @@ TEST(CpuBackend, CodeMovesWithItsPlaceInTheBlob) {
 }
 
 TEST(CpuBackend, Aarch64AddressesItsConstants) {
-  // adrp x, page ... ldr q, [x, #offset]: followed by hand, they lead to the vectors <0,1>, <2,3>, <4,5>, <6,7> of each
-  // kernel's own data.
+  // Follows adrp x, page ... ldr q, [x, #offset] by hand. They must lead to the vectors <0,1>, <2,3>, <4,5>, <6,7> of
+  // each kernel's own data.
   std::vector<Kernel> kernels;
   for (int64_t n : {1000, 2000, 3000})
     kernels.push_back(map_kernel("iota", {{DType::f32, {n}}}, [](const auto& i) { return cast(DType::f32, i[0]); }));
@@ -103,7 +103,7 @@ TEST(CpuBackend, Aarch64AddressesItsConstants) {
   };
   for (const CompiledKernel& k : blob.kernels) {
     std::map<uint32_t, uint64_t> pages;  // register -> address of the page it holds
-    std::set<uint32_t> constants;        // first words of what is loaded
+    std::set<uint32_t> constants;        // first words of the loaded vectors
     for (uint64_t at = k.offset; at < k.offset + k.size; at += 4) {
       const uint32_t w = word(at);
       if ((w & 0x9f000000) == 0x90000000) {  // adrp
@@ -121,7 +121,7 @@ TEST(CpuBackend, Aarch64AddressesItsConstants) {
 }
 
 TEST(CpuBackend, NoKernelCallsTheRuntimeLibraryOfACompiler) {
-  // link_blob refuses undefined symbols; here we see that each lowering that could need one does not.
+  // link_blob refuses undefined symbols. This test checks every lowering that could need one.
   for (const char* target : kTargets) {
     for (const Kernel& kernel : sample()) {
       EXPECT_NO_THROW(cpu::make_cpu_backend()->compile({&kernel}, *find_target(target), 1))

@@ -1,4 +1,4 @@
-// Sums of dequantised bytes that are quantised: what they give, and in how few instructions.
+// Quantised sums of dequantised bytes: their results and their instruction counts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace gcg::test {
 namespace {
 
-/// One operand of the sum, in steps of the result.
+/// One operand of the sum. Its scale is in steps of the result.
 struct Part {
   double scale;
   int zero;
@@ -39,8 +39,8 @@ Kernel sum_kernel(DType type, const Dim& n, const Part& a, const Part& b, int ze
 /// A byte by its bits.
 int number(DType type, uint8_t bits) { return type == DType::i8 ? static_cast<int8_t>(bits) : bits; }
 
-/// Every pair of bytes. Steps of the first two kinds are exact in floats, ties included; a sum that is close to the
-/// middle of two steps may go to either.
+/// Every pair of bytes. Steps of the first two kinds are exact in floats, ties included; a sum near the middle of two
+/// steps may round either way.
 TEST(ByteSum, IsWithinAStepAtTiesAndExactElsewhere) {
   constexpr int64_t kPairs = 1 << 16;
   constexpr double kClose = 2e-4;
@@ -69,7 +69,7 @@ TEST(ByteSum, IsWithinAStepAtTiesAndExactElsewhere) {
       }
 }
 
-/// A bias, a byte that all elements share, and rows of every length: what is packed and what is left of a row agree.
+/// A bias, a byte that all elements share, and rows of every length: the packed part and the rest of a row agree.
 TEST(ByteSum, OfRowsOfAnyLengthWithABiasAndAScalar) {
   const auto kernel = [](const Dim& n) {
     return map_kernel(
@@ -97,8 +97,8 @@ TEST(ByteSum, OfRowsOfAnyLengthWithABiasAndAScalar) {
   expect_matches(open, every);
 }
 
-/// Per register of bytes: 4 times 2 widened loads, 2 conversions, 2 multiply-adds and 1 conversion back; 3 packs, 2
-/// zero points, 1 shuffle and a store; and what makes a loop of it.
+/// Per register of bytes: 4 times 2 widened loads, 2 conversions, 2 multiply-adds and 1 conversion back; then 3 packs,
+/// 2 zero points, 1 shuffle, a store, and the loop's own instructions.
 TEST(ByteSumCode, TakesFewInstructions) {
   constexpr int kLoop = 4;
   for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
@@ -115,7 +115,7 @@ TEST(ByteSumCode, TakesFewInstructions) {
   }
 }
 
-/// Stores of bytes might change it, for all that LLVM knows.
+/// For LLVM, stores of bytes might change it.
 TEST(ByteSumCode, ReadsAScalarBeforeTheRow) {
   const Kernel kernel = map_kernel("scalar", {{DType::u8, {1024}}, {DType::u8, {}}, {DType::u8, {1024}}}, [](auto& i) {
     return quantized(dequantized(load(0, DType::u8, i), {0.3, 4}) + dequantized(load(1, DType::u8, {}), {0.7, 9}),

@@ -19,9 +19,9 @@ enum class Values : uint8_t {
   any,
   extreme,
   narrow
-};  // extreme: 255 by -128 throughout, what saturating arithmetic gets wrong
+};  // extreme: 255 by -128 throughout, where saturating arithmetic fails
 
-/// The case with u8 input, i8 weights and sums of i32 for a result.
+/// The case with u8 inputs, i8 weights and i32 sums as the result.
 Kernel kernel_of(const ConvCase& c, bool narrow) {
   Kernel kernel = cpu::make_conv_kernel(c);
   auto& conv = std::get<ConvKernel>(kernel.body);
@@ -172,7 +172,7 @@ TEST_P(ConvBytes, DilationAndDepth) {
   check(c);
 }
 
-/// Convolutions large enough for AMX: pixels side by side, rows of taps with borders, taps one by one, several places.
+/// Convolutions large enough for AMX: adjacent pixels, rows of taps with borders, single taps, several pixel ranges.
 TEST_P(ConvBytes, TilesOfPixels) {
   std::vector<ConvCase> cases = {conv_case(100, 21, 40, 1, 1, 0), conv_case(64, 7, 130, 1, 2, 0),
                                  conv_case(100, 9, 130, 1, 2, 0), conv_case(64, 17, 70, 3, 1, 1),
@@ -212,7 +212,7 @@ struct Code {
 };
 
 TEST(ConvBytesCode, KeepsSumsInRegisters) {
-  // Without VNNI a mask takes the last register, and is read from the stack once in a step.
+  // Without VNNI a mask takes the last register; each step reads it from the stack once.
   for (const Code& code :
        {Code{"x86-64-v3", "vpmaddwd", "vpmaddubsw", 1}, Code{"x86-64-v4-vnni", "vpdpbusd", "vpmadd", 0}})
     for (const ConvCase& c :

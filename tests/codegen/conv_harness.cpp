@@ -75,18 +75,18 @@ double apply(ConvEpilogueKind kind, double sum, double bias, double residual, in
   return x;
 }
 
-/// Result blocks of the tensor the result is a slice of.
+/// Channel blocks of the tensor that the result is a slice of.
 int64_t result_blocks(const ConvCase& c) { return c.out_blocks() + 2 * c.result_block_offset; }
 
 int64_t taps(const ConvCase& c) { return c.kernel_d * c.kernel_h * c.kernel_w; }
 
-/// Elements of a kernel in the weights: taps, or products of Winograd's form.
-int64_t packed_taps(const ConvCase& c) { return c.winograd > 0 ? winograd_form(c.winograd).products() : taps(c); }
+/// Elements of a kernel in the weights: taps, or products of Winograd's algorithm.
+int64_t packed_taps(const ConvCase& c) { return c.winograd > 0 ? winograd_variant(c.winograd).products() : taps(c); }
 
 int64_t weight_elements(const ConvCase& c) { return c.packing().panels() * c.packing().panel_elements(packed_taps(c)); }
 
 /// Element `place` of G w G'.
-double transformed(const WinogradForm& form, const float* kernel, int64_t place) {
+double transformed(const WinogradVariant& form, const float* kernel, int64_t place) {
   const std::vector<double>& rows = form.weights[static_cast<size_t>(place / form.side())];
   const std::vector<double>& columns = form.weights[static_cast<size_t>(place % form.side())];
   double sum = 0;
@@ -94,7 +94,7 @@ double transformed(const WinogradForm& form, const float* kernel, int64_t place)
   return sum;
 }
 
-/// Writes weights [O][I of a group][kernel] in the kernel's order.
+/// Writes weights [O][I of a group][kernel] in the order of the kernel code.
 void pack_weights(const ConvCase& c, const std::vector<float>& weights, float* packed) {
   std::fill_n(packed, weight_elements(c), 0.0f);
   const ConvPacking packing = c.packing();
@@ -103,7 +103,7 @@ void pack_weights(const ConvCase& c, const std::vector<float>& weights, float* p
       for (int64_t tap = 0; tap < packed_taps(c); ++tap) {
         const float* kernel = weights.data() + (o * packing.inputs + i) * taps(c);
         packed[packing.place(o, i, tap, packed_taps(c))] =
-            c.winograd > 0 ? static_cast<float>(transformed(winograd_form(c.winograd), kernel, tap)) : kernel[tap];
+            c.winograd > 0 ? static_cast<float>(transformed(winograd_variant(c.winograd), kernel, tap)) : kernel[tap];
       }
 }
 

@@ -19,7 +19,7 @@ struct ConvCase {
   int64_t pad_front = 0, pad_top = 0, pad_left = 0, pad_back = 0, pad_bottom = 0, pad_right = 0;
   int64_t groups = 1;
   bool plain = false;
-  int64_t winograd = 0;  // outputs per side of a tile of Winograd's form
+  int64_t winograd = 0;  // outputs per side of a tile of Winograd's algorithm
   bool symbolic_batch = false, symbolic_depth = false, symbolic_height = false, symbolic_width = false;
   ConvEpilogueKind epilogue = ConvEpilogueKind::bias;
   DType weights = DType::f32;       // in memory; f16 and bf16 are rounded to
@@ -41,13 +41,13 @@ struct ConvCase {
   std::string text() const;
 };
 
-/// Square kernel, stride and padding; the usual layer.
+/// A typical layer: square kernel, stride and padding.
 ConvCase conv_case(int64_t in_channels, int64_t map, int64_t out_channels, int64_t kernel, int64_t stride, int64_t pad);
 
 /// Operands: 0 input, 1 weights, 2 bias, 3 residual, 4 result.
 Kernel make_conv_kernel(const ConvCase& c);
 
-/// Memory whose neighbouring pages may not be touched; the last element lies at the page end up to 64-byte alignment.
+/// Memory next to inaccessible pages. The last element ends at the page end, up to 64-byte alignment.
 class GuardedFloats {
  public:
   explicit GuardedFloats(int64_t count);
@@ -64,8 +64,8 @@ class GuardedFloats {
   float* data_ = nullptr;
 };
 
-/// Input, weights, bias, residual (random) and result (a marker) of a case, laid out as the kernel wants them. Lanes
-/// past the last channel of activations hold NaN.
+/// Input, weights, bias, residual (random) and result (a marker) of a case, in the kernel's layouts. Lanes past the
+/// last channel of activations hold NaN.
 struct ConvData {
   explicit ConvData(const ConvCase& c);
   std::vector<float> input, weights;  // N, C, spatial; O, I of a group, kernel

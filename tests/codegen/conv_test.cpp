@@ -19,7 +19,7 @@ void check(const ConvCase& c, const std::string& target) {
   conv.run(data, std::min(middle, tasks), tasks);
   for (int64_t t = std::min(middle, tasks) - 1; t >= 0; --t) conv.run(data, t, t + 1);
   const int64_t depth = c.in_channels / c.groups * c.kernel_d * c.kernel_h * c.kernel_w;
-  // Sums grow with the depth, and so does their rounding; of many results one is further off.
+  // Rounding errors grow with the depth, and the largest error grows with the number of results.
   const double many = data.operands.back()->size() > 100000 ? 2 : 1;
   EXPECT_LT(conv_error(c, data), many * 2e-5 * std::max(1.0, static_cast<double>(depth) / 800));
 }
@@ -59,8 +59,8 @@ TEST_P(Conv, tiles_of_several_rows) {
     }
 }
 
-/// Weights and maps that are both beyond L2: a group of channels goes over some places, then the next; the last places
-/// are fewer.
+/// Weights and maps that both exceed L2: a group of channels covers some regions before the next group does; the last
+/// round has fewer regions.
 TEST_P(Conv, groups_over_places_in_l2) {
   ConvCase c;
   c.in_channels = 384, c.width = 1700, c.height = 1, c.out_channels = 136, c.kernel_w = 3, c.stride_w = 2, c.batch = 2;
@@ -75,7 +75,7 @@ TEST_P(Conv, groups_over_places_in_l2) {
   }
 }
 
-/// Panels of weights beyond what stays near are read in passes over the depth; the sums wait in scratch memory.
+/// Panels of weights too large for a near cache are read in passes over the depth; the sums wait in scratch memory.
 TEST_P(Conv, passes_over_the_depth) {
   for (int64_t map : {1, 4, 15})
     for (int symbolic = 0; symbolic < 3; ++symbolic) {
@@ -127,7 +127,7 @@ TEST_P(Conv, dilation) {
   }
 }
 
-/// Open maps beside which taps are far apart: all pixels lack the same ones, in one direction, in none.
+/// Maps of unknown size with distant taps: all pixels miss the same taps, in one direction or in both.
 TEST_P(Conv, atrous_maps) {
   const auto check_map = [this](int64_t channels, int64_t height, int64_t width, int64_t dilation) {
     ConvCase c = conv_case(channels, height, 48, 3, 1, dilation);
@@ -194,7 +194,7 @@ TEST_P(Conv, one_dimensional) {
   check(c);
 }
 
-/// Rows of any length beside the kernel's reach: border tiles, clipped tiles, and rows that have neither.
+/// Rows of any length compared with the kernel's reach: border tiles, clipped tiles, and rows without either.
 TEST_P(Conv, rows_shorter_than_the_kernel) {
   for (int64_t width : {1, 2, 5, 8, 15, 23, 31})
     for (bool depthwise : {false, true}) {

@@ -1,4 +1,4 @@
-// Convolutions by Winograd's form against a double reference: borders, tiles that overhang, channel tails, open
+// Convolutions by Winograd's algorithm against a double reference: borders, tiles that overhang, channel tails, open
 // extents.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace gcg::cpu {
 namespace {
 
-/// Its tasks run in pieces and in reverse order; the result must match the reference.
+/// Runs tasks in pieces and in reverse order; the result must match the reference.
 void check(const ConvCase& c, const std::string& target) {
   SCOPED_TRACE(target + ": " + c.text());
   if (!test::runs_here(target)) GTEST_SKIP() << "this machine cannot run " << target;
@@ -83,9 +83,9 @@ INSTANTIATE_TEST_SUITE_P(All, Winograd,
                                   std::to_string(std::get<1>(test.param));
                          });
 
-TEST(WinogradForm, GivesTheSumOfProducts) {
+TEST(WinogradVariant, GivesTheSumOfProducts) {
   for (const int64_t tile : {2, 4}) {
-    const WinogradForm& form = winograd_form(tile);
+    const WinogradVariant& form = winograd_variant(tile);
     const std::vector<double> x = {3, -1, 2, 5, -4, 1}, w = {2, -3, 1};
     for (int64_t o = 0; o < tile; ++o) {
       double expected = 0, sum = 0;
@@ -101,7 +101,7 @@ TEST(WinogradForm, GivesTheSumOfProducts) {
   }
 }
 
-TEST(WinogradForm, IsTakenWhereItIsFaster) {
+TEST(WinogradVariant, IsTakenWhereItIsFaster) {
   EXPECT_EQ(best_winograd_tile(64, 64, 56, 56), 4);
   EXPECT_EQ(best_winograd_tile(256, 256, 14, 14), 2);  // weights for tiles of four are too many bytes
   EXPECT_EQ(best_winograd_tile(512, 512, 7, 7), 0);

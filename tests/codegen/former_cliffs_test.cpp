@@ -1,6 +1,6 @@
-// Kernels that once ran many times slower than their loads cost. Each is timed beside a plain sum of as many loads for
-// as many elements. The limits are far above what is measured and far below what a vector given up for single elements
-// costs.
+// Kernels that used to run many times slower than their loads. Each is compared with a plain sum with as many
+// loads for as many elements. The limits are far above measured times, and far below the cost of scalar
+// code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,7 +55,8 @@ Kernel plain_sum(int64_t loads, int64_t elements) {
                     });
 }
 
-/// Other processes take caches and cores for a while: both run by turns, for longer where the first turns do not tell.
+/// Other processes take caches and cores for a while. So both run in turns, and for longer if the first turns give no
+/// clear result.
 void expect_near_plain_sum(const Kernel& kernel, int64_t loads, const SymbolValues& symbols = {}) {
   const Shape& shape = kernel.operands.back().shape;
   int64_t elements = 1;
@@ -87,7 +88,7 @@ TEST(FormerCliffs, WindowsOfNarrowRows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 224, 14, 3, 1, 1), 9);
 }
 
-/// Blocks of 16 rows turned round, the last of which is not full.
+/// Transposes blocks of 16 rows, the last of which is not full.
 TEST(FormerCliffs, BlocksOfRows) {
   constexpr int64_t rows = 40, width = 1024, blocks = (rows + 15) / 16;
   expect_near_plain_sum(map_kernel("blocks", {{DType::f32, {rows, width}}, {DType::f32, {blocks, width, 16}}},
@@ -109,7 +110,7 @@ TEST(FormerCliffs, ClampedRows) {
                         1);
 }
 
-/// Each element of a doubled row between two of the row.
+/// Doubles a row: each element lies between two elements of the input.
 TEST(FormerCliffs, DoubledRows) {
   constexpr int64_t rows = 200, width = 28;
   expect_near_plain_sum(
@@ -124,7 +125,7 @@ TEST(FormerCliffs, DoubledRows) {
       4);
 }
 
-/// A maximum over rows that each term of a sum over rows needs.
+/// Each term of a sum over rows needs a maximum over rows.
 TEST(FormerCliffs, ReductionsInsideReductions) {
   constexpr int64_t rows = 30, width = 2000;
   expect_near_plain_sum(
@@ -137,8 +138,8 @@ TEST(FormerCliffs, ReductionsInsideReductions) {
       2 * rows);
 }
 
-/// Between two elements of a row by a ratio that is no small number: two loads, each with its place and a permutation,
-/// take instructions as six do.
+/// Interpolates between two elements of a row by a ratio that is not a small number. Two loads, each with its position
+/// and a permutation, take as many instructions as six loads.
 TEST(FormerCliffs, StretchedRows) {
   constexpr int64_t rows = 200, width = 33, wide = 128;
   expect_near_plain_sum(
@@ -173,7 +174,8 @@ TEST(FormerCliffs, ShortRows) {
   expect_near_plain_sum(kernel, 1);
 }
 
-/// Maxima of bytes in rows that turn out to be all border: an element costs its loads, not as many as there are lanes.
+/// Maxima of bytes in rows without interior: the cost per element is that of its loads, not multiplied by the number of
+/// lanes.
 TEST(FormerCliffs, OpenRowsWithoutAMiddle) {
   constexpr int64_t rows = 512, taps = 5, lanes = 16;
   const Dim width = Dim::symbol("w");
@@ -187,7 +189,7 @@ TEST(FormerCliffs, OpenRowsWithoutAMiddle) {
                         taps * lanes, {{"w", 3}});
 }
 
-/// Pairs of bytes in rows of six: a register takes a row, and does not gather from as many rows as it has lanes.
+/// Pairs of bytes in rows of six: a register reads one row, instead of gathering from as many rows as it has lanes.
 TEST(FormerCliffs, ShortRowsOfBytes) {
   const Kernel kernel = map_kernel("pairs", {{DType::i8, {2048, 6}}, {DType::i8, {2048, 6, 2}}},
                                    [&](const std::vector<Expr>& i) { return load(0, DType::i8, {i[0], i[1]}); });
@@ -197,7 +199,7 @@ TEST(FormerCliffs, ShortRowsOfBytes) {
   }
 }
 
-/// Elements of many planes at places that data names.
+/// Elements of many planes at positions that depend on data.
 TEST(FormerCliffs, PlacesOfAllPlanes) {
   constexpr int64_t planes = 64, size = 1024, places = 1024;
   expect_near_plain_sum(
@@ -213,7 +215,7 @@ TEST(FormerCliffs, PlacesOfAllPlanes) {
       16);
 }
 
-/// Every second element of rows of 14, in an open batch, which may be of one: lanes are along extents that are known.
+/// Every second element of rows of 14, with a batch of unknown size, which may be 1: lanes run along known extents.
 TEST(FormerCliffs, ScatteredRowsOfOpenBatches) {
   const Dim batch = Dim::symbol("n");
   Kernel kernel = map_kernel("scattered", {{DType::f32, {batch, 14, 14, 16}}, {DType::f32, {batch, 8, 14, 14}}},
@@ -227,13 +229,13 @@ TEST(FormerCliffs, ScatteredRowsOfOpenBatches) {
   }
 }
 
-/// Rows of 6 outputs whose number only a run knows: one tile, not two of half the size.
+/// Rows of 6 outputs whose number is known only at run time: one tile instead of two of half the size.
 TEST(FormerCliffs, ConvolutionsOfNarrowOpenRows) {
-  constexpr double kSlowestOpen = 1.35;  // times the same of known extents
+  constexpr double kSlowestOpen = 1.35;  // times the time with known extents
   cpu::ConvCase c = cpu::conv_case(64, 12, 128, 3, 2, 1);
   c.height = 16;
   for (const std::string& target : runnable_targets()) {
-    if (target == "x86-64-v3") continue;  // a tile there has 6 pixels, which were one before
+    if (target == "x86-64-v3") continue;  // a tile has 6 pixels there
     const cpu::CompiledConv fixed(c, target);
     c.symbolic_height = c.symbolic_width = true;
     const cpu::CompiledConv open(c, target);

@@ -1,4 +1,4 @@
-// Loads that are executed only where a select takes their side: lanes that lie outside their operand are never read.
+// Loads that are executed only if a select takes their side: lanes outside their operand are never read.
 #include <gtest/gtest.h>
 
 #include "tests/codegen/conv_harness.h"

@@ -1,5 +1,5 @@
-// Constant factors in f16 and bf16, widened by the kernels that multiply them, or multiplied as pairs of bf16, against
-// sums in double.
+// Constant factors in f16 and bf16, which kernels widen or multiply as pairs of bf16, compared with sums in
+// double.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -67,7 +67,7 @@ class HalfWeights : public testing::TestWithParam<std::string> {
       bits[i] = c.type == DType::f16 ? float_to_f16(x) : float_to_bf16(x);
       right[i] = c.type == DType::f16 ? f16_to_float(bits[i]) : bf16_to_float(bits[i]);
     }
-    // These are bf16, too: pairs are multiplied exactly.
+    // All numbers here are exact in bf16, so pairs are multiplied exactly.
     for (int64_t i = 0; i < c.m * c.k; ++i) a.floats()[i] = bf16_to_float(float_to_bf16(next()));
     const int64_t tasks = kernel.tasks(symbols);
     for (int64_t t = 0; t < 3; ++t)
@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, HalfWeights,
                          testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-v4-amx"),
                          [](const auto& target) { return target.param.substr(target.param.rfind('-') + 1); });
 
-/// Few rows widen in registers, many a block of the panel at a time.
+/// Few rows are widened in registers; for many rows a block of the panel is widened at a time.
 TEST_P(HalfWeights, ProductsOfEveryHeight) {
   for (const DType type : {DType::f16, DType::bf16}) {
     for (int64_t m = 1; m <= 12; ++m) product({.type = type, .m = m, .n = 100});
@@ -112,7 +112,7 @@ TEST_P(HalfWeights, ProductsOfEveryHeight) {
   }
 }
 
-/// More than one block of rows, by their number and by what a deep one takes.
+/// More than one block of rows, because of their number or because of a large depth.
 TEST_P(HalfWeights, ProductsOfManyRows) {
   product({.type = DType::bf16, .m = 1300, .n = 20, .k = 32});
   product({.type = DType::bf16, .m = 230, .n = 50, .k = 4096, .symbolic_m = true});
@@ -134,7 +134,7 @@ TEST_P(HalfWeights, Convolutions) {
   conv(c);
 }
 
-/// Rounding to bf16 is the instruction's: to nearest even, denormals to zero.
+/// The instruction rounds to bf16: to nearest even, denormals to zero.
 TEST(HalfPairs, AreMultipliedAsPairsWhereTheCpuDoes) {
   const auto note = [](const Case& c, const char* target) {
     const Kernel kernel = kernel_of(c);
@@ -146,11 +146,12 @@ TEST(HalfPairs, AreMultipliedAsPairsWhereTheCpuDoes) {
   EXPECT_EQ(note({.type = DType::bf16, .m = 30}, "x86-64-v4-vnni").find("pairs"), std::string::npos);
 }
 
-/// Why sums of f16 stay f32 (docs/design.md): as an AVX512-FP16 multiply-add they lose a factor of ten and more.
+/// The reason why sums of f16 are kept in f32 (docs/design.md): with AVX512-FP16 multiply-adds, errors are more than
+/// ten times as large.
 TEST(HalfSums, AreLessExactThanWhatIsStored) {
   constexpr int64_t depth = 768, results = 256;
   uint64_t state = 3;
-  const auto next = [&] {  // about normal, of deviation 1
+  const auto next = [&] {  // roughly normal, with deviation 1
     double sum = 0;
     for (int i = 0; i < 12; ++i) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;

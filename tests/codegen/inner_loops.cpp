@@ -9,7 +9,7 @@ namespace {
 
 bool contains(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
 
-/// The label a branch goes to; empty when the line is no branch to a local label.
+/// The label a branch goes to; empty when the line is not a branch to a local label.
 std::string branch_target(const std::string& line) {
   const size_t at = line.find(".LBB");
   if (line.empty() || line[0] == '.' || at == std::string::npos) return {};
@@ -37,12 +37,12 @@ std::vector<InnerLoop> inner_loops(const std::string& assembly) {
   std::vector<InnerLoop> loops;
   std::map<std::string, size_t> labels;  // line number of each label seen
   std::vector<std::string> lines;
-  size_t last_loop_end = 0;  // a loop that begins before it has another inside
+  size_t last_loop_end = 0;  // a loop that begins earlier contains another loop
   std::istringstream in(assembly);
   for (std::string line; std::getline(in, line); lines.push_back(line)) {
     if (line.rfind(".LBB", 0) == 0) labels[line.substr(0, line.find(':'))] = lines.size();
     const auto target = labels.find(branch_target(line));
-    if (target == labels.end()) continue;  // forward, or no branch
+    if (target == labels.end()) continue;  // a forward branch, or not a branch
     if (target->second >= last_loop_end)
       loops.push_back({target->first, {lines.begin() + static_cast<std::ptrdiff_t>(target->second) + 1, lines.end()}});
     last_loop_end = lines.size();

@@ -1,5 +1,5 @@
-// Reads assembly text of kernels: the loops that contain no other, for tests of what the register allocator did to
-// them.
+// Reads the assembly text of kernels: finds loops that contain no other loop, to test the register allocator's
+// result.
 #pragma once
 
 #include <string>

@@ -10,7 +10,7 @@
 
 namespace gcg::test {
 
-/// Can this machine run code for that target? Targets of GPUs run in the simulation, in the tests of their code
+/// Can this machine run code for the target? GPU targets run in the simulation, in the tests of their code
 /// generator.
 bool runs_here(const std::string& target);
 /// x86-64-v3 and x86-64-v4, as far as this machine runs them.
@@ -28,19 +28,20 @@ class RunnableKernel {
   int64_t tasks(const SymbolValues& symbols) const { return info().tasks.evaluate(symbols); }
   /// Calls tasks [begin, end) on raw buffers. Returns the kernel's status.
   int32_t call(const std::vector<void*>& buffers, const SymbolValues& symbols, int64_t begin, int64_t end) const;
-  /// Runs all tasks on copies of `operands` with inaccessible memory after each, one call per task if `split`, last
-  /// task first; the written ones are copied back. Throws InternalError when padding after an operand was written.
+  /// Runs all tasks on copies of `operands`, with inaccessible memory after each copy. If `split`, makes one call per
+  /// task, last task first. Copies back the written operands. Throws InternalError if a kernel wrote to the padding
+  /// after an operand.
   int32_t run(std::vector<Tensor>& operands, const SymbolValues& symbols, bool split) const;
 
  private:
-  struct Code;  // what runs it: a CPU, or the simulation of a GPU (tests/cuda/codegen)
+  struct Code;  // the machine: a CPU, or the simulation of a GPU (tests/cuda/codegen)
 
   CompiledBlob blob_;
   const Kernel* kernel_;
   std::unique_ptr<Code> code_;
 };
 
-/// The same by tests/ops/expr_eval.h.
+/// The same with tests/ops/expr_eval.h.
 void interpret(const Kernel& kernel, std::vector<Tensor>& operands, const SymbolValues& symbols);
 
 /// Random elements: floats in [-range, range], integers in [0, range] or [-range, range].

@@ -60,8 +60,8 @@ TEST(LoopKernel, TransposesWithTheBetterVectorAxis) {
 }
 
 TEST(LoopKernel, TransposesByTiles) {
-  // Rows and columns below, at and above whole tiles; 4- and 8-byte elements; another operand beside the transposed
-  // one.
+  // Rows and columns below, at and above whole tiles; 4- and 8-byte elements; another operand in addition to the
+  // transposed one.
   for (DType dtype : {DType::f32, DType::i64})
     for (int64_t rows : {16, 33, 40})
       for (int64_t columns : {16, 35, 64}) {
@@ -77,7 +77,7 @@ TEST(LoopKernel, TransposesByTiles) {
                                          [&](const auto& i) { return cast(DType::f32, load(0, dtype, {i[1], i[0]})); });
         expect_matches(kernel, random_operands(kernel, {}));
       }
-  // Columns of which several may be the same row, and rows that data names.
+  // Columns that may have the same row, and rows that depend on data.
   const Kernel clamped = map_kernel("clamped", {{DType::f32, {20, 40}}, {DType::f32, {40, 35}}}, [](const auto& i) {
     return load(0, DType::f32, {binary(BinaryOp::min, i[1], index(19)), i[0]});
   });
@@ -234,7 +234,7 @@ TEST(LoopKernel, IntegerOperatorsNeverTrap) {
     }
 }
 
-/// Small signed integers are stored in a byte each: their sign comes back by shifting up and down.
+/// Small signed integers are stored in one byte each: shifts up and down restore their sign.
 TEST(LoopKernel, SignsOfShiftedIntegersAreKept) {
   for (const auto& [exact, to] : {std::pair(DType::i64, DType::i64),
                                   {DType::i32, DType::i32},

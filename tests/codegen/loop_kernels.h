@@ -16,7 +16,7 @@ inline std::vector<Axis> axes_of(const Shape& shape, int first = 0) {
   return axes;
 }
 
-/// As lowering leaves them.
+/// In the form that lowering makes.
 inline std::vector<Axis> without_units(std::vector<Axis> axes) {
   std::erase_if(axes, [](const Axis& a) { return a.extent.is(1); });
   return axes;

@@ -63,7 +63,7 @@ TEST(LoopReduce, MaximumPropagatesNaNFromAnyPlace) {
 }
 
 TEST(LoopReduce, SeveralAxesMergedAndNot) {
-  // Mean over (h, w) of a slice of [2, 3, 9, 11]: not mergeable; over the whole map: one axis.
+  // Mean over (h, w) of a slice of [2, 3, 9, 11], whose axes cannot be merged; and over the whole map, as one axis.
   for (bool slice : {true, false}) {
     const Axis n{0, 2}, c{1, 3}, h{2, slice ? 7 : 9}, w{3, slice ? 8 : 11};
     Kernel kernel;
@@ -90,7 +90,7 @@ TEST(LoopReduce, WithoutOuterAxes) {
   expect_matches(kernel, random_operands(kernel, {}, 1), {}, 1e-5);
 }
 
-/// Softmax over the last axis; exp is kept in the result between its two uses.
+/// Softmax over the last axis; the result's memory keeps exp between its two uses.
 Kernel softmax(const Dim& rows, const Dim& columns) {
   const Axis i{0, rows}, j{1, columns};
   const Expr x = load(0, DType::f32, refs({i, j})), y = load(1, DType::f32, refs({i, j}));
@@ -117,7 +117,7 @@ TEST(LoopReduce, Softmax) {
   }
 }
 
-/// Softmax as the scheduler writes it: exp appears in the sum and in the store.
+/// Softmax in the scheduler's form: exp occurs in the sum and in the store.
 Kernel softmax_twice(const Dim& rows, const Dim& columns, bool residual) {
   const Axis i{0, rows}, j{1, columns}, k{2, columns}, l{3, columns};
   auto x = [&](const Axis& a) { return load(0, DType::f32, refs({i, a})); };
@@ -140,7 +140,7 @@ TEST(LoopReduce, SoftmaxKeepsItsExponentials) {
       const Kernel kernel = softmax_twice(7, n, residual);
       const auto operands = random_operands(kernel, {}, 10);
       expect_matches(kernel, operands);
-      // The result may lie where x is: each call reads a row before it writes it.
+      // The result may be stored over x: each call reads a row before it writes it.
       for (const std::string& target : runnable_targets()) {
         const RunnableKernel code(kernel, target);
         std::vector<Tensor> apart = operands;
@@ -154,7 +154,7 @@ TEST(LoopReduce, SoftmaxKeepsItsExponentials) {
 }
 
 TEST(LoopReduce, DividesByARowResultOfAnySize) {
-  // x / max(x): also where the reciprocal of the maximum would overflow or be denormal.
+  // x / max(x), including maxima whose reciprocal overflows or is denormal.
   const std::vector<double> largest{1e-44, 1e-39, 1e-20, 3.0, 1e20, 3.4e38, 0.0, INFINITY};
   const Axis i{0, static_cast<int64_t>(largest.size())}, j{1, 20}, k{2, 20};
   Kernel kernel;

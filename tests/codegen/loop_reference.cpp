@@ -1,4 +1,4 @@
-// The reference results of loop kernels, and the comparison with the results of their code. The harness gives the code.
+// The reference results of loop kernels, and the comparison. The harness supplies the results of compiled code.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -130,7 +130,7 @@ void expect_close(const Tensor& expected, const Tensor& actual, double tolerance
 
 namespace {
 
-/// Own copies: tensors share what they hold.
+/// Deep copies, because copies of tensors share their elements.
 std::vector<Tensor> copies_of(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> copies;
   for (const Tensor& t : tensors) {

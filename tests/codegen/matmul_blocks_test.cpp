@@ -1,4 +1,4 @@
-// Products by integers of few bits with scales for blocks, against sums in double, run from compiled code between guard
+// Products by low-bit integers with scales for blocks, against sums in double, run from compiled code between guard
 // pages.
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t panel = 48;
 
-/// C[batch, M, N] = A[batch, M, K] * B[K, N], f32; elements of a row of A lie `step` apart.
+/// C[batch, M, N] = A[batch, M, K] * B[K, N], f32; elements of a row of A are `step` apart.
 struct Case {
   int64_t batch = 1, m = 1, n = 1;
   BlockPacking b;
@@ -108,9 +108,9 @@ class Blocks : public testing::TestWithParam<std::string> {
           size += std::abs(product);
           weights += std::abs(weight(k, j));
         }
-        // Elements of A, which are at most 1, lose up to 2^-16 where they become integers; not all the same way.
+        // Elements of A, which are at most 1, lose up to 2^-16 when they become integers; the errors differ in sign.
         const double lost = GetParam() == "x86-64-v4-vnni" && !c.b.exact ? 1e-5 * weights : 0;
-        // A sum of many rows in floats lost 1.2e-6 of the size beside massive elements.
+        // Next to massive elements, a float sum of many rows lost 1.2e-6 of the largest element.
         const double share = c.massive == 1 ? 1e-6 : 2e-6;
         ASSERT_NEAR(result.floats()[i * c.n + j], expected, share * size + lost + 1e-6)
             << c.text() << " [" << i << "," << j << "] with " << threads << " threads";
@@ -150,8 +150,8 @@ TEST_P(Blocks, EveryKindOfBlock) {
     for (bool offsets : {false, true})
       for (int64_t m : {1, 2, 7}) {
         for (int64_t block : {16, 32, 128}) check({.m = m, .n = 60, .b = {256, bits, block, offsets}});
-        check({.m = m, .n = 60, .b = {250, bits, 64, offsets}});   // the last block is shorter, the last word, too
-        check({.m = m, .n = 60, .b = {1000, bits, 32, offsets}});  // deeper than what is unpacked at once
+        check({.m = m, .n = 60, .b = {250, bits, 64, offsets}});   // the last block and the last word are not full
+        check({.m = m, .n = 60, .b = {1000, bits, 32, offsets}});  // deeper than one unpacked block
         check({.m = m, .n = 60, .b = {333, bits, 333, offsets}});  // one scale for a column
       }
 }

@@ -43,7 +43,7 @@ std::vector<LoopRange> loops_of(const Lines& lines) {
   return all;
 }
 
-/// The loops that multiply and have no other such loop inside.
+/// The multiplying loops that contain no other multiplying loop.
 std::vector<LoopRange> multiplying_loops(const Lines& lines) {
   std::vector<LoopRange> all = loops_of(lines), inner;
   std::erase_if(all, [&](const LoopRange& loop) { return count(lines, loop, "vfmadd") == 0; });
@@ -80,7 +80,7 @@ Kernel product(const Dim& m, const Dim& n, const Dim& k, bool packed, bool trans
           body};
 }
 
-/// Checks all multiplying loops of the kernel; `sums` are the FMAs of one turn in each of them, in any order.
+/// Checks all multiplying loops of the kernel; `sums` are the numbers of FMAs in one iteration of each, in any order.
 void expect_register_loops(const Kernel& kernel, const std::string& target, const std::multiset<int>& sums) {
   const Lines lines = assembly(kernel, target);
   std::multiset<int> found;
@@ -111,7 +111,8 @@ TEST(MatMulCode, OneRowHidesLatencyBehindSeveralSetsOfSums) {
   expect_register_loops(product(1, 768, 768, true), "x86-64-v3", {1 * 6, 2 * 6});
 }
 
-/// Whether weights are fetched ahead, and by whom, is known at run time: several sets of sums ask, too.
+/// Whether weights are prefetched, and by which pass, is known only at run time: code with several sets of sums also
+/// tests it.
 TEST(MatMulCode, SymbolicRowsAskBeforeTheyFetchAhead) {
   const std::regex conditional("^\\s+j[a-ln-z]");
   for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
@@ -131,7 +132,7 @@ TEST(MatMulCode, SymbolicRowsAskBeforeTheyFetchAhead) {
   }
 }
 
-/// Weights that stay in a cache are not fetched ahead for the only tile, nor is that asked.
+/// Weights that stay in a cache are not prefetched for a single tile, and the code has no test for it.
 TEST(MatMulCode, TheOnlyTileOfNearWeightsFetchesNothing) {
   const Lines lines = assembly(product(Dim::symbol("m"), 384, 64, true), "x86-64-v4");
   const auto is_row_of_four_sets = [&](const LoopRange& loop) { return count(lines, loop, "vfmadd") == 4 * 3; };
@@ -141,7 +142,7 @@ TEST(MatMulCode, TheOnlyTileOfNearWeightsFetchesNothing) {
                           [&](const LoopRange& loop) { return count(lines, loop, "prefetch") == 0; }));
 }
 
-/// A division's latency between two panels would keep the loads of the next from beginning.
+/// The latency of a division between two panels would delay the loads of the next panel.
 TEST(MatMulCode, PanelsFollowEachOtherWithoutDivisions) {
   for (const Dim& m : {Dim::symbol("m"), Dim(2)}) {
     const Lines lines = assembly(product(m, 4000, 256, true), "x86-64-v4");
@@ -165,7 +166,7 @@ TEST(MatMulCode, SymbolicShapesKeepSumsInRegisters) {
   }
 }
 
-/// Products over the same depth have their register tiles in common, whatever thread compiles them.
+/// Products over the same depth share register tiles, whichever thread compiles them.
 TEST(MatMulCode, KernelsShareRegisterTiles) {
   const Dim m = Dim::symbol("m");
   const Kernel narrow = product(m, 96, 64, true), wide = product(m, 192, 64, true), deep = product(m, 96, 80, true);

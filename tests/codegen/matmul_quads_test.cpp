@@ -8,11 +8,11 @@ namespace {
 
 constexpr int64_t panel = 48, quad = 4;
 
-/// C[batch, M, N] i32 = A[batch, M, K] u8 * B[K, N] i8; rows of A lie `gap` bytes further apart than K.
+/// C[batch, M, N] i32 = A[batch, M, K] u8 * B[K, N] i8; rows of A are K + `gap` bytes apart.
 struct Case {
   int64_t batch = 1, m = 1, n = 1, k = 4, gap = 0;
   bool symbolic_m = false;
-  bool extreme = false;  // 255 by -128 throughout: what saturating arithmetic gets wrong
+  bool extreme = false;  // 255 by -128 throughout, where saturating arithmetic fails
   std::string text() const {
     return concat(batch, " x ", m, "x", n, "x", k, symbolic_m ? " m?" : "", extreme ? " extreme" : "");
   }
@@ -99,8 +99,8 @@ TEST_P(Quads, EveryWidth) {
 
 TEST_P(Quads, ManyRows) { check({.m = 1300, .n = 20, .k = 36, .symbolic_m = true}); }
 
-/// Products large enough for AMX: rows of one tile and of two that overlap, a last step that is not whole, a depth that
-/// is cut, rows that are copied for their distance.
+/// Products large enough for AMX: rows of one tile and of two overlapping ones, a partial last step, a cut depth, and
+/// rows that are copied because of their distance.
 TEST_P(Quads, TilesOfEveryHeightWidthAndDepth) {
   for (int64_t m : {5, 6, 11, 15, 16, 17, 18, 31, 32, 33, 34, 63, 64, 65, 97}) check({.m = m, .n = 100, .k = 300});
   for (int64_t n : {7, 16, 17, 33, 48, 49, 130}) check({.m = 37, .n = n, .k = 456});

@@ -1,4 +1,4 @@
-// Compiles one kernel and runs it from memory that is readable and executable only, as the runtime would.
+// Compiles one kernel and runs it from read-only executable memory, as the runtime does.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 
 namespace gcg::test {
 
-/// Does this machine execute code for that target? Tiles are emulated where only they are missing.
+/// Can this machine execute code for the target? Tiles are emulated if only they are missing.
 inline bool can_run(const std::string& target) {
 #if defined(__x86_64__)
   if (target == "x86-64-v4-amx") return can_run("x86-64-v4-bf16") && provide_amx();

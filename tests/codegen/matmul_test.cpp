@@ -174,7 +174,7 @@ class MatMul : public testing::TestWithParam<std::string> {
     const MappedKernel kernel(d.kernel, GetParam());
     for (int64_t count : threads) run_and_compare(c, kernel, d, count);
   }
-  /// One compilation with symbolic extents, run for all the shapes.
+  /// Compiles once with symbolic extents and runs all the shapes.
   void check_symbolic(Case c, const std::vector<std::array<int64_t, 3>>& shapes) {
     const MappedKernel kernel(Description(c).kernel, GetParam());
     for (const auto& [m, n, k] : shapes) {

@@ -1,5 +1,5 @@
-// Rows whose ends are not like their middle, and elements that are stored or read some apart: every row length around
-// the vector widths, with extents known and unknown. Buffers end at inaccessible memory.
+// Rows whose ends differ from their middle, and elements that are stored or read at a stride. Covers every row length
+// around the vector widths, with known and unknown extents. Buffers end at inaccessible memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,8 +47,8 @@ TEST(StoreRow, MaximaPropagateNaNFromEveryTap) {
   }
 }
 
-/// Where each lane reads is known then: the rows of a window are compared once for all taps, which are shuffles, at the
-/// ends of the row, too.
+/// The position of each lane's load is known then. The rows of a window are compared once for all taps, which are
+/// shuffles, also at the ends of the row.
 TEST(StoreRow, ARowThatFitsARegisterIsReadWhole) {
   for (const int64_t width : {7, 14, 16}) {
     const Kernel kernel = window_kernel(ReduceOp::max, 448, width, 3, 1, 1);
@@ -64,7 +64,7 @@ TEST(StoreRow, ARowThatFitsARegisterIsReadWhole) {
   }
 }
 
-/// Rows that are no whole number of tiles, shorter than a register of bytes.
+/// Rows that are not a whole number of tiles, shorter than a register of bytes.
 TEST(StoreRow, TransposesBytesByTiles) {
   for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{400, 24}, {192, 20}, {33, 17}, {20, 192}}) {
     const Kernel kernel = map_kernel("tiles", {{DType::i8, {2, columns, rows}}, {DType::i8, {2, rows, columns}}},
@@ -98,7 +98,7 @@ TEST(StoreRow, Wraps) {
   });
 }
 
-/// The same elements are read and written: no element may be computed again from what was stored.
+/// The same elements are read and written: no element may be computed from stored results.
 TEST(StoreRow, InPlace) {
   for (int64_t n : kLengths) {
     const Kernel kernel =
@@ -139,7 +139,7 @@ TEST(StoreRow, EverySecondToFifthElement) {
       });
 }
 
-/// A maximum that is the same for all terms of a sum.
+/// A maximum that all terms of a sum share.
 TEST(StoreRow, ReductionsInsideReductions) {
   expect_rows(
       [&](const Dim& n) {

@@ -1,5 +1,5 @@
-// Kernels through AMX's tiles: what their code is made of, and when it is taken. Their results: matmul_quads_test,
-// half_weights_test, conv_bytes_test.
+// Kernels with AMX tiles: their code, and the conditions for choosing them. matmul_quads_test, half_weights_test and
+// conv_bytes_test check their results.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -69,7 +69,7 @@ TEST(TileCode, KeepsTilesInRegistersAndReleasesThem) {
   }
 }
 
-/// Counts the instructions of a product of whole tiles.
+/// Counts the instructions of a product of full tiles.
 TEST(TileCode, RunsAsManyInstructionsAsPredicted) {
   if (!can_run(kTarget)) GTEST_SKIP() << "this machine does not run " << kTarget;
   for (const bool bytes : {true, false}) {
@@ -83,7 +83,7 @@ TEST(TileCode, RunsAsManyInstructionsAsPredicted) {
     EXPECT_TRUE(amx_is_released());
     const long counted = emulated_amx_instructions() - before;
     if (counted == 0) GTEST_SKIP() << "this CPU has tiles, and nothing is counted";
-    // For 32 rows by 48 columns: sums are zeroed or loaded, and stored, once a block of the depth (96 words).
+    // For 32 rows by 48 columns: sums are zeroed or loaded, and stored, once per block of the depth (96 words).
     const int64_t products = m / 32 * (n / 48), blocks = (steps * 16 + 95) / 96;
     EXPECT_EQ(counted, products * (blocks * (6 + 6) + steps * (7 + 6)) + emulated_per_task()) << kernel.info().note;
   }

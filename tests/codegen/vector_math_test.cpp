@@ -109,7 +109,7 @@ TEST(VectorMath, InverseAngles) {
   expect_accuracy(UnaryOp::atan, 2.0, [](double x) { return std::atan(x); });
 }
 
-/// Bases and exponents of every size, whose powers are mostly floats.
+/// Bases and exponents of all sizes; most of their powers are in the range of floats.
 TEST(VectorMath, Pow) {
   const Operand floats{DType::f32, {kBatch}};
   const Kernel kernel = map_kernel("pow", {floats, floats, floats}, [](const auto& i) {
@@ -173,7 +173,7 @@ TEST(VectorMath, SpecialValues) {
                       {UnaryOp::atan, std::atan}, {UnaryOp::asin, std::asin}};
   for (const Row& row : rows)
     for (const std::string& target : runnable_targets()) {
-      // Ten elements: a masked vector or scalars, where the sweep above has whole vectors.
+      // Ten elements: a masked vector or scalars, while the sweep above uses whole vectors.
       const Kernel kernel = map_kernel("special", {{DType::f32, {10}}, {DType::f32, {10}}},
                                        [&](const auto& i) { return unary(row.op, load(0, DType::f32, i)); });
       std::vector<Tensor> operands{Tensor::from(DType::f32, {10}, x), Tensor(DType::f32, {10})};
@@ -184,7 +184,7 @@ TEST(VectorMath, SpecialValues) {
     }
 }
 
-/// Scores that a mask took away: no result is a denormal, which takes thirty times as long on some CPUs.
+/// Scores that a mask removed: no result is a denormal, which takes thirty times as long on some CPUs.
 TEST(VectorMath, ExpIsZeroBelowTheNormalNumbers) {
   const Kernel kernel = map_kernel("exp", {{DType::f32, {kBatch}}, {DType::f32, {kBatch}}},
                                    [](const auto& i) { return unary(UnaryOp::exp, load(0, DType::f32, i)); });
@@ -200,7 +200,7 @@ TEST(VectorMath, ExpIsZeroBelowTheNormalNumbers) {
   }
 }
 
-/// Bit for bit what a division gives: next to every half that is rounded, and over all floats.
+/// Bit for bit equal to a division: next to every rounded half, and over all floats.
 TEST(RoundedQuotient, IsThatOfADivision) {
   for (const std::string& target : runnable_targets()) {
     for (const float c : {0.05F, 1.0F / 3, 0.0078125F, 0.045368254F, 3.7F, 1e-6F, 1.9999999F}) {
@@ -226,7 +226,7 @@ TEST(RoundedQuotient, IsThatOfADivision) {
   }
 }
 
-/// kBatch numbers: infinities, NaN, zeros, the neighbours of n + 1/2 steps of `c`, and bits of all kinds.
+/// kBatch numbers: infinities, NaN, zeros, the neighbours of n + 1/2 steps of `c`, and random bits.
 std::vector<float> beside_steps_halfway(float c) {
   std::vector<float> x{INFINITY, -INFINITY, NAN, 0.0F, -0.0F};
   for (int n = -600; n < 600; ++n) {
@@ -238,7 +238,8 @@ std::vector<float> beside_steps_halfway(float c) {
   return x;
 }
 
-/// The divisor and the zero are read in the run: also divisors that a product with the reciprocal is not exact for.
+/// The divisor and the zero are read at run time. Includes divisors for which a product with the reciprocal is not
+/// exact.
 TEST(Quantized, ByWhatARunReadsIsWhatItsStepsGive) {
   for (const std::string& target : runnable_targets())
     for (const auto& [type, low, high] :
@@ -270,7 +271,7 @@ TEST(Quantized, ByWhatARunReadsIsWhatItsStepsGive) {
     }
 }
 
-/// Beside steps halfway, far beyond the ends, and of infinities and NaN.
+/// Near steps and a half, far beyond the ends, infinities and NaN.
 TEST(Quantized, IsWhatItsStepsGive) {
   for (const std::string& target : runnable_targets())
     for (const auto& [type, low, high] : {std::tuple(DType::i8, -128.0F, 127.0F), std::tuple(DType::u8, 0.0F, 255.0F)})

@@ -1,5 +1,5 @@
-// Every form of every row of tests/ops, once more as machine code: its one-node graph goes through the whole compiler,
-// and the runtime runs the artifact on each target that this machine has.
+// Runs every variant of every row of tests/ops as machine code: its one-node graph goes through the whole compiler, and
+// the runtime runs the artifact on each target that this machine supports.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -11,7 +11,7 @@
 namespace gcg::test {
 namespace {
 
-/// Is some extent of the outputs a symbol that no input has? Such plans are not made yet: sizes are fixed before a run.
+/// Is some extent of the outputs a symbol that no input has? Such plans do not exist: sizes are fixed before a run.
 bool has_size_from_data(const Graph& graph) {
   std::set<std::string> known;
   for (ValueId in : graph.inputs)
@@ -23,12 +23,12 @@ bool has_size_from_data(const Graph& graph) {
   return false;
 }
 
-bool is_unsupported(const RowForm& form, const std::string& refusal) {
+bool is_unsupported(const RowVariant& form, const std::string& refusal) {
   return has_size_from_data(form.graph) && refusal.find("depends on data") != std::string::npos;
 }
 
-/// The artifact, or nothing where the compiler may refuse the form.
-std::vector<uint8_t> compile_form(const RowForm& form) {
+/// The artifact; none if the compiler may refuse the variant.
+std::vector<uint8_t> compile_form(const RowVariant& form) {
   try {
     return compile_artifact(form.graph);
   } catch (const UnsupportedModel& refusal) {
@@ -39,7 +39,7 @@ std::vector<uint8_t> compile_form(const RowForm& form) {
   return {};
 }
 
-void check_compiled(const RowForm& form) {
+void check_compiled(const RowVariant& form) {
   const std::vector<uint8_t> artifact = compile_form(form);
   if (artifact.empty()) return;
   std::vector<Tensor> inputs;

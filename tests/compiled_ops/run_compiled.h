@@ -1,4 +1,4 @@
-// Graphs compiled to an artifact in memory and run, for tests that compare machine code with the interpreter.
+// Compiles graphs to artifacts in memory and runs them, for tests that compare machine code with the interpreter.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace gcg::test {
 
-/// The CPU targets whose code this machine can run, of those we compile for in tests; the one that multiplies bytes for
-/// graphs that have some.
+/// The tested CPU targets whose code this machine can run; for graphs with bytes, includes the target that multiplies
+/// bytes.
 std::vector<std::string> runnable_targets(const Graph& graph);
 
 /// One artifact with code for all of them. Throws CompileError.
 std::vector<uint8_t> compile_artifact(const Graph& graph);
 
-/// Runs the artifact's code for `target` once; an error of the runtime is reported as a failure of the test and gives
-/// no outputs.
+/// Runs the artifact's code for `target` once. An error of the runtime fails the test and gives no
+/// outputs.
 std::vector<Tensor> run_artifact(const std::vector<uint8_t>& artifact, const std::string& target,
                                  const std::vector<Tensor>& inputs);
 

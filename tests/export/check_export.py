@@ -1,12 +1,9 @@
 #!/usr/bin/env python3
-"""Exports models again and compares: the exported file passes onnx.checker, onnxruntime computes the same of it as of the
-original, and importing it gives the same graph.
+"""Exports models again and compares: the exported file passes onnx.checker, onnxruntime gives the same results for it as for the original, and importing it gives the same graph.
 
   check_export.py --models | --old | --cases N | --zoo [NAME...]
 
---models: the small models of tests/models (some also with their weights in a file beside them), --old: forms of old opsets,
---cases N: N cases of ONNX's backend suite, spread over its operators, --zoo: models of the zoo, where there is one. NAME: those
-alone.
+--models: the small models of tests/models (some also with their weights in a file beside them), --old: nodes of old opsets, --cases N: N cases of ONNX's backend suite, spread over its operators, --zoo: models of the zoo, if it exists. NAME: only these.
 """
 import argparse
 import collections
@@ -29,7 +26,7 @@ from model_check import SKIP, Reference, relative_error  # noqa: E402
 REEXPORT = os.environ.get("GCC_GRAPH_REEXPORT") or os.path.join(HERE, "..", "..", "build", "release", "bin", "reexport_model")
 TOLERANCE = 1e-6
 
-# Forms of old opsets that new ones express differently: such a graph comes back as another one that computes the same.
+# Nodes of old opsets that new opsets express differently: the exported graph differs, but computes the same.
 OLD_FORMS = ("BatchNormalization", "bicubic", "graph t(%y", "flatten = 1", "broadcast = 1", "scale_per_group", "Scatter(", "Split(", "CastLike(", 'nearest_mode = "simple"', 'graph ""')
 OLD = {
     "softmax": (11, "(float[n,4,5] x) => (float[n,4,5] y) { y = Softmax<axis = 1>(x) }"),
@@ -66,16 +63,16 @@ def first_line(error):
 
 
 def checked(path):
-    """The complaint of onnx.checker about the file; None if there is none."""
+    """The error of onnx.checker for the file; None if there is none."""
     try:
         onnx.checker.check_model(path, full_check=True)
-    except Exception as e:  # the checker's and protobuf's
+    except Exception as e:  # the limits of the checker and of protobuf
         return first_line(e)
     return None
 
 
 def judge(model, folder, feeds, *options):
-    """The model against its export. `feeds`: a list of inputs by name."""
+    """Compares the model with its export. `feeds`: a list of inputs by name."""
     exported = os.path.join(folder, "exported.onnx")
     done = reexport(model, exported, *options)
     if done.returncode == 2:
@@ -94,7 +91,7 @@ def judge(model, folder, feeds, *options):
 
 
 def compare(model, exported, feeds):
-    """Compares onnxruntime's results of both. Where it cannot run the original, known expected results count."""
+    """Compares onnxruntime's results of both. If it cannot run the original, the stored expected results are used."""
     tolerance = TOLERANCE
     why = None
     try:
@@ -116,7 +113,7 @@ def compare(model, exported, feeds):
 
 
 def spread(outputs):
-    """Sequences as an output per element."""
+    """Makes one output per element of a sequence."""
     return {f"{name}.{i}": a for name, value in outputs.items() for i, a in enumerate(value if isinstance(value, list) else [value])}
 
 
@@ -167,7 +164,7 @@ def zoo(names, folder):
 
 
 def old_forms(folder):
-    """Nodes of old opsets that new ones say otherwise, and what a graph holds in a form of its own."""
+    """Nodes of old opsets that new opsets write differently, and graphs with forms of the compiler's own."""
     for name, (opset, text) in OLD.items():
         path = os.path.join(folder, name + ".onnx")
         model = parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> {name} {text}')

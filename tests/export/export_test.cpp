@@ -1,4 +1,4 @@
-// Models that are written for graphs that were not imported from one, and graphs that are refused.
+// Exports of graphs that were not imported, and graphs that the exporter refuses.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -145,7 +145,7 @@ TEST(Export, PastTheLimitWeightsStandBeside) {
   EXPECT_EQ(std::filesystem::file_size(path + ".data"), 4096 + 32 * 40 * 4);
   EXPECT_LT(std::filesystem::file_size(path), 1000);
   EXPECT_EQ(print_graph(import_onnx(path).graph), print_graph(graph));
-  export_onnx(import_onnx(path).graph, path, options);  // onto what it reads
+  export_onnx(import_onnx(path).graph, path, options);  // an Identity takes the name of its input
   EXPECT_EQ(print_graph(import_onnx(path).graph), print_graph(graph));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2) << "nothing else is left";
   std::filesystem::remove_all(folder);

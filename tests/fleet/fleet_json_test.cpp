@@ -1,4 +1,4 @@
-// The JSON form of fleets: what it says, both ways, and the sentence for each thing that is wrong.
+// The JSON form of fleets: reading, writing, and the message for each fault.
 #include <gtest/gtest.h>
 
 #include "compiler/fleet/fleet.h"
@@ -65,7 +65,7 @@ struct Wrong {
   std::string text, message;
 };
 
-/// A fleet of one pool that has this field, too.
+/// A fleet of one pool with an additional field.
 std::string with(const std::string& field) { return R"({"devices": [{"name": "a", "kind": "cpu", )" + field + "}]}"; }
 std::string gpu_with(const std::string& field) {
   return R"({"devices": [{"name": "a", "kind": "cuda", )" + field + "}]}";

@@ -1,4 +1,4 @@
-// Files with parts: run on pools of this machine, and refused when their assembly makes no sense.
+// Files with parts run on pools of this machine, and files with invalid assemblies are refused.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -71,7 +71,7 @@ std::vector<uint8_t> packed(const fb::AssemblyT& assembly) {
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
-/// The bytes live as long as the process, 64-byte aligned or not, as load() takes them.
+/// The bytes live as long as the process. load() accepts them aligned to 64 bytes or unaligned.
 std::span<const uint8_t> artifact(std::vector<uint8_t> assembly) {
   static std::deque<std::vector<uint8_t>> files;
   ArtifactBuilder builder = add_and_double();
@@ -134,7 +134,8 @@ TEST(FleetArtifact, AnyPlacementGivesTheSameBits) {
   }
 }
 
-/// A child of fork() has none of the lanes' threads: it is told, and ends; what it loads itself works.
+/// A child of fork() has no threads of the lanes: its calls fail with an error, and it can end. A fleet that it loads
+/// itself works.
 TEST(FleetArtifact, AChildOfForkIsToldToLoadTheFile) {
   const std::span<const uint8_t> file = artifact(packed(diamond()));
   auto program = std::make_unique<Result<Program>>(load(file, anywhere()));
@@ -397,7 +398,7 @@ INSTANTIATE_TEST_SUITE_P(
               "instruction 0 reads slot 1, but may only read slots below 1"}),
     [](const auto& test) { return test.param.name; });
 
-/// Whatever the bytes, the check ends, and what it lets pass runs or fails in words.
+/// For any bytes, the check ends, and a file that passes either runs or fails with an error.
 TEST(FleetArtifact, DamagedBytesAreHarmless) {
   std::mt19937 random(5);
   const std::vector<uint8_t> sound = packed(diamond());

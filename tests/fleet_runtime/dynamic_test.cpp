@@ -23,7 +23,7 @@ TEST(Candidate, TheEstimatedEndCountsAmongThoseThatAreNotFull) {
   EXPECT_FALSE(is_better(slow, fast));
   fast.lacks = true;
   EXPECT_TRUE(is_better(slow, fast));
-  slow.full = true;  // that is less bad
+  slow.full = true;  // the device that lacks less
   EXPECT_TRUE(is_better(slow, fast));
 }
 
@@ -40,7 +40,7 @@ std::shared_ptr<detail::FleetState> open_dynamic(const FakeModel& model, std::sh
   return open_fake(model.assembly, std::move(world), {}, requests, true, true);
 }
 
-/// Starts so many, one after the other, and waits for all.
+/// Starts this many requests one after the other, and waits for all.
 void run(const std::shared_ptr<detail::FleetState>& fleet, int count) {
   std::vector<std::unique_ptr<FakeRequest>> requests;
   for (int i = 0; i < count; ++i) {
@@ -63,7 +63,7 @@ TEST(Dynamic, RequestsSpreadOverEqualDevices) {
 
 TEST(Dynamic, ADeviceThatIsFullIsNotGivenMore) {
   FakeModel model = one_group(2);
-  model.assembly.groups[0].predicted = {1, 1000};  // but for its queue the first one would have them all
+  model.assembly.groups[0].predicted = {1, 1000};  // without its queue the first device would get all of them
   const auto world = std::make_shared<FakeWorld>(2);
   world->sleep_ns[0] = 30'000'000;
   run(open_dynamic(model, world, 6), 6);
@@ -73,7 +73,7 @@ TEST(Dynamic, ADeviceThatIsFullIsNotGivenMore) {
 
 TEST(Dynamic, WhatWasMeasuredCounts) {
   const auto world = std::make_shared<FakeWorld>(2);
-  world->sleep_ns[0] = 8'000'000;  // by the file as fast as the other
+  world->sleep_ns[0] = 8'000'000;  // equally fast according to the file
   world->sleep_ns[1] = 1'000'000;
   const auto fleet = open_dynamic(one_group(2), world, 8);
   run(fleet, 64);  // times are looked up again then
@@ -92,7 +92,7 @@ TEST(Dynamic, WithoutAQueueAChainStaysWhereItIs) {
   const auto world = std::make_shared<FakeWorld>(3);
   const auto fleet = open_dynamic(model, world, 6);
   run(fleet, 1);
-  EXPECT_EQ(world->calls[0], 4);  // another device would be handed its input first
+  EXPECT_EQ(world->calls[0], 4);  // another device would get its input first
 }
 
 TEST(Dynamic, ALostDeviceIsNotChosen) {
@@ -116,7 +116,7 @@ TEST(Dynamic, ADeviceWithoutRoomForTheWeightsIsNoChoice) {
   FakeModel model(1, 2);
   model.output(model.call({model.call({0}, 0)}, 1));
   for (Group& group : model.assembly.groups) group.weight_bytes = 20, group.peak_bytes = 2, group.predicted = {1, 1};
-  model.assembly.devices[1].memory = 38;  // its own group and its values, and not the other's weights
+  model.assembly.devices[1].memory = 38;  // its own group and its values, but not the other group's weights
   const auto world = std::make_shared<FakeWorld>(2);
   for (auto& ns : world->sleep_ns) ns = 10'000'000;
   run(open_dynamic(model, world, 4), 8);
@@ -127,7 +127,7 @@ TEST(Dynamic, ADeviceWithoutRoomForTheWeightsIsNoChoice) {
 
 constexpr uint64_t kOfOneGroup = 16;  // bytes: its input and its output
 
-/// One group that takes 1 us on device 1, which has so much memory, and 1000 us on device 0.
+/// One group that takes 1 us on device 1, which has this much memory, and 1000 us on device 0.
 FakeModel fast_device(uint64_t memory) {
   FakeModel model = one_group(2);
   model.assembly.groups[0].predicted = {1000, 1};

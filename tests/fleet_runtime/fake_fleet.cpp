@@ -8,7 +8,7 @@
 namespace gart::fleet::test {
 namespace {
 
-/// Memory that others know by its name alone.
+/// Memory that other devices know only by its name.
 class FakeSpace final : public Space {
  public:
   FakeSpace(std::shared_ptr<FakeWorld> world, uint32_t device)
@@ -86,7 +86,7 @@ class FakeEngines final : public Engines {
 Value scalar(const std::string& name) {
   Value value;
   value.info = {name, DType::i64, {}};
-  value.early = true;
+  value.input_bound = true;
   return value;
 }
 

@@ -1,4 +1,4 @@
-// Fleets whose devices are functions: what lanes and requests do, without files and kernels.
+// Fleets whose devices are functions, to test lanes and requests without files and kernels.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace gart::fleet::test {
 struct FakeModel {
   Assembly assembly;
   explicit FakeModel(uint32_t inputs, uint32_t devices);
-  /// A call of these values on a group of its own, which every device supports; gives its value.
+  /// Adds a call of these values, in a group of its own that every device supports; returns its value.
   uint32_t call(std::vector<uint32_t> inputs, uint32_t device = 0);
   void output(uint32_t value);
 };
@@ -23,7 +23,7 @@ int64_t mixed(uint32_t call, const std::vector<int64_t>& inputs);
 /// All values, for these inputs.
 std::vector<int64_t> evaluated(const Assembly& assembly, const std::vector<int64_t>& inputs);
 
-/// A number for tests to set and devices to count in, on a cache line of its own: devices share none.
+/// A number that tests set and devices increment, on its own cache line, so that devices do not share one.
 template <class T>
 struct alignas(64) Own : std::atomic<T> {
   using std::atomic<T>::operator=;
@@ -31,14 +31,14 @@ struct alignas(64) Own : std::atomic<T> {
 
 /// The behaviour of the devices; shared with the test, which may change it while they run.
 struct FakeWorld {
-  std::vector<Own<int64_t>> work_ns;       // per device: what a call takes there, spinning
-  std::vector<Own<int64_t>> sleep_ns;      // ... sleeping, as a device of its own would
-  std::vector<Own<bool>> lost;             // per device: the next call loses it
-  std::vector<Own<int64_t>> calls;         // per device: that were made
-  std::vector<Own<bool>> is_apart;         // per device: it has memory of its own; not to be changed while they run
-  std::vector<Own<int64_t>> fetched;       // per device: values from another device's memory
-  std::vector<Own<int64_t>> returned;      // per device: values from its memory to the host's
-  std::atomic<int64_t> poison{INT64_MIN};  // calls with this among their inputs fail
+  std::vector<Own<int64_t>> work_ns;       // per device: microseconds of a call, spinning
+  std::vector<Own<int64_t>> sleep_ns;      // ... sleeping, like a separate device
+  std::vector<Own<bool>> lost;             // per device: the next call loses the device
+  std::vector<Own<int64_t>> calls;         // per device: number of calls
+  std::vector<Own<bool>> is_apart;         // per device: true if it has its own memory; must not change during runs
+  std::vector<Own<int64_t>> fetched;       // per device: number of values copied from other devices' memory
+  std::vector<Own<int64_t>> returned;      // per device: number of values copied to the host
+  std::atomic<int64_t> poison{INT64_MIN};  // calls with this input value fail
   explicit FakeWorld(size_t devices)
       : work_ns(devices),
         sleep_ns(devices),

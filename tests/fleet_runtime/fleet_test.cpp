@@ -85,9 +85,9 @@ TEST(Fleet, DevicesWithMemoryOfTheirOwnExchangeValuesWithoutTheHost) {
   EXPECT_EQ(request.output(1), expected[5]);
   EXPECT_EQ(world->fetched[0], 0);
   EXPECT_EQ(world->fetched[1], 2);   // a and c
-  EXPECT_EQ(world->returned[0], 0);  // g is nobody's input: it goes to the host by itself
+  EXPECT_EQ(world->returned[0], 0);  // no call reads g, so it goes to the host
   EXPECT_EQ(world->returned[1], 0);
-  ASSERT_TRUE(request.start({7}, {2, 4}).ok());  // b is wanted, and read there
+  ASSERT_TRUE(request.start({7}, {2, 4}).ok());  // b is wanted and read there
   ASSERT_TRUE(request.wait().ok());
   EXPECT_EQ(request.output(0), expected[2]);
   EXPECT_EQ(request.output(1), expected[4]);
@@ -106,11 +106,11 @@ TEST(Fleet, OnlyWhatIsFetchedRuns) {
   EXPECT_EQ(world->calls[1], 0);
   EXPECT_EQ(request.output(0), expected[3]);
   EXPECT_EQ(request.output(1), expected[1]);
-  ASSERT_TRUE(request.start({5}, {0}).ok());  // an input needs nothing
+  ASSERT_TRUE(request.start({5}, {0}).ok());  // a request for an input runs no call
   ASSERT_TRUE(request.wait().ok());
   EXPECT_EQ(request.output(0), 5);
   EXPECT_EQ(world->calls[0], 2);
-  ASSERT_TRUE(request.start({5}).ok());  // the outputs again
+  ASSERT_TRUE(request.start({5}).ok());  // back to the outputs
   ASSERT_TRUE(request.wait().ok());
   EXPECT_EQ(request.request.calls(), 5U);
 }
@@ -155,14 +155,14 @@ TEST(Fleet, AFailingRequestFailsAlone) {
 
 TEST(Fleet, ALostDeviceEndsItsRequestsAndItsGroupsMove) {
   FakeModel model = diamond(3);
-  model.assembly.devices[1].memory = 10;  // no room there
+  model.assembly.devices[1].memory = 10;  // no memory there
   for (Group& group : model.assembly.groups) group.weight_bytes = 6, group.predicted = {1, 1, 1};
   const auto world = std::make_shared<FakeWorld>(3);
   const auto fleet = open_fake(model.assembly, world);
   FakeRequest all(fleet), some(fleet);
   world->lost[2] = true;
   ASSERT_TRUE(all.start({1}).ok());
-  ASSERT_TRUE(some.start({2}, {5}).ok());  // g needs nothing of device 2
+  ASSERT_TRUE(some.start({2}, {5}).ok());  // g needs nothing from device 2
   const Result<void> done = all.wait();
   ASSERT_FALSE(done.ok());
   EXPECT_EQ(done.error().code, ErrorCode::device_lost);
@@ -171,7 +171,7 @@ TEST(Fleet, ALostDeviceEndsItsRequestsAndItsGroupsMove) {
   ASSERT_TRUE(all.start({1}).ok());
   ASSERT_TRUE(all.wait().ok());
   EXPECT_EQ(all.output(0), evaluated(model.assembly, {1})[4]);
-  EXPECT_EQ(world->calls[1], 1);  // one group fits beside no other
+  EXPECT_EQ(world->calls[1], 1);  // each group fits only alone
 }
 
 TEST(Fleet, WithoutAnyOtherDeviceALossStays) {
@@ -202,18 +202,18 @@ TEST(Fleet, MissingInputsAreToldBeforeAnythingRuns) {
   ASSERT_TRUE(request.request.set_input("in0", {&x, DType::i64, {}, "cpu"}).ok());
   EXPECT_EQ(request.request.start().error().message, "input 1 'in1' is not set");
   const std::string_view first[] = {"v0"};
-  ASSERT_TRUE(request.request.fetch(first).ok());  // which does not need it
+  ASSERT_TRUE(request.request.fetch(first).ok());  // which it does not need
   EXPECT_TRUE(request.request.run().ok());
   EXPECT_EQ(request.request.set_input("in2", {&x, DType::i64, {}, "cpu"}).error().message,
             "the model has no input 'in2', only 'in0', 'in1'");
   EXPECT_EQ(world->calls[0], 1);
 }
 
-/// k requests over p parts, each on a device of its own, take (k + p - 1) times a part, not k * p times.
+/// k requests over p parts, each on its own device, take (k + p - 1) times the time of a part, not k * p times.
 TEST(Fleet, RequestsFlowLikeThroughAPipeline) {
   constexpr uint32_t kParts = 4;
   constexpr int kRequests = 16;
-  constexpr int64_t kPartNs = 30'000'000;  // long beside what a busy machine takes to wake a thread
+  constexpr int64_t kPartNs = 30'000'000;  // long compared with the time in which a busy machine wakes a thread
   FakeModel model(1, kParts);
   uint32_t value = 0;
   for (uint32_t i = 0; i < kParts; ++i) value = model.call({value}, i);
@@ -239,7 +239,7 @@ TEST(Fleet, RequestsFlowLikeThroughAPipeline) {
   EXPECT_GE(best, 0.9);
 }
 
-/// Whoever waits for one finds those that began before it ended, and their results where they belong.
+/// A caller that waits for one request also finds the requests that began before it ended, each with its own results.
 TEST(Fleet, RequestsEndInTheOrderInWhichTheyBegan) {
   constexpr int kRequests = 16;
   FakeModel model(1, 3);
@@ -299,7 +299,7 @@ TEST(Fleet, TimesAreWhatGroupsTook) {
   EXPECT_GE(times.groups[0].operation_us, 3000);
   EXPECT_GE(times.groups[1].operation_us, 1000);
   EXPECT_LT(times.groups[0].idle_us, times.run_us - 3000);
-  EXPECT_GE(times.groups[1].idle_us, 3000);  // it waited for the other
+  EXPECT_GE(times.groups[1].idle_us, 3000);  // it waited for the other request
   EXPECT_GE(times.run_us, 4000);
   EXPECT_LT(times.groups[0].begin_us, times.run_us - 4000);
   EXPECT_GE(times.groups[1].begin_us, 3000);

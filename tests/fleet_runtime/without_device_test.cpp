@@ -1,4 +1,4 @@
-// The advice where a device of the file is missing.
+// The message about alternatives if a device of the file is missing.
 #include "runtime/fleet/without_device.h"
 
 #include <gtest/gtest.h>

@@ -6,8 +6,8 @@
     MODEL PRECISION jax-jit WALL_MS - ENQUEUE_US
 
 WALL_MS: median over runs of call and wait; ENQUEUE_US: until the call returns; JAX has no events, so there is no device time.
-Inputs and weights stay in device memory. fp32 is that: TF32 is off. The models are those of tools/models/make_model.py, with
-other random weights. Lines that FILE has are not measured again.
+Inputs and weights stay in device memory. fp32 means full f32: TF32 is off. The models are those of tools/models/make_model.py, with
+other random weights. Lines in FILE are not measured again.
 """
 import argparse
 import functools
@@ -26,7 +26,7 @@ except ImportError:
 
 
 class Weights:
-    """Makes the weights that a model asks for, in order; under jit it hands out the same ones again."""
+    """Creates the weights that a model requests, in order; under jit it returns the same ones again."""
 
     def __init__(self, arrays=None):
         self.arrays, self.given = [], iter(arrays) if arrays is not None else None
@@ -182,7 +182,7 @@ def prepare(model, x, dtype):
 
 
 def rows_of(path):
-    """The rows that an earlier run has printed: (model, precision)."""
+    """The rows that an earlier run printed: (model, precision)."""
     if not path:
         return set()
     with open(path, encoding="utf-8") as file:
@@ -210,7 +210,7 @@ def main():
             try:
                 wall, enqueue = measure(prepare(*table[name], dtype), arguments.seconds)
                 print(f"{name} {precision} jax-jit {wall:.4f} - {enqueue:.1f}", flush=True)
-            except Exception as error:  # whatever JAX cannot do is a row of the table
+            except Exception as error:  # any failure of JAX becomes a row of the table
                 print(f"FAILED {name} {precision} jax-jit: {(str(error).splitlines() or [type(error).__name__])[0]}", flush=True)
 
 

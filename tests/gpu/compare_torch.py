@@ -5,11 +5,10 @@
 
     MODEL PRECISION ENGINE WALL_MS DEVICE_MS ENQUEUE_US
 
-Engines: eager; reduce-overhead and max-autotune (torch.compile modes); captured (Inductor's code in one torch.cuda.graph, launched
-by hand), of all models before max-autotune, which takes minutes, of any. WALL_MS: median over runs of call and synchronise;
+Engines: eager; reduce-overhead and max-autotune (torch.compile modes); captured (Inductor's code in one torch.cuda.graph, launched by hand). max-autotune takes minutes, so it runs last, after the other engines of all models. WALL_MS: median over runs of call and synchronise;
 DEVICE_MS: per run, between events around eight that follow each other, as `gcc-graph bench` does; ENQUEUE_US: until the call
-returns. Inputs stay in device memory. fp32 is that: TF32 is off. A model whose library (torchvision, transformers) is missing
-prints SKIP. Lines that FILE has are not measured again.
+returns. Inputs stay in device memory. fp32 means full f32: TF32 is off. A model whose library (torchvision, transformers) is missing
+prints SKIP. Lines in FILE are not measured again.
 """
 import argparse
 import functools
@@ -155,14 +154,14 @@ def measure_model(name, precision, engines, device, seconds):
         with torch.inference_mode():
             try:
                 row = (measure if device == "cuda" else measure_cpu)(make_run(engine, model, inputs), seconds)
-            except Exception as error:  # whatever an engine cannot do is a row of the table
+            except Exception as error:  # any failure of an engine becomes a row of the table
                 print(f"FAILED {name} {precision} {engine}: {(str(error).splitlines() or [type(error).__name__])[0]}", flush=True)
                 continue
         print(f"{name} {precision} {engine} {row}", flush=True)
 
 
 def rows_of(path):
-    """The rows that an earlier run has printed: (model, precision, engine)."""
+    """The rows that an earlier run printed: (model, precision, engine)."""
     if not path:
         return set()
     with open(path, encoding="utf-8") as file:

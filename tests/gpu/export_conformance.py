@@ -19,7 +19,7 @@ import onnx  # noqa: E402
 
 
 def write_npz(path, arrays):
-    """As np.savez, but a type of ml_dtypes goes by its name, as gcc-graph reads it."""
+    """Like np.savez, but a type of ml_dtypes is stored under its name, which gcc-graph reads."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             array = np.asarray(array, order="C")

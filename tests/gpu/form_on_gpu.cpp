@@ -24,8 +24,8 @@ Tensor tensor_of(const gart::Tensor& t) {
   return out;
 }
 
-// The artifact, or nothing where the compiler may refuse the form: compiled_ops_test checks what it refuses.
-std::vector<uint8_t> compile_form(const RowForm& form, const std::string& target, const Backends& backends) {
+// The artifact; none if the compiler may refuse the variant. compiled_ops_test checks the refusals.
+std::vector<uint8_t> compile_form(const RowVariant& form, const std::string& target, const Backends& backends) {
   CompileOptions options;
   options.targets = {target};
   try {
@@ -57,16 +57,16 @@ std::vector<Tensor> run(const std::vector<uint8_t>& artifact, const std::vector<
   return result;
 }
 
-// The compiler makes these for CPUs alone.
+// The compiler makes these only for CPUs.
 bool is_for_cpus(const std::string& op) { return op == "BlockedConv" || op == "PackedMatMul" || op == "WinogradConv"; }
 
-// Convolutions on GPUs are products that multiply the padding's zeros, as those of the GPU's libraries do: next to an
-// infinite weight they give NaN.
-bool multiplies_padding(const RowForm& form) { return form.row.what == "infinite weight on the border"; }
+// Convolutions on GPUs are products that also multiply the padding's zeros, like those of the GPU's libraries: beside
+// an infinite weight they give NaN.
+bool multiplies_padding(const RowVariant& form) { return form.row.what == "infinite weight on the border"; }
 
 }  // namespace
 
-void check_form_on_gpu(const RowForm& form, const std::string& target, const Backends& backends) {
+void check_form_on_gpu(const RowVariant& form, const std::string& target, const Backends& backends) {
   if (is_for_cpus(form.row.op) || multiplies_padding(form)) return;
   const std::vector<uint8_t> artifact = compile_form(form, target, backends);
   if (artifact.empty()) return;

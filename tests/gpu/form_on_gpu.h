@@ -1,4 +1,4 @@
-// A form of a row of tests/ops as a one-node model on a GPU, real or simulated.
+// A variant of a row of tests/ops as a one-node model on a GPU, real or simulated.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace gcg::test {
 
-/// Compiles the form for `target`, runs it on the first GPU and expects the reference's results. Forms that a
+/// Compiles the variant for `target`, runs it on the first GPU and expects the reference's results. Variants that a
 /// compiler may refuse pass, and so do those that GPUs compute differently by design.
-void check_form_on_gpu(const RowForm& form, const std::string& target, const Backends& backends);
+void check_form_on_gpu(const RowVariant& form, const std::string& target, const Backends& backends);
 
 }  // namespace gcg::test

@@ -23,7 +23,7 @@
 namespace gcg::test {
 namespace {
 
-constexpr int kMostSeconds = 120;  // for one case
+constexpr int kMostSeconds = 120;  // seconds for one case
 
 struct Case {
   std::string name;

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# gpu_check_test.sh BUILD: tools/gpu-check.sh packs a bundle of small models, and runs a little of each stage on the simulated GPU.
-# Every stage must have its row and its lines in the table, a stage that fails must be named and fail the script.
+# gpu_check_test.sh BUILD: tools/gpu-check.sh packs a bundle of small models, and runs a small part of each stage on the
+# simulated GPU. Every stage must have its row and its lines in the table. If a stage fails, the script must name it and
+# fail.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -35,7 +36,7 @@ GPU_CHECK_RECORDS=$work/records "$root/tools/gpu-check.sh" --record "$results" >
 record=$(echo "$work"/records/*-simulated-sm-80*.md)
 cmp -s "$record" "$results/table.md" || fail "the record $record is not the table"
 
-# Finished work is not done again: with a GPU that runs nothing, all of it passes, and no row comes twice.
+# Finished work is not repeated: even with a GPU that runs nothing, all of it passes, and no row occurs twice.
 GART_SIM_FAIL=cuGraphLaunch:1:700 on_gpu "$check" --quick device conformance ops models bench engines >"$work/log" 2>&1 || fail "something was done again"
 for row in '^\| mlp_b1 \| fp16 \| gcc-graph \|' '^\| branch_loop \| fp32 \| gcc-graph, tuned \|' '^# '; do
   [ "$(grep -cE "$row" "$results/table.md")" = 1 ] || fail "the table has not one line like '$row'"

@@ -1,5 +1,5 @@
-// The tables of tests/ops on the GPU of this machine: $GPU_OPS_TARGET names what to compile for, $GPU_OPS_PART, as
-// "3/16", which of so many equal parts of the forms is meant (counted from 0; default: all).
+// Runs the tables of tests/ops on this machine's GPU. $GPU_OPS_TARGET is the target. $GPU_OPS_PART, such as "3/16",
+// selects one of that many equal parts of the variants, counted from 0; default: all.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 const char* target() { return std::getenv("GPU_OPS_TARGET"); }
 
-/// Which forms are this process's.
+/// The variants that this process runs.
 class Part {
  public:
   Part() {
@@ -38,7 +38,7 @@ Part& part() {
   return part;
 }
 
-void check(const RowForm& form) {
+void check(const RowVariant& form) {
   static const Backends backends = [] {
     Backends all;
     all.push_back(cuda::make_cuda_backend());

@@ -16,7 +16,7 @@
 
 namespace {
 
-/// Zeroes for integers (valid indices everywhere), a ramp for floats; open extents are 1.
+/// Zeros for integers (valid indices everywhere), a ramp for floats; open extents are 1.
 gart::Tensor make_input(const gart::TensorInfo& info) {
   std::vector<int64_t> extents;
   for (const std::string& dim : info.dims) {

@@ -1,4 +1,4 @@
-// Writes the data file of a model whose weights strip_weights.py took away.
+// Writes the data file of a model whose weights strip_weights.py removed.
 //
 //   make_weights RECIPE OUT
 //

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes the weights out of a model, for places where they can be made again but not be carried to.
+"""Removes the weights from a model. Another machine can generate them again, so they need not be copied there.
 
     strip_weights.py MODEL.onnx OUT.onnx
 
@@ -23,7 +23,7 @@ def main():
     recipe, offset = [], 0
     for number, tensor in enumerate(model.graph.initializer):
         array = numpy_helper.to_array(tensor)
-        # Constants of one value (a running variance of ones, say) mean something; so do sizes that kernels must know.
+        # Constants with one value (a running variance of ones, for example) have a meaning, and so do sizes that kernels must know; they stay.
         if array.dtype != np.float32 or array.nbytes < LEAST_BYTES or np.ptp(array) == 0 or array.min() >= 0:
             continue
         tensor.ClearField("raw_data")

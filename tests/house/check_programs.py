@@ -65,7 +65,7 @@ class Words:
             elif kind == "end":
                 wanted, patterns = not (patterns and found[0] == "|"), patterns or found[0] == ";;"
             elif kind == "redirection" and wanted:
-                wanted = None  # the file's name follows, then the command
+                wanted = None  # the file name comes next, then the command
 
     def ended(self, word, literal, wanted, patterns):
         """Whether a command may follow this word, and whether labels of `case` do."""

@@ -7,7 +7,7 @@ import sys
 from style_tools import ROOT, sources
 
 CODE = ("artifact_schema", "codegen", "compiler", "runtime", "tools")
-LONGEST_FUNCTION = 50       # lines between its braces
+LONGEST_FUNCTION = 50       # limit of lines between a function's braces
 LONGEST_TEST_FUNCTION = 80  # tables and test scripts are single units
 # The files that may name a class of devices: its definition, the code that builds fleets and targets, and the choices
 # of passes and file formats.
@@ -82,7 +82,7 @@ def silent_below_the_tools(path, text):
     if of_folder(path, "compiler/report"):
         found += lines_with(r'"[^"]*\w+ \w+ \w+ \w+[^"]*"', path, "\n".join(
             line for line in bare(text, strings=True).split("\n") if "GCG_CHECK" not in line and "#include" not in line))
-    # A Result whose error nobody reads ends the program with a message.
+    # A Result with an error that nobody reads ends the program with a message.
     return [f for f in found if "runtime/include/gart/result.h" not in f]
 
 
@@ -106,7 +106,7 @@ def no_lists_of_operators(path, text):
 def devices_are_asked_not_named(path, text):
     if not of_folder(path, "compiler", "codegen", "tools") or NAMES_DEVICE_CLASS.match(path):
         return []
-    # A default argument or member is no decision.
+    # A default argument or member is not a decision.
     return [f for f in lines_with(r"\bDeviceClass::(cpu|cuda)\b", path, bare(text)) if not re.search(r"DeviceClass \w+ = ", f)]
 
 

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Statistics of the code compared with another commit: the table of docs/design.md.
 
-  house_numbers.py [--before COMMIT] [COMMIT] default: HEAD, and the commit before plans, devices and folders had their
-present form
+  house_numbers.py [--before COMMIT] [COMMIT] default: HEAD, and the commit before the present structure of plans, devices and folders
 """
 import argparse
 import re

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Which folders a folder may include from, besides itself. The longest matching prefix of a path is its folder.
+// The folders that each folder may include from, besides itself. The longest matching prefix of a path is its folder.
 const std::map<std::string, std::set<std::string>> kFloors = {
     {"artifact_schema", {}},
     {"runtime", {"artifact_schema"}},

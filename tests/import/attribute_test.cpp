@@ -1,11 +1,11 @@
-// Attributes that nothing reads are refused by name, flags are 0 or 1.
+// Attributes that no code reads are refused by name, and flags must be 0 or 1.
 #include "compiler/ops/op_attributes.h"
 #include "tests/import/text_model.h"
 
 namespace gcg::test {
 namespace {
 
-/// A node of the operator with as many inputs as it needs at least, and these attributes.
+/// A node of the operator with its least number of inputs, and these attributes.
 onnx::ModelProto model_of(const OpDef& op, const std::string& attributes) {
   std::string inputs;
   for (int i = 0; i < op.min_inputs; ++i) inputs += i == 0 ? "x" : " x";

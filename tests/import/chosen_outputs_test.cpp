@@ -1,4 +1,4 @@
-// The part of a model that some of its values need.
+// The part of a model that computes some of its values.
 #include "compiler/ops/op_def.h"
 #include "tests/import/text_model.h"
 
@@ -10,7 +10,7 @@ using Names = std::vector<std::string>;
 const std::string kX = float_value("input", "x", kDim2), kZ = float_value("input", "z", "dim { dim_param: 'n' }");
 const std::string kWeight = "initializer { name: 'w' data_type: 1 dims: 2 float_data: 1 float_data: 2 } ";
 
-/// a = -x, b = a + w, c = exp(b); d = |z|; u of an operator that there is not; y = c + c.
+/// a = -x, b = a + w, c = exp(b); d = |z|; u comes from an unknown operator; y = c + c.
 onnx::ModelProto model() {
   return graph_model(kX + kZ + kWeight + node("Neg", "x", "a") + node("Add", "a w", "b") + node("Exp", "b", "c") +
                      node("Abs", "z", "d") + node("Frobnicate", "z", "u") + node("Add", "c c", "y") +

@@ -1,4 +1,4 @@
-// Bodies of If, Loop and Scan: what they capture, their types, their results.
+// Bodies of If, Loop and Scan: their captures, types and results.
 #include "compiler/gir/verify_graph.h"
 #include "compiler/ops/infer.h"
 #include "compiler/reference/interpreter.h"
@@ -120,7 +120,7 @@ TEST(ImportControl, BranchesThatDifferInExtentGiveASymbolInRankNone) {
   EXPECT_EQ(type_of(""), "unknown");
 }
 
-/// x is doubled m times; the values on the way are collected.
+/// x is doubled m times; the intermediate values are collected.
 const std::string kLoop =
     "input { name: 'm' type { tensor_type { elem_type: 7 shape {} } } } " + kX +
     node("Loop", "m _ x", "last all",

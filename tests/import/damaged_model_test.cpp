@@ -1,4 +1,5 @@
-// Models damaged in every bit: refused in words or imported, never a crash, an internal error or a huge allocation.
+// Models with a damaged bit at every position are refused with a message or imported. They never cause a crash, an
+// internal error or a huge allocation.
 #include <sys/resource.h>
 
 #include "compiler/gir/verify_graph.h"
@@ -40,7 +41,7 @@ std::string rich_model() {
       .SerializeAsString();
 }
 
-/// Empty if the bytes are imported or refused as they should be, else what went wrong.
+/// Empty if the bytes are imported or refused correctly, else the fault.
 std::string misbehaviour(const std::string& bytes) {
   try {
     ImportedModel model = import_bytes(bytes);

@@ -1,4 +1,4 @@
-// External files: only what lies beneath the model's folder, and only whole.
+// External files: only whole files beneath the model's folder.
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Model-local functions are inlined.
+// Inlining of model-local functions.
 #include "compiler/ops/op_def.h"
 #include "tests/import/text_model.h"
 

@@ -1,4 +1,4 @@
-// Strings as numbers of lists: where they may go, and which outputs have names.
+// Strings imported as numbers of lists: the operators that accept them, and the outputs that have names.
 #include <gtest/gtest.h>
 
 #include "tests/import/text_model.h"

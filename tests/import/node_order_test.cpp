@@ -1,4 +1,4 @@
-// Nodes in any order: what converters to float16 write.
+// Nodes in any order, as converters to float16 write them.
 #include "compiler/ops/op_def.h"
 #include "compiler/reference/interpreter.h"
 #include "tests/import/text_model.h"

@@ -1,4 +1,4 @@
-// Dimensions of one name that the model does not need to be equal.
+// Dimensions with one name that the model does not need to be equal.
 #include "tests/import/text_model.h"
 
 namespace gcg::test {
@@ -39,7 +39,7 @@ TEST(SeparateNames, DimensionsThatNeverMeetAreSeparated) {
   EXPECT_EQ(model.separated, (std::map<std::string, std::string>{{"n_1", "n"}}));
 }
 
-/// The caches of a decoder's layers never meet, but have one length.
+/// The caches of a decoder's layers never meet, but have the same length.
 TEST(SeparateNames, FourInputsThatAreDeclaredAlikeKeepTheirName) {
   std::string text;
   for (const char* name : {"x", "y", "u", "v"})

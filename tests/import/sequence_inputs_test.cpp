@@ -1,4 +1,4 @@
-// Inputs that are sequences or optionals become an input per element.
+// Inputs that are sequences or optionals become one input per element.
 #include "compiler/import/sequence_inputs.h"
 
 #include "compiler/support/error.h"

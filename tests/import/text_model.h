@@ -29,7 +29,7 @@ inline ImportedModel import_model(const onnx::ModelProto& model, const std::stri
   return import_bytes(model.SerializeAsString(), folder);
 }
 
-/// The sentence that the model is refused with; empty when it is not refused.
+/// The message with which the model is refused; empty if it is not refused.
 inline std::string error_of(const onnx::ModelProto& model, const std::string& folder = "") {
   try {
     import_model(model, folder);
@@ -39,7 +39,7 @@ inline std::string error_of(const onnx::ModelProto& model, const std::string& fo
   return {};
 }
 
-/// The rows that the model is refused with; empty when it is not, or for another reason.
+/// The rows with which the model is refused; empty if it is not, or for another reason.
 inline std::vector<UnsupportedNode> unsupported_in(const onnx::ModelProto& model) {
   try {
     import_model(model);

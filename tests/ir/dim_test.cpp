@@ -72,11 +72,12 @@ TEST(Dim, EqualExpressionsShareTheirAtoms) {
 }
 
 TEST(Dim, ADivisorThatMayBeZeroHasNoBounds) {
-  // s % min(t,1) is 0 wherever it is anything.
+  // s % min(t,1) is 0 wherever it is defined.
   EXPECT_EQ(floor_div(d("min(u,3) - 7"), d("s%min(t,1)")).upper_bound(), std::nullopt);
 }
 
-/// Bounds of sums of many nested quotients, maxima and minima end, and evaluating shares what terms share.
+/// Bounds of sums of many nested quotients, maxima and minima take limited time, and evaluation computes shared terms
+/// once.
 TEST(Dim, WorkOnLargeExpressionsIsBounded) {
   Dim x = d("s"), sum;
   for (int i = 0; i < 60; ++i) {
@@ -119,7 +120,7 @@ TEST(Dim, SubstituteSimplifiesAgain) {
   EXPECT_EQ(d("s//t").substitute({{"s", d("64*t")}}), Dim(64));
 }
 
-/// A random expression as a Dim beside the same expression evaluated directly. Throws on a division by zero.
+/// A random expression as a Dim and as a directly evaluated function. Throws on a division by zero.
 struct Random {
   std::mt19937 rng;
   SymbolValues values;

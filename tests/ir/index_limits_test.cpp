@@ -1,4 +1,4 @@
-// The message of a run when an index from data lies outside.
+// The message of a run if an index from data is out of range.
 #include "compiler/kernel/index_limits.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(IndexLimits, IndicesThatAreAnOperandAreKnown) {
   const std::vector both = {gathered({axis_ref(axis), index(0)}), gathered({axis_ref(axis), index(1)})};
   EXPECT_EQ(index_checks(with_operand(loop_of(both), tuples)),
             std::vector({check_of(0, 0, 2, Dim(5), true), check_of(0, 1, 2, Dim(5), true)}));
-  // Where data decides whether the index is used, one that is not may be anything.
+  // If data decides whether an index is used, an unused index may have any value.
   const Expr ignored = binary(BinaryOp::equal, load(0, DType::i64, {axis_ref(axis)}), index(-100));
   const Expr chosen = select(ignored, index(0), gathered({axis_ref(axis)}));
   EXPECT_EQ(index_checks(with_operand(loop_of({chosen}), {axis.extent})), std::vector<IndexCheck>());

@@ -42,7 +42,7 @@ TEST(Machines, SmallGpusAreNotTakenForLargeOnes) {
   EXPECT_FALSE(machine_of(*find_target("sm_90")).shares_memory);
 }
 
-/// As measured on an H200: 7.5 TB/s of the L2 cache for all, 60 bytes a clock for one.
+/// Measured on an H200: 7.5 TB/s from the L2 cache if all processors read, 60 bytes per clock for one.
 TEST(Machines, ProcessorsShareTheL2Cache) {
   const Machine& h200 = machine_of(*find_target("sm_90a"));
   EXPECT_NEAR(h200.l2_share(h200.processors) * h200.processors * h200.gigahertz * 1e9, 7.5e12, 0.5e12);

@@ -1,4 +1,4 @@
-// Expressions as --print-plan shows them: every operator has a text of its own.
+// Expressions as --print-plan shows them: every operator has a distinct text.
 #include <gtest/gtest.h>
 
 #include "compiler/kernel/operator_names.h"

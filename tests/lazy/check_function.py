@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gl.function: recorded once, used often; what it refuses; gradients, files and threads with it."""
+"""gl.function: recorded once and called often; its refusals; gradients, files and threads."""
 import os
 import subprocess
 import tempfile
@@ -76,7 +76,7 @@ class Functions(unittest.TestCase):
         @gl.function
         def inner(x):
             return gl.exp(x) * 0.25
-        early = inner(gl.ones(3))  # recorded before, and within, the other
+        early = inner(gl.ones(3))  # recorded before the other function, and inside it
 
         @gl.function
         def outer(x):
@@ -170,7 +170,7 @@ class Functions(unittest.TestCase):
 
 
 class Libraries(unittest.TestCase):
-    """Functions that gcc-graph function carved out, used from gart.lazy."""
+    """Functions that `gcc-graph function` carved out, used from gart.lazy."""
 
     @classmethod
     def setUpClass(cls):

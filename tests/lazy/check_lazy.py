@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gart.lazy as a program sees it: what runs, what is compiled, errors with their line, threads, fork, saved files."""
+"""gart.lazy from a program's view: the operators that run, compilations, errors with their line, threads, fork, saved files."""
 import gc
 import os
 import subprocess
@@ -80,7 +80,7 @@ class Deferred(unittest.TestCase):
             x @ x
         with self.assertRaisesRegex(gl.Error, r"check_lazy.py, line \d+"):
             gl.concatenate([x, gl.ones((3, 4))], 1)
-        late = gl.take(x, gl.array([7]), 0)  # this line is at fault
+        late = gl.take(x, gl.array([7]), 0)  # the faulty line
         line = sys._getframe().f_lineno - 1
         for _ in range(2):
             with self.assertRaisesRegex(gl.Error, rf"Gather.*check_lazy.py, line {line}\)"):

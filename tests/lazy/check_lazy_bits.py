@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Which bits: those of compiled code do not depend on where values were asked for; the interpreter gives the same ones for operators that
-round once, as docs/lazy.md lists them."""
+"""The bits of results: compiled code gives the same bits wherever the program asks for values. The interpreter gives the same bits
+for operators that round once, which docs/lazy.md lists."""
 import random
 import unittest
 
@@ -16,7 +16,7 @@ def operand(seed):
 
 
 def program(seed, cuts, shape):
-    """A chain of layers, values asked for after those in `cuts`."""
+    """A chain of layers; the program asks for the values after the layers in `cuts`."""
     chosen, numbers = random.Random(seed), np.random.default_rng(seed)
     y = old = gl.array(numbers.standard_normal(shape).astype(np.float32))
     w = gl.array((numbers.standard_normal((shape[1], shape[1])) * 0.2).astype(np.float32))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files that gl.save makes of random functions, with matrices, filters and numbers of their own, give the bits that compiled code gives here:
-check_lazy_files.py [FUNCTIONS [FIRST]], 24 unless told; every third is of convolutions."""
+"""Saves random functions with gl.save, with their own matrices, filters and numbers. The files must give the same bits as compiled
+code in this process: check_lazy_files.py [FUNCTIONS [FIRST]], by default 24; every third has convolutions."""
 import os
 import random
 import sys
@@ -14,7 +14,7 @@ import gart
 
 
 def steps_of(chosen, numbers, width):
-    """Functions of [rows, width], and what they make of the width."""
+    """Functions on [rows, width], and the width of their results."""
     def array(*shape):
         return gl.array((numbers.standard_normal(shape) * (shape[0] ** -0.5 if len(shape) > 1 else 1)).astype(np.float32))
     for _ in range(chosen.randrange(2, 7)):
@@ -31,7 +31,7 @@ def steps_of(chosen, numbers, width):
 
 
 def convolutions_of(chosen, numbers, channels):
-    """Functions of [batch, channels, rows, columns]: filters of all kinds, strides, groups, and what stands around them."""
+    """Functions on [batch, channels, rows, columns]: all kinds of filters, strides and groups, and operators around them."""
     def array(*shape):
         return gl.array((numbers.standard_normal(shape) * (np.prod(shape[1:]) ** -0.5 if len(shape) > 1 else 1)).astype(np.float32))
     for _ in range(chosen.randrange(1, 4)):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Gradients of gart.lazy's functions in double precision against central differences, and jax's where it is installed; all others say that they
-have none. Whatever NumPy's functions here are, each is in one of the tables."""
+"""Compares the gradients of gart.lazy's functions, in double precision, with central differences and with jax if it is installed.
+All other functions must raise an error. Each NumPy function of gart.lazy is in one of the tables."""
 import unittest
 
 import numpy as np
@@ -15,7 +15,7 @@ IMAGE, FILTER, DEEP = R.standard_normal((2, 4, 7, 6)), R.standard_normal((6, 4, 
 TURNED = R.standard_normal((4, 3, 3, 2))
 Q, K = R.standard_normal((1, 2, 5, 4)), R.standard_normal((1, 1, 5, 4))
 VALUES = {"X": X, "Y": Y, "P": P, "M": M, "V": V, "W": W, "S": S, "IMAGE": IMAGE, "FILTER": FILTER, "DEEP": DEEP, "TURNED": TURNED, "Q": Q, "K": K}
-# NumPy's names: `xp` is gart.lazy, and jax.numpy. Each array named in a row gets a gradient.
+# Functions under NumPy's names: `xp` is gart.lazy or jax.numpy. Each array named in a row gets a gradient.
 ROWS = """
 X + Y; X - Y; X * Y; X / P; -X; +X; 2 - X; 3 / P; X ** 2; X ** 3; P ** 0.5; P ** -1.5; P ** X; 2.0 ** X; X % 0.7; X // 0.7 + X; M @ W; X @ W; V @ V; M @ X[0].T; X + X[0]; X * X[:, :1]; X[0, 0] @ W; W.T @ X[0, 0]
 xp.add(X, 1); xp.subtract(X, Y); xp.multiply(X, Y); xp.divide(X, P); xp.true_divide(X, P); xp.power(P, Y); xp.float_power(P, 1.7); xp.matmul(M, W); xp.positive(X); xp.negative(X); xp.maximum(X, Y); xp.minimum(X, 0.1); xp.fmax(X, Y); xp.fmin(X, Y)
@@ -47,7 +47,7 @@ gl.onnx.ScatterElements(M, gl.array([[0, 2, 1, 0]]), Y[0, :1]); gl.onnx.ScatterE
 gl.onnx.DepthToSpace(IMAGE, blocksize=2); gl.onnx.DepthToSpace(IMAGE, blocksize=2, mode="CRD"); gl.onnx.SpaceToDepth(IMAGE[:, :, :6], blocksize=2); gl.onnx.ReduceL1(X, [1]); gl.onnx.ReduceL2(X, [0, 2]); gl.onnx.ReduceSumSquare(X); gl.onnx.ReduceLogSum(P, [1]); gl.onnx.ReduceMax(X, [0]); gl.onnx.Hardmax(X) * X
 gl.onnx.Softplus(X); gl.onnx.CumSum(X, 1, exclusive=1); gl.onnx.CumSum(X, 1, reverse=1); gl.onnx.LogSoftmax(X); gl.onnx.LeakyRelu(X, alpha=0.2)
 """.replace("\n", ";")
-# Functions that have no slope, or give no floats, or give what is known without arrays.
+# Functions without a slope, without float results, or whose result does not depend on arrays.
 WITHOUT = set("""all allclose any arange argmax argmin argsort argpartition argwhere array_equal array_equiv around astype ascontiguousarray bincount bitwise_and bitwise_invert
 bitwise_not bitwise_or bitwise_xor broadcast_shapes compress count_nonzero diag_indices digitize empty empty_like equal extract eye fix flatnonzero full full_like geomspace greater
 greater_equal histogram identity indices intersect1d invert isclose isfinite isin isinf isnan isneginf isposinf left_shift less less_equal logical_and logical_not logical_or
@@ -55,7 +55,7 @@ logical_xor logspace lexsort frombuffer fromfunction fromiter nanargmax nanargmi
 triu_indices union1d unique unravel_index zeros zeros_like""".split())
 ALSO_CALLED = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh", "pow": "power",
                "cumulative_prod": "cumprod", "cumulative_sum": "cumsum", "trapz": "trapezoid", "row_stack": "vstack"}
-# Operators of ONNX whose gradient is not known here: using them under grad is an error that names them.
+# ONNX operators without a known gradient: using them under grad raises an error that names them.
 NO_GRADIENT = ["Det", "Resize", "GridSample", "LRN", "LSTM", "GRU", "RNN", "RoiAlign", "CumProd", "DFT", "LpPool", "LpNormalization", "MeanVarianceNormalization", "Col2Im"]
 
 
@@ -122,7 +122,7 @@ class Gradients(unittest.TestCase):
             try:
                 expected = jax.grad(loss)({n: jax.numpy.asarray(VALUES[n]) for n in names})
             except (AttributeError, TypeError, NotImplementedError, ValueError):
-                continue  # a form that jax has not
+                continue  # a form that jax lacks
             compared += 1
             slopes, _ = ours(row)
             with self.subTest(row):

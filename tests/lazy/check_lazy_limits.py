@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gart.lazy at its limits: many processes on one cache, and memory that is not there."""
+"""gart.lazy at its limits: many processes with one cache, and too little memory."""
 import os
 import subprocess
 import sys
@@ -35,7 +35,7 @@ print(s["compiles"], s["disk_hits"])
 class Limits(unittest.TestCase):
     def test_eight_processes_share_a_cache(self):
         environment = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools", "python")}
-        for most in (1 << 30, 20000):  # room for all, and for hardly any
+        for most in (1 << 30, 20000):  # memory for all values, and for hardly any
             with tempfile.TemporaryDirectory() as folder:
                 workers = [subprocess.Popen([sys.executable, "-c", WORKER, folder, str(most), str(seed)], env=environment, text=True,
                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE) for seed in range(8)]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""gart.lazy beside NumPy, function by function: values, types and shapes of each row by the interpreter, and for a part of them by compiled code."""
+"""Compares gart.lazy with NumPy, function by function. The interpreter computes values, types and shapes of each row; compiled code
+computes a part of them."""
 import unittest
 
 import numpy as np
@@ -17,7 +18,7 @@ D = A.astype(np.float64)
 N = np.where(R.random((3, 4, 5)) < 0.2, np.nan, A).astype(np.float32)
 E = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5], np.float32)
 S, Q = np.sort(V), R.standard_normal((2, 3)).astype(np.float32)
-# The text of a row is NumPy's program and ours: xp is the module.
+# The text of a row is a program for NumPy and for ours: xp is the module.
 ROWS = """
 A + 1.5; 2 - A; A * 3; A / 2; A // 0.5; A % 0.75; -A; +A; abs(A); A ** 2; A ** 3; P ** 0.5; P ** -1.5; A ** 2.0; I ** 2; J ** J; 2 ** J; 2.0 ** A; A @ B.swapaxes(1, 2)
 I + 1; I // 4; I % 4; I // -4; I % -4; I / 4; I * 0.5; I & 6; I | 6; I ^ 6; ~I; I << 2; I >> 1; U << 1; U >> 2; U + 100; I + U; U * U; divmod(I, 4)[0]; divmod(A, 0.5)[1]
@@ -71,7 +72,7 @@ A[-1, [-1, 0], None]; A[I[0] % 3]; A[(0, 1)]; V[V > 0]; M[M.argmax(0), xp.arange
 np.float32(2) * A; 3 + I; np.ones(5, np.float32) - M; xp.sum(A.astype(np.float16), 1); D.mean(); D @ D.mT; xp.exp(D); (I > 2).sum(); (A > 0) * A; xp.mean(I); xp.sqrt(J); xp.std(I); xp.percentile(I, 40); xp.sin(I); xp.arctan2(I, J)
 """.replace("\n", ";")
 VALUES = {"A": A, "B": B, "M": M, "V": V, "P": P, "I": I, "J": J, "U": U, "T": T, "D": D, "N": N, "E": E, "S": S, "Q": Q}
-NARROWER = np.float64, np.float32  # where NumPy makes float64 of what is none
+NARROWER = np.float64, np.float32  # NumPy makes float64 of arguments that are not float64
 
 
 def rows():
@@ -114,7 +115,7 @@ class LikeNumpy(unittest.TestCase):
                 self.same(ours(row), theirs(row))
 
     def test_numbers_beside_arrays_are_weak(self):
-        """NEP 50, over all types: a Python number takes the array's type where it may."""
+        """NEP 50, over all types: a Python number takes the array's type if possible."""
         for t in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64, np.float16, np.float32, np.float64):
             for number in (True, 3, 1.5):
                 for op in ("x + n", "n * x", "x - n" if number is not True else "x * n", "x < n", "xp.maximum(x, n)", "xp.where(x > 1, x, n)"):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""ONNX's operators by name: check_lazy_onnx.py [EVERY], 1 unless told. Every EVERYth case of one node of the ONNX backend suite is called as
-gl.onnx.NAME(operands, attributes) and compared by the suite's own rules; what is refused is refused for a reason that the documents give."""
+"""ONNX's operators by name: check_lazy_onnx.py [EVERY], by default 1. Takes every EVERYth one-node case of the ONNX backend suite,
+calls gl.onnx.NAME(operands, attributes) and compares by the suite's own rules. Each refusal must have a reason that the documents
+give."""
 import collections
 import re
 import sys
@@ -13,9 +14,9 @@ from lazy_case import gl
 
 import conformance_cases
 
-# Why an operator is refused, in the words of the message: docs/lazy.md and docs/operators.md have each.
+# The reasons for refusals, in the words of the message: docs/lazy.md and docs/operators.md contain each.
 REASONS = {"the result's size depends on data": "depend on data", "for training": "training", "element types": "(no arrays of|element type .* not supported)"}
-# Operators on sequences and graphs, which models have, on texts and on pictures in files.
+# Operators on sequences and graphs (only models have them), on texts and on image files.
 OTHERS = {"If", "Loop", "Scan", "SequenceMap", "Optional", "OptionalGetElement", "OptionalHasElement", "StringConcat", "StringNormalizer", "StringSplit",
           "RegexFullMatch", "ImageDecoder"}
 
@@ -30,7 +31,7 @@ def newest():
 
 
 def cases(every):
-    """(name, its node, operands, expected), one node each, of the newest opset of the standard."""
+    """(name, node, operands, expected) of the one-node cases in the newest opset."""
     schemas = newest()
     all_ = [c for c in conformance_cases.all_cases() if c.kind == "node"]
     for case in all_[::every]:

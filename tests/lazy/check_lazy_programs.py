@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Small programs as people write them for NumPy, JAX or PyTorch: each runs with NumPy, and with gart.lazy by the interpreter and by compiled code;
-and types and values of whole families of functions at the ends of their range."""
+"""Small programs as users write them for NumPy, JAX or PyTorch. Each runs with NumPy, and with gart.lazy by the interpreter and by
+compiled code. Also compares types and values of whole families of functions at the ends of their range."""
 import copy
 import pickle
 import unittest
@@ -207,7 +207,7 @@ def leaves(value, out):
 
 
 def narrowed(dtype, given):
-    """NumPy's float64 of what is none is float32 here."""
+    """Where NumPy converts other types to float64, the result is float32 here."""
     return np.dtype(np.float32) if dtype == np.float64 and np.float64 not in given else dtype
 
 
@@ -247,7 +247,7 @@ class Families(unittest.TestCase):
               "heaviside logical_and").split()
     OF_ONE = ("abs sqrt exp floor ceil rint trunc square invert logical_not sin isnan sum mean prod max argmax cumsum std sort any median log1p cbrt negative "
               "deg2rad nan_to_num ptp count_nonzero").split()
-    # Booleans: NumPy has int8 of these, or refuses them; a square is one of numbers, and rounding leaves everything as it is.
+    # Booleans: NumPy gives int8 for them, or refuses them. Here a square has numbers as results, and rounding changes nothing.
     OTHERWISE = {("power", np.bool_), ("square", np.bool_), ("floor", np.bool_), ("ceil", np.bool_)}
     EDGES = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 3.4e38, 1, -1, 0.5, 2.5, -2.5, 88.8, -104, 0.7, 7.1], np.float32)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gart.lazy in sessions of a person's: a REPL, a debugger, a network that is changed between two values; what stats and explain say; files that
-run where no compiler is."""
+"""gart.lazy in interactive use: a REPL, a debugger, a network that is changed between two values; the output of stats and explain;
+files that run without the compiler."""
 import os
 import subprocess
 import sys
@@ -16,7 +16,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools", "python")
 
 
 def session(lines, *options):
-    """Python's answer to a person who types these lines."""
+    """Python's output for these typed lines."""
     done = subprocess.run([sys.executable, "-u", *options], input="\n".join(lines) + "\n", env=ENVIRONMENT, text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=120)
     return done.stdout

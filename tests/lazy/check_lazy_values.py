@@ -28,7 +28,7 @@ def conv(x, w):
 IMAGE, FILTER = R.standard_normal((2, 3, 7, 6)).astype(np.float32), R.standard_normal((4, 3, 3, 2)).astype(np.float32)
 Q = R.standard_normal((2, 2, 6, 4)).astype(np.float32)
 CAUSAL = np.where(np.tril(np.ones((6, 6))) > 0, 0, -np.inf)
-TABLE = [  # name, ours, NumPy's, arguments
+TABLE = [  # name, our function, NumPy's function, arguments
     ("arithmetic", lambda x, y: (x + y) * x - y / (y * y + 1), None, (X, Y)),
     ("numbers", lambda x: 2 * x - 1 + x / 3 + 1 / (x + 10) + x ** 2 + (-x), None, (X,)),
     ("comparisons", lambda x, y: (x < y) & (x != y) | ~(x >= 0) ^ (y <= 1), None, (X, Y)),
@@ -123,7 +123,7 @@ class Values(unittest.TestCase):
         np.testing.assert_array_equal(x.numpy(), gl.random.uniform(gl.random.key(7), (1000,)).numpy())
         a, b = gl.random.split(key)
         self.assertNotEqual(gl.random.uniform(a).item(), gl.random.uniform(b).item())
-        # Splitting a key that is there records nothing: a loop's keys are no graph that grows. In a function it is recorded, to the same keys.
+        # Splitting a known key records nothing, so a loop's keys do not make a growing graph. In a function it is recorded, and gives the same keys.
         recorded = gl.function(lambda k: [gl.random.split(k, 3)[2], gl.random.fold_in(k, 5)])(key)
         before = gl.stats()["nodes_recorded"]
         now = gl.random.split(key, 3)[2]
@@ -138,7 +138,7 @@ class Values(unittest.TestCase):
         drawn = gl.random.randint(key, (1000,), 3, 9).numpy()
         self.assertEqual((drawn.min(), drawn.max()), (3, 8))
         self.assertEqual(sorted(gl.random.permutation(key, 10).tolist()), list(range(10)))
-        # Philox4x32-10 as its authors' test vectors have it: counter 0, key 0.
+        # Philox4x32-10 against its authors' test vectors: counter 0, key 0.
         words = gl.random.bits(gl.random.key(0), (4,)).numpy()
         self.assertEqual([hex(w) for w in words], ["0x6627e8d5", "0xe169c58d", "0xbc57ac4c", "0x9b00dbd8"])
 

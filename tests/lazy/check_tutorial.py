@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the tutorial, docs/lazy.md: its blocks of Python in order, in one program. A line "# -> text" says what the last print gave."""
+"""Runs the tutorial docs/lazy.md: its Python blocks in order, in one program. A line "# -> text" gives the output of the last
+print."""
 import contextlib
 import io
 import os

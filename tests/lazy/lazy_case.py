@@ -12,6 +12,6 @@ gl.settings(cache_folder="")
 
 
 def compiled(f, *arguments):
-    """The value by compiled code."""
+    """The value computed by compiled code."""
     with gl.deterministic():
         return f(*arguments).numpy()

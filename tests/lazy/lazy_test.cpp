@@ -1,4 +1,4 @@
-// The recorder and its engine from C++: what runs, what is compiled, what is kept, and how it grows.
+// The recorder and its engine from C++: runs, compilations, values that are kept, and growing graphs.
 #include "gcc_graph/lazy.h"
 
 #include <gtest/gtest.h>
@@ -207,7 +207,7 @@ double seconds(Body body) {
 
 TEST_F(Lazy, CuttingIsLinear) {
   const Array small = long_sum(100000), large = long_sum(200000);
-  Cut cut;  // keeps its memory, as the engine's does
+  Cut cut;  // keeps its memory, like the engine's
   double once = 1e9, twice = 1e9;
   for (int round = 0; round < 15; ++round)
     for (const Array* a : {&small, &large}) {
@@ -217,7 +217,7 @@ TEST_F(Lazy, CuttingIsLinear) {
       EXPECT_EQ(cut.runs, a == &small ? 100000U : 200000U);
     }
   RecordProperty("ratio", std::to_string(twice / once));
-  // Caches make the larger one more expensive per node on small machines; twice the work is what this is about.
+  // On small machines, caches make the larger graph more expensive per node. The test is about a factor of two.
   EXPECT_LT(twice, 3.0 * once) << once << " s, " << twice << " s";
 }
 
@@ -255,7 +255,7 @@ TEST_F(Lazy, RecordingsAreRecordedAgain) {
   EXPECT_THROW(Recording(late, captures), Failure);
 }
 
-/// [rows, 80] by [80, 64] or by the transpose of [64, 80], and its sum so that every element counts.
+/// [rows, 80] by [80, 64] or by the transpose of [64, 80], then its sum, so that every element matters.
 double product(const Array& x, const Array& w, bool transposed) {
   static const Operator matmul = Operator::make("MatMul", "xx");
   static const Operator transpose = Operator::make("Transpose", "x", {{"perm", std::vector<int64_t>{1, 0}}});
@@ -283,7 +283,7 @@ TEST_F(Lazy, AMatrixThatStaysIsReadPacked) {
     }
     EXPECT_NE(explain().back().find("1 matrix of a graph stays the same"), std::string::npos) << explain().back();
     EXPECT_EQ(stats().bytes_live - bytes, 4 * (80 * 64 + 2 * 80 * 48)) << "the matrix, and two panels of 48 columns";
-    std::vector<float> others(numbers.rbegin(), numbers.rend());  // another matrix of the type is not taken for it
+    std::vector<float> others(numbers.rbegin(), numbers.rend());  // another matrix of the same type is another weight
     const Array v(DType::f32, w.shape(), others.data());
     EXPECT_GT(std::abs(product(x, v, transposed) - expected), 0.1);
   }
@@ -320,7 +320,7 @@ TEST_F(Lazy, FailuresNameTheirSource) {
   }
 }
 
-// Asked for again and again while the compiler takes it up, a graph is compiled once all the same.
+// A graph is compiled once, even if the program asks for it again and again before the compiler starts.
 TEST_F(Lazy, NoGraphIsCompiledTwice) {
   constexpr int kGraphs = 60;
   const Array x = numbers({0.5F, 1});

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""soak.py SECONDS: what a long session does - training, changing shapes and numbers, new graphs, errors, threads - with flat memory."""
+"""soak.py SECONDS: a long session with training, changing shapes and numbers, new graphs, errors and threads must not use more and
+more memory."""
 import gc
 import random
 import sys

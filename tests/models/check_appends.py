@@ -1,4 +1,4 @@
-"""A row that a loop appends costs the same however many rows there are: no turn copies the earlier rows."""
+"""The cost of appending a row in a loop does not depend on the number of rows: no iteration copies the earlier rows."""
 import os
 import sys
 import tempfile
@@ -15,7 +15,7 @@ import gart
 HEADER = '<ir_version: 8, opset_import: ["": 16]>\n'
 ROW = 16
 
-# Rows of a scan output of a loop that ends by its condition.
+# Collects rows of a scan output; the loop ends by its condition.
 UNTIL = HEADER + """m (int64 n, float[16] x) => (float[r,16] y) {
   yes = Constant<value = bool {1}>()
   one = Constant<value_int = 1>()
@@ -27,7 +27,7 @@ UNTIL = HEADER + """m (int64 n, float[16] x) => (float[r,16] y) {
     row = Add(x, f)
   }>
 }"""
-# A value that is carried and appended to as often as an input says.
+# A carried value that grows in each iteration; an input gives the number of iterations.
 APPENDED = HEADER + """m (int64 n, float[16] x) => (float[r,16] y) {
   yes = Constant<value = bool {1}>()
   none = Constant<value = float[0,16] {}>()
@@ -41,7 +41,7 @@ APPENDED = HEADER + """m (int64 n, float[16] x) => (float[r,16] y) {
   }>
 }"""
 FEW, MANY = 2500, 20000
-MOST = 4.0  # times as long per row; copying everything in every turn makes it 8
+MOST = 4.0  # limit of the ratio of times per row; copying all rows in every iteration makes it 8
 
 
 def seconds(model, count):

@@ -1,13 +1,7 @@
 #!/usr/bin/env python3
-"""Do small models give the same as whole when any of their nodes go to any of two devices?
+"""Assigns nodes of small models to two devices at random; the results must equal those of the whole model. check_assignments.py [NAME...] [--assignments N] [--first SEED]
 
-  check_assignments.py [NAME...] [--assignments N] [--first SEED]
-
-Models of small_sequences.py, whose loops append, whose values grow and whose extents only a run knows, and those of small_models.py
-with control flow (the others: check_fleet.py). Nodes are drawn for two pools of CPU cores: each for itself, in runs of neighbours,
-or one apart from all others; the rules of the cut are drawn, too. Parts must give what the whole model gives (within rounding: what
-is fused may differ), at all sizes in turn and again at the first, and must fail where that fails, in its words. NAME: patterns of
-models.
+The models are those of small_sequences.py (appending loops, growing values, extents known only at run time) and those of small_models.py with control flow; check_fleet.py tests the others. Nodes are assigned to two pools of CPU cores: one by one, in runs of neighbours, or a single node apart from all others. The rules of the cut are random, too. Parts must give the results of the whole model, within rounding, because fusion may differ. This holds for all sizes in turn, and again for the first. A run must fail if the whole model fails, with the same message. NAME: patterns of models.
 """
 import argparse
 import fnmatch
@@ -33,7 +27,7 @@ RULES = ("support", "fewest", "support,chains", "support,chains,stages", "suppor
 
 
 def models():
-    """name -> (model, feeds per run, feeds with which a run must fail and words of why)"""
+    """name -> (model, feeds per run, feeds with which a run must fail, with words of its message)"""
     for name in CONTROL_FLOW:
         make, sizes = small_models.MODELS[name]
         yield name, lambda make=make, sizes=sizes: (model := make(), [small_models.make_feeds(model, s) for s in sizes], [])
@@ -43,7 +37,7 @@ def models():
 
 def from_text(text, sizes, failing):
     model = onnx.parser.parse_model(text)
-    for node in model.graph.node:  # the parser drops an omitted input at the end
+    for node in model.graph.node:  # the parser drops an omitted last input
         if node.op_type == "Loop" and len(node.input) == 1:
             node.input.append("")
     return (model, [feeds_of(model, size, seed) for seed, size in enumerate(sizes)],
@@ -55,7 +49,7 @@ def draw(count, random):
     kind = random.integers(3)
     if kind == 0:
         return random.integers(2, size=count)
-    if kind == 1:  # runs of neighbours
+    if kind == 1:  # runs of neighbouring nodes
         return np.cumsum(random.random(count) < 0.3) % 2
     return (np.arange(count) == random.integers(count)).astype(int)
 
@@ -69,7 +63,7 @@ def fleet(folder):
 
 
 def outcome(model, feeds):
-    """Its outputs, or the words with which it fails."""
+    """The outputs, or the message if the run fails."""
     import gart
     try:
         return model.run({k: v for k, v in feeds.items() if k in model.inputs})
@@ -92,7 +86,7 @@ def compare(whole, parts, runs, failing):
 
 
 def check(folder, fleet_path, made, seeds):
-    """The most groups of any assignment."""
+    """The largest number of groups in any assignment."""
     import gart
     import gart.fleet
     model, runs, failing = made

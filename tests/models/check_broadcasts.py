@@ -1,4 +1,4 @@
-"""Extents that meet in a broadcast, in runs where they are equal and in runs where some are 1, beside onnxruntime; and dimensions of one name
+"""Compares with onnxruntime: extents that meet in a broadcast, equal in some runs and 1 in others; and dimensions with one name
 that differ in a run."""
 import itertools
 import os
@@ -18,7 +18,7 @@ HEADER = '<ir_version: 10, opset_import: ["": 20]>\n'
 
 
 def pairs(*names, equal=5, least=1):
-    """All sizes of these symbols from 1 and one greater number."""
+    """All combinations of 1 and one greater size for these symbols."""
     return [dict(zip(names, sizes)) for sizes in itertools.product((least, equal), repeat=len(names))]
 
 
@@ -47,10 +47,10 @@ MODELS = {
        t = Add(x, z) y = LayerNormalization<axis = -1>(t, g, b) }""", pairs("n", "m", "s", "t", equal=3)),
     "image": ("""(float[n,3,8,8] x, float[m,3,8,8] z, float[4,3,3,3] w) => (float[p,4,8,8] y) { t = Mul(x, z) y = Conv<pads = [1,1,1,1]>(t, w) }""",
               pairs("n", "m", equal=2)),
-    # One name of two dimensions that never meet.
+    # One name for two dimensions that never meet.
     "strangers": ("""(float[b,n] x, float[b,n] mask) => (float[b] y) { axes = Constant<value_ints = [1]>() s = ReduceSum<keepdims = 0>(x, axes)
        t = ReduceSum<keepdims = 0>(mask, axes) y = Add(s, t) }""", [{"b": 2, "n": (5, 5)}, {"b": 2, "n": (5, 9)}]),
-    # A decoder with and without its past: the input of the other branch has other extents.
+    # A decoder with and without its past: the input of the other branch has different extents.
     "past": ("""(float[b,s,4] states, float[b,s,4] past, bool use) => (float[b,4] y, float[b,s,4] present) {
        axes = Constant<value_ints = [1]>()
        y, present = If(use) <then_branch = t () => (float[b,4] u, float[b,s,4] p) { u = ReduceSum<keepdims = 0>(past, axes) p = Identity(past) },
@@ -58,7 +58,7 @@ MODELS = {
              [{"b": 2, "s": (7, 0), "use": False}, {"b": 2, "s": (7, 7), "use": True}]),
 }
 
-# name -> (text, sizes that are refused, words of the error)
+# name -> (text, refused sizes, words of the error)
 REFUSED = {
     "rows": ({"n": 5, "m": 4}, "'n' = 5 (axis 0 of input 'x') must equal 'm' = 4 (axis 0 of input 'z'), or one of them must be 1: Add 'y': broadcasting"),
     "number": ({"n": 3}, "must equal 4, or one of them must be 1"),
@@ -68,7 +68,7 @@ REFUSED = {
 
 
 def feeds(model, sizes, random):
-    """An input each; a symbol's tuple of sizes has one for each input that names it, in order."""
+    """One input per name; if a symbol has a tuple of sizes, each input that names the symbol takes the next one."""
     seen, values = {}, {}
     for info in model.graph.input:
         shape = []
@@ -102,7 +102,7 @@ def check(name, folder, random):
     onnx.save(model, path)
     compile_model(path, artifact)
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # it warns of names
+    options.log_severity_level = 4  # the tool warns about names
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     outputs = [o.name for o in session.get_outputs()]
     failures = []

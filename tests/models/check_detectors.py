@@ -60,7 +60,7 @@ def spread(model, image):
         model([image])
     for handle in handles:
         handle.remove()
-    # Boxes that keep about the size of what they are made from.
+    # Boxes that keep roughly the size of their anchors.
     for name, layer in model.named_modules():
         if isinstance(layer, (torch.nn.Conv2d, torch.nn.Linear)) and ("bbox" in name or "regression" in name):
             layer.weight.data *= 0.2
@@ -79,7 +79,7 @@ def export(name, path):
 
 
 def check(name, folder):
-    """The error, and how many detections there are."""
+    """The error, and the number of detections."""
     import gart
     path = os.path.join(folder, name + ".onnx")
     if not os.path.exists(path):

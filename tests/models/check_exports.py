@@ -3,10 +3,7 @@
 
   check_exports.py [--envs DIR] [--python FAMILY=PYTHON ...] [FAMILY...]        FAMILY: torchvision, sklearn, keras; or trees
 
-Each family has a virtual environment of its own in DIR, since the exporters ask for different versions of onnx; it is made where it
-is not there, of the packages in exports/FAMILY.txt (about 2 GB in all, from PyPI). --python gives an interpreter that has them.
-`trees` is not among those that are checked without a name: scikit-learn's trees are timed, and fail where onnxruntime is faster at a
-batch of 1 or of 1024; it wants a quiet machine. The last line is `N passed, N failed`.
+Each family has a virtual environment of its own in DIR, because the exporters need different versions of onnx. If it is missing, it is created with the packages in exports/FAMILY.txt (about 2 GB in all, from PyPI). --python names an interpreter that has them. `trees` only runs if it is named: it times scikit-learn's trees and fails if onnxruntime is faster at a batch of 1 or of 1024. It needs a machine without other load. The last line is `N passed, N failed`.
 """
 import argparse
 import os
@@ -23,7 +20,7 @@ COUNTS = re.compile(r"^(\d+) passed, (\d+) failed")
 
 
 def environment(family, folder):
-    """The Python of the family's environment, which is made if need be."""
+    """The Python of the family's environment, which is created if it is missing."""
     place = os.path.join(os.path.abspath(folder), family)
     python, ready = os.path.join(place, "bin", "python"), os.path.join(place, "ready")
     if not os.path.exists(ready):

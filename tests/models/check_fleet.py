@@ -1,11 +1,8 @@
 #!/usr/bin/env python3
-"""Do small models give the same on fleets as whole, and the same bits wherever their groups are placed?
-
-  check_fleet.py [NAME...]
+"""Runs small models on fleets. The results must equal those of the whole model, and have the same bits for every placement of the groups. check_fleet.py [NAME...]
 
 Each model is compiled for fleets of CPU pools: one that denies operators to an accelerator, one of three equal pools cut for
-pipelines. The parts' results must be the whole model's (within rounding: what is fused may differ) for both sizes of its inputs,
-and equal in every bit for every placement that `place` finds as pools become faster and slower. NAME: patterns of models.
+pipelines. The parts' results must equal the whole model's for both sizes of its inputs, within rounding, because fusion may differ. They must be equal in every bit for every placement that `place` finds as pools become faster and slower. NAME: patterns of models.
 """
 import fnmatch
 import json

@@ -1,5 +1,6 @@
-"""Functions that are composed of others, where that cancels or loses digits: within 4 units in the last place of the exact value over the
-whole range of f32 and f64, on every target that this machine runs. Results whose exponentials are below the normal numbers may be 0."""
+"""Functions that are composed of others, in ranges where cancellation could lose digits. Results are within 4 units in the last
+place of the exact value, over the whole range of f32 and f64, on every target that this machine runs. Results whose exponentials
+are subnormal may be 0."""
 import os
 import sys
 import tempfile
@@ -51,11 +52,11 @@ def arguments(dtype, rng):
 
 
 def errors(got, exact, x):
-    """In units in the last place; 0 where both exponentials and results may be 0."""
+    """The error in units in the last place; 0 if both the exponentials and the results may be 0."""
     info = np.finfo(got.dtype)
     unit = np.maximum(np.spacing(np.abs(exact.astype(got.dtype))).astype(L), L(info.tiny))
     error = np.abs(got.astype(L) - exact) / unit
-    # Without AVX-512 exponentials below 2^-125 are 0, and products with them.
+    # Without AVX-512, exponentials below 2^-125 are 0, and so are products with them.
     lost = x.astype(L) < np.log(L(4) * L(info.tiny))
     return np.where(lost & (np.abs(got.astype(L)) <= np.abs(exact)), 0, error)
 

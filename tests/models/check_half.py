@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models as exported in f16 and bf16: the kernels of their contractions are those of the f32 model, and results agree with it.
+"""Models exported in f16 and bf16: their contractions use the same kernels as the f32 model, and the results agree with it.
 
   check_half.py [MODEL...]      of tests/models/small_models.py
 """
@@ -21,7 +21,7 @@ CONTRACTIONS = ("matmul", "conv", "gemm")
 
 
 def halved(model, half):
-    """The model with all of its f32 in 16 bits, and the same rounded model in f32."""
+    """The model with all f32 converted to 16 bits, and the same rounded model in f32."""
     import ml_dtypes
     narrow = {TensorProto.FLOAT16: np.float16, TensorProto.BFLOAT16: ml_dtypes.bfloat16}[half]
     small, rounded = onnx.ModelProto(), onnx.ModelProto()
@@ -49,7 +49,7 @@ def halved(model, half):
 
 
 def kernels(artifact):
-    """Names of the contractions' kernels, and how many of them read weights of 16 bits."""
+    """Names of the contractions' kernels, and the number of those that read 16-bit weights."""
     done = subprocess.run([tool(), "inspect", artifact, "--json", "--kernels"], capture_output=True, text=True, check=True)
     plan = json.loads(done.stdout)["entry_points"][0]["plans"][0]
     found = [k for k in plan["kernel_list"] if any(c in k["name"] for c in CONTRACTIONS) and not k["note"].startswith("points")]

@@ -1,7 +1,6 @@
-"""Quantised operators hold exact integer arithmetic on every target that this machine runs: a table of every operator with 8-bit weights by
-zero points, signs and columns; and random nodes, with the extremes of the ranges drawn often.
+"""Quantised operators compute exact integer arithmetic on every target that this machine runs. A table has every operator with 8-bit weights, for all zero points, signs and columns; random nodes follow, with frequent extreme values.
 
-  check_integers.py [--random NODES] [--seed N] [--seconds S] [--targets T,..]   the table, then so many random nodes, or as many as S seconds allow
+  check_integers.py [--random NODES] [--seed N] [--seconds S] [--targets T,..]   the table, then NODES random nodes, or as many as S seconds allow
 """
 import argparse
 import os
@@ -16,7 +15,7 @@ import integer_nodes
 import model_check
 from integer_nodes import Net, OF_IMAGES, OF_MATRICES, Operands
 
-# By pairs of 16-bit integers, and by quads of bytes. AVX-512 without VNNI does as AVX2 does.
+# By pairs of 16-bit integers, and by VNNI groups of bytes. AVX-512 without VNNI works like AVX2.
 TARGETS = "x86-64-v3,x86-64-v4-vnni"
 NODES_OF_A_MODEL = 48
 
@@ -26,7 +25,7 @@ def ends(dtype):
 
 
 def full_range(rng, dtype, shape):
-    """Numbers of the whole range, both ends among them."""
+    """Numbers from the whole range, including both ends."""
     low, high = ends(dtype)
     array = rng.integers(low, high + 1, shape).astype(dtype)
     array.flat[:2] = [high, low][:array.size]
@@ -34,7 +33,7 @@ def full_range(rng, dtype, shape):
 
 
 def drawn(rng, dtype, shape):
-    """Numbers of one of these kinds: one end, both ends, near them, the whole range, few that are not zero."""
+    """Numbers of one of these kinds: one end, both ends, near the ends, the whole range, mostly zeros."""
     low, high = ends(dtype)
     near = [low, low + 1, high - 1, high]
     how = rng.integers(7)
@@ -75,7 +74,7 @@ def table(rng):
 
 
 def random_operands(rng, shape, name):
-    """A convolution where `shape` has seven numbers."""
+    """A convolution if `shape` has seven numbers."""
     a_type = np.uint8 if name == "dynamic" else rng.choice([np.uint8, np.int8])
     w_type = rng.choice([np.uint8, np.int8])
     columns = shape[1] if len(shape) == 7 else shape[2]
@@ -96,12 +95,12 @@ def random_operands(rng, shape, name):
 
 
 def random_model(rng):
-    """One operator and shape, many operands."""
+    """One operator and shape with many operands."""
     net = Net()
     image = rng.random() < 0.4
     forms = OF_IMAGES if image else OF_MATRICES
     name = rng.choice(list(forms))
-    # Floats hold sums of 258 products; integers any.
+    # Floats hold sums of 258 products; integers hold any.
     deepest = 250 if name != "integer" else int(rng.choice([16, 250, 2000]))
     if image:
         group, kernel = int(rng.choice([1, 1, 2, 8])), int(rng.choice([1, 2, 3]))
@@ -117,7 +116,7 @@ def random_model(rng):
 
 
 def failures(net, folder, targets):
-    """A line for each node and target that gives other numbers."""
+    """A line for each node and target with wrong results."""
     path, artifact = os.path.join(folder, "integers.onnx"), os.path.join(folder, "integers.gart")
     onnx.save(net.model(), path)
     model_check.compile_model(path, artifact, "--target", targets, "--threads", "1")
@@ -134,7 +133,7 @@ def failures(net, folder, targets):
 
 
 def nets(options):
-    """The table in models of some nodes, then random ones."""
+    """Models: first the table's nodes, up to NODES_OF_A_MODEL in each; then random ones."""
     rng = np.random.default_rng(options.seed)
     net = Net()
     for make, operands in table(rng):

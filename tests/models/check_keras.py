@@ -3,7 +3,7 @@
 
   check_keras.py [--work DIR] [NAME...]
 
-Recurrent layers reach ONNX as recurrent operators or as loops, as tf2onnx sees fit. Weights are drawn from a fixed seed; the
+tf2onnx exports recurrent layers as recurrent operators or as loops. Weights come from a fixed seed; the
 largest relative error of an output must be <= 1e-3. Needs tensorflow, tf2onnx, onnx and onnxruntime; SKIP without them.
 """
 import argparse
@@ -99,7 +99,7 @@ MODELS = {
 
 
 def export(name, path):
-    """Writes the model; gives a function from a batch size to inputs."""
+    """Writes the model; returns a function from a batch size to inputs."""
     tf.keras.utils.set_random_seed(0)
     make, shape = MODELS[name]
     words = shape == WORDS

@@ -1,5 +1,5 @@
-"""Operators of com.microsoft beside onnxruntime, which defines them, and small networks as its optimiser writes them. Give names of
-operators or networks to check those only."""
+"""Compares operators of com.microsoft with onnxruntime, which defines them; also small networks as its optimiser writes them.
+Arguments: names of operators or networks, to check only these."""
 import os
 import sys
 import tempfile
@@ -29,7 +29,7 @@ def i8(*shape):
 
 
 def weights8(*shape):
-    """Of 7 bits: without VNNI onnxruntime adds pairs of products of 8 bits in 16, which larger ones would saturate."""
+    """7 bits: without VNNI, onnxruntime adds pairs of 8-bit products in 16 bits, which larger weights would saturate."""
     return random.integers(-64, 64, shape).astype(np.int8)
 
 
@@ -70,7 +70,7 @@ def block_weights():
     for bits, k, block, extra in [(4, 64, 32, ()), (4, 96, 32, ("zeros",)), (4, 80, 16, ("float zeros",)), (8, 64, 32, ("zeros",)),
                                   (4, 72, 32, ("zeros", "bias")), (4, 512, 32, ()), (4, 500, 32, ("zeros", "bias")), (8, 512, 128, ("zeros",)),
                                   (2, 512, 64, ("zeros",))]:
-        n, blocks, per_row = 10 if k < 100 else 140, -(-k // block), block * bits // 8  # large ones stay packed
+        n, blocks, per_row = 10 if k < 100 else 140, -(-k // block), block * bits // 8  # large constants stay packed
         constants = {"b": u8(n, blocks, per_row), "s": f(n * blocks, scale=0.1)}
         inputs = [("a", f(2, 3, k), ["n", 3, k]), "b", "s", None, None, None]
         if "zeros" in extra:
@@ -231,7 +231,7 @@ def decoders():
     yield Case("turned, interleaved, packed", op, inputs(1, 3, 7, [10], True) + ["cos", "sin"], caches, do_rotary=1, rotary_interleaved=1, **both)
     yield Case("a window", op, inputs(1, 6, 7, [13]), local_window_size=4, **both)
     yield Case("softcap and scale", op, inputs(1, 1, 7, [8]), softcap=5.0, scale=0.4, **both)
-    for batch in (1, 2):  # a cache with more room than counts: the present one is as long; what is in the room is left open
+    for batch in (1, 2):  # a cache with spare room: the present cache has the same length, and the contents of the spare room are undefined
         some = dict(compared=["y0"], **both)
         yield Case(f"a static cache, {batch} prompts", op, inputs(batch, 5, 32, [5] * batch, total=5), **some)
         yield Case(f"a static cache, {batch} steps", op, inputs(batch, 1, 32, [9] * batch, total=9) + ["cos", "sin"], caches, do_rotary=1, **some)
@@ -240,7 +240,7 @@ def decoders():
 
 
 def optimised(name, level, folder):
-    """One row: the network as onnxruntime's optimiser leaves it, beside onnxruntime."""
+    """One row: the network as onnxruntime's optimiser writes it, compared with onnxruntime."""
     import gart
     import onnxruntime as ort
     make, sizes = small_models.MODELS[name]

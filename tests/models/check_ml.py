@@ -1,5 +1,5 @@
-"""Operators of ai.onnx.ml beside onnxruntime: the forms that exporters of today's scikit-learn do not write (check_sklearn.py has
-those). Give names of operators to check those only."""
+"""Compares operators of ai.onnx.ml with onnxruntime, in forms that exporters of the current scikit-learn do not write
+(check_sklearn.py tests those). Arguments: names of operators, to check only these."""
 import sys
 
 import numpy as np

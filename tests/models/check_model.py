@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compiles a small model made on the spot and compares it with onnxruntime.
+"""Generates small models, compiles them and compares them with onnxruntime.
 
   check_model.py [--keep DIR] [NAME...]        NAME: of small_models.py (default: all)
 
@@ -27,14 +27,14 @@ def content(path):
 
 
 def arena_ratio(artifact):
-    """The largest arena / lower bound over the static plans; None without one."""
+    """The largest ratio of arena to lower bound over the static plans; None without one."""
     ratios = [p["arena_bytes"] / p["arena_lower_bound_bytes"] for p in model_check.plans(artifact)
               if p["arena_lower_bound_bytes"] > 0]
     return max(ratios, default=None)
 
 
 def worst_error(artifact, reference, cases):
-    """Over targets, threads and sizes. `cases`: (feeds, expected outputs)."""
+    """The largest error over targets, threads and sizes. `cases`: (feeds, expected outputs)."""
     import gart
     worst = 0.0
     targets = model_check.targets_here(artifact)
@@ -49,7 +49,7 @@ def worst_error(artifact, reference, cases):
 
 
 def check(name, folder):
-    """One row per form; the number of failures."""
+    """One row with open and one with fixed dims; returns the number of failures."""
     make, sizes = small_models.MODELS[name]
     model, path = make(), os.path.join(folder, name + ".onnx")
     onnx.save(model, path)

@@ -1,5 +1,4 @@
-"""One rule of bits: however threads share the work, the outputs are the same bytes. Graphs of parallel_graphs.py, and random ones,
-on 1 to 8 threads in all modes, and by concurrent callers; right by onnxruntime; and the modes that the file has for them.
+"""The outputs have the same bytes however threads share the work. Runs graphs of parallel_graphs.py and random ones on 1 to 8 threads in all modes, and by concurrent callers. Also compares the results with onnxruntime, and checks the modes in the file.
 
   check_parallel.py [--graphs N] [--first SEED]
 """
@@ -18,7 +17,7 @@ from model_check import Reference, compile_model, plans
 
 MODES = [None] + [dict(intra=a, inter=b) for a, b in ((1, 2), (2, 1), (3, 2))]
 THREADS = (2, 3, 8)
-EXPECTED = {  # case: is (intra, inter) for two threads as it must be?
+EXPECTED = {  # case: may this (intra, inter) be the mode for two threads?
     "wide": lambda intra, inter: inter == 2,
     "uneven": lambda intra, inter: inter == 2,
     "two_producers": lambda intra, inter: inter == 2,
@@ -34,7 +33,7 @@ def outputs_of(model, feeds):
 
 
 def callers_agree(path, feeds, expected, parallel):
-    """Concurrent callers of one program, each several runs."""
+    """Concurrent callers of one program, with several runs each."""
     import gart
     model, wrong = gart.load(path, device="cpu", threads=8, parallel=parallel), []
 

@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
-"""One rule of bits: wherever groups are placed, on pools of one target, outputs are the same bytes.
+"""On pools of one target, the outputs have the same bytes wherever groups are placed.
 
   check_placements.py [NAME...] [--placements N] [--first SEED]
 
 Small models are cut for three pools of CPU cores, one of which denies operators, so that they fall into groups that two or three pools
-run. N random placements, dealt out to the models in turn, run with one to three threads per pool, groups where they are drawn or
-dynamically where they would end first, one request alone or several at once. Their outputs must be those of the file's placement, bit by
-bit, at both sizes of the inputs. NAME: patterns of models.
+run. N random placements, spread over the models, run with one to three threads per pool. Groups run where they are placed, or dynamically where they would end first, with one request or several at once. Their outputs must have the same bits as with the file's placement, at both sizes of the inputs. NAME: patterns of models.
 """
 import argparse
 import fnmatch

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models quantised by onnxruntime's own tools: their contractions are computed in bytes, and results agree with onnxruntime.
+"""Models quantised by onnxruntime's own tools: contractions compute in bytes, and the results agree with onnxruntime.
 
   check_quantized.py [MODEL...]      of tests/models/small_models.py
 """
@@ -16,7 +16,7 @@ from model_check import SKIP, compile_model, tool
 import small_models
 
 MODELS = ("mlp", "mini_resnet", "mini_mobilenet", "mini_bert")
-# Weights of seven bits: at eight, onnxruntime's own products saturate on CPUs without VNNI.
+# 7-bit weights: with 8 bits, onnxruntime's own products saturate on CPUs without VNNI.
 STATIC = {
     "QDQ": dict(format="QDQ"),
     "QDQ per channel": dict(format="QDQ", per_channel=True),
@@ -24,14 +24,14 @@ STATIC = {
     "QOperator": dict(format="QOperator"),
     "QOperator per channel": dict(format="QOperator", per_channel=True),
 }
-# Relative to the largest element. A value near the middle of two quanta may fall either way, and all after it follow: in mini_bert
-# in QDQ form, whose attention onnxruntime computes in bytes, too, by 4.3e-2; in convolutions nothing does.
+# Relative to the largest element. A value near the middle of two quanta may round either way, which affects all later values: in mini_bert
+# in QDQ form, whose attention onnxruntime also computes in bytes, by up to 4.3e-2; convolutions have no such effect.
 TOLERANCE = 1e-2
 TOLERANCE_OF_ATTENTION = 6e-2
 
 
 def calibrate(model, size):
-    """Seeded inputs as onnxruntime's calibration reads them."""
+    """Seeded inputs in the form that onnxruntime's calibration reads."""
     from onnxruntime.quantization import CalibrationDataReader
 
     class Reader(CalibrationDataReader):
@@ -45,7 +45,7 @@ def calibrate(model, size):
 
 
 def quantize(source, model, size, out, format=None, per_channel=False, signed=False):
-    """`format` None: dynamically, by the weights alone."""
+    """`format` None: dynamic quantisation, from the weights alone."""
     from onnxruntime import quantization as q
     if format is None:
         return q.quantize_dynamic(source, out, weight_type=q.QuantType.QInt8, reduce_range=True)
@@ -55,7 +55,7 @@ def quantize(source, model, size, out, format=None, per_channel=False, signed=Fa
 
 
 def reference(model, feeds):
-    """onnxruntime as it is by default."""
+    """onnxruntime with its default settings."""
     import onnxruntime as ort
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1

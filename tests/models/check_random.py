@@ -1,6 +1,6 @@
-"""The distributions of RandomUniform, RandomNormal, their Like forms, Bernoulli, Multinomial and Dropout in training: range, mean, variance, and the
-largest distance of the empirical distribution function from the true one (Kolmogorov and Smirnov), at a million numbers. Runs and
-targets draw the same numbers, nodes of other seeds or names others."""
+"""The distributions of RandomUniform, RandomNormal, their Like forms, Bernoulli, Multinomial and Dropout in training: range, mean,
+variance, and the largest distance of the empirical distribution function from the true one (Kolmogorov and Smirnov), at a million
+numbers. All runs and targets give the same numbers; nodes with different seeds or names give different ones."""
 import math
 import os
 import sys
@@ -50,7 +50,7 @@ def normal_cdf(x):
 
 
 def distance(values, cdf):
-    """Kolmogorov and Smirnov's, times the root of the count: above 1.95 in one of a thousand samples."""
+    """The Kolmogorov-Smirnov distance times the root of the count: it exceeds 1.95 in one of a thousand samples."""
     x = np.sort(values.ravel()[::16].astype(np.float64))
     steps = np.arange(len(x)) / len(x)
     return float(np.abs(cdf(x) - steps).max() * math.sqrt(len(x)))
@@ -65,7 +65,7 @@ def failures(out, logits):
             found.append(what)
 
     def moments(name, values, mean, variance, fourth):
-        """Within five standard errors. `fourth`: the fourth central moment."""
+        """Checks that moments are within five standard errors. `fourth`: the fourth central moment."""
         n, v = values.size, values.astype(np.float64)
         error = 5 * math.sqrt(variance / n)
         expect(f"{name}: mean", v.mean(), mean - error, mean + error)

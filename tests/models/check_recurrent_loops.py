@@ -1,7 +1,4 @@
-"""A recurrent layer that an exporter wrote as a Loop or a Scan is compiled as the operator is: what its turns do is the same, step by
-step, the input's product is one before them, the values are onnxruntime's, and a run takes as long as the operator's.
-
-  check_recurrent_loops.py [--time]     also prints both times (microseconds, least of many runs in turns, one thread)
+"""A recurrent layer that an exporter wrote as a Loop or a Scan compiles like the operator: its iterations have the same steps, the input's product is computed once before the loop, the values equal onnxruntime's, and a run takes as long as the operator's. check_recurrent_loops.py [--time] also prints both times (microseconds, the smallest of many runs in turns, one thread)
 """
 import os
 import re
@@ -19,7 +16,7 @@ from model_check import Reference, compile_model
 
 INPUT, HIDDEN, SIZES = 64, 128, ((20, 1), (50, 8))  # steps, batch
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
-SLOWEST = 1.3  # times the operator's least time; it is 1.0, and machines are busy
+SLOWEST = 1.3  # limit of the ratio to the operator's smallest time; it is 1.0 on an idle machine
 
 
 def tensor(name, *shape, dtype=TensorProto.FLOAT):
@@ -31,7 +28,7 @@ def rows(name):
 
 
 def one_step(cell):
-    """(nodes, state after) of a step as exporters write cells: from x [b, INPUT], h and c [b, HIDDEN]."""
+    """(nodes, next state) of a step in the form that exporters write: x [b, INPUT], h and c [b, HIDDEN]."""
     n = helper.make_node
     nodes = [n("Gemm", ["x_t", "W", "W_b"], ["of_x"], transB=1), n("Gemm", ["h", "R", "R_b"], ["of_h"], transB=1)]
     if cell == "RNN":
@@ -88,7 +85,7 @@ def model(cell, form):
 
 
 def sequences(artifact):
-    """Kernels by their first operator, and other steps: of the turns, and of what is before and after them."""
+    """Kernels by their first operator, and other steps: inside the loop, and outside of it."""
     told = subprocess.run([model_check.tool(), "inspect", artifact, "--steps"], capture_output=True, text=True, check=True).stdout
     parts = told.split("    sequence ")[1:]
     return [[kernel or other for kernel, other in re.findall(r"^      (?:launch ([a-z]+)\S*|(\w+)) ", part, re.M)] for part in parts]

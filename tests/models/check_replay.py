@@ -1,13 +1,9 @@
 #!/usr/bin/env python3
-"""Does the compiler make of models what it made of them before? For refactorings: they change nothing, or show what.
+"""Checks that the compiler still makes the same plans. A refactoring must change none, or shows its changes here.
 
   check_replay.py [--update] [--texts DIR] [--against DIR] [NAME...]
 
-Of each small model (small_models.py), and of some of the model zoo where it is beside the repository, with open and with
-fixed dims, for CPUs and for sm_80, the text of the plan (kernels as expressions, buffers, steps, waits) must have the
-digest that replay.json has. --update writes that file anew; --texts DIR keeps the texts there, --against DIR shows how they
-differ from those that another build kept. With either, the whole artifacts for CPUs are compared by digest as well: machine code
-hangs on LLVM's version, so the list has none. NAME: patterns of models.
+Compiles each small model (small_models.py), and some models of the zoo if it is beside the repository, with open and with fixed dims, for CPUs and for sm_80. The digest of the plan's text (kernels as expressions, buffers, steps, waits) must be the one in replay.json. --update rewrites that file. --texts DIR stores the texts in DIR; --against DIR shows the differences to texts that another build stored. With either, the digests of the whole artifacts for CPUs are compared as well; replay.json has none, because machine code depends on LLVM's version. NAME: patterns of models.
 """
 import argparse
 import difflib

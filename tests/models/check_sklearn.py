@@ -1,6 +1,6 @@
-"""Models and pipelines of scikit-learn, exported by skl2onnx, beside onnxruntime. SKIP without the packages; --time also compares
-how long a batch of 1 and of 1024 takes, and --least X fails where one takes more than 1/X of onnxruntime's time. --trees: the trees
-alone."""
+"""Compares models and pipelines of scikit-learn, exported by skl2onnx, with onnxruntime. SKIP without the packages. --time also
+compares times for a batch of 1 and of 1024; --least X fails if one takes more than 1/X of onnxruntime's time. --trees: only the
+trees."""
 import argparse
 import os
 import sys
@@ -25,7 +25,7 @@ from sklearn import datasets, decomposition, ensemble, feature_selection, linear
 from sklearn.gaussian_process import kernels
 
 def takes_numpy_numbers(make_attribute):
-    """skl2onnx hands numpy's numbers and truth values to onnx, which takes Python's numbers."""
+    """skl2onnx passes numpy's numbers and booleans to onnx, which requires Python's types."""
     def plain(value):
         value = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
         return int(value) if isinstance(value, bool) else value
@@ -144,10 +144,11 @@ def batches(x):
 
 
 def numbers(outputs):
-    """Names as numbers in the order of the alphabet; sequences taken apart; onnxruntime's list of {class: probability} as {class: column}, and that as arrays."""
+    """Names become numbers in alphabetical order; sequences become separate outputs; onnxruntime's list of {class: probability}
+    becomes {class: column}, as arrays."""
     plain = {}
     for name, value in outputs.items():
-        if isinstance(value, list) and isinstance(value[0], np.ndarray):  # a sequence: our model has an output for each
+        if isinstance(value, list) and isinstance(value[0], np.ndarray):  # a sequence: our model has one output per element
             plain.update({f"{name}.{i}": element for i, element in enumerate(value)})
             continue
         if isinstance(value, list):
@@ -171,7 +172,7 @@ def fastest(run, seconds=0.3):
 
 
 def timing(loaded, reference, name, x):
-    """How many times as fast as onnxruntime, at batches of 1 and 1024, one thread each, in turns: the least, and both as text."""
+    """Speed relative to onnxruntime at batches of 1 and 1024, one thread each, in turns: the smaller ratio, and both as text."""
     least, out = float("inf"), ""
     for batch in (x[:1], np.resize(x, (1024, x.shape[1]))):
         ours = theirs = float("inf")
@@ -184,13 +185,13 @@ def timing(loaded, reference, name, x):
 
 
 def check(name, model, kind, options, folder, timed, bar):
-    """One row: does it fail? None where there is no model to check. `bar`: times as fast as onnxruntime that it must be."""
+    """One row: True if it fails, None without a model to check. `bar`: required speed relative to onnxruntime."""
     import gart
     x, y = data(kind)
     model.fit(x, y)
     try:
         proto = export(model, x, options)
-    except Exception as error:  # the exporter has many
+    except Exception as error:  # the exporter warns often
         print(f"{name:42}  not exported by this skl2onnx: {str(error)[:100]!r}", flush=True)
         return None
     path, artifact = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.gart")
@@ -207,7 +208,7 @@ def check(name, model, kind, options, folder, timed, bar):
                 if name == "OneClassSVM":  # support vectors lie on the border: their labels are the sign of rounding errors
                     del ours["label"], theirs["label"]
                 worst = max(worst, model_check.relative_error(ours, theirs))
-            if timed and target == gart.load(artifact, threads=1).target:  # the code that this machine would choose
+            if timed and target == gart.load(artifact, threads=1).target:  # the target that this machine would choose
                 least, times = timing(loaded, reference, feed, x)
                 slow, note = least < bar, f"{target}:{times}"
     except RuntimeError as error:

@@ -1,5 +1,5 @@
-"""BatchNormalization in training mode beside onnxruntime: of weights, as timm's StdConv2d standardises them, of activations with
-open extents, and with the moved statistics as outputs."""
+"""Compares BatchNormalization in training mode with onnxruntime: on weights, as timm's StdConv2d standardises them, on activations
+with open extents, and with running statistics as outputs."""
 import sys
 
 import numpy as np

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Unique beside NumPy and onnxruntime: every form, types, data-dependent results that other nodes go on with."""
+"""Compares Unique with NumPy and onnxruntime: all options, types, and data-dependent results that other nodes read."""
 import os
 import sys
 import tempfile
@@ -36,7 +36,7 @@ def rows():
 
 
 def expected(x, attributes):
-    """By definition; of NumPy, that NaN is one value."""
+    """By the definition; like NumPy, NaN counts as one value."""
     axis = attributes.get("axis")
     slices = x.reshape(-1, 1) if axis is None else np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
     if slices.dtype.kind == "f":  # NaN, one value, where infinity was, that where the largest number was

@@ -5,8 +5,7 @@
 
 DIR holds silero_vad/, face_detector/ and zoo/ (default: shared/models beside the repository, or GCC_GRAPH_MODELS);
 without it the check is skipped. NAME is silero_vad, face_detector, a zoo model (minilm_l6.ts), an architecture
-(minilm_l6: both exports) or @fast; without NAME all are checked. Every output must have a relative error <= 1e-3 at two
-sizes; of a model that picks among near ties, where onnxruntime differs from itself (`ort_diff` of the zoo), the best scores.
+(minilm_l6: both exports) or @fast; without NAME all are checked. Every output must have a relative error <= 1e-3 at two sizes. Some models choose among near ties, so that onnxruntime differs from itself (`ort_diff` of the zoo); for these only the best scores are compared.
 """
 import argparse
 import importlib
@@ -25,7 +24,7 @@ FAST = TRAINED + ("mlp", "squeezenet1_1", "minilm_l6")
 
 
 def silero_steps(rate, samples, count=4):
-    """Inputs of successive calls; `state` of the first one only, later ones take the call before's stateN."""
+    """Inputs of successive calls; `state` is the first call's, later calls get the previous call's stateN."""
     random = np.random.Generator(np.random.PCG64(rate))
     for step in range(count):
         feeds = {"input": (0.3 * random.standard_normal((1, samples))).astype(np.float32), "sr": np.array(rate, np.int64)}
@@ -35,7 +34,7 @@ def silero_steps(rate, samples, count=4):
 
 
 class SileroVad:
-    """A recurrent model: both sampling rates, the state fed back, ours to ours and theirs to theirs."""
+    """A recurrent model at both sampling rates; each engine's state is fed back to itself."""
 
     def __init__(self, models):
         self.path = os.path.join(models, "silero_vad", "silero_vad.onnx")
@@ -68,8 +67,8 @@ class FaceDetector:
 
 
 def score_error(ours, theirs):
-    """For a detector: the largest relative difference of the scores (its float vectors) in falling order; infinite
-    where the counts of what was found differ by more than a twentieth."""
+    """For a detector: the largest relative difference of the sorted scores (its float vectors); infinite if the numbers of
+    detections differ by more than a twentieth."""
     worst = 0.0
     for name, expected in theirs.items():
         if expected.dtype.kind != "f" or expected.ndim != 1:
@@ -96,7 +95,7 @@ class ZooModel:
 
 
 def select(names, zoo_models):
-    """The full names asked for."""
+    """The full names of the requested models."""
     names = [n for name in names or (*TRAINED, *zoo_models) for n in (FAST if name == "@fast" else (name,))]
     chosen = []
     for name in names:
@@ -108,7 +107,7 @@ def select(names, zoo_models):
 
 
 def check_forms(name, case, work, threads, target):
-    """One row per form: symbols open, and fixed. Returns the number of failures."""
+    """One row with open and one with fixed symbols. Returns the number of failures."""
     import gart
     reference = Reference(case.path)
     forms = [("open", [])] + ([("--dim", dim_options(case.sizes))] if case.sizes else [])

@@ -1,15 +1,15 @@
-"""Quantised operators of one model beside exact integers: each form is made of the same operands, a and w of 8 bits with zero points, and
-computed here in i64. Scales are powers of two, so that what follows the sums is exact, too."""
+"""Quantised operators in one model, compared with exact integers. All forms use the same operands, a and w of 8 bits with zero
+points, and are computed here in i64. Scales are powers of two, so that the operations after the sums are exact, too."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 MICROSOFT = "com.microsoft"
-LARGEST_EXACT = 1 << 24  # of sums that become floats
+LARGEST_EXACT = 1 << 24  # limit of sums that become floats
 
 
 class Net:
-    """Nodes beside each other, what they are given, and what they must give."""
+    """Nodes side by side, their inputs, and their expected outputs."""
 
     def __init__(self):
         self.nodes, self.constants, self.inputs, self.feeds, self.expected, self.count = [], [], [], {}, {}, 0
@@ -42,8 +42,8 @@ class Net:
 
 
 class Operands:
-    """a [M, K] and w [K, N], or for a convolution x [1, C, H, W] and w [O, C / group, h, w]. `za` is a number, `zw` one or one per column;
-    None where there is none. Operands that are not `given` are constants of the model."""
+    """a [M, K] and w [K, N], or for a convolution x [1, C, H, W] and w [O, C / group, h, w]. `za` is a number, `zw` one number or
+    one per column; None: no zero point. Operands outside of `given` are constants of the model."""
 
     def __init__(self, a, w, za=None, zw=None, given=("a",), **attributes):
         self.a, self.w, self.za, self.zw, self.given, self.attributes = a, w, za, zw, given, attributes
@@ -52,7 +52,7 @@ class Operands:
         self.columns = w.shape[self.channel]
 
     def along_channels(self, values):
-        """One per column, to broadcast with w."""
+        """One number per column, to broadcast with w."""
         return values.reshape([-1] + [1] * (self.w.ndim - 1)) if self.is_conv else values
 
     def sums(self):
@@ -72,7 +72,7 @@ class Operands:
         zero = "none" if self.zw is None else self.zw.tolist() if self.zw.ndim == 0 else "per column"
         return f"a {self.a.dtype}{list(self.a.shape)} zero {self.za}, w {self.w.dtype}{list(self.w.shape)} zero {zero} {self.attributes or ''}"
 
-    # ---- names in a net
+    # ---- names of values
     def name(self, net, which):
         array = getattr(self, which)
         return "" if array is None else net.put(np.asarray(array), which not in self.given)
@@ -109,13 +109,14 @@ def integer(net, o, rng):
 
 
 def factor_of(o, exponents):
-    """2^exponent by column, as the results have them."""
+    """2^exponent per column, in the results' layout."""
     column = np.exp2(np.resize(exponents, o.columns))
     return column.reshape(1, -1, 1, 1) if o.is_conv else column
 
 
 def result_of(rng, a, sums, o, exponents):
-    """A type, zero point and exponent that results fill the range with, and the results. Exponents are of a's and w's scales."""
+    """A type, zero point and exponent so that results fill the range; returns also the results. Exponents: of a's and w's
+    scales."""
     dtype = a.dtype if rng.random() < 0.5 else [np.uint8, np.int8][rng.integers(2)]
     size = int(np.abs(sums).max()).bit_length() + max(exponents)
     y_exponent = size - int(rng.integers(6, 9))
@@ -130,7 +131,7 @@ def chosen_exponents(rng, o):
 
 
 def bias_of(rng, o, most):
-    """i32 in units of the sums; None as often."""
+    """i32 in units of the sums; None in half of the cases."""
     if rng.random() < 0.5:
         return None
     return rng.choice([-most, most, 0, int(rng.integers(-most, most + 1))], o.columns).astype(np.int32)
@@ -163,7 +164,7 @@ def dequantized(net, o, which, exponents):
 
 
 def qdq(net, o, rng):
-    """As quantisers write models: floats between DequantizeLinear and QuantizeLinear. Exact while sums are exact floats."""
+    """The form that quantisers write: floats between DequantizeLinear and QuantizeLinear. Exact if the sums are exact floats."""
     exponents, sums = chosen_exponents(rng, o), o.sums()
     bias = bias_of(rng, o, LARGEST_EXACT - int(np.abs(sums).max()))
     sums = with_bias(o, sums, bias)
@@ -180,7 +181,7 @@ def qdq(net, o, rng):
 
 
 def dynamic(net, o, rng):
-    """Floats that DynamicQuantizeLinear makes a of: it spans all of u8."""
+    """Floats that DynamicQuantizeLinear converts to a: their range is all of u8."""
     o.a.flat[:2] = [0, 255]
     o.za = np.uint8(0 if o.za is None else o.za)
     e = int(rng.integers(-8, 8))
@@ -214,7 +215,7 @@ def q_gemm(net, o, rng):
         y = net.node("QGemm", trimmed(names), domain=MICROSOFT)
         return net.expect(y, (sums * factor_of(o, exponents)).astype(np.float32), what)
     zero, exponent, result = result_of(rng, o.a, sums, o, exponents)
-    if zero.dtype != o.a.dtype:  # what onnxruntime's QGemm gives is of a's type
+    if zero.dtype != o.a.dtype:  # onnxruntime's QGemm gives a result of a's type
         return None
     net.expect(net.node("QGemm", names + [net.put(scale(exponent)), net.put(zero)], domain=MICROSOFT), result, what)
 

@@ -19,7 +19,7 @@ def tool():
 
 
 def compile_model(model, artifact, *options):
-    """Raises RuntimeError with the tool's words when it fails."""
+    """Raises RuntimeError with the tool's message if it fails."""
     done = subprocess.run([tool(), "compile", model, "-o", artifact, *options], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip() or f"gcc-graph ended with status {done.returncode}")
@@ -27,8 +27,8 @@ def compile_model(model, artifact, *options):
 
 
 def compile_once(model, artifact, *options):
-    """As compile_model, where the artifact is older than the model or the tool: measurements in pieces compile beforehand. The options of an
-    artifact's name are always the same."""
+    """Like compile_model, if the artifact is older than the model or the tool: measurements in several processes compile
+    beforehand. An artifact's name always stands for the same options."""
     if not os.path.exists(artifact) or os.path.getmtime(artifact) < max(map(os.path.getmtime, (model, tool()))):
         compile_model(model, artifact, *options)
     return artifact
@@ -73,7 +73,7 @@ class Reference:
 
 
 def relative_error(ours, theirs):
-    """The largest over the outputs; infinite where names, dtypes, shapes, integers or the places of NaN differ."""
+    """The largest error over the outputs; infinite if names, dtypes, shapes, integers or the positions of NaN differ."""
     if set(ours) != set(theirs):
         return float("inf")
     worst = 0.0
@@ -97,14 +97,14 @@ def relative_error(ours, theirs):
 
 
 def check_each(names, check):
-    """A row for each name: check(name) gives its error, or that and words about it. Returns the exit status."""
+    """A row for each name: check(name) returns its error, or the error and a text. Returns the exit status."""
     failed = 0
     for name in names:
         try:
             result = check(name)
             error, words = result if isinstance(result, tuple) else (result, "")
             bad, text = not error <= TOLERANCE, f"{error:9.1e}  {words}".rstrip()
-        except Exception as e:  # whatever it is, the others are checked, too
+        except Exception as e:  # any exception: the other checks still run
             bad, text = True, f"{type(e).__name__}: {e}"
         print(f"{name:20} {text}{'  FAIL' if bad else ''}", flush=True)
         failed += bad

@@ -1,4 +1,4 @@
-"""Models of one node each, compiled and run beside onnxruntime: for operators whose oracle is onnxruntime itself."""
+"""Compiles and runs one-node models and compares them with onnxruntime, for operators that onnxruntime itself defines."""
 import os
 import tempfile
 
@@ -13,8 +13,8 @@ TARGETS = "x86-64-v3,x86-64-v4"
 
 
 class Case:
-    """`inputs`: (name, array), (name, array, dims with symbols) or None where omitted; constants are weights of the model.
-    `like`: a case that onnxruntime computes instead; `compared`: the outputs that are, if not all."""
+    """`inputs`: (name, array), (name, array, dims with symbols) or None where omitted; constants are weights of the model. `like`:
+    a case that onnxruntime computes instead; `compared`: the outputs to compare, if not all."""
 
     def __init__(self, what, op, inputs, constants=(), outputs=1, domain="com.microsoft", tolerance=1e-5, opset=21, like=None,
                  compared=None, version=1, **attributes):
@@ -48,8 +48,8 @@ class Case:
 
 
 def difference(got, want):
-    """The largest |got - want| over outputs relative to the largest |want|; for integers in units, less one unit that rounding
-    at a half may make. Infinite where dtypes or shapes differ."""
+    """The largest |got - want| over outputs, relative to the largest |want|. Integers are compared in units, less the one unit that
+    rounding a half may cause. Infinite if dtypes or shapes differ."""
     worst = 0.0
     for name, expected in want.items():
         ours = got[name]
@@ -64,17 +64,17 @@ def difference(got, want):
 
 
 def check(case, folder):
-    """One row; true if it fails."""
+    """One row; returns true if it fails."""
     import gart
     name = f"{case.op:32} {case.what:44}"
     path, artifact = os.path.join(folder, "case.onnx"), os.path.join(folder, "case.gart")
     model = case.model()
     try:
         reference = Reference(case.like.model().SerializeToString()).run(case.like.feeds())
-    except Exception as e:  # onnxruntime has many
+    except Exception as e:  # onnxruntime warns often
         print(f"{name} FAIL onnxruntime refuses it: {e}", flush=True)
         return True
-    for value in model.graph.output:  # onnxruntime does without their types, ONNX does not
+    for value in model.graph.output:  # onnxruntime does not need their types, ONNX does
         array = reference[value.name]
         value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim))
     onnx.save(model, path)

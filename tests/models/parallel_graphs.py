@@ -12,7 +12,7 @@ F32 = TensorProto.FLOAT
 
 
 def layers(m, x, count, width):
-    """A chain of products too small to share: each waits for the one before."""
+    """A chain of products too small to share: each waits for the previous one."""
     for _ in range(count):
         x = m.op("Relu", m.op("MatMul", x, m.weight(width, width, fan_in=width)))
     return x
@@ -34,7 +34,7 @@ def chain(rows=4, width=64, depth=200):
 
 
 def uneven(rows=4, width=64):
-    """Branches of different lengths, which meet in the middle, too."""
+    """Branches of different lengths that also meet in the middle."""
     m = Maker("uneven")
     x = m.input("x", F32, [rows, width])
     for round in range(4):
@@ -44,7 +44,7 @@ def uneven(rows=4, width=64):
 
 
 def two_producers(rows=4, width=64, depth=40):
-    """Halves of one value, each of them written by a chain."""
+    """Two halves of one value, each written by its own chain."""
     m = Maker("two_producers")
     x = m.input("x", F32, [rows, width])
     halves = [layers(m, x, depth, width) for _ in range(2)]
@@ -113,7 +113,7 @@ def googlenet():
 
 
 def random_graph(seed, nodes=30):
-    """Products light and heavy, sums, softmax, concatenations and statistics, each of values chosen at random."""
+    """Light and heavy products, sums, softmax, concatenations and statistics, each on randomly chosen values."""
     random, m = np.random.default_rng(seed), Maker(f"random_{seed}")
     rows, width = int(random.choice([1, 4, 24])), int(random.choice([16, 64, 96]))
     values = [m.input("x", F32, [rows, width])]

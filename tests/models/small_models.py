@@ -1,6 +1,6 @@
 """Models that compile and run in a moment: miniatures of the zoo's architectures, control flow, recurrence, shape chains.
 
-MODELS: name -> (function that makes the ModelProto, two sizes that give every symbol a value).
+MODELS: name -> (function that makes the ModelProto, two sets of values for all symbols).
 """
 import numpy as np
 from onnx import TensorProto, helper
@@ -91,7 +91,7 @@ def scan():
 # ---------------------------------------------------------------- recurrence
 
 def recurrent():
-    """A bidirectional LSTM with lengths' worth of everything, then a GRU that resets linearly."""
+    """A bidirectional LSTM with all optional inputs, then a GRU that resets linearly."""
     m = Maker("recurrent")
     x = m.input("x", F32, ["steps", "batch", 12])
     hidden = 10
@@ -177,7 +177,7 @@ def shape_chains():
 
 
 def integers():
-    """Indices, masks and integer arithmetic beside floats."""
+    """Indices, masks and integer arithmetic among floats."""
     m = Maker("integers")
     ids = m.input("ids", I64, ["batch", "items"])
     x = m.input("x", F32, ["batch", "items"])

@@ -1,6 +1,6 @@
 """Models in ONNX's text form with sequences, loops whose values grow and branches of different extents.
 
-MODELS: name -> (text, sizes that give every symbol a value). Inputs are drawn by name and type.
+MODELS: name -> (text, sets of values for all symbols). Inputs are random, by name and type.
 """
 
 SEQUENCES = """
@@ -59,7 +59,7 @@ g (float[s,a] x, float[t,b] y, float[a] scale, int64 count) => (float[m,n] rows,
 }
 """
 
-# As PyTorch's exporter writes an EmbeddingBag: slices of one at a place that depends on data broadcast like numbers.
+# An EmbeddingBag as PyTorch's exporter writes it: slices of length one at a data-dependent position broadcast like numbers.
 BAGS = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,4] x, int64[3] bounds) => (float[m,n] y) {
@@ -166,7 +166,7 @@ g (float[s] x, float limit) => (float last, float[m] seen, int64[k] counts) {
 }
 """
 
-# Nothing is carried; the rows are made of the turn's number alone.
+# Carries nothing; the rows depend only on the iteration number.
 NUMBERED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (int64 count) => (float[4] fixed, float[m] counted) {
@@ -182,7 +182,7 @@ g (int64 count) => (float[4] fixed, float[m] counted) {
 }
 """
 
-# Values that a loop only appends to, along one axis or another, until a count or a condition ends it.
+# Values that a loop only appends to, along different axes, until a count or a condition ends it.
 APPENDED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[2,s] x, int64 count, float limit) => (float[2,m] wide, float[k,3] rows, float[n] flat) {
@@ -217,7 +217,7 @@ g (float[2,s] x, int64 count, float limit) => (float[2,m] wide, float[k,3] rows,
 }
 """
 
-# The last of as many rows as the loop happens to make: what tf2onnx writes for recurrent layers of Keras.
+# The last of the rows, whose number the loop determines: tf2onnx writes this for recurrent layers of Keras.
 LAST_ROW = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s] x, float limit) => (float[s] last) {
@@ -256,7 +256,7 @@ g (float[s] x, bool flag) => (float[m] y, int64[k] places, float total) {
 }
 """
 
-# Branches give out what an inner If makes in two sizes: at once, through a view, from data, two deep, and in a Loop.
+# Branches return the result of an inner If in two sizes: directly, through a view, with data-dependent sizes, nested twice, and in a Loop.
 NESTED_BRANCHES = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s] x, bool flag, bool inner) => (float[m] y, float[k] deep, float total) {
@@ -398,7 +398,7 @@ g (float[7,4] x, float[4,5] w) => (float[m,5] y) {
 }
 """
 
-# Pieces of any number and lengths: lengths given at run time, one length of all, one that does not divide an open extent.
+# Splits into any number of pieces: lengths given at run time, one length for all, and one that does not divide an open extent.
 CUT_ANYHOW = """
 <ir_version: 10, opset_import: ["" : 18]>
 cut_anyhow (float[s,3] x, float[2,t] w, int64[k] lengths, int64 size, int64 at) =>
@@ -419,7 +419,7 @@ cut_anyhow (float[s,3] x, float[2,t] w, int64[k] lengths, int64 size, int64 at) 
 }
 """
 
-# Pieces of lengths that only the run knows, mapped, joined across and stacked.
+# Pieces whose lengths are known only at run time, mapped, joined across and stacked.
 MAPPED_PIECES = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,3] x, float[2,t] w, int64[k] lengths, int64 size, int64 at) =>
@@ -447,7 +447,7 @@ g (float[s,3] x, float[2,t] w, int64[k] lengths, int64 size, int64 at) =>
 }
 """
 
-# Elements of other shapes put in, taken out and read at places that only the run knows.
+# Elements of different shapes are inserted, removed and read at positions known only at run time.
 EDITED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[2,a] x, float[2,b] y, float[2,c] z, int64 put, int64 out, int64 at) =>
@@ -466,7 +466,7 @@ g (float[2,a] x, float[2,b] y, float[2,c] z, int64 put, int64 out, int64 at) =>
 }
 """
 
-# Turns that append pieces of any lengths, some of them only, and that take the first away.
+# Iterations that append pieces of any lengths, some of them conditionally, and that remove the first piece.
 COLLECTED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,3] x, int64[k] lengths, float limit) => (float[a,3] all, float[b,3] few, int64 number, float[c] flat, float[d,3] queue) {
@@ -501,7 +501,7 @@ g (float[s,3] x, int64[k] lengths, float limit) => (float[a,3] all, float[b,3] f
 }
 """
 
-# Branches that make sequences of different lengths, and an optional that may be none.
+# Branches that make sequences of different lengths, and an optional that may be empty.
 EITHER = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[a,2] x, float[b,2] y, bool flag) => (float[c,2] joined, int64 count, bool has, float[d,2] value) {
@@ -517,7 +517,7 @@ g (float[a,2] x, float[b,2] y, bool flag) => (float[c,2] joined, int64 count, bo
 }
 """
 
-# A queue: each turn takes the first element and puts back its halves, or all of it where it is one row.
+# A queue: each iteration removes the first element and appends its halves, or all of it if it is one row.
 QUEUED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,3] x, int64 turns) => (float[a,3] all, int64 count) {
@@ -549,7 +549,7 @@ g (float[s,3] x, int64 turns) => (float[a,3] all, int64 count) {
 }
 """
 
-# A sequence of unknown length leaves as two tensors.
+# An output that is a sequence of unknown length becomes two tensors.
 LEAVING = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,3] x, int64[k] lengths) => (seq(float[m,3]) pieces, seq(float[p,3]) grown, float[n] last) {
@@ -570,7 +570,7 @@ g (float[s,3] x, int64[k] lengths) => (seq(float[m,3]) pieces, seq(float[p,3]) g
 }
 """
 
-# Rows of as many elements as only a run finds out, all alike: as a scan output and as a sequence that is stacked; the loop ends by itself.
+# Rows whose length is known only at run time, but equal for all rows: as a scan output and as a sequence that is stacked. The loop ends by its condition.
 STACKED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[b,9,4] x, float[b] weight, int64 limit) => (float[t,r,4] rows, float[u,q] again) {
@@ -659,7 +659,7 @@ MODELS = {
     "empty_branch": (EMPTY_BRANCH, [{"n": 3}, {"n": 0}]),
 }
 
-# Feeds with which a run must fail, and words of why.
+# Feeds with which a run must fail, with words of its message.
 FAILING = {
     "mapped_pieces": [({"s": 7, "t": 7, "lengths": [1, 2, 4], "size": 3, "at": 0}, "is out of range")],
     "edited": [({"a": 1, "b": 2, "c": 3, "put": 3, "out": 0, "at": 1}, "is out of range"),

@@ -18,7 +18,8 @@ struct Forms {
 const Forms kForms[] = {{{2, 3}, {2, 3}}, {{2, 3}, {3}},    {{3}, {2, 3}}, {{2, 1, 4}, {3, 1}}, {{}, {2, 2}},
                         {{1}, {}},        {{2, 3}, {1, 1}}, {{0, 3}, {3}}, {{2, 0}, {2, 1}},    {{1, 5}, {4, 1}}};
 
-/// With symbolic extents every operator meets every type and every form, and every type every form, but not all three.
+/// With symbolic extents, the table covers every pair of operator and type, operator and case, and type and case, but
+/// not every triple.
 TEST(Binary, EveryTypeAndBroadcast) {
   constexpr const char* kOperators[] = {"Add", "Sub",   "Mul",  "Div",     "Max",         "Min",
                                         "Sum", "Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"};

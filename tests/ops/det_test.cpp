@@ -1,4 +1,4 @@
-// Det: by elimination, of matrices of any number of rows.
+// Det: by elimination, for matrices with any number of rows.
 #include <gtest/gtest.h>
 
 #include "tests/ops/op_test.h"
@@ -6,9 +6,9 @@
 namespace gcg::test {
 namespace {
 
-constexpr double kTolerance = 2e-4;  // of sums of products whose terms are much larger than the result
+constexpr double kTolerance = 2e-4;  // tolerance for sums of products whose terms are much larger than the result
 
-/// Expected are numpy.linalg.det's numbers.
+/// The expected numbers are those of numpy.linalg.det.
 TEST(Det, OfSevenRows) {
   const std::vector<double> halves = {3,    -4,   -3,   -2.5, -3,   3,    3.5,  1,   -4.5, -4,   -1.5, -0.5, 1,   0,
                                       -2,   -3,   2,    2,    -4.5, -3.5, -0.5, -1,  3.5,  0,    -1,   -0.5, 1.5, 1,

@@ -1,4 +1,4 @@
-// gart.EqualSlices: which rows equal which. tests/models/check_unique.py checks Unique, which is written with it.
+// gart.EqualSlices: finds equal rows. tests/models/check_unique.py checks Unique, which uses it.
 #include <gtest/gtest.h>
 
 #include <cmath>

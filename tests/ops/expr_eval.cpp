@@ -322,7 +322,7 @@ Scalar ExprEvaluator::load(const ExprNode& e, bool live) {
 }
 
 Scalar ExprEvaluator::reduce(const ExprNode& e, size_t depth, Scalar so_far, bool live) {
-  // Accumulates floats in double, as the rounding order is a kernel's own choice.
+  // Accumulates floats in double, because each kernel may choose its own order of rounding.
   if (depth == e.reduce_axes.size()) {
     const Scalar value = evaluate(e.args[0], live);
     return apply(combiner(e.reduce), is_float(e.dtype) ? DType::f64 : e.dtype, so_far, value);

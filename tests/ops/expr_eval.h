@@ -1,5 +1,6 @@
-// A slow evaluator of expressions over tensors: what a kernel computes, one element at a time. It keeps the contract of
-// expr.h strictly: a load outside its operand throws, unless it is guarded and a select around it takes the other side.
+// A slow evaluator of expressions over tensors. It computes a kernel's results one element at a time. It follows the
+// contract of expr.h strictly: a load outside its operand throws, unless it is guarded and a select around it takes the
+// other side.
 #pragma once
 
 #include <map>
@@ -42,11 +43,11 @@ class ExprEvaluator {
   double accumulator_ = 0;
 };
 
-/// A value as its dtype holds it: rounded to f32 for f32, ..., wrapped for integers.
+/// A value as its dtype stores it: rounded to f32 for f32, ..., wrapped for integers.
 Scalar round_to(DType dtype, Scalar value);
 Scalar apply(UnaryOp op, DType dtype, Scalar a);
 Scalar apply(BinaryOp op, DType dtype, Scalar a, Scalar b);
-/// ONNX Cast as expr.h states it.
+/// ONNX's Cast as expr.h defines it.
 Scalar convert(DType from, DType to, Scalar a);
 
 }  // namespace gcg::test

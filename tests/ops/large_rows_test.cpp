@@ -1,4 +1,4 @@
-// Rows long enough for every form that backends have for long ones: several blocks, tiles, sorts by digits.
+// Rows long enough for all of the backends' methods for long rows: several blocks, tiles, sorts by digits.
 #include "tests/ops/large_rows.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@ namespace {
 
 using Attributes = std::map<std::string, Attribute>;
 
-/// Values that hardly repeat, with some that do, in no order.
+/// Values in random order, with few repetitions.
 Tensor scattered_values(DType dtype, std::vector<int64_t> shape, int64_t range = 100003) {
   Tensor t(dtype, std::move(shape));
   for (int64_t i = 0; i < t.elements(); ++i) {

@@ -1,4 +1,4 @@
-// NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss as it is read.
+// NegativeLogLikelihoodLoss, and SoftmaxCrossEntropyLoss as the importer rewrites it.
 #include <gtest/gtest.h>
 
 #include "tests/ops/op_test.h"

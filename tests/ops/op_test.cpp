@@ -14,7 +14,7 @@
 namespace gcg::test {
 namespace {
 
-/// The node of a row in a graph of its own; extents above 1 may be symbols named after their value.
+/// The node of a row in a graph of its own; extents above 1 may become symbols named after their value.
 struct OneNode {
   Graph graph;
   NodeId node;
@@ -93,7 +93,7 @@ class NodeLowering : public LowerContext {
   int next_axis_ = 100;
 };
 
-/// The row's inputs as kernels see them; null where omitted.
+/// The row's inputs in the form that kernels read; null if omitted.
 class StoredInputs {
  public:
   explicit StoredInputs(const OpCase& row) {
@@ -107,7 +107,7 @@ class StoredInputs {
   std::vector<Tensor> stored_;
 };
 
-/// Binds symbols that inference made up (extents that depend on data) to what the operator says they are.
+/// Binds symbols that inference created (extents that depend on data) to the values that the operator computes.
 void bind_data_extents(const OpCase& row, OneNode& typed) {
   const Node& node = typed.graph.node(typed.node);
   if (!node.op->data_extent) return;
@@ -121,7 +121,7 @@ void bind_data_extents(const OpCase& row, OneNode& typed) {
   }
 }
 
-/// Binds what is left of them to what the reference found.
+/// Binds the remaining symbols to the extents of the reference's results.
 void bind_fresh_symbols(const Shape& shape, const std::vector<int64_t>& extents, SymbolValues& symbols) {
   for (size_t d = 0; d < std::min(shape.size(), extents.size()); ++d)
     if (auto name = shape[d].symbol_name()) symbols.try_emplace(*name, extents[d]);
@@ -192,10 +192,10 @@ std::vector<Tensor> check_form(const OpCase& row, bool symbolic) {
 // ---- the same row with elements of other types
 
 constexpr int kRowsOfOtherTypes = 4;  // of each operator and program
-// An attribute or another input may forbid, in words, types that these declare.
+// Messages may refuse a declared type because of an attribute or another input.
 const std::set<std::string> kNarrowed = {"Attention", "GridSample", "Mod", "QuantizeLinear", "Resize", "Upsample"};
 
-/// Is this one of the numbers of a type?
+/// Is this a type of numbers?
 bool is_exact(DType type, double value) {
   Tensor t(type, {});
   if (is_unsigned_int(type) && value < 0) return false;
@@ -203,8 +203,8 @@ bool is_exact(DType type, double value) {
   return t.at_double(0) == value;
 }
 
-/// Its values in another type: nullopt where integers would be others, as they may say how or where; floats become
-/// positive integers.
+/// The values in another type: nullopt if integers would change, because they may be parameters; floats become positive
+/// integers.
 std::optional<Tensor> with_type(const Tensor& from, DType type) {
   const bool exact = is_int(from.dtype()) && is_int(type);
   Tensor to(type, from.shape());
@@ -223,7 +223,7 @@ std::optional<Tensor> with_type(const Tensor& from, DType type) {
   return to;
 }
 
-/// The row with another type of input `i` and of the inputs that must have the same.
+/// The row with another type for input `i`, and for the inputs that must have the same type.
 std::optional<OpCase> with_type(const OpCase& row, const DeclaredTypes& types, int i, DType type) {
   const Types follows = i == 0 ? Types::as_first : Types::as_second;
   OpCase other = row;
@@ -235,13 +235,13 @@ std::optional<OpCase> with_type(const OpCase& row, const DeclaredTypes& types, i
     if (row.inputs[k].omitted || (static_cast<int>(k) != i && !same)) continue;
     std::optional<Tensor> tensor = with_type(row.inputs[k].tensor, type);
     if (!tensor) return std::nullopt;
-    const bool zero_point = is_small_float(type) && static_cast<int>(k) != i;  // must be 0 in these
+    const bool zero_point = is_small_float(type) && static_cast<int>(k) != i;  // attributes that must be 0 for this
     other.inputs[k].tensor = zero_point ? Tensor(type, tensor->shape()) : std::move(*tensor);
   }
   return other;
 }
 
-/// Integers are not scaled by fractions, which come out a bit more or less by the order of sums.
+/// Integers are not scaled by fractions, whose results depend slightly on the order of sums.
 bool has_fractions(const OpCase& row) {
   for (const auto& [name, value] : row.attributes)
     if (std::holds_alternative<double>(value)) return true;
@@ -260,7 +260,8 @@ bool is_infinite(const OpCase& row) {
   });
 }
 
-/// Checks the types that an operator declares for its inputs, row by row: those are computed, all others refused.
+/// Checks the types that an operator declares for its inputs, row by row: declared types are computed, all others
+/// refused.
 void check_declared_types(const OpCase& row) {
   static std::map<std::string, int> rows;
   if (++rows[row.domain + row.op] > kRowsOfOtherTypes) return;
@@ -285,7 +286,7 @@ void check_declared_types(const OpCase& row) {
 
 }  // namespace
 
-void (*check_form_further)(const RowForm& form) = nullptr;
+void (*check_form_further)(const RowVariant& form) = nullptr;
 
 std::vector<Tensor> check_op(const OpCase& row) {
   SCOPED_TRACE(row.op + ": " + row.what);
@@ -338,7 +339,7 @@ std::string refusal(const OpCase& row) {
 
 namespace {
 
-/// Of [N, ceil(C/16), spatial..., 16]: is the element of one of the channels?
+/// For [N, ceil(C/16), spatial..., 16]: does the element belong to one of the channels?
 bool is_of_channel(int64_t i, const std::vector<int64_t>& shape, int64_t channels) {
   const int64_t lanes = shape.back();
   int64_t block = lanes;

@@ -1,6 +1,6 @@
 // One table row checks an operator in every way we have: its reference against expected literals; its inferred type,
-// shape and contents against what the reference gives; its lowering, evaluated element by element, against the
-// reference; and the latter two once more with every extent that may be symbolic replaced by a symbol.
+// shape and contents against the reference's results; its lowering, evaluated element by element, against the
+// reference. The last two are repeated with symbols in place of all extents that may be symbolic.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ struct OpInput {
 };
 
 struct OpCase {
-  std::string what;  // one phrase: what this row is about
+  std::string what;  // one phrase: the subject of this row
   std::string op;
   std::vector<OpInput> inputs;
   std::map<std::string, Attribute> attributes = {};
@@ -28,27 +28,27 @@ struct OpCase {
   bool symbolic = true;     // also run with symbolic extents
   double tolerance = 2e-6;  // |got - want| <= tolerance * (1 + |want|) for floats; integers are exact
   std::string domain = {};
-  int64_t channels = 0;  // of a result in blocked layout: lanes past so many hold anything; 0: every element counts
+  int64_t channels = 0;  // for a result in blocked layout: number of lanes that count; 0: every element counts
 };
 
-/// A row in one of its forms, as a graph of its one node whose inputs are those of the row that are neither constant
-/// nor omitted.
-struct RowForm {
+/// A variant of a row: a graph of its one node. The graph's inputs are the row's inputs that are neither constant nor
+/// omitted.
+struct RowVariant {
   const OpCase& row;
   const Graph& graph;               // types inferred
   const std::vector<Tensor>& want;  // one per graph output, from the reference
 };
-/// One more check of every form of every row, for programs that can do more with a graph than this one (null: none).
-extern void (*check_form_further)(const RowForm& form);
+/// An additional check of every variant of every row, for programs that can do more with a graph (null: none).
+extern void (*check_form_further)(const RowVariant& form);
 
-/// Runs the row; failures are reported with its `what`. Returns what the reference computed.
+/// Runs the row; reports failures with its `what`. Returns the reference's results.
 std::vector<Tensor> check_op(const OpCase& row);
-/// The sentence with which inference (or, if that passes, the reference) refuses the row; empty when neither does.
+/// The message with which inference (or, if that passes, the reference) refuses the row; empty if neither does.
 std::string refusal(const OpCase& row);
 /// The reference of the row, without any check.
 std::vector<Tensor> run_reference(const OpCase& row);
-/// Compares element by element; NaN equals NaN.
-/// `channels`: as OpCase has it.
+/// Compares element by element; NaN equals NaN. `channels`: see
+/// OpCase.
 void expect_near(const Tensor& got, const Tensor& want, double tolerance, const std::string& what,
                  int64_t channels = 0);
 

@@ -17,7 +17,7 @@ OpCase internal(std::string what, const char* op, std::vector<OpInput> inputs,
   return row;
 }
 
-/// Every value that the type has, scattered.
+/// Every value of the type, in scattered order.
 Tensor bytes(DType dtype, std::vector<int64_t> shape, uint32_t seed) {
   Tensor t(dtype, std::move(shape));
   for (int64_t i = 0; i < t.elements(); ++i)

@@ -91,7 +91,7 @@ TEST(Pool, TakesEveryRankAndAttribute) {
   }
 }
 
-/// ONNX's number of steps is rounded towards zero, and onnxruntime gives windows of nothing these values.
+/// ONNX rounds the number of steps towards zero; onnxruntime gives these values for empty windows.
 TEST(Pool, WindowsBeyondTheInput) {
   const float lowest = std::numeric_limits<float>::lowest();
   const Tensor x = f32({1, 1, 4}, {1, 4, 2, 3});

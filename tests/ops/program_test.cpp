@@ -1,4 +1,4 @@
-// Operators that run as programs (compiler/kernel/program.h) at sizes where each way through them is taken.
+// Operators that run as programs (compiler/kernel/program.h), at sizes for which each method is chosen.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using Attributes = std::map<std::string, Attribute>;
 
-/// Numbers without order, many of them equal.
+/// Numbers in random order, many of them equal.
 Tensor unordered(DType dtype, std::vector<int64_t> shape, int64_t different) {
   Tensor t(dtype, std::move(shape));
   uint64_t state = 88172645463325252ULL;
@@ -62,7 +62,7 @@ TEST(Programs, TopKOfAFewOfAShortLine) {
   }
 }
 
-/// Between few and most of a line: up to the key of the worst, of which there may be more than are asked for.
+/// Between few and most elements of a line: up to the key of the worst, which more elements may have than requested.
 TEST(Programs, TopKOfUpToHalfOfALine) {
   for (int64_t largest : {0, 1}) {
     for (const DType t :

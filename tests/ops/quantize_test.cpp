@@ -1,5 +1,5 @@
-// QuantizeLinear and DequantizeLinear; ConvInteger, QLinearConv, QLinearMatMul and DynamicQuantizeLinear are written
-// with plain operators, which tools/conformance.sh checks.
+// QuantizeLinear and DequantizeLinear. ConvInteger, QLinearConv, QLinearMatMul and DynamicQuantizeLinear expand into
+// plain operators; tools/conformance.sh checks them.
 #include <gtest/gtest.h>
 
 #include <cmath>

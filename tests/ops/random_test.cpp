@@ -1,4 +1,4 @@
-// Philox against the known answers that its authors publish with Random123 (kat_vectors), and its lowering against it.
+// Philox against its authors' published test vectors (kat_vectors of Random123), and the lowering against this Philox.
 #include "compiler/ops/random.h"
 
 #include <gtest/gtest.h>

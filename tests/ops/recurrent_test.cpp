@@ -86,7 +86,7 @@ TEST(Recurrent, Lstm) {
          f32({2, 2, 2}, {-0.0127798, 0.30564, 0.239554, 0.228087, -0.372548, 0.442161, -0.268727, 0.196372})});
 }
 
-/// Those of an LSTM whose weights are 200 times as many steps from `zero`, with scales about 1 / 200.
+/// The weights of an LSTM as 200 times as many steps from `zero`, with scales of about 1 / 200.
 std::vector<OpInput> quantised(int64_t directions, const std::string& given, DType type, double zero, bool by_column) {
   std::vector<OpInput> in = inputs(4, directions, given);
   in.resize(8, omitted());

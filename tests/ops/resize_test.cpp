@@ -84,8 +84,8 @@ TEST(Resize, TakesTheElementThatNearestModeSays) {
   }
 }
 
-// The product of extent and scale is that of f32, as ONNX's inference and onnxruntime have it: it may lie just below
-// the whole number that the scale was made from, and where the extent is open, that depends on the run.
+// The product of extent and scale is rounded to f32, as in ONNX's inference and onnxruntime. It may lie just below the
+// whole number that the scale came from. If the extent is symbolic, this depends on the run.
 TEST(Resize, GivesTheExtentOfTheProductInFloats) {
   const struct {
     int64_t in, up, down, out;
@@ -119,7 +119,7 @@ TEST(Resize, TakesTheElementThatFloatsSayIsNearest) {
             by_sizes(mode, {1, 1, 1, 26}, {1, 1, 1, out}, merged(merged(kNearest, nearest(mode)), coordinates(how))));
 }
 
-// Bytes are cut off: a float that was rounded down must not take a unit from them.
+// Conversion to bytes truncates: a float that was rounded down must not lose a unit.
 TEST(Resize, KeepsOneColour) {
   for (const DType type : {DType::u8, DType::i8}) {
     Tensor image(type, {1, 2, 5, 7});

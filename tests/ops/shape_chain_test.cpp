@@ -12,7 +12,7 @@ namespace {
 
 using Attributes = std::map<std::string, Attribute>;
 
-/// A graph with one f32 input x[batch, seq, 12] that grows a node at a time.
+/// A graph with one f32 input x[batch, seq, 12] that grows node by node.
 class Chain {
  public:
   Chain() {
@@ -159,8 +159,8 @@ TEST(ShapeChain, ShapesOfDataKeepTheNumbersBesideIt) {
   c.check(c.add("Identity", {lines}));
 }
 
-// Contents are signed numbers of any size; those that an element's type does not hold are left to the run, which wraps
-// around and compares as the type does. The interpreter compares what is inferred here with what it computes.
+// Contents are signed numbers of any size. Values outside of an element type's range are left to the run, which wraps
+// and compares in that type. The interpreter compares inferred and computed values.
 TEST(ShapeChain, NumbersBeyondATypeAreNotInferred) {
   Chain c;
   const auto of = [&](DType type, int64_t value) {

@@ -67,7 +67,7 @@ TEST(Softmax, BeforeOpset13FlattensAtTheAxis) {
   EXPECT_EQ(node.int_attribute("flatten", 0), 1);
   node.attributes = {{"axis", int64_t{2}}};
   node.op->upgrade(old);
-  EXPECT_FALSE(node.has_attribute("flatten"));  // the last axis alone is what newer models mean
+  EXPECT_FALSE(node.has_attribute("flatten"));  // newer models always normalise the given axis only
   node.attributes = {};
   UpgradeContext now{graph, node, 13};
   node.op->upgrade(now);

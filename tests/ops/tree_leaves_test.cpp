@@ -1,5 +1,5 @@
-// gart.TreeLeaves: rows go down trees. tests/models/check_sklearn.py checks the ensembles of ai.onnx.ml, which are
-// written with it.
+// gart.TreeLeaves: the path of rows through trees. tests/models/check_sklearn.py checks the ensembles of ai.onnx.ml,
+// which use it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,9 +9,9 @@
 namespace gcg::test {
 namespace {
 
-/// Trees of which every odd one asks feature 0 <= -1 (or NaN, with nan_left) and every even one feature 1 <= 0.5 and
-/// then, on the right, feature 0 <= 2. Nodes of the even one: 0, its children 2 and 3, those of 3: 6 and 7; of the odd
-/// one: 1, 4 and 5.
+/// Odd trees test feature 0 <= -1 (or NaN, with nan_left). Even trees test feature 1 <= 0.5 and then, on the right,
+/// feature 0 <= 2. Nodes of an even tree: 0, its children 2 and 3, the children of 3: 6 and 7. Nodes of an odd tree: 1,
+/// 4 and 5.
 std::vector<OpInput> trees(const Tensor& x, int64_t count, bool nan_left) {
   const auto i32 = [](const std::vector<double>& v) {
     return known(tensor(DType::i32, {static_cast<int64_t>(v.size())}, v));
@@ -24,7 +24,7 @@ std::vector<OpInput> trees(const Tensor& x, int64_t count, bool nan_left) {
 
 TEST(TreeLeaves, GoesDown) {
   for (const DType dtype : {DType::f32, DType::f64})
-    for (const int64_t count : {1, 2, 8, 9, 19})  // as many as go down side by side, fewer and more
+    for (const int64_t count : {1, 2, 8, 9, 19})  // as many trees as are walked side by side, and fewer, and more
       for (const int64_t nan_left : {0, 1}) {
         const Tensor x = tensor(dtype, {4, 2}, {-1, 0.5, 3, 0.75, 2, 1, NAN, NAN});
         const double even[] = {2, 7, 6, 7}, odd[] = {4, 5, 5, nan_left ? 4.0 : 5.0};

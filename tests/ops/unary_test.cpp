@@ -11,7 +11,7 @@ const double kInf = HUGE_VAL, kNan = NAN;
 constexpr DType kFloats[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
 constexpr DType kSigned[] = {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64};
 
-/// Rounding of the storage type decides how close two ways of computing can come.
+/// The storage type's rounding limits how closely two methods can agree.
 double tolerance(DType t) { return t == DType::f16 ? 1e-3 : t == DType::bf16 ? 8e-3 : 2e-6; }
 
 struct Sample {
@@ -254,7 +254,7 @@ TEST(Conversion, CastOfSmallTypes) {
 
 TEST(Conversion, BitCast) {
   const Tensor x = f32({2}, {1, -2});
-  // It has no lowering of its own: its input's storage is read in the other type.
+  // It has no lowering of its own: its input's storage is read as the other type.
   const std::vector<Tensor> y =
       run_reference({"to integers", "BitCast", {data(x)}, {{"to", int64_t{dtype_to_onnx(DType::u32)}}}});
   expect_near(y.at(0), tensor(DType::u32, {2}, {0x3f800000, 0xc0000000}), 0, "bits");
@@ -277,7 +277,7 @@ TEST(Conversion, CastOfSpecialValues) {
   EXPECT_NE(refusal({"to strings", "Cast", {data(x)}, {{"to", int64_t{8}}}}).find("element type 8"), std::string::npos);
 }
 
-/// Numbers beside the ends of all types' ranges and beside ties of rounding, converted to `type`.
+/// Numbers near the ends of all types' ranges and near rounding ties, converted to `type`.
 Tensor ends_of_ranges(DType type) {
   std::vector<double> all = {0, -0.0, 0.5, 1.5, 2.5, 0.99, 1e-9, 65504, 65519.99, 65520, 65536, 1e30, 3e38};
   for (const int bits : {1, 2, 4, 7, 8, 11, 15, 16, 24, 31, 32, 53, 63, 64})

@@ -1,4 +1,4 @@
-// Nodes of older opsets in their newest form: attributes that became inputs.
+// Nodes of older opsets upgraded to the newest form: attributes that became inputs.
 #include <gtest/gtest.h>
 
 #include "compiler/ops/infer.h"

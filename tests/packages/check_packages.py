@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
-"""check_packages.py FOLDER: the packages that `ninja packages` leaves in FOLDER work when they are unpacked side by side.
-
-As root with $GCC_GRAPH_BARE_DEBIAN, a folder that debootstrap filled, they are also installed by apt on a copy of that system.
+"""check_packages.py FOLDER: the packages that `ninja packages` writes to FOLDER work when they are unpacked side by side. As root with $GCC_GRAPH_BARE_DEBIAN, a folder from debootstrap, apt also installs them on a copy of that system.
 """
 import glob
 import os
@@ -17,7 +15,7 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 MODEL = os.path.join(TREE, "tests", "artifact", "golden", "1.0.gart")
 PROGRAM = os.path.join(TREE, "tests", "runtime", "alone", "program.c")
 FOLDER = sys.argv[1]
-NEEDS = {  # what each package must depend on
+NEEDS = {  # the dependencies that each package must have
     "libgart0": ["libc6 (>= 2.28)", "libstdc++6 (>= 8)"],
     "libgart-dev": ["libgart0 (= VERSION)"],
     "python3-gart": ["python3-numpy", "libgart0 (= VERSION)"],
@@ -53,7 +51,7 @@ def fields():
 
 
 def works(root, libraries):
-    """The unpacked files build a C program and run it; `libraries` is the folder of libgart.so."""
+    """Builds a C program with the unpacked files and runs it; `libraries` is the folder of libgart.so."""
     env = {**os.environ, "PKG_CONFIG_PATH": os.path.join(libraries, "pkgconfig"), "LD_LIBRARY_PATH": libraries}
     program = os.path.join(root, "program")
     ran("cc", PROGRAM, "-o", program, *ran("pkg-config", "--cflags", "--libs", "gart", env=env).split(), env=env)

@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
-"""`pip install tools/python` in a fresh virtual environment: a small wheel with types, which loads, calls and (with $GCC_GRAPH) compiles models.
-
-  check_wheels.py [WHEEL...]   with these wheels instead; with that of gcc-graph among them $GCC_GRAPH is not used
+"""`pip install tools/python` in a fresh virtual environment: a small wheel with type stubs that loads, calls and (with $GCC_GRAPH) compiles models. check_wheels.py [WHEEL...] tests these wheels instead; if the wheel of gcc-graph is among them, $GCC_GRAPH is not used
 """
 import glob
 import os

@@ -1,4 +1,4 @@
-// Times of work on a machine with other work to do.
+// Measures times on a machine with other load.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace gcg::test {
 
-/// Milliseconds of processor time that f takes, the least of some rounds.
+/// Milliseconds of processor time of f, the smallest of some rounds.
 template <class F>
 double cpu_milliseconds(const F& f, int rounds = 3) {
   double best = 1e30;

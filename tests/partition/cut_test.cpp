@@ -11,7 +11,7 @@
 namespace gcg::test {
 namespace {
 
-/// The groups of a text in the order of the alphabet.
+/// The groups of a text in alphabetical order.
 std::string sorted(const std::string& text) {
   std::vector<std::string> groups;
   for (size_t begin = text.find('{'); begin != std::string::npos; begin = text.find('{', begin + 1))
@@ -29,8 +29,8 @@ TEST(Cut, Cases) {
     SCOPED_TRACE(concat(c.file, ".cut:", c.line, ": ", c.name));
     const bool any_order = c.expected.ends_with(" any order"), error = c.expected.starts_with("error ");
     try {
-      const NodeWishes wishes(c.graph, c.fleet, c.options);
-      const Cut cut = cut_graph(c.graph, c.fleet, c.options, wishes);
+      const NodeRequests requests(c.graph, c.fleet, c.options);
+      const Cut cut = cut_graph(c.graph, c.fleet, c.options, requests);
       const std::string got = groups_text(c.graph, cut);
       if (any_order)
         EXPECT_EQ(sorted(got), sorted(c.expected)) << print_cut(c.graph, c.fleet, cut);
@@ -59,8 +59,8 @@ TEST(Cut, Rules) {
       message_of([] { parse_cut_rules("support,chain"); }),
       "--cut 'support,chain': there is no rule 'chain'; expected support, fewest, stages, chains, shared, labels");
   EXPECT_EQ(message_of([] { parse_cut_rules("chains,chains"); }), "--cut 'chains,chains' names 'chains' twice");
-  EXPECT_EQ(message_of([] { parse_node_wish("--label", "x"); }), "--label 'x' is not PATTERN=GROUP");
-  EXPECT_EQ(message_of([] { parse_node_wish("--assign", "=cpu"); }), "--assign '=cpu' is not PATTERN=DEVICE");
+  EXPECT_EQ(message_of([] { parse_node_request("--label", "x"); }), "--label 'x' is not PATTERN=GROUP");
+  EXPECT_EQ(message_of([] { parse_node_request("--assign", "=cpu"); }), "--assign '=cpu' is not PATTERN=DEVICE");
 }
 
 CutOptions labelled(const std::string& pattern, const std::string& group) {
@@ -78,9 +78,9 @@ CutOptions assigned(const std::string& pattern, const std::string& device) {
 TEST(Cut, WishesThatMatchNothing) {
   const Graph graph = parse_test_graph("a -> b");
   const Fleet fleet = parse_test_fleet("acc:0; cpu:0");
-  EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, labelled("conv*", "g")); }),
+  EXPECT_EQ(message_of([&] { NodeRequests(graph, fleet, labelled("conv*", "g")); }),
             "--label 'conv*=g': no node has a matching name or operator");
-  EXPECT_EQ(message_of([&] { NodeWishes(graph, fleet, assigned("a", "cuda")); }),
+  EXPECT_EQ(message_of([&] { NodeRequests(graph, fleet, assigned("a", "cuda")); }),
             "--assign 'a=cuda': the fleet has no such device or kind of devices; it has 'acc:0', 'cpu:0'");
 }
 
@@ -111,7 +111,7 @@ TEST(Cut, DevicesForTrainingGetNothing) {
   Fleet fleet = parse_test_fleet("cpu:0; cpu:1; cpu:2");
   fleet.devices[1].infers = false;
   EXPECT_EQ(cut_graph(graph, fleet).groups.at(0).support, (std::vector<int>{0, 2}));
-  EXPECT_EQ(message_of([&] { cut_graph(graph, fleet, {}, NodeWishes(graph, fleet, assigned("b", "cpu:1"))); }),
+  EXPECT_EQ(message_of([&] { cut_graph(graph, fleet, {}, NodeRequests(graph, fleet, assigned("b", "cpu:1"))); }),
             "--assign 'b=cpu:1': node 'b' (Max) does not run there");
   fleet.devices[0].infers = fleet.devices[2].infers = false;
   EXPECT_EQ(print_cut_rules(default_rules(fleet)), "support");
@@ -120,7 +120,7 @@ TEST(Cut, DevicesForTrainingGetNothing) {
             "alone; 'cpu:2' is for training alone");
 }
 
-/// The graph that passes make of a -> norm -> b. Here norm becomes three nodes.
+/// The graph after passes have rewritten a -> norm -> b: norm became three nodes.
 constexpr const char* kExpanded = R"(graph g(%x: f32[4]) -> (%y) {
   %a = Exp(%x) @"a"
   %n1 = Neg(%a) @"norm"
@@ -134,7 +134,7 @@ TEST(Cut, ANodeOfTheModelStaysWhole) {
   const auto cut = [&](const std::string& model, const std::string& devices) {
     const Graph imported = parse_graph("graph g(%x: f32[4]) -> (%b) {\n" + model + "}");
     const Fleet fleet = parse_test_fleet(devices);
-    return print_cut(graph, fleet, cut_graph(graph, fleet, {}, NodeWishes(imported, fleet, {})));
+    return print_cut(graph, fleet, cut_graph(graph, fleet, {}, NodeRequests(imported, fleet, {})));
   };
   const std::string model = "%a = Exp(%x)\n%norm = Relu(%a)\n%b = Exp(%norm)\n";
   EXPECT_EQ(cut(model, "acc -Sqrt; cpu"),
@@ -158,8 +158,8 @@ TEST(Cut, ANodeOfTheModelStaysWhole) {
 TEST(Cut, GroupsAreNamedByTheirNodes) {
   const Graph graph = parse_test_graph("a -> b -> c:Min -> d");
   const Fleet fleet = parse_test_fleet("acc -Min; cpu");
-  const NodeWishes wishes(graph, fleet, labelled("d", "tail"));
-  EXPECT_EQ(print_cut(graph, fleet, cut_graph(graph, fleet, {}, wishes)),
+  const NodeRequests requests(graph, fleet, labelled("d", "tail"));
+  EXPECT_EQ(print_cut(graph, fleet, cut_graph(graph, fleet, {}, requests)),
             "g0: a..b on acc,cpu: a, b\n"
             "g1: c on cpu: c\n"
             "tail on acc,cpu: d\n");

@@ -62,8 +62,8 @@ void read_line(CutCase& c, const std::string& key, const std::string& rest) {
   if (key == "ORDER")
     c.options.in_order.emplace_back(node_named(c.graph, words.at(0)), node_named(c.graph, words.at(1)));
   for (const std::string& word : words) {
-    if (key == "LABEL") c.options.labels.push_back(parse_node_wish("--label", word));
-    if (key == "ASSIGN") c.options.assignments.push_back(parse_node_wish("--assign", word));
+    if (key == "LABEL") c.options.labels.push_back(parse_node_request("--label", word));
+    if (key == "ASSIGN") c.options.assignments.push_back(parse_node_request("--assign", word));
   }
 }
 

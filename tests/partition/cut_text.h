@@ -6,12 +6,12 @@
 //     CUT support
 //     EXPECT {a} {b} {c,d,e}
 //
-// A node is of Max unless it says otherwise (a, b:Min) and reads what points at it, or the input. An edge that leaves
-// by "a/1" or "a/2" carries one of two values. GIR instead: the graph's text follows (gir.h). FLEET names devices
-// (their kind is what their names begin with, cpu where they begin otherwise) with the operators that they deny. LABEL,
-// ASSIGN: PATTERN=GROUP, PATTERN=DEVICE. ORDER a b: a before b, though b reads nothing of it. KEEP: names of nodes.
-// Expected are the groups in their order, nodes by name, or "error" and what the message has. With "any order" after
-// them the order of groups does not count.
+// A node is a Max unless an operator is given (a, b:Min). It reads the nodes with edges to it, or the input. An edge
+// from "a/1" or "a/2" carries one of two values. GIR instead of GRAPH: the graph's text follows (gir.h). FLEET names
+// devices with the operators that they deny; the name's beginning gives the kind, otherwise it is cpu. LABEL, ASSIGN:
+// PATTERN=GROUP, PATTERN=DEVICE. ORDER a b: a before b, although b reads no value of a. KEEP: names of nodes. EXPECT:
+// the groups in order, with nodes by name, or "error" and a part of the message. After "any order" the order of groups
+// does not count.
 #pragma once
 
 #include <string>

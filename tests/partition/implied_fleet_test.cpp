@@ -1,4 +1,4 @@
-// --assign without --fleet: what the targets imply, who stays where, and what is refused.
+// --assign without --fleet: the implied fleet, the devices of nodes, and refusals.
 #include "compiler/partition/implied_fleet.h"
 
 #include <gtest/gtest.h>
@@ -36,11 +36,11 @@ std::vector<Target> targets(const std::vector<std::string>& names) { return requ
 
 CutOptions assigned(const std::vector<std::string>& texts) {
   CutOptions cut;
-  for (const std::string& text : texts) cut.assignments.push_back(parse_node_wish("--assign", text));
+  for (const std::string& text : texts) cut.assignments.push_back(parse_node_request("--assign", text));
   return cut;
 }
 
-/// A line per group, as print_cut has it; or why there is none.
+/// A line per group, as print_cut writes it; or the reason why there is no fleet.
 std::string cut_of(const char* text, const std::vector<std::string>& assignments,
                    const std::vector<std::string>& target_names = {"sm_80", "x86-64-v3"}) {
   try {
@@ -48,10 +48,10 @@ std::string cut_of(const char* text, const std::vector<std::string>& assignments
     CutOptions cut = assigned(assignments);
     const std::optional<Fleet> fleet = implied_fleet(graph, targets(target_names), cut);
     if (!fleet) return "whole";
-    const NodeWishes wishes(graph, *fleet, cut);
+    const NodeRequests requests(graph, *fleet, cut);
     std::string said;
-    for (const IdleWish& idle : wishes.without_effect(graph)) said += idle.wish + " is idle\n";
-    return said + print_cut(graph, *fleet, cut_graph(graph, *fleet, cut, wishes));
+    for (const UnmatchedRequest& idle : requests.without_effect(graph)) said += idle.request + " is idle\n";
+    return said + print_cut(graph, *fleet, cut_graph(graph, *fleet, cut, requests));
   } catch (const CompileError& e) {
     return e.what();
   }
@@ -102,29 +102,29 @@ TEST(ImpliedFleet, NonsenseIsRefused) {
             "sm_80,x86-64-v3");
 }
 
-/// "OPTION 'WISH': REASON" for each request that has no effect on what is left of `model`.
-std::vector<std::string> idle_wishes(const char* model, const char* left, const CutOptions& given) {
+/// "OPTION 'REQUEST': REASON" for each request that has no effect on the remaining nodes of `model`.
+std::vector<std::string> unmatched_requests(const char* model, const char* left, const CutOptions& given) {
   CutOptions cut = given;
   const Graph graph = graph_of(model);
   const std::optional<Fleet> fleet = implied_fleet(graph, targets({"sm_80", "x86-64-v3"}), cut);
   std::vector<std::string> said;
-  for (const IdleWish& idle : NodeWishes(graph, *fleet, cut).without_effect(graph_of(left)))
-    said.push_back(concat(idle.option, " '", idle.wish, "': ", idle.reason));
+  for (const UnmatchedRequest& idle : NodeRequests(graph, *fleet, cut).without_effect(graph_of(left)))
+    said.push_back(concat(idle.option, " '", idle.request, "': ", idle.reason));
   return said;
 }
 
 TEST(ImpliedFleet, WhatIsGoneAfterCleanUpIsSaid) {
   CutOptions cut = assigned({"b=cpu", "c=cpu"});
-  cut.labels = {parse_node_wish("--label", "c=mine"), parse_node_wish("--label", "b=his")};
-  EXPECT_EQ(idle_wishes(kChain, "graph g(%x: f32[4,8]) -> (%b) {\n  %b = Softmax(%x)\n}", cut),
+  cut.labels = {parse_node_request("--label", "c=mine"), parse_node_request("--label", "b=his")};
+  EXPECT_EQ(unmatched_requests(kChain, "graph g(%x: f32[4,8]) -> (%b) {\n  %b = Softmax(%x)\n}", cut),
             (std::vector<std::string>{"--assign 'c=cpu': passes removed all work of 'c'",
                                       "--label 'c=mine': passes removed all work of 'c'"}));
 }
 
 TEST(ImpliedFleet, ALabelInABodyIsIdle) {
   CutOptions cut = assigned({"y=cpu"});
-  cut.labels = {parse_node_wish("--label", "u=mine")};
-  EXPECT_EQ(idle_wishes(kLoop, kLoop, cut),
+  cut.labels = {parse_node_request("--label", "u=mine")};
+  EXPECT_EQ(unmatched_requests(kLoop, kLoop, cut),
             (std::vector<std::string>{"--label 'u=mine': node 'u' is in a body of 'y' (Loop), which runs on one device "
                                       "with all its bodies"}));
 }

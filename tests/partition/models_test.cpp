@@ -1,4 +1,4 @@
-// Forms of real models: open extents, shapes that are computed.
+// Patterns from real models: open extents, computed shapes.
 #include <gtest/gtest.h>
 
 #include "compiler/gir/gir.h"
@@ -9,7 +9,7 @@
 namespace gcg::test {
 namespace {
 
-/// Layers of attention and a perceptron over [batch, seq, 8] in two heads, as exporters write them: reshaped by Shape,
+/// Layers of attention and a perceptron over [batch, seq, 8] in two heads, in the form of exporters: reshaped by Shape,
 /// Gather and Concat.
 Graph transformer(int layers) {
   std::string text =
@@ -70,7 +70,7 @@ TEST(Models, TheSupportOfATransformerIsAGroupMoreThanTwoForEachLayer) {
   EXPECT_EQ(cut_graph(graph, parse_test_fleet("acc; cpu"), options).groups.size(), 1U) << "one class, no other wish";
 }
 
-/// DenseNet: every layer reads all before it.
+/// DenseNet: every layer reads all earlier ones.
 TEST(Models, ADenseGraph) {
   std::string text = "graph dense(%x: f32[n,2]) -> (%y) {\n", all = "%x";
   for (int i = 0; i < 60; ++i) {

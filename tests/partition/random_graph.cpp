@@ -25,7 +25,7 @@ class Generator {
 
  private:
   int below(int n) { return static_cast<int>(rng_() % static_cast<uint32_t>(n)); }
-  /// Mostly one of the last.
+  /// Mostly one of the last values.
   std::string pick() {
     const auto last = static_cast<int>(values_.size());
     return values_[static_cast<size_t>(below(4) == 0 ? below(last) : last - 1 - below(std::min(last, 4)))];
@@ -116,7 +116,7 @@ class Generator {
     values_.push_back(v);
   }
 
-  /// a + b by way of another shape, which is computed.
+  /// a + b through another, computed shape.
   void reshaped(const std::string& v, const std::string& a, const std::string& b) {
     line(concat("constant %", v, "two: i64[1] = {", 2, "}"));
     line(concat("constant %", v, "neg: i64[1] = {-1}"));

@@ -14,7 +14,7 @@
 namespace gcg::test {
 namespace {
 
-/// Consecutive nodes of the order, `size` each, as groups.
+/// Groups of `size` consecutive nodes.
 Cut cut_every(const Graph& graph, size_t size) {
   Cut cut;
   for (NodeId id : graph.order()) {
@@ -62,7 +62,7 @@ TEST(Split, AnExtentCrossesWithAValueThatIsThereBefore) {
     %y = Expand(%x, %s)
   })");
   const Assembly assembly = split(graph, cut_every(graph, 1), {});
-  // {r} {s} {y}: y has the extent, too, but needs it; nobody reads the elements of r.
+  // {r} {s} {y}: y has the same extent, but also needs it; no node reads the elements of r.
   ASSERT_EQ(assembly.symbols.size(), 1U);
   EXPECT_EQ(assembly.symbols[0].value, value_named(assembly.graph, "r"));
   expect_sound(assembly);
@@ -100,7 +100,7 @@ TEST(Split, ShapeArithmeticDoesNotCross) {
     %y = Relu(%r)
   })");
   const Assembly assembly = split(graph, cut_every(graph, 2), {});
-  // {e, d} {to, a} {r, y}: nothing is left to do of the first, and the last computes the shape from its own input.
+  // {e, d} {to, a} {r, y}: the first group has no work left, and the last group computes the shape from its own input.
   ASSERT_EQ(assembly.calls.size(), 2U);
   EXPECT_EQ(assembly.calls[0].nodes, std::vector<std::string>{"a"});
   EXPECT_EQ(assembly.calls[1].inputs, std::vector<ValueId>{value_named(assembly.graph, "a")});
@@ -108,7 +108,7 @@ TEST(Split, ShapeArithmeticDoesNotCross) {
   expect_same_results(graph, assembly, 3);
 }
 
-/// The nodes of the calls that a value needs, by name.
+/// Names of the nodes in the calls that a value needs.
 std::vector<std::string> nodes_needed(const Assembly& assembly, ValueId wanted) {
   std::map<ValueId, int> maker;
   for (size_t c = 0; c < assembly.calls.size(); ++c)
@@ -141,7 +141,7 @@ TEST(Split, AKeptValueRunsWhatItNeedsAlone) {
   }
 }
 
-/// 308 and 310 read what 306 makes, in its part and at its place.
+/// 308 and 310 read the result of 306, in its part and at its position.
 TEST(Split, ReadersThatStayTogetherReadOneAddress) {
   const Graph graph = parse_test_graph(
       "302/1 -> 304, 302/2 -> 306, 304 -> 316, 306 -> 308, 306 -> 310, 308 -> 312, 310 -> 312, 312 -> 314");

@@ -59,7 +59,7 @@ TEST(BlockChannels, TakesWinogradsFormWhereItIsFaster) {
   EXPECT_EQ(counts("  %y = Conv(%x, %w) {strides = [2,2]}\n").count("gart.WinogradConv"), 0);
   EXPECT_EQ(counts("  %y = Conv(%x, %w) {dilations = [2,2]}\n").count("gart.WinogradConv"), 0);
   Target narrow = *find_target("x86-64-v3");
-  narrow.precision = Precision::fp16;  // weights of 16 bits are smaller than those of Winograd's form
+  narrow.precision = Precision::fp16;  // weights of 16 bits are smaller than those of Winograd's algorithm
   Graph graph = parse_graph(
       "graph g(%x: f32[1,32,16,16]) -> (%y) {\n  constant %w: f32[32,32,3,3] = random(1)\n"
       "  %y = Conv(%x, %w) {pads = [1,1,1,1]}\n}");
@@ -82,7 +82,7 @@ TEST(BlockChannels, FollowsResidualsAndPools) {
                             true, {{"h", 5}, {"w", 7}});
   const Counts counts = op_counts(after);
   EXPECT_EQ(counts.at("gart.BlockedConv"), 2);
-  EXPECT_EQ(conversions(after), 2);    // %x once although two nodes read it; %more as an output
+  EXPECT_EQ(conversions(after), 2);    // %x once, although two nodes read it; %more as an output
   EXPECT_EQ(counts.at("Reshape"), 1);  // one point a channel, whole blocks: only a view
 }
 
@@ -266,7 +266,7 @@ TEST(BlockChannels, LeavesWhatIsNotWorthIt) {
     %y = MaxPool(%r) {kernel_shape = [2,2]}
   })",
         false);
-  // Channels that are not known, other types.
+  // Unknown channel counts, other types.
   check(R"(graph g(%x: f32[1,c,4,4], %w: f32[16,c,1,1]) -> (%y) {
     %y = Conv(%x, %w)
   })",
@@ -334,11 +334,11 @@ TEST(BlockChannels, PlainWorkBeforeTheRegionStaysPlain) {
     %y = Mul(%r, %c)
   })");
   const Counts counts = op_counts(after);
-  EXPECT_EQ(conversions(after), 0);  // the gate is a view either way, and does not draw %r into the region
+  EXPECT_EQ(conversions(after), 0);  // the gate is a view in both layouts, and does not pull %r into the region
   EXPECT_EQ(counts.at("Reshape"), 2);
 }
 
-// c[16,1,1] is no activation of one channel.
+// c[16,1,1] is not an activation of one channel.
 TEST(BlockChannels, ChannelsMayComeAtRunTime) {
   const Graph after =
       check(R"(graph g(%x: f32[2,4,9,11], %w: f32[16,4,3,3], %c: f32[16,1,1], %d: f32[1,16,1,1]) -> (%y) {

@@ -51,7 +51,7 @@ TEST(BlockNorms, WeightsOfGroups) {
   EXPECT_EQ(counts.at("gart.UnblockChannels"), 1);
 }
 
-/// Lanes past the last channel take no part in a group's statistics.
+/// Lanes past the last channel do not count in a group's statistics.
 TEST(BlockNorms, ChannelsThatFillNoBlock) {
   blocked("GroupNormalization(%c, %s, %t) {num_groups = 3}", weight("s", 21) + weight("t", 21), 21);
   blocked("GroupNormalization(%c, %s, %t) {num_groups = 1}", weight("s", 8) + weight("t", 8), 8);

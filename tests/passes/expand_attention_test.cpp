@@ -10,7 +10,7 @@ namespace {
 using Counts = std::map<std::string, int>;
 const std::map<std::string, int64_t> kSizes = {{"b", 2}, {"s", 3}, {"t", 5}, {"p", 4}};
 
-/// An Attention over q, k, v with `more` inputs declared in the graph.
+/// An Attention over q, k, v; `more` declares further inputs in the graph.
 Graph attention(const std::string& inputs, const std::string& arguments, const std::string& attributes,
                 const std::string& outputs = "%y", const std::string& constants = "") {
   return check_rewrite("graph g(" + inputs + ") -> (" + outputs + ") {\n" + constants + outputs + " = Attention(" +

@@ -1,5 +1,5 @@
-// Compares the result of expand_operators with the same graph written by hand. tests/models checks the meaning of each
-// operator beside onnxruntime.
+// Compares the result of expand_operators with the same graph written by hand. tests/models compares each operator with
+// onnxruntime.
 #include "compiler/passes/expand_operators.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Graph expanded(const std::string& text) {
   return graph;
 }
 
-/// The two graphs give the same for inputs of ascending numbers.
+/// Checks that the two graphs give the same results for ascending inputs.
 void expect_same(const Graph& got, const std::string& by_hand) {
   const Graph want = parse_graph(by_hand);
   std::vector<Tensor> inputs;

@@ -1,4 +1,4 @@
-// Passes that write one operator as others: what is left computes the same as the operator's reference.
+// Passes that rewrite one operator as others: the result must equal the operator's reference.
 #include <gtest/gtest.h>
 
 #include "compiler/passes/expand_deform_conv.h"

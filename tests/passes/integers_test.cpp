@@ -17,7 +17,7 @@ using Counts = std::map<std::string, int>;
 bool lower_for_cpu(Graph& g) { return lower_integers(g, *find_target("x86-64-v3")); }
 bool lower_for_gpu(Graph& g) { return lower_integers(g, *find_target("sm_80")); }
 
-/// Among the nodes that something reads.
+/// Counts only nodes whose results are read.
 int count(const Graph& g, const std::string& op) {
   Graph live = g.clone();
   eliminate_dead_code(live);
@@ -158,7 +158,7 @@ TEST(LowerIntegers, ComputesInFloatsWhatNoKernelOfBytesTakes) {
   check_rewrite(R"(graph g(%a: u8[1,300], %b: i8[300,1]) -> (%y) {
     %y = MatMulInteger(%a, %b)
   })",
-                lower_for_cpu, false);  // f32 might not be exact
+                lower_for_cpu, false);  // f32 might not be exact here
 }
 
 TEST(LowerIntegers, AnImageOfThreeChannelsStaysBytes) {

@@ -1,4 +1,4 @@
-// Outputs of a graph keep their names, which are the caller's, whatever takes the place of what.
+// Outputs of a graph keep their names, which belong to the caller, whatever replaces them.
 #include <gtest/gtest.h>
 
 #include "compiler/gir/gir.h"

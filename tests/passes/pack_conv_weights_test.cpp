@@ -56,7 +56,7 @@ TEST(PackConvWeights, TransposesSharedWeightsOnce) {
   EXPECT_EQ(op_counts(after), (Counts{{"Transpose", 1}, {"gart.PlainConv", 2}}));
 }
 
-/// Weights of one input channel a group lie by taps, so that neighbouring channels are neighbours in memory.
+/// Weights with one input channel per group are stored by taps, so that neighbouring channels are adjacent in memory.
 TEST(PackConvWeights, StoresDepthwiseWeightsByTaps) {
   const Graph g = check(R"(graph g(%x: f32[1,4,5,5]) -> (%y) {
     constant %w: f32[8,1,3,3] = random(1)
@@ -76,7 +76,7 @@ TEST(PackConvWeights, LeavesOtherTypes) {
         false);
 }
 
-/// The kernel that the only contraction of the graph becomes after the pass.
+/// The kernel of the graph's only contraction after the pass.
 PlainConvKernel kernel_of(const std::string& text) {
   const Graph g = check(text, true, {{"n", 2}});
   const Fusion fusion = fuse(g);

@@ -78,7 +78,7 @@ Pass find_pass(const std::string& name) {
   throw std::runtime_error("no pass " + name);
 }
 
-/// Copies what the outputs need, depth first, giving inner values names in that order.
+/// Copies the nodes that the outputs need, depth first, and names inner values in that order.
 class Normaliser {
  public:
   explicit Normaliser(const Graph& from) : from_(from) {}
@@ -159,7 +159,7 @@ Tensor in_type(const Tensor& t, DType dtype) {
   return out;
 }
 
-/// The results that a caller of the graph sees: inputs and outputs have the types that they have in memory.
+/// The results that a caller of the graph sees: inputs and outputs have their types in memory.
 std::vector<Tensor> interpreted(const Graph& graph, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> in, out;
   for (size_t i = 0; i < inputs.size(); ++i) in.push_back(in_type(inputs[i], graph.value(graph.inputs[i]).dtype));
@@ -195,7 +195,7 @@ std::vector<PassCase> read_cases(const std::string& folder) {
 
 namespace {
 
-/// The tensor as a state that grows along `axis` is stored.
+/// The tensor in the layout of a state that grows along `axis`.
 Tensor axis_in_front(const Tensor& x, size_t axis) {
   std::vector<int64_t> shape = x.shape();
   std::rotate(shape.begin(), shape.begin() + static_cast<int64_t>(axis),

@@ -33,7 +33,7 @@ struct PassCase {
 std::vector<PassCase> read_cases(const std::string& folder);
 void run_case(const PassCase& c);
 
-/// The graph's text with inner values named by their place in a walk from the outputs, and without node names.
+/// The graph's text. Inner values are named by their position in a walk from the outputs; node names are left out.
 std::string normal_text(const Graph& graph);
 
 }  // namespace gcg::test

@@ -1,4 +1,4 @@
-// Registers every case of the *.gir files of this folder as a test of its own.
+// Registers every case of the *.gir files in this folder as a test.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -153,7 +153,7 @@ TEST(QuantizedWeights, ArePackedOnGpusForFewRows) {
   EXPECT_EQ(lower_rows(1, 32, "i4", "sm_75", Precision::fp16), floats);
 }
 
-/// A fourth of the bytes of blocks of 32 is saved where f16 holds the scales exactly.
+/// For blocks of 32, scales in f16 save a fourth of the bytes; this is only done if f16 holds the scales exactly.
 TEST(QuantizedWeights, ScalesOfGpusAreHalfWhereExact) {
   for (const bool exact : {true, false}) {
     const Graph after =

@@ -11,7 +11,7 @@
 namespace gcg::test {
 namespace {
 
-/// y = Squeeze(x) where the last extent n is 1, else x; then `rest`.
+/// y = Squeeze(x) if the last extent n is 1, else x; then `rest`.
 std::string rank_by_extent(const std::string& rest, const std::string& outputs = "%z") {
   return R"(graph g(%x: f32[b,4,n]) -> ()" + outputs + R"() {
     constant %one: i64[] = {1}
@@ -121,7 +121,7 @@ TEST(ResolveRanks, AKnownConditionLeavesItsBranch) {
   EXPECT_EQ(op_counts(g), (std::map<std::string, int>{{"Identity", 1}, {"Neg", 1}}));
 }
 
-/// The ranks of the second If's bodies are known once those of the first are; one of their branches is ill-typed.
+/// The ranks of the second If's bodies are known once those of the first are known; one of its branches is ill-typed.
 TEST(ResolveRanks, BodiesOfIfsInARowAreResolvedOneAfterTheOther) {
   const auto step = [](const std::string& from, const std::string& to) {
     return "%" + to + ": f32[?] = If(%c | %" + from + R"(, %w)

@@ -24,7 +24,7 @@ std::string product(int rows, int depth, int columns = 96) {
                 "] = random(1)\n  %y = MatMul(%x, %w)\n}");
 }
 
-/// The constant that the product of the graph's output is of.
+/// The constant factor of the product that makes the graph's output.
 const Tensor& weights_of(const Graph& graph) {
   const Node& matmul = graph.node(graph.value(graph.outputs[0]).producer);
   const Node& transpose = graph.node(graph.value(matmul.inputs[1]).producer);
@@ -70,7 +70,7 @@ TEST(TransposeWeights, TakesBackATransposition) {
   EXPECT_EQ(&weights_of(graph), table);
 }
 
-/// Rows that end within 16 bytes, and what other GPUs read as it is.
+/// Rows that do not fill whole 16-byte units, and matrices that other GPUs read unchanged.
 TEST(TransposeWeights, LeavesOthers) {
   turn(product(1, 68), false);
   turn(product(1, 68), true, "sm_90a", Precision::fp32);

@@ -1,13 +1,11 @@
 #!/usr/bin/env python3
-"""Placing against oracles that others wrote: OR-tools' CP-SAT (optima that it proves) and SAGA's schedulers.
+"""Compares placement with independent solvers: OR-tools' CP-SAT (proven optima) and SAGA's schedulers.
 
   check_place.py [--short] [--small N] [--memory N] [--medium N] [--first SEED] [--pisa STEPS] [--seconds S] [--environments FOLDER]
 
 small: problems of 4 to 14 groups on 2 to 4 unequal devices, half of them with limited memory, compared with the proven optimum: on average at
-most 1 % above it, never more than 5 %. memory: at the least memory that CP-SAT proves to be enough, at 5 % and at 10 % more, a placement must be found.
-medium: 50 to 300 groups in SAGA's model, never worse than the best of its schedulers on the same simulator, nor in SAGA's own model. pisa:
-a problem changed step by step so that placing looks as bad as possible against the optimum. Problems that CP-SAT does not prove within
---seconds are counted and left out. --first: the first problem's seed, for runs in pieces. --short never installs anything and is skipped without OR-tools. $PLACE_DRIVER: the built place_driver."""
+most 1 % above it, never more than 5 %. memory: a placement must be found with the least memory that CP-SAT proves to be enough, and with 5 % and 10 % more.
+medium: 50 to 300 groups in SAGA's model, never worse than the best of its schedulers on the same simulator, nor in SAGA's own model. pisa: problems that are changed step by step, to make placement as bad as possible compared with the optimum. Problems that CP-SAT does not solve within --seconds are counted but not compared. --first: the first problem's seed, to divide a run. --short never installs anything and is skipped without OR-tools. $PLACE_DRIVER: the built place_driver."""
 import argparse
 import json
 import math
@@ -23,7 +21,7 @@ SKIPPED = 77
 
 
 def environment(folder, name, package, install):
-    """The Python of an environment that has the package, or None."""
+    """The Python of an environment with the package, or None."""
     python = os.path.join(folder, name, "bin", "python")
     if os.path.exists(python) and subprocess.run([python, "-c", f"import {package[1]}"], capture_output=True).returncode == 0:
         return python
@@ -35,7 +33,7 @@ def environment(folder, name, package, install):
 
 
 class Lines:
-    """A program that answers a line with a line, both JSON."""
+    """A program that answers each input line with an output line, both JSON."""
 
     def __init__(self, *command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -117,7 +115,7 @@ def check_memory(place, exact, instances, seeds, most_groups, seconds):
 
 
 def related(rng):
-    """An instance of SAGA's model, and the same as a problem of ours."""
+    """An instance of SAGA's model, and the same as one of our problems."""
     groups, devices = rng.randint(50, 300), rng.randint(2, 6)
     costs = [rng.randint(10, 200) for _ in range(groups)]
     speeds = [rng.choice([1, 1, 2, 4, 8]) for _ in range(devices)]
@@ -165,7 +163,7 @@ def check_medium(place, saga, seeds):
 
 
 def check_pisa(place, exact, instances, steps, seconds):
-    """Problems changed step by step; a change stays where the ratio grows, or by chance."""
+    """Changes problems step by step; keeps a change if the ratio grows, or by chance."""
     rng = random.Random(7)
     problem = instances.problem(rng, 7, 3)
     ratio = worst = 1.0

@@ -1,12 +1,13 @@
-"""The simulator's rules (compiler/place/simulate.h) as a model for CP-SAT: devices, turns of groups and of transfers are decided."""
+"""The simulator's rules (compiler/place/simulate.h) as a model for CP-SAT, which decides devices and the order of groups and
+transfers."""
 from ortools.sat.python import cp_model
 
 CALLER = ANYWHERE = -1
 
 
 class Model:
-    """`capacity`: of each device, numbers or linear expressions; None: memory does not count. With memory everything begins as early as
-    the rules say, else no sooner: without memory that is the same optimum."""
+    """`capacity`: memory of each device, as numbers or linear expressions; None: no limits. With limits, everything begins exactly
+    as early as the rules say. Without limits it may begin later, which gives the same optimum."""
 
     def __init__(self, problem, horizon, memory=None):
         self.p, self.m, self.horizon, self.asap = problem, cp_model.CpModel(), horizon, memory is not None
@@ -69,7 +70,7 @@ class Model:
             self.on.append(on)
 
     def _needs(self):
-        """needed[v, d]: somebody there reads or wants it; lies[v, f]: it is made or given there."""
+        """needed[v, d]: a group or the caller there reads it; lies[v, f]: it is made or given there."""
         self.needed, self.lies = {}, {}
         for v, value in enumerate(self.values):
             given, producer = value.get("given", ANYWHERE), self._producer(v)
@@ -110,7 +111,8 @@ class Model:
         return self.turn[g, h]
 
     def _orders(self):
-        """One group at a time on a device; transfers of a link as their producers end, those of one producer in any order."""
+        """One group at a time on a device. Transfers of a link run in the order in which their producers end; those of one producer
+        in any order."""
         self.turn, n = {}, len(self.groups)
         self.group_waits = {g: [] for g in range(n)}
         for g in range(n):
@@ -132,7 +134,7 @@ class Model:
                 p, q = self._producer(v), self._producer(w)
                 if p == q:
                     first = self.m.new_bool_var("")
-                    if self.asap:  # the rules' order decides when memory is taken
+                    if self.asap:  # the rules' order decides when memory is allocated
                         self.m.add(self._first_read(v, d) <= self._first_read(w, d)).only_enforce_if(first)
                         self.m.add(self._first_read(v, d) > self._first_read(w, d)).only_enforce_if(~first)
                 elif p == CALLER or q == CALLER:
@@ -145,7 +147,7 @@ class Model:
                     self.link_waits[b, f, d].append((self.leave[a, d] + self._time(a, f, d), *both, literal))
 
     def _first_read(self, v, d):
-        """When the first reader on the device begins; the horizon: the caller alone wants it there."""
+        """The time when the first reader on the device begins; the horizon if only the caller wants the value there."""
         if (v, d) not in self.first_read:
             begins = []
             for r in self.values[v]["readers"]:
@@ -259,7 +261,7 @@ def solve(model, seconds):
 
 
 def least_time(problem, us, seconds):
-    """The proven least time of a run, or None; `us`: a time that is possible."""
+    """The proven shortest time of a run, or None; `us`: a time that is possible."""
     memory = [d.get("memory") for d in problem["devices"]]
     bounded = any(m is not None for m in memory)
     horizon = max(us, 1)
@@ -272,19 +274,19 @@ def least_time(problem, us, seconds):
 
 
 def is_possible(problem, seconds):
-    """Has CP-SAT found any placement that fits? None: it did not find out in time."""
+    """Has CP-SAT found any placement that fits? None: it ran out of time."""
     model = Model(problem, _horizon(problem), [d.get("memory", 10**8) for d in problem["devices"]])
     return {"OPTIMAL": True, "FEASIBLE": True, "INFEASIBLE": False}.get(solve(model, seconds)[1])
 
 
 def _horizon(problem):
-    """Everything one after the other, as slowly as possible."""
+    """An upper bound: everything one after the other, as slowly as possible."""
     slow = sum(max(us for us in g["us"] if us is not None) for g in problem["groups"])
     return slow + sum((v["bytes"] + 20) * len(problem["devices"]) for v in problem["values"])
 
 
 def least_memory(problem, shares, seconds):
-    """The proven least m so that a placement exists where device d has m * shares[d] bytes, or None."""
+    """The proven least m for which a placement exists if device d has m * shares[d] bytes; or None."""
     model = Model.__new__(Model)
     scale = {}
 

@@ -1,9 +1,9 @@
-"""Random problems of placing, in the form of driver/problem_json.h; all numbers are integers, so that solvers are exact."""
+"""Random placement problems, in the form of driver/problem_json.h. All numbers are integers, so that solvers are exact."""
 import random
 
 
 def edges_of(rng, n):
-    """Graphs of several kinds, edges from lower to higher numbers."""
+    """Graphs of several kinds, with edges from lower to higher numbers."""
     kind = rng.choice(["sparse", "dense", "layers", "chains", "fork"])
     if kind == "chains":
         width = rng.randint(2, 4)
@@ -18,7 +18,7 @@ def edges_of(rng, n):
 
 
 def problem(rng, groups, devices, unequal=True, unsupported=0.1, transfer=None, memory=False, homes=True):
-    """`transfer`: how much longer values take than groups, about."""
+    """`transfer`: approximate ratio of transfer times to group times."""
     n, d = groups, devices
     transfer = rng.choice([0.1, 0.5, 1, 3]) if transfer is None else transfer
     speed = [rng.choice([1, 1, 2, 4]) for _ in range(d)]
@@ -61,14 +61,14 @@ def problem(rng, groups, devices, unequal=True, unsupported=0.1, transfer=None, 
 
 
 def limit_memory(rng, p):
-    """Memories so that some placements fit and others do not; one device may be too small for anything."""
+    """Memory sizes so that some placements fit and others do not; one device may be too small for any group."""
     need = sum(p["weights"]) + sum(v["bytes"] for v in p["values"])
     for device in p["devices"]:
         device["memory"] = round(need * rng.uniform(0.25, 0.9))
 
 
 def change(rng, p):
-    """One number of the problem becomes another."""
+    """Changes one number of the problem."""
     kind = rng.randrange(4)
     if kind == 0:
         us = rng.choice(p["groups"])["us"]

@@ -1,4 +1,4 @@
-// Lanes against their definition: none idles while a group of its is ready.
+// Lanes against their definition: no lane idles while one of its groups is ready.
 #include "compiler/place/lanes.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace gcg::place {
 namespace {
 
-/// A value of one group for another.
+/// Adds a value from one group to another.
 void connect(Problem& p, int from, int to, int64_t bytes) {
   p.values.push_back({bytes, from, kAnywhere, {to}});
   p.groups[static_cast<size_t>(from)].outputs.push_back(static_cast<int>(p.values.size()) - 1);
@@ -59,7 +59,8 @@ TEST(Lanes, NoneIdlesWhileAGroupIsReady) {
           if (transfer.value == v && transfer.to == placed.device[static_cast<size_t>(g)]) there = transfer.end;
         ready = std::max(ready, there);
       }
-      // From then on until it begins its device works without a gap, on groups before it in the order or begun before.
+      // From then until the group begins, its device works without a gap, on groups that come earlier in the order or
+      // began earlier.
       double busy = ready;
       for (bool more = true; more;) {
         more = false;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""gcc-graph place: parts go where a profile says that they run sooner; code, weights and manifest stay byte for byte."""
+"""gcc-graph place: moves parts to where a profile shows them to be faster; code, weights and manifest stay the same byte for
+byte."""
 import json
 import os
 import resource
@@ -20,7 +21,7 @@ FLEET = {"devices": [{"name": "pool:0", "kind": "cpu"}, {"name": "pool:1", "kind
 
 
 def chain(path, width, layers):
-    """Products, a Softplus that only one pool runs, products."""
+    """Products, a Softplus that only one pool supports, products."""
     rng = np.random.default_rng(0)
     weights, nodes, at = [], [], "x"
     for i in range(layers):
@@ -94,14 +95,14 @@ class PlaceCommand(unittest.TestCase):
         return {g["name"]: g["device"] for g in json.loads(self.accepted("inspect", artifact, "--json"))["groups"]}
 
     def identity(self):
-        """The identity of this artifact, as a refusal states it."""
+        """The artifact's identity, as stated in a refusal."""
         self.write("none.json", {"format": "gcc-graph profile 1", "artifact": "?", "groups": []})
         said = self.tool("place", "model.gart", "--profile", "none.json", "-o", "out.gart").stderr
         self.assertIn("another artifact (?, this one is ", said)
         return said.split("this one is ")[1].split(")")[0]
 
     def profile(self, name, times, **more):
-        """`times`: by pool."""
+        """`times`: per pool."""
         rows = [{"group": g["name"], "device": d, "operation_us": us, "idle_us": 0, "runs": 10}
                 for g in self.groups for d, us in times.items() if d in g["support"]]
         self.write(name, {"format": "gcc-graph profile 1", "artifact": self.identity(), "groups": rows, **more})
@@ -122,7 +123,7 @@ class PlaceCommand(unittest.TestCase):
             self.accepted("run", "out.gart", "--random", "1")  # which proves every digest
 
     def test_inputs_from_another_device_take_longer(self):
-        """The first group would take less on pool:1, and the second one, on pool:0, more then."""
+        """The first group would take less time on pool:1; so would the second one, but on pool:0 it would then take more."""
         first, middle, last = (g["name"] for g in self.groups)
         row = lambda group, device, us, crossed=False: {"group": group, "device": device, "operation_us": us, "crossed": crossed}
         for longer, where in ((50, "pool:1"), (900, "pool:0")):
@@ -144,7 +145,7 @@ class PlaceCommand(unittest.TestCase):
         self.assertIn("placed again", self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart", "--threshold", "1%"))
 
     def test_a_busy_device_does_not_hold_its_groups(self):
-        """Its own noise is no reason to stay there; and a device that was never measured is worth a try."""
+        """Its own noise is not a reason to stay there; and a device that was never measured is worth a try."""
         one = {"devices": [{"name": "pool:0", "kind": "cpu"}, {"name": "pool:1", "kind": "cpu"}]}
         self.write("two.json", one)
         chain(self.path("small.onnx"), 32, 1)

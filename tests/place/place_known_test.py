@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Problems of check_place.py's generator that placing was once behind on, beside what the best of SAGA's schedulers reached there: so that
-no environment with SAGA is needed. $PLACE_DRIVER: the built place_driver."""
+"""Problems of check_place.py's generator on which placement was once worse than SAGA. Compares with recorded results of the best of
+SAGA's schedulers, so that no environment with SAGA is needed. $PLACE_DRIVER: the built place_driver."""
 import os
 import random
 import unittest
 
 import check_place
 
-BEST = {38: (3006.75, 2318.0), 41: (936.75, 936.75)}  # seed: microseconds, with links that queue and, SAGA's model, without
+BEST = {38: (3006.75, 2318.0), 41: (936.75, 936.75)}  # seed: microseconds, for links that queue and for SAGA's model, in which they do not
 
 
 class Known(unittest.TestCase):

@@ -1,4 +1,4 @@
-// Placers: what they must never do, and small cases with a known best.
+// Placers: invariants, and small cases with a known best placement.
 #include "compiler/place/place.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace gcg::place {
 namespace {
 
-/// Groups with edges to later ones.
+/// Adds groups with edges to later ones.
 Problem random_problem(uint32_t seed, int groups, int devices, bool memory) {
   std::mt19937 random(seed);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<uint32_t>(n)); };
@@ -59,7 +59,7 @@ void expect_runs(const Problem& p, const Placement& placement) {
     }
 }
 
-/// The least of d^n devices and all orders that a depth-first walk finds.
+/// The least time over all d^n assignments and all orders that a depth-first walk visits.
 class Exhaustive {
  public:
   explicit Exhaustive(const Problem& problem) : p_(problem), simulator_(problem), open_(problem.groups.size()) {
@@ -162,15 +162,15 @@ TEST(Place, SaysWhyNothingFits) {
   const Placed found = place(p);
   ASSERT_FALSE(found.placement);
   EXPECT_EQ(
-      describe(p, found.misfit),
+      describe(p, found.failure),
       "group 'g1' fits on no device: 'a' has 0 free bytes, but it needs 100; 'b' has 99 free bytes, but it needs 100");
   Problem none = two_devices(1000, 1000);
   none.groups[1].us = {kUnsupported, kUnsupported};
-  EXPECT_EQ(describe(none, place(none).misfit),
+  EXPECT_EQ(describe(none, place(none).failure),
             "group 'g1' fits on no device: 'a' does not support it; 'b' does not support it");
 }
 
-/// Two devices, four equal groups side by side, all on the first.
+/// Two devices, four equal parallel groups, all on the first device.
 Problem side_by_side(double a, double b) {
   Problem p;
   p.devices = {{"a", kEnough}, {"b", kEnough}};
@@ -182,11 +182,11 @@ Problem side_by_side(double a, double b) {
 TEST(Refine, StaysWhereTheGainIsWithinThresholdOrNoise) {
   const Placement now{{0, 0, 1, 1}, {0, 1, 2, 3}};
   EXPECT_FALSE(refine(side_by_side(100, 101), now).moved);
-  const Problem slowed = side_by_side(100, 210);  // 420 us as it is, 300 with three on the first
+  const Problem slowed = side_by_side(100, 210);  // 420 us as placed, 300 with three groups on the first device
   EXPECT_TRUE(refine(slowed, now).moved);
   EXPECT_EQ(refine(slowed, now).us, 300);
   RefineOptions noisy;
-  // One of the slow groups moves. The other groups stay, with 410/620 of the noise: the gain has to exceed 1.66 times
+  // One of the slow groups moves. The other groups stay, with 410/620 of the noise: the gain must exceed 1.66 times
   // it.
   noisy.noise_us = 73;
   EXPECT_FALSE(refine(slowed, now, noisy).moved);
@@ -218,7 +218,7 @@ TEST(NextRound, EndsWithTheLeastMeasuredNotTheLast) {
   EXPECT_EQ(end.predicted_us, 205);
 }
 
-/// A busy neighbour makes one device three times slower than anybody thought; rounds measure by the true problem.
+/// Other load makes one device three times slower than predicted; rounds measure with the true times.
 TEST(NextRound, FindsTheBestPlacementBehindABusyNeighbour) {
   const Problem truth = side_by_side(100, 300);
   Problem known = side_by_side(100, 100);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Schedules by SAGA, run in an environment of its own as an oracle: a line with an instance in ({"costs", "speeds", "edges": [[from, to,
-size]], "bandwidth": [[..]]}), a line with {scheduler: {"makespan", "device", "begin"}} out."""
+"""Schedules by SAGA, run in its own environment as an oracle. Reads an instance per line ({"costs", "speeds", "edges": [[from, to,
+size]], "bandwidth": [[..]]}) and writes a line {scheduler: {"makespan", "device", "begin"}}."""
 import json
 import sys
 

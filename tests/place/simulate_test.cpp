@@ -1,4 +1,4 @@
-// The simulator by hand-made examples, one rule each.
+// The simulator: hand-made examples for one rule each.
 #include "compiler/place/simulate.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,8 @@ TEST(Simulate, AGroupWaitsForTransferOfItsInput) {
   EXPECT_EQ(t.busy_us, (std::vector<double>{10, 20}));
 }
 
-/// 0 on a, 1 on b, 2 on a: each device has waited, b since the beginning, for longer than its thread spins, or not.
+/// 0 on a, 1 on b, 2 on a. Each device has waited longer or shorter than its thread spins; b has waited since the
+/// beginning.
 TEST(Simulate, ADeviceThatHasWaitedForLongIsWoken) {
   Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,0],[0,0]],
     "groups": [{"us": [40, 40]}, {"us": [20, 20]}, {"us": [5, 5]}],
@@ -37,8 +38,8 @@ TEST(Simulate, ADeviceThatHasWaitedForLongIsWoken) {
   EXPECT_EQ(simulate(p, {{0, 1, 0}, {0, 1, 2}}).us, 10 + 20 + 5) << "both still spin";
 }
 
-/// 0 on a, 1 and 2 on b: what another device of the same memory made is not in the reader's caches; what it made itself
-/// is.
+/// 0 on a, 1 and 2 on b: a value that another device with the same memory made is not in the reader's caches; a value
+/// that the reader itself made is.
 TEST(Simulate, WhatReadsAnotherDevicesValueTakesLonger) {
   Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[0,0],[0,0],[0,0]],
     "groups": [{"us": [40, 40]}, {"us": [20, 20]}, {"us": [5, 5]}],
@@ -100,14 +101,14 @@ TEST(Simulate, WeightsStayAndValuesLieForTheirIntervals) {
                {"bytes": 40, "producer": 2, "wanted": true}]})");
   const Timeline t = simulate(p, {{0, 0, 0}, {0, 1, 2}});
   EXPECT_EQ(t.weight_bytes, (std::vector<int64_t>{1100}));          // the shared one once
-  EXPECT_EQ(t.peak_bytes, (std::vector<int64_t>{1100 + 30 + 40}));  // the first value is gone by then
+  EXPECT_EQ(t.peak_bytes, (std::vector<int64_t>{1100 + 30 + 40}));  // the first value has been released by then
 }
 
 TEST(Simulate, ATransferTakesMemoryOnBothSides) {
   const Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,0],[0,0]],
     "groups": [{"us": [10, 10]}, {"us": [5, 5]}, {"us": [2, 2]}],
     "values": [{"bytes": 20, "producer": 0, "readers": [2]}, {"bytes": 3, "producer": 1, "readers": [2]}]})");
-  const Timeline t = simulate(p, {{0, 0, 1}, {0, 1, 2}});  // 3 bytes are made while 20 travel
+  const Timeline t = simulate(p, {{0, 0, 1}, {0, 1, 2}});  // 3 bytes are allocated while 20 are in transfer
   EXPECT_EQ(t.peak_bytes, (std::vector<int64_t>{23, 23}));
 }
 
@@ -125,7 +126,7 @@ TEST(Simulate, ARunThatTakesLongerThanItMayTakesForever) {
   EXPECT_EQ(simulator.cost(placement, 35).us, 35);
   EXPECT_EQ(simulator.share(), 1);
   EXPECT_EQ(simulator.cost(placement, 34).us, kUnsupported);
-  EXPECT_EQ(simulator.share(), 0.5);  // after 0 and 2 it is sure
+  EXPECT_EQ(simulator.share(), 0.5);  // known only after 0 and 2
   EXPECT_EQ(simulator.cost(placement, 29).us, kUnsupported);
   EXPECT_EQ(simulator.share(), 0);  // 1 takes 20, and waits for 0
 }

@@ -1,4 +1,4 @@
-// Each "from here on" of compile.cpp finds a pass that does not keep to it.
+// Each check of compile.cpp's "from here on" rules detects a pass that breaks the rule.
 #include "compiler/plan/frozen_steps.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::vector<Plan> two_launches() {
   return plans;
 }
 
-/// The message of the check after the change; empty if it finds nothing.
+/// The check's message after the change; empty if it finds nothing.
 std::string verdict(Facts facts, const std::function<void(Sequence&)>& change) {
   std::vector<Plan> plans = two_launches();
   const FrozenSteps frozen(plans, facts);

@@ -11,13 +11,13 @@
 //     EXPECT
 //     ...
 //
-// Both plans are as compiler/plan/print_plan.h prints buffers and steps; the expected one leaves buffers out where it
-// begins with "sequence". PASS names passes in turn, or "verify_plan", which ends in the error after EXPECT, or in
-// "sound". Kernels are what their launches need: loops over the bytes of their operands as floats. Further facts
-// stand in lines before the buffers:
+// Both plans are as compiler/plan/print_plan.h prints buffers and steps; if the expected one begins with "sequence",
+// buffers are not compared. PASS names passes in order, or "verify_plan", whose result is an error message or "sound".
+// Kernels follow from their launches: loops over their operands' bytes as floats. Lines before the buffers state
+// further facts:
 //
 //     for sm_90a                     cost models use the numbers of this target; default: those of a typical GPU
-//     kernel k0 waits ahead 1        its code waits for the launch before it, after operand 1
+//     kernel k0 waits ahead 1        its code reads operand 1 before it waits for the previous launch
 //     kernel k0 waits blocks 264     the same without an operand; a launch has 264 blocks
 //     kernel k0 followed             its code is two launches
 //     kernel k0 library              a library does it, and may overwrite its last operand but the result

@@ -14,7 +14,7 @@ namespace {
 
 using Steps = std::vector<ThreadWork>;
 
-/// Adds a chain of so many steps that starts from nothing; returns its last.
+/// Adds a chain of `steps` steps without predecessors; returns its last step.
 size_t add_chain(Steps& steps, int count, double microseconds, double tasks = 1) {
   for (int i = 0; i < count; ++i) {
     steps.push_back({microseconds, tasks});
@@ -78,22 +78,22 @@ TEST(ThreadSchedule, StretchesAreScheduledByThemselves) {
 }
 
 TEST(ThreadSchedule, AnEvenCutOfFewTasksIsLeftToStreams) {
-  Steps steps;  // three tasks on two threads: all threads on each step take 2/3 of its time instead of half
+  Steps steps;  // three tasks on two threads: if all threads share each step, it takes 2/3 of its time instead of half
   const size_t a = add_chain(steps, 10, 30, 3), b = add_chain(steps, 10, 30, 3);
   steps.push_back({1, 1, {a, b}});
   EXPECT_FALSE(all_together(schedule_threads(steps, 2)));
 }
 
 TEST(ThreadSchedule, NothingIsGainedByMovingStepsThatFollowEachOther) {
-  Steps steps;  // two producers of one place: the second waits for the first, since it writes over it
+  Steps steps;  // two producers of one memory range: the second waits for the first, because it overwrites it
   steps.push_back({20, 1});
   steps.push_back({20, 1, {0}});
   steps.push_back({20, 1, {1}});
   EXPECT_TRUE(all_together(schedule_threads(steps, 2)));
 }
 
-/// No schedule is longer than that of all threads together, nor shorter than the work and the longest chain allow;
-/// steps wait for steps of their own region alone.
+/// No schedule takes longer than all threads together on each step, or less than the work and the longest chain allow.
+/// Steps only wait for steps of their own region.
 TEST(ThreadSchedule, IsWithinItsBounds) {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {

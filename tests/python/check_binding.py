@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/python/gart on the CPU: one model for many threads, inputs that are missing, a child of fork()."""
+"""tools/python/gart on the CPU: one model for many threads, missing inputs, a child of fork()."""
 import os
 import signal
 import subprocess
@@ -146,11 +146,11 @@ class Binding(unittest.TestCase):
         self.expect(feeds, model.run(feeds))
         child = os.fork()
         if child == 0:
-            signal.alarm(20)  # what hangs dies
+            signal.alarm(20)  # a hanging child is killed
             status = 1
             try:
                 self.expect(feeds, model.run(feeds))
-                del model  # joins no thread of the parent's
+                del model  # must not join threads of the parent
                 status = 0
             finally:
                 os._exit(status)

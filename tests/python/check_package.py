@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools/python/gart as a package: gart.compile, gart.load of bytes, model(...), the types of its stubs, and the oldest Python that it is for."""
+"""tools/python/gart as a package: gart.compile, gart.load from bytes, model(...), the types in its stubs, and the oldest supported
+Python."""
 import ast
 import glob
 import inspect
@@ -88,7 +89,7 @@ class Call(unittest.TestCase):
 
 
 def parameters(node):
-    """{name: has a default} of a function in a stub."""
+    """{name: has a default} for a function in a stub."""
     plain = [*node.args.posonlyargs, *node.args.args]
     given = [False] * (len(plain) - len(node.args.defaults)) + [True] * len(node.args.defaults)
     found = dict(zip((a.arg for a in plain), given))

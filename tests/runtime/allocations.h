@@ -1,4 +1,4 @@
-// Counts allocations, for tests that promise none.
+// Counts allocations, for tests that require none.
 #pragma once
 
 #include <atomic>

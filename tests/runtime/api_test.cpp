@@ -1,4 +1,4 @@
-// Mistakes of callers, and the sentences that they then read.
+// Wrong calls of the API, and their error messages.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -120,7 +120,7 @@ TEST_F(Api, OutputBuffersAreChecked) {
   ASSERT_TRUE(invocation->set_input(1, view(y)));
   expect_error(invocation->run(), bad, "output 'out' needs 16 bytes, but its buffer has 15");
   EXPECT_EQ(out, std::vector<float>(8, -1.0f));
-  ASSERT_TRUE(invocation->set_output(0, {}));  // back to the invocation's own
+  ASSERT_TRUE(invocation->set_output(0, {}));  // back to the invocation's own memory
   ASSERT_TRUE(invocation->run());
   EXPECT_EQ(out, std::vector<float>(8, -1.0f));
 }
@@ -140,7 +140,7 @@ TEST(ApiLoad, OptionsAreChecked) {
                "the model has no CPU code for target 'x86-64-v9', only for: " + name);
 }
 
-/// Two targets with a plan each that differ in what they compute.
+/// Two targets with one plan each; the plans compute different results.
 TEST(ApiLoad, TheBestTargetIsChosenUnlessOneIsAskedFor) {
   test::ArtifactBuilder b = test::add_and_double();
   b.copy_plan().target = 1;
@@ -161,7 +161,8 @@ TEST(ApiLoad, TheBestTargetIsChosenUnlessOneIsAskedFor) {
             std::string::npos);
 }
 
-/// A CPU without tiles, or a system that keeps them back, runs the next best code and says why not the other.
+/// On a CPU without tiles, or if the system does not permit them, the next best code runs, and the message says why not
+/// the other.
 TEST(ApiLoad, CodeForTilesIsTakenWhereTheyMayBeUsed) {
   test::ArtifactBuilder b = test::add_and_double();
   b.copy_plan().target = 1;
@@ -183,7 +184,7 @@ TEST(ApiLoad, CodeForTilesIsTakenWhereTheyMayBeUsed) {
       << asked.error().message;
 }
 
-/// Code for two targets: of the first and of the second features.
+/// Code for two targets, with the first and the second set of features.
 test::ArtifactBuilder with_targets(uint64_t base, uint64_t other) {
   test::ArtifactBuilder b = test::add_and_double();
   b.copy_plan().target = 1;
@@ -204,7 +205,7 @@ TEST(ApiLoad, PairsOfBf16AreTakenWhereTheyAreFast) {
   EXPECT_EQ(test::load_model(b, {.target = "other"})->target(), "other");
 }
 
-/// Linux gives no tiles to a process one of whose signal stacks has no room for them.
+/// Linux denies tiles to a process if one of its signal stacks is too small for them.
 [[noreturn]] void load_with_a_small_signal_stack() {
   static char memory[8192];
   const stack_t stack{.ss_sp = memory, .ss_flags = 0, .ss_size = sizeof memory};
@@ -217,7 +218,7 @@ TEST(ApiLoad, PairsOfBf16AreTakenWhereTheyAreFast) {
 
 TEST(ApiLoadDeathTest, TilesThatTheSystemKeepsBackAreNotUsed) {
   if ((kFeaturesX86_64v4Amx & ~cpu_features()) != 0) GTEST_SKIP() << "this CPU has no tiles";
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not asked yet
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not requested tiles yet
   EXPECT_EXIT(load_with_a_small_signal_stack(), testing::ExitedWithCode(0), "");
 }
 

@@ -1,4 +1,4 @@
-// Steps wait for each other exactly where the bytes they touch say so.
+// Steps wait for each other exactly if the bytes that they touch require it.
 #include <gtest/gtest.h>
 
 #include "artifact_schema/reader.h"
@@ -13,11 +13,11 @@ using enum fb::BufferKind;
 struct CopyStep {
   uint32_t to, from;  // buffers
   int64_t tasks;
-  uint16_t first = 0;  // thread; but for 0 it works alone
+  uint16_t first = 0;  // thread; all threads except 0 work alone
 };
 
-/// Barriers before each of the steps. Buffers: 0 input, 1 output, 2 constant, temporaries 3 at [0, 256), 4 at [256,
-/// 512), 5 at [0, 512), 6 the second half of 5. 256 bytes each, but for 5.
+/// The barriers before each step. Buffers: 0 input, 1 output, 2 constant; temporaries 3 at [0, 256), 4 at [256, 512), 5
+/// at [0, 512); 6 is the second half of 5. All except 5 have 256 bytes.
 std::vector<int> barriers(const std::vector<CopyStep>& steps, std::vector<Wait>* out = nullptr) {
   test::ArtifactBuilder b;
   const uint32_t size = b.constant(256), whole = b.constant(512), tasks = b.constant(1);
@@ -42,7 +42,7 @@ std::vector<int> barriers(const std::vector<CopyStep>& steps, std::vector<Wait>*
   finder.find(plan, extents, shares, waits);
   const std::span<const uint8_t> needed = finder.needed();
   if (out != nullptr) *out = waits;
-  return {needed.begin() + 1, needed.end()};  // the first of a run needs none, whatever it says
+  return {needed.begin() + 1, needed.end()};  // the first step of a run needs none
 }
 
 TEST(Barriers, ReadAfterWriteWriteAfterReadWriteAfterWrite) {
@@ -71,7 +71,7 @@ TEST(Barriers, SingleTaskStepsShareThreadZero) {
   EXPECT_EQ(barriers({{3, 0, 1}, {4, 3, 4}, {1, 4, 1}}), (std::vector<int>{1, 1}));
 }
 
-/// As text: "2<1.0" is that step 2 waits for thread 1 to be done with step 0.
+/// As text: "2<1.0" means that step 2 waits until thread 1 has finished step 0.
 std::string waits(const std::vector<CopyStep>& steps) {
   std::vector<Wait> found;
   std::string out;
@@ -86,16 +86,16 @@ TEST(Barriers, StepsOfOneThreadEachWaitForEachOther) {
   EXPECT_EQ(waits({{3, 0, 1}, {4, 3, 4, 1}, {1, 4, 1}}), "1<0.0 2<1.1 ");  // read after write
   EXPECT_EQ(waits({{4, 3, 1}, {3, 0, 1, 1}}), "1<0.0 ");                   // write after read
   EXPECT_EQ(waits({{3, 0, 1}, {3, 2, 1, 1}}), "1<0.0 ");                   // write after write
-  EXPECT_EQ(waits({{3, 0, 1, 1}, {4, 0, 1, 1}, {5, 0, 1, 2}}), "2<1.1 ");  // the last of a thread's is enough
-  EXPECT_EQ(waits({{3, 0, 0, 1}, {4, 3, 1}}), "");                         // no tasks: nobody to wait for
+  EXPECT_EQ(waits({{3, 0, 1, 1}, {4, 0, 1, 1}, {5, 0, 1, 2}}), "2<1.1 ");  // waiting for a thread's last step is enough
+  EXPECT_EQ(waits({{3, 0, 0, 1}, {4, 3, 1}}), "");                         // no tasks: no thread to wait for
 }
 
 TEST(Barriers, StepsOfSeveralThreadsNeedBarriersBesideStreams) {
   EXPECT_EQ(barriers({{3, 0, 1, 1}, {4, 3, 4}, {1, 4, 1, 1}}), (std::vector<int>{1, 1}));
 }
 
-/// Copies cut differently at each step, so that nearly every byte crosses threads: a barrier too few shows as wrong
-/// data (and under tsan as a race).
+/// Copies with a different division at each step, so that nearly every byte moves between threads: a missing barrier
+/// gives wrong data (and a race under tsan).
 TEST(Barriers, DataSurvivesCrossingThreads) {
   test::ArtifactBuilder b;
   const int64_t bytes = 1 << 16;

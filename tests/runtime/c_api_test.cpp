@@ -1,4 +1,4 @@
-// Runs the C program, which links libgart.so, on a model made here.
+// Runs the C program, which links libgart.so, on a model that this test makes.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

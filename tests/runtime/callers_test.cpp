@@ -1,4 +1,4 @@
-// Callers who meet in a pool share its threads.
+// Concurrent callers share a pool's threads.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -16,10 +16,10 @@ namespace {
 using test::ramp;
 using test::view;
 
-/// Comes to a pool; shifts end by leave().
+/// A caller enters the pool; leave() ends its stay.
 class Caller {
  public:
-  /// How many threads he has.
+  /// The number of threads that the caller has.
   int come(cpu::Device& pool) {
     shift_ = nullptr;
     shift_ = std::make_unique<cpu::Shift>(pool);
@@ -42,7 +42,7 @@ TEST(Callers, WithAsManyAsThreadsEachWorksAlone) {
   }
 }
 
-/// Between two runs a caller is still one, whichever of them is there when the other comes.
+/// Between two runs a caller still counts, whichever caller is inside when the other one enters.
 TEST(Callers, GapsBetweenRunsAreNoPlaceForATeam) {
   cpu::Device pool("cpu", 2);
   Caller a, b;
@@ -55,7 +55,7 @@ TEST(Callers, GapsBetweenRunsAreNoPlaceForATeam) {
   }
 }
 
-/// One who comes many times while the other is away between two short runs is not alone.
+/// A caller that enters many times while the other is between two short runs does not count as alone.
 TEST(Callers, ShortRunsDoNotMakeTheOtherForgotten) {
   cpu::Device pool("cpu", 2);
   Caller a, b;
@@ -80,7 +80,7 @@ TEST(Callers, ShareThreadsWithoutOneTooMany) {
   cpu::Device pool("cpu", 8);
   Caller a, b, c;
   EXPECT_EQ(a.come(pool), 8);
-  EXPECT_EQ(b.come(pool), 1);  // until the first one's run is over
+  EXPECT_EQ(b.come(pool), 1);  // until the first caller's run has ended
   EXPECT_EQ(a.come(pool), 4);
   EXPECT_EQ(b.come(pool), 4);
   EXPECT_EQ(c.come(pool), 1);
@@ -97,7 +97,7 @@ TEST(Callers, ReplicasHaveThreadsOfTheirOwn) {
   EXPECT_EQ(c.come(pool), 1);
 }
 
-/// Runs go on with the threads that are free, and give the same.
+/// Runs continue with the threads that are free, and give the same results.
 TEST(Callers, RunsTakeTheThreadsThatAreLeft) {
   test::ArtifactBuilder builder = test::add_and_double();
   Result<Program> program = test::load_model(builder, {.device = "cpu", .threads = 4});

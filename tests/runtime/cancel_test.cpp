@@ -1,4 +1,4 @@
-// A run that another thread ends.
+// A run that another thread cancels.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -9,7 +9,7 @@
 namespace gart {
 namespace {
 
-/// A loop of many turns, whose end takes longer than the test may.
+/// A loop with so many iterations that it would exceed the test's time limit.
 TEST(Cancel, ARunEndsBeforeItsNextStep) {
   for (const int threads : {1, 2}) {
     test::ArtifactBuilder builder = test::picking_loop();
@@ -25,7 +25,7 @@ TEST(Cancel, ARunEndsBeforeItsNextStep) {
     ASSERT_TRUE(set(all));
     std::atomic<bool> over = false;
     std::thread other([&] {
-      while (!over) invocation->cancel();  // before the run begins it has no effect
+      while (!over) invocation->cancel();  // no effect before the run begins
     });
     const Result<void> done = invocation->run();
     over = true;

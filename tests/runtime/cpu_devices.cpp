@@ -1,4 +1,4 @@
-// CPUs as the device suite's devices: any cores, one core, all cores by name.
+// The CPUs that the device suite tests: any cores, one core, all cores by name.
 #include "runtime/cpu/cores.h"
 #include "tests/runtime/device_suite.h"
 

@@ -49,7 +49,7 @@ TEST_P(DeviceSuite, IsNamed) {
   }
 }
 
-/// Launches in order; shapes come, go and come back, more than an invocation remembers.
+/// Launches in order, with more shapes in turn than an invocation remembers.
 TEST_P(DeviceSuite, LaunchesInOrderWhateverTheShape) {
   auto invocation = load(test::add_and_double()).new_invocation();
   ASSERT_TRUE(invocation) << invocation.error().message;
@@ -89,7 +89,7 @@ TEST_P(DeviceSuite, MemoryOfTheCallers) {
   }
 }
 
-/// As callers do who hand a recurrent model its state.
+/// Callers feed a recurrent model's state back in this way.
 TEST_P(DeviceSuite, AnOutputMayLieOverAnInput) {
   auto invocation = load(test::add_and_double()).new_invocation();
   const std::vector<float> data = ramp(300);
@@ -106,7 +106,7 @@ TEST_P(DeviceSuite, AnOutputMayLieOverAnInput) {
   }
 }
 
-/// A fill and a copy of a constant in a loop over the turns, after an If.
+/// A fill and a copy of a constant in a loop over iterations, after an If.
 TEST_P(DeviceSuite, FillsCopiesBranchesAndTrips) {
   const Program& program = load(test::small_artifact());
   const std::vector<float> x = ramp(80), y = ramp(80, 100);
@@ -130,7 +130,7 @@ TEST_P(DeviceSuite, LoopsUntilConditionOrTripCount) {
   }
 }
 
-/// Without a condition, and with a trip count of the caller's; the number of the turn picks what a turn adds up.
+/// Without a condition, and with the caller's trip count; the iteration number selects the summand.
 TEST_P(DeviceSuite, LoopsCountTheirTurns) {
   const Program& program = load(test::picking_loop());
   const std::vector<float> data = {1, 20, 300, 4000};
@@ -143,7 +143,7 @@ TEST_P(DeviceSuite, LoopsCountTheirTurns) {
   }
 }
 
-/// Sizes that a result gives, of temporaries and outputs.
+/// Sizes of temporaries and outputs that depend on a result.
 TEST_P(DeviceSuite, LateSizes) {
   auto invocation = load(test::positives()).new_invocation();
   std::vector<float> x, out(100, -1.0f);
@@ -165,7 +165,7 @@ TEST_P(DeviceSuite, LateSizes) {
   EXPECT_EQ(run.error().message, "output 'out' needs 196 bytes, but its buffer has 4");
 }
 
-/// A kernel that fails in the middle fails its run alone: those after it are right, also of other callers.
+/// A kernel that fails in the middle only fails its run: later runs are correct, including those of other callers.
 TEST_P(DeviceSuite, RunsAfterAFailure) {
   const Program& program = load(test::gathering_twice());
   auto invocation = program.new_invocation(), other = program.new_invocation();
@@ -231,7 +231,7 @@ TEST_P(DeviceSuite, ConcurrentCallers) {
   for (std::thread& caller : callers) caller.join();
 }
 
-/// Several devices of a kind live beside each other in a process.
+/// Several devices of a kind can be in one process.
 TEST_P(DeviceSuite, ProgramsBesideEachOther) {
   const Program &one = load(test::add_and_double()), &two = load(test::with_static_plan(40));
   const std::vector<float> x = ramp(40), y = ramp(40, 3);

@@ -1,5 +1,5 @@
-// Requirements on every device, whoever implements it: each test program names the devices that it has,
-// device_suite.cpp tests them.
+// Tests that every device must pass. Each test program names its devices, and device_suite.cpp tests
+// them.
 #pragma once
 
 #include <functional>
@@ -13,10 +13,10 @@ namespace gart::test {
 
 struct DeviceUnderTest {
   std::string name;                                       ///< of the case
-  std::string device;                                     ///< as LoadOptions name it
-  std::function<ArtifactBuilder(ArtifactBuilder)> model;  ///< a model of CPU code as one of this device's
+  std::string device;                                     ///< as in LoadOptions
+  std::function<ArtifactBuilder(ArtifactBuilder)> model;  ///< converts a model of CPU code to this device's code
   std::function<void()> begin = [] {};                    ///< before a test
-  std::function<void()> end = [] {};  ///< after it: expects that nothing was misused, and nothing is left
+  std::function<void()> end = [] {};                      ///< after it: expects no misuse and no live objects
   int threads = 2;
 };
 

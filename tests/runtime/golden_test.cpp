@@ -1,4 +1,4 @@
-// Artifacts of every released format load and run, for the whole major series.
+// Artifacts of every released format of the major version load and run.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -29,7 +29,7 @@ void add_gpu_target(fb::ManifestT& manifest) {
   manifest.libraries.push_back(std::move(library));
 }
 
-/// Step: the first row of `x` times that of `y`, by a library.
+/// A step in which a library multiplies the first row of `x` by the first row of `y`.
 std::unique_ptr<fb::StepT> row_product(uint32_t x, uint32_t y, uint32_t to, uint32_t zero, uint32_t one, uint32_t row) {
   auto step = std::make_unique<fb::StepT>();
   step->kind = fb::StepKind::call;
@@ -49,8 +49,8 @@ std::unique_ptr<fb::StepT> row_product(uint32_t x, uint32_t y, uint32_t to, uint
   return step;
 }
 
-/// Two launches of a kernel that reads constants ahead and waits; the second one overlaps the first. Each gives a
-/// tensor map, the second one of images.
+/// Two launches of a kernel that reads constants ahead and waits; the second one overlaps the first. Each has a tensor
+/// map; the second map describes images.
 void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, uint32_t from, uint32_t weights,
                               uint32_t to, uint32_t zero, uint32_t one, uint32_t row) {
   auto kernel = std::make_unique<fb::KernelT>();
@@ -93,7 +93,7 @@ void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, u
   }
 }
 
-/// The plan again, for CPUs that multiply bytes: taken before the other one where there is such a CPU.
+/// A copy of the plan for CPUs that multiply bytes; such a CPU prefers it.
 void add_plan_for_bytes(test::ArtifactBuilder& builder) {
   auto target = std::make_unique<fb::TargetT>();
   target->name = "bytes";
@@ -128,10 +128,10 @@ std::unique_ptr<fb::EntryPointT> copying_entry(const char* name, const char* sta
   return entry;
 }
 
-/// Small, for any CPU; and a plan for a GPU with what later formats added: 1.1 a library's call and a buffer in host
-/// memory, 1.2 launches that overlap, tensor maps, and a call's own oldest version, 1.3 a call's algorithm and a plan
-/// for CPUs that multiply bytes, 1.6 a tensor map of images and a kernel with clusters; 1.7 an entry
-/// point with a state of a session; 1.8 one that reads a state of the program.
+/// Small, for any CPU. Its plan for a GPU has the additions of later formats: 1.1 a library call and a buffer in host
+/// memory, 1.2 overlapping launches, tensor maps, and an oldest version per call, 1.3 a call's algorithm and a plan
+/// for CPUs that multiply bytes, 1.6 a tensor map of images and a kernel with clusters; 1.7 an entry point with a
+/// session's state; 1.8 one that reads a state of the program.
 test::ArtifactBuilder current_artifact() {
   test::ArtifactBuilder builder = test::small_artifact();
   builder.content.manifest.targets[0]->name = "any";

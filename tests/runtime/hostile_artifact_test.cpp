@@ -1,4 +1,5 @@
-// Artifacts that pass the verifier, since what they get wrong shows only when they run: an error, nothing worse.
+// Artifacts with faults that only a run can detect, so that they pass the verifier. A run must give an error and
+// nothing worse.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -22,7 +23,7 @@ std::string error_of_run(ArtifactBuilder b, size_t elements) {
 
 bool says(const std::string& message, const std::string& part) { return message.find(part) != std::string::npos; }
 
-/// positives() with `step` for its last one, which wrote the output.
+/// positives() with `step` in place of its last step, which wrote the output.
 ArtifactBuilder positives_ending_in_fill() {
   ArtifactBuilder b = test::positives();
   fb::StepT& last = *b.plan().sequences[0]->steps.back();

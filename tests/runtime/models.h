@@ -15,7 +15,8 @@ const KernelBlob& kernels();
 /// out = 2 (x + y) for f32[n]; symbolic, with a temporary between the two kernels.
 ArtifactBuilder add_and_double();
 
-/// The same beside a static plan for n = `extent` that writes 2 (x + x) instead, so that tests can tell which plan ran.
+/// The same with an additional static plan for n = `extent` that writes 2 (x + x), so that tests can tell which plan
+/// ran.
 ArtifactBuilder with_static_plan(int64_t extent);
 
 /// out = the positive elements of x, f32[n] -> f32[k], through a bind step and a temporary of k elements.
@@ -24,11 +25,11 @@ ArtifactBuilder positives();
 /// y = x doubled until its first element is not below 10, at most 8 times; f32[n].
 ArtifactBuilder doubling_loop();
 
-/// out[0] = the sum of the first `trips` elements of data; f32[m], i64[]. A turn gathers the element that its number
-/// names.
+/// out[0] = the sum of the first `trips` elements of data; f32[m], i64[]. Each iteration gathers the element with its
+/// number.
 ArtifactBuilder picking_loop();
 
-/// y[i] = 2 data[index[i]] for f32[m] and i64[n]; step 'Gather_1' says when an index is out of range.
+/// y[i] = 2 data[index[i]] for f32[m] and i64[n]; step 'Gather_1' reports indices out of range.
 ArtifactBuilder gathering_twice();
 
 inline std::vector<float> ramp(size_t count, float start = 0) {

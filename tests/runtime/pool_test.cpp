@@ -1,4 +1,4 @@
-// Pools of CPU cores: their names, and where their threads work.
+// Pools of CPU cores: their names, and the cores that their threads use.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -48,7 +48,7 @@ TEST(CpuPool, CoresThatAreNotAllowedAreNamedWithThoseThatAre) {
             false);
 }
 
-/// A thread that may use one core finds no other.
+/// A thread that may use only one core cannot choose another.
 TEST(CpuPool, TheAllowedSetIsTheThreads) {
   const Cores all = Cores::allowed();
   if (all.count() < 2) GTEST_SKIP() << "one core";
@@ -62,7 +62,7 @@ TEST(CpuPool, TheAllowedSetIsTheThreads) {
   }).join();
 }
 
-/// Two pools at once, each working on its own cores alone; the caller gets his cores back.
+/// Two pools at once, each working only on its own cores; the caller gets its cores back.
 TEST(CpuPool, ThreadsStayOnTheirCores) {
   const Cores all = Cores::allowed();
   for (int core = 0, found = 0; core < CPU_SETSIZE && found < 2; ++core) {
@@ -83,8 +83,8 @@ void write(const std::filesystem::path& file, const std::string& text) {
   std::ofstream(file) << text;
 }
 
-/// Without /proc and /sys, with limits of both versions, in the group or above it; of a container that sees its own
-/// group alone.
+/// Without /proc and /sys; with limits of both versions, in the group or above it; in a container that sees only its
+/// own group.
 TEST(CpuPool, ThreadsAreWithinTheQuota) {
   const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "gart_quota";
   const auto quota = [&] { return cpu::within_quota(8, root.string()); };
@@ -108,7 +108,7 @@ TEST(CpuPool, ThreadsAreWithinTheQuota) {
   std::filesystem::remove_all(root);
 }
 
-/// Pools of the same cores and counts have the same threads; others their own.
+/// Pools with the same cores and counts share threads; others have their own.
 TEST(CpuPool, ThreadsAreSharedWithinTheProcess) {
   cpu::Device a("cpu", 3), b("cpu", 3), c("cpu", 2), d("cpu", 3, {.replicas = 3}), e("cpu", 6, {.replicas = 2});
   EXPECT_EQ(a.pool(), b.pool());
@@ -119,8 +119,8 @@ TEST(CpuPool, ThreadsAreSharedWithinTheProcess) {
   EXPECT_EQ(e.threads(), 3);
 }
 
-/// Processor time, in microseconds, of a pool's second thread over 20 jobs with 3 ms between them, in each of which it
-/// waits 3 ms for the first.
+/// Processor time, in microseconds, of a pool's second thread over 20 jobs. Jobs are 3 ms apart, and in each the thread
+/// waits 3 ms for the first thread.
 double waiting_us(bool spin) {
   cpu::Device pool("cpu", 2, {}, spin);
   const cpu::Shift shift(pool);
@@ -141,8 +141,8 @@ double waiting_us(bool spin) {
 
 TEST(CpuPool, ThreadsThatMayNotSpinSleepAtOnce) { EXPECT_LT(waiting_us(false), 4000); }
 
-/// Threads that may spin do so: this shows that the test above can see spinning. Callers leave the second core only
-/// where there are two.
+/// Threads that may spin do so. This shows that the test above can detect spinning. Callers leave the second core only
+/// if there are two.
 TEST(CpuPool, ThreadsThatMaySpinDo) {
   if (Cores::allowed().count() < 2) GTEST_SKIP() << "one core";
   EXPECT_GT(waiting_us(true), 4000);

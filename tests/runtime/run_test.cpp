@@ -64,7 +64,7 @@ TEST_P(Run, StepsAreNotedWhereThatIsWanted) {
     }
     EXPECT_EQ(steps, (std::set<uint32_t>{0, 1}));
   }
-  invocation->record_steps(std::span(times).first(1));  // too few places: the others are counted
+  invocation->record_steps(std::span(times).first(1));  // too few places: further entries are only counted
   times[1] = {77, 77, 77, 77};
   ASSERT_TRUE(invocation->run());
   EXPECT_GE(invocation->recorded_steps(), 2u);
@@ -86,7 +86,7 @@ TEST_P(Run, TheMostSpecificPlanIsChosen) {
   const Program program = load(test::with_static_plan(32));
   const std::vector<float> x = ramp(32), y = ramp(32, 3), longer = ramp(33);
   EXPECT_EQ(floats(program.run(std::vector<TensorView>{view(x), view(y)})->at(0)),
-            twice_the_sum(x, x));  // the static plan's mark
+            twice_the_sum(x, x));  // the static plan's result
   EXPECT_EQ(floats(program.run(std::vector<TensorView>{view(longer), view(longer)})->at(0)),
             twice_the_sum(longer, longer));
 }

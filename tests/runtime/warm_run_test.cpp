@@ -1,4 +1,4 @@
-// A warm run allocates nothing and, while nobody sleeps, makes no system call.
+// A warm run allocates nothing and, if no thread sleeps, makes no system call.
 #include <gtest/gtest.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

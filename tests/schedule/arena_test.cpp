@@ -1,4 +1,4 @@
-// Property tests of the arena: random lifetimes, every placement valid, close to the lower bound, deterministic.
+// Property tests of the arena with random lifetimes: placements are valid, near the lower bound and deterministic.
 #include "compiler/plan/arena.h"
 
 #include <gtest/gtest.h>

@@ -75,7 +75,7 @@ class PlanMemory {
  private:
   bool temporary(size_t b) const { return plan_.buffers[b]->kind == fb::BufferKind::temporary; }
 
-  /// Where each temporary lies, by the rule that gart.fbs states.
+  /// Places the temporaries by the rule in gart.fbs.
   void place() {
     places_.assign(sizes_.size(), 0);
     for (size_t b = 0; b < sizes_.size(); ++b) places_[b] = static_cast<int64_t>(plan_.buffers[b]->offset);

@@ -1,4 +1,4 @@
-// Follows the effect of an artifact's steps on memory byte by byte, without the compiler's notion of lifetimes.
+// Follows an artifact's steps on memory byte by byte, independently of the compiler's lifetimes.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace gcg::test {
 
-/// Follows the steps of every plan over an arena whose bytes know the buffer last written to them. A step that reads a
-/// buffer must find all bytes of it as that buffer's, which nobody has written to since; at the end every output must
-/// be written. For plans without control flow. `symbols`: their values, for symbolic plans. Returns the first violation
-/// in words; empty when there is none.
+/// Follows the steps of every plan over an arena whose bytes know the buffer last written to them. When a step reads a
+/// buffer, all its bytes must still belong to that buffer. At the end every output must be written. For plans without
+/// control flow. `symbols`: the symbols' values, for symbolic plans. Returns the first violation as text; empty if
+/// there is none.
 std::string check_memory(const std::vector<uint8_t>& artifact, const std::vector<int64_t>& symbols);
 
 }  // namespace gcg::test

@@ -1,4 +1,4 @@
-// Concatenation on a GPU: one kernel reads the parts where a CPU copies each of them in a kernel of its own.
+// Concatenation on a GPU: one kernel reads all parts. A CPU copies each part in its own kernel.
 #include <gtest/gtest.h>
 
 #include "compiler/gir/gir.h"
@@ -10,7 +10,7 @@
 namespace gcg::test {
 namespace {
 
-/// Kernels of the graph on that device.
+/// The kernels of the graph for that device.
 size_t kernels_on(DeviceClass device, const char* text) {
   Graph graph = parse_graph(text);
   infer_graph(graph);

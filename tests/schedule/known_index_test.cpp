@@ -1,4 +1,4 @@
-// Indices that a graph computes from extents are not checked where they are known to lie inside.
+// Indices that a graph computes from extents are not checked if they are known to be in range.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -12,7 +12,7 @@
 namespace gcg::test {
 namespace {
 
-/// Frames of 8 elements that begin 4 after each other, as long as they begin before `behind`.
+/// Frames of 8 elements at a distance of 4, as long as they begin before `behind`.
 std::string frames(const std::string& behind) {
   return R"(graph g(%x: f32[n]) -> (%y) {
     constant %zero: i64[] = {0}

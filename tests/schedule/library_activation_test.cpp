@@ -1,4 +1,4 @@
-// Activations are recognised in epilogues whatever they are applied to, in either order of operands.
+// Activations are recognised in epilogues for any argument and any order of operands.
 #include "compiler/kernel/library_activation.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Which weights the file holds, which GPUs make from them at load, and what is said to be stored twice.
+// The weights in the file, the weights that GPUs make from them at load, and the report about weights stored twice.
 #include "compiler/weights/load_time_packing.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TensorRef weights(std::vector<int64_t> shape) {
   return std::make_shared<const Tensor>(std::move(t));
 }
 
-/// As folding makes it.
+/// In the form that folding makes.
 TensorRef made(const OpDef& by, const std::map<std::string, Attribute>& attributes, const TensorRef& from) {
   Graph graph;
   const ValueId constant = graph.add_constant("c", *from);

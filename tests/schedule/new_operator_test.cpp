@@ -1,4 +1,4 @@
-// An operator that no file but this one knows: passes, fusion and layout ask for its traits, never for its name.
+// An operator that only this file defines: passes, fusion and layout use its traits, never its name.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -26,7 +26,7 @@ constinit const OpDef op_ExpensiveSofter =
     float_function<build_softer, kSofter>("ExpensiveSofter", 1, {.cost = Cost::expensive});
 constinit const OpDef op_WideSofter = float_function<build_softer, kSofter>("WideSofter", 1, {.narrow = Narrow::no});
 
-/// The graph with `softer` for each Relu.
+/// The graph with `softer` in place of each Relu.
 Graph with(const OpDef& softer, const std::string& text) {
   Graph graph = parse_graph(text);
   for (NodeId id : graph.order())

@@ -1,4 +1,4 @@
-// Which launches may start while the one before them runs, and which should.
+// Launches that may start while the previous one runs, and launches for which this pays.
 #include <gtest/gtest.h>
 
 #include "compiler/gir/gir.h"
@@ -34,7 +34,7 @@ int weights_of(const Kernel& kernel) {
   return -1;
 }
 
-/// The plan with code whose kernels wait after their first weights.
+/// The plan with code whose kernels read weights before they wait.
 struct Coded {
   explicit Coded(Plan given) : plan(std::move(given)) {
     for (const Kernel& k : plan.kernels) {
@@ -48,11 +48,11 @@ struct Coded {
 
   Step& step(int i) { return plan.entry().steps[StepId(i)]; }
   Launch& launch(int i) { return *step(i).as<Launch>(); }
-  /// The buffer that the kernel of a step reads before it waits.
+  /// The buffer that a step's kernel reads before it waits.
   Buffer& ahead(int i) {
     return plan.buffers[launch(i).operands[static_cast<size_t>(plan.code[launch(i).kernel].ahead[0])]];
   }
-  /// Whether each step overlaps, a character per step: "-xx".
+  /// One character per step, for whether it overlaps: "-xx".
   std::string overlaps() {
     overlap_launches(plan);
     std::string out;
@@ -117,13 +117,13 @@ TEST(Overlaps, NotWhereItWaitsForAnotherStream) {
   Coded e(plan_of(kChain));
   e.plan.streams = 2;
   e.step(0).stream = 1;
-  EXPECT_EQ(e.overlaps(), "---");  // the last step, too: it adds what the first one made
+  EXPECT_EQ(e.overlaps(), "---");  // also the last step: it adds the first step's result
   e.step(2).waits = {StepId(1)};
   EXPECT_EQ(e.overlaps(), "--x");
 }
 
-/// Two chains side by side. A launch of few blocks takes little from the other chain, one that fills the device as long
-/// as the launch before it runs takes more than it gains.
+/// Two parallel chains. A launch of few blocks takes little from the other chain. A launch that fills the device while
+/// the previous one still runs takes more than it gains.
 TEST(Overlaps, NotWhereOtherStreamsWantTheDevice) {
   const auto chains = [](int rows) {
     const std::string n = std::to_string(rows);

@@ -1,4 +1,4 @@
-// The compiler reads what it wrote before anybody else does: a code generator that is wrong about its code is found.
+// The compiler verifies its own output: this detects a code generator that describes its code wrongly.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -30,7 +30,7 @@ class FaultyBackend final : public Backend {
   const Fault fault_;
 };
 
-/// The error of a compilation; empty: it had none.
+/// The compilation's error; empty if it succeeds.
 std::string compile_with(Fault fault) {
   Graph graph = parse_graph("graph g(%x: f32[4]) -> (%y) {\n  %y = Exp(%x)\n}\n");
   CompileOptions options;

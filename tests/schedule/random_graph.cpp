@@ -41,7 +41,7 @@ class Generator {
     g_.inputs.push_back(values_.back());
   }
 
-  /// Recent values are likelier, so that chains form.
+  /// Recent values are more likely, so that chains form.
   ValueId any() {
     const auto count = static_cast<int64_t>(values_.size());
     return values_[static_cast<size_t>(chance(3) ? pick(count) : std::max(pick(count), pick(count)))];
@@ -93,7 +93,7 @@ class Generator {
     node(names[pick(5)], {v});
   }
 
-  /// A reduction, or the value with a reduction of it taken away from each row.
+  /// A reduction, or the value minus its reduction in each row.
   void reduce_and_join(ValueId v) {
     const ValueId axes = g_.add_constant(g_.unique_name("axes"), Tensor::vector_i64({1 + pick(rank(v) - 1)}));
     node(chance(2) ? "ReduceMax" : "ReduceMean", {v, axes});

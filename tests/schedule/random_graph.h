@@ -7,8 +7,8 @@
 
 namespace gcg::test {
 
-/// 4 to 20 nodes: pointwise, reductions, softmax, transposes, concats, products and convolutions over values that are
-/// used any number of times; types inferred. Every value that nothing reads is an output, and so are some others. Odd
+/// 4 to 20 nodes: pointwise, reductions, softmax, transposes, concats, products and convolutions over values with any
+/// number of readers; types are inferred. Every unread value is an output, and so are some others. Graphs with odd
 /// seeds have one symbolic extent, "n".
 Graph random_graph(uint32_t seed);
 

@@ -1,5 +1,5 @@
-// Random graphs, compiled and run: the results are the interpreter's, and no step reads bytes that are not its
-// operand's. GCC_GRAPH_SEEDS=10000 takes that many seeds, GCC_GRAPH_FIRST_SEED=77 begins there.
+// Compiles and runs random graphs: the results must equal the interpreter's, and no step may read bytes outside of its
+// operands. GCC_GRAPH_SEEDS=10000 sets the number of seeds, GCC_GRAPH_FIRST_SEED=77 the first one.
 #include "tests/schedule/random_graph.h"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ void check_seed(uint32_t seed) {
     const std::vector<uint8_t> artifact = compile_artifact(graph);
     const bool symbolic = seed % 2 == 1;
     EXPECT_EQ(check_memory(artifact, symbolic ? std::vector<int64_t>{2} : std::vector<int64_t>{}), "");
-    // Long chains of products grow values and their rounding errors.
+    // Long chains of products increase values and their rounding errors.
     expect_runs_like_interpreter(graph, artifact, seed, 1e-3);
   } catch (const CompileError& e) {
     ADD_FAILURE() << e.what();

@@ -1,4 +1,4 @@
-// The compiler's diagnostics about kernels that compute the same again and again.
+// The compiler's diagnostics about kernels that repeat work.
 #include "compiler/report/repeated_work.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ ValueId named(const Graph& graph, const std::string& name) {
   return ValueId();
 }
 
-/// As a fuser that does not count would have it: two functions of a row for every one of a thousand rows.
+/// The result of a fuser that ignores costs: two functions of a row in each of a thousand rows.
 TEST(RepeatedWork, IsSaidOfARowComputedForEveryElement) {
   const Graph graph = parsed(R"(graph g(%x: f32[1,512], %z: f32[1000,512]) -> (%y) {
     %a = Erf(%x) @"first"

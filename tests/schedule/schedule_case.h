@@ -5,11 +5,11 @@
 //     EXPECT
 //     matmul %x %w %bias -> %y
 //
-// One line per step: what runs, the buffers it reads (by name), "->", the buffer it writes; a buffer goes by the value
-// it was made for. "over %x": the result takes over the storage of %x. After a kernel's name stand, where there is
-// more than one, [its stages], and for a product with batch axes its extents [batch BxB, MxNxK]. Bodies are indented
-// under their step. The graph goes to the scheduler as it is, without passes. Then it is compiled whole, run, and
-// compared with the interpreter.
+// One line per step: its kind, the buffers it reads (by name), "->", the buffer it writes; a buffer is named after its
+// value. "over %x": the result takes over the storage of %x. After a kernel's name, [stages] lists its stages if there
+// are several, and a product with batch axes has its extents [batch BxB, MxNxK]. Bodies are indented under their step.
+// The graph is scheduled unchanged, without passes. Then the test compiles the graph with passes, runs it, and compares
+// the results with the interpreter.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ struct ScheduleCase {
 std::vector<ScheduleCase> read_schedule_cases(const std::string& folder);
 void run_schedule_case(const ScheduleCase& c);
 
-/// The steps of a schedule with its memory planned, as above.
+/// The steps of a schedule with planned memory, in this format.
 std::string step_text(const Plan& plan);
 
 /// One tensor per graph input; symbols become 2, 3, 4, ..., integers are in [0, 3).

@@ -1,4 +1,4 @@
-// Schedules on several streams: whatever order the streams and waits leave open, every step finds its operands.
+// Schedules on several streams: in any order that streams and waits allow, every step finds its operands.
 #include "compiler/plan/streams.h"
 
 #include <gtest/gtest.h>
@@ -26,12 +26,12 @@ Plan plan_of(Graph& graph) {
   return plan;
 }
 
-/// The arena of a static plan; every byte knows the buffer written to it last.
+/// The arena of a static plan; each byte knows the buffer that was last written to it.
 class Arena {
  public:
   explicit Arena(const Plan& s) : s_(s), owner_(static_cast<size_t>(s.memory.layout.bytes), -1) {}
 
-  /// Empty if the step finds what it reads.
+  /// Empty if the step finds its operands.
   std::string run(const Step& step) {
     for (BufferId b : step.reads())
       if (!holds(b)) return concat("step '", step.source, "' reads %", s_.buffers[b].name, ", which is not there");
@@ -55,8 +55,8 @@ class Arena {
   std::vector<int> owner_;
 };
 
-/// An order of the steps that StepOrder allows: always the last ready one (`delay`: never that one while another is),
-/// or any.
+/// An order of the steps that StepOrder allows: always the last ready step, or never step `delay` while another is
+/// ready, or a random one.
 std::vector<StepId> some_order(const Sequence& sequence, std::mt19937& rng, StepId delay) {
   const StepOrder order(sequence);
   std::vector<StepId> out;

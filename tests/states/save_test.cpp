@@ -98,7 +98,7 @@ TEST(SavedSessions, WrongFilesChangeNothing) {
   std::filesystem::remove(path);
 }
 
-/// A process that is killed while it saves leaves the old file or the new one.
+/// If a process is killed while it saves, the file has its old or its new contents.
 TEST(SavedSessions, KilledWhileSaving) {
   const std::string path = file("killed.safetensors");
   const Program program = loaded(test::summing(), {"total=next"});

@@ -228,7 +228,7 @@ TEST(Sessions, EightThreadsWithASessionEach) {
 }
 
 #if GART_COUNTS_ALLOCATIONS
-/// A step of a growing cache has a new shape each time, and still allocates nothing within the capacity.
+/// Each step of a growing cache has a new shape, and still allocates nothing within the capacity.
 TEST(Sessions, WarmStepsAllocateNothing) {
   for (const int threads : {1, 2}) {
     const Program program = loaded(appending(), kAppend, 4096, threads);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Misfits at run time are errors that say so: windows larger than their input, indices beyond their tensor."""
+"""Sizes and indices that do not fit at run time give clear errors: windows larger than their input, indices beyond their tensor."""
 import os
 import sys
 import tempfile
@@ -24,7 +24,7 @@ def ints(*values):
 
 
 def open_input(*shape):
-    """A zero array to run on, all of whose extents the model leaves open but the channels."""
+    """A zero array as input. The model leaves all of its extents open except the channels."""
     return np.zeros(shape, np.float32)
 
 

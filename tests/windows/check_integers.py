@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Div, Mod and BitShift on the extremes of every integer type: nothing dies, what is folded equals what is run, and where numbers
-say what comes out it comes out. ONNX leaves open what division by zero gives, the least number by -1, and shifts by as many
-bits as there are."""
+"""Div, Mod and BitShift on the extremes of every integer type: no run crashes, folded results equal computed ones, and defined
+results are correct. ONNX does not define division by zero, the least number divided by -1, and shifts by the type's width or
+more."""
 import os
 import sys
 import tempfile
@@ -32,7 +32,7 @@ def truncated(a, b):
 
 
 def wanted(op, attributes, a, b, info):
-    """Null where ONNX leaves it open."""
+    """None if ONNX does not define the result."""
     if op == "BitShift":
         if b >= info.bits:
             return None
@@ -78,7 +78,7 @@ def check(folder, dtype):
 
 
 def check_of_shapes(folder):
-    """The same on numbers that are extents, which the compiler computes with."""
+    """The same on numbers that are extents, with which the compiler computes."""
     graph = """<ir_version: 8, opset_import: ["": 17]>
         g (float[n, 3] x) => (int64[2] q, int64[2] r, int64[1] least, int64[1] m) {
           s = Shape(x)

@@ -1,16 +1,10 @@
 #!/usr/bin/env python3
-"""Random valid models of windows and movement, run between pages that fault and compared with onnxruntime.
+"""Random valid models of windows and movement, run between inaccessible pages and compared with onnxruntime.
 
   check_windows.py [--seed S] [--first N] [--count N] [--kinds Conv,Pad,...] [--far] [--jobs N] [--keep DIR]
   check_windows.py --kept [DIR]
 
-Every case (window_models.py) is compiled for all CPU targets and run for those that this machine has, twice: with a page that
-faults after every operand of the kernels, and with one before (guard.c, in $WINDOWS_GUARD_LIBRARY). Where the result
-is not onnxruntime's, ONNX's reference evaluator decides: agreeing with it is right, too, and counted apart, since
-onnxruntime and ONNX differ over some Resize coordinates and over windows that lie wholly in the padding.
-
---kept: models that once failed, NAME.onnx with inputs in NAME.npz, instead of drawn ones; where DIR is not given, those in
-findings/windows beside the model zoo. The test is skipped where there are none.
+Every case (window_models.py) is compiled for all CPU targets and run for those that this machine supports, twice: with an inaccessible page after every operand of the kernels, and with one before it (guard.c, in $WINDOWS_GUARD_LIBRARY). If the result differs from onnxruntime's, ONNX's reference evaluator decides. Agreeing with it is right, too, and counted separately: onnxruntime and ONNX differ on some Resize coordinates and on windows entirely in the padding. --kept: runs models that once failed, NAME.onnx with inputs in NAME.npz, instead of random ones; the default of DIR is findings/windows beside the model zoo. The test is skipped if there are none.
 """
 import argparse
 import collections
@@ -39,10 +33,10 @@ def agrees(ours, theirs, name):
     return theirs is not None and model_check.relative_error({name: ours[name]}, {name: theirs[name]}) <= TOLERANCE
 
 
-# ---------------------------------------------------------------- processes that may die
+# ---------------------------------------------------------------- processes that may crash
 
 def on_guarded_pages(library, array):
-    """A copy that ends exactly where a page faults, whatever its alignment, or begins where the page before does."""
+    """A copy that ends exactly at an inaccessible page, whatever its alignment, or begins right after one."""
     import ctypes
     allocate = library.aligned_alloc
     allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_size_t, ctypes.c_size_t]
@@ -62,7 +56,7 @@ def run_guarded(artifact, target, feeds):
 
 
 def serve(run):
-    """Runs what stdin names: the arguments of `run`, a file of inputs, and where the outputs go."""
+    """Runs the cases on stdin: the arguments of `run`, a file of inputs, and the file for the outputs."""
     for line in sys.stdin:
         *arguments, feeds, outputs = line.rstrip("\n").split("\t")
         try:
@@ -73,7 +67,8 @@ def serve(run):
 
 
 class Server:
-    """A process that runs artifacts between guard pages, or onnxruntime, which dies of some models; a new one after it died."""
+    """A process that runs artifacts between guard pages, or onnxruntime, which crashes on some models; a crashed process is
+    replaced."""
 
     def __init__(self, side=None):
         guard = dict(WINDOWS_GUARD=side, LD_PRELOAD=os.environ["WINDOWS_GUARD_LIBRARY"]) if side else {}
@@ -107,7 +102,7 @@ def theirs(path, feeds):
 
 
 def by_definition(path, feeds):
-    """Outputs of ONNX's reference evaluator, or None where it fails."""
+    """Outputs of ONNX's reference evaluator, or None if it fails."""
     from onnx.reference import ReferenceEvaluator
     try:
         session = ReferenceEvaluator(path)
@@ -138,7 +133,7 @@ class Checker:
             worker.close()
 
     def expected(self, path, feeds):
-        """onnxruntime's outputs, or None where it takes the model for wrong, or dies of it."""
+        """onnxruntime's outputs, or None if it rejects the model or crashes."""
         outputs = f"{path}.npz"
         if self.onnxruntime.run(path, feeds, outputs) != "done":
             return None
@@ -147,7 +142,7 @@ class Checker:
         return arrays
 
     def check(self, number):
-        """(what happened, name, words); `number`: of a drawn case, or a case"""
+        """(outcome, name, text); `number`: of a random case, or a case"""
         drawn = isinstance(number, int)
         case = window_models.make(self.arguments.seed, number, self.arguments.kinds) if drawn else number
         stem = os.path.join(self.folder, case.name)
@@ -193,7 +188,7 @@ class Checker:
         if expected is not None and model_check.relative_error(ours, expected) <= TOLERANCE:
             return "as onnxruntime", ""
         definition = by_definition(path, case.feeds)
-        # Output by output: of a window wholly in the padding, onnxruntime's maximum is the lowest number, the reference's index is -1.
+        # Per output: for a window entirely in the padding, onnxruntime's maximum is the lowest number, and the reference's index is -1.
         if definition is not None and all(agrees(ours, expected, k) or agrees(ours, definition, k) for k in ours):
             return "as ONNX's reference", ""
         if expected is None:
@@ -201,7 +196,7 @@ class Checker:
         return "differs", described(ours, expected)
 
 
-# ---------------------------------------------------------------- all of them
+# ---------------------------------------------------------------- all cases
 
 def kept_cases(folder):
     for path in sorted(glob.glob(os.path.join(folder, "*.onnx"))):

@@ -3,8 +3,7 @@
     case = make(seed, number)         # the same for the same arguments
     case.model, case.feeds, case.sizes
 
-Parameters are drawn to be odd rather than usual: windows that lie in the padding altogether, padding far beyond the
-kernel, extents of one, strides beyond the input. A case whose parameters no runtime would take is drawn again.
+Parameters are unusual on purpose: windows entirely in the padding, padding far beyond the kernel, extents of one, strides beyond the input. Invalid parameters are drawn again.
 
     for case in far_cases(): ...      # the same every time: padding on every side beyond every kernel, in every layout
 """
@@ -26,11 +25,11 @@ class Case:
 
 
 class Impossible(Exception):
-    """These parameters make no valid model."""
+    """Raised if the parameters make no valid model."""
 
 
 class Builder:
-    """A graph in the making. Its input's extents are open at random."""
+    """A graph under construction. Its input's extents are open at random."""
 
     def __init__(self, random):
         self.random, self.nodes, self.constants, self.inputs, self.feeds, self.sizes = random, [], [], [], {}, {}
@@ -99,7 +98,7 @@ def reach(kernel, dilation):
 
 
 def far_pads(b, kernel, dilations):
-    """Two per dimension, sometimes far beyond the window."""
+    """Two pads per dimension, sometimes far beyond the window."""
     pads = []
     for _ in range(2):
         for k, d in zip(kernel, dilations):
@@ -200,7 +199,7 @@ def pool_of(b, x, spatial, op):
     kernel, strides, dilations, pads = window(b, spatial, 5)
     if op == "LpPool" and b.chance(0.7):
         dilations = [1] * rank
-    if b.chance(0.8):  # what onnxruntime takes: padding that is smaller than the kernel
+    if b.chance(0.8):  # onnxruntime requires padding smaller than the kernel
         pads = [b.integer(0, k - 1) for k in kernel * 2]
     for d in range(rank):
         if spatial[d] + pads[d] + pads[rank + d] < reach(kernel[d], dilations[d]):
@@ -322,7 +321,7 @@ def make_resize(b):
 
 
 def fix_extents(b):
-    """Sizes that name every extent fix them."""
+    """Sizes for every extent fix them."""
     for value in b.inputs:
         for d, extent in zip(value.type.tensor_type.shape.dim, b.feeds[value.name].shape):
             d.Clear()
@@ -348,7 +347,7 @@ def make_slice(b):
 
 
 def given(b, values):
-    """As a constant, or as an input that is known at run time alone."""
+    """As a constant, or as an input that is known only at run time."""
     return b.input(np.array(values, np.int64)) if b.chance(0.15) else b.ints(values)
 
 
@@ -366,7 +365,7 @@ def make_col2im(b):
 
 
 def make_unfold(b):
-    """im2col by slices that are stacked, as exporters write torch.nn.Unfold."""
+    """im2col by stacked slices, as exporters write torch.nn.Unfold."""
     h, w, k = b.integer(3, 12), b.integer(3, 12), b.integer(1, 3)
     x = b.activation(1, b.integer(1, 5), [h, w])
     b.sizes and fix_extents(b)
@@ -382,7 +381,7 @@ def make_unfold(b):
 
 
 def make_attention_window(b):
-    """[N, H, W, C] cut into windows of w x w, padded at the end and shifted, as Swin's."""
+    """[N, H, W, C] cut into windows of w x w, padded at the end and shifted, as in Swin."""
     h, w, k, c = b.integer(2, 9), b.integer(2, 9), b.integer(2, 4), b.pick(1, 3, 8, 16)
     x = b.input(b.floats(b.integer(1, 2), h, w, c), [0] if b.chance(0.5) else [])
     ph, pw = -h % k, -w % k

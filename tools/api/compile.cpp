@@ -37,21 +37,21 @@ gcg::LibraryOptions libraries_of(const std::vector<std::string>& names) {
 
 namespace detail {
 
-gcg::CompileOptions own_options(const CompileOptions& given) {
+gcg::CompileOptions own_options(const CompileOptions& requested) {
   gcg::CompileOptions options;
-  options.targets = given.targets;
-  options.dims = given.dims;
-  for (const std::string& text : given.assignments)
-    options.cut.assignments.push_back(gcg::parse_node_wish("--assign", text));
-  options.precision = precision_of(given.precision);
-  options.libraries = libraries_of(given.libraries);
-  options.states = given.states;
-  options.state_capacity = given.capacity;
-  if (!given.train.empty()) options.train = gcg::Training{gcg::parse_train_options(given.train), {}};
-  options.memory_limit = given.memory_limit;
-  options.threads = given.threads;
-  options.passes.disabled = given.disabled_passes;
-  options.progress = given.progress;
+  options.targets = requested.targets;
+  options.dims = requested.dims;
+  for (const std::string& text : requested.assignments)
+    options.cut.assignments.push_back(gcg::parse_node_request("--assign", text));
+  options.precision = precision_of(requested.precision);
+  options.libraries = libraries_of(requested.libraries);
+  options.states = requested.states;
+  options.state_capacity = requested.capacity;
+  if (!requested.train.empty()) options.train = gcg::Training{gcg::parse_train_options(requested.train), {}};
+  options.memory_limit = requested.memory_limit;
+  options.threads = requested.threads;
+  options.passes.disabled = requested.disabled_passes;
+  options.progress = requested.progress;
   return options;
 }
 
@@ -93,11 +93,11 @@ Compiled given_result(gcg::CompileResult own) {
 
 }  // namespace detail
 
-Compiled compile(const Graph& graph, const CompileOptions& given) {
+Compiled compile(const Graph& graph, const CompileOptions& requested) {
   return detail::guarded([&] {
-    const gcg::Backends backends = detail::make_backends(given.cache);
+    const gcg::Backends backends = detail::make_backends(requested.cache);
     const detail::GraphState& state = *graph.state();
-    gcg::CompileOptions options = detail::own_options(given);
+    gcg::CompileOptions options = detail::own_options(requested);
     options.labels = state.labels;
     options.metadata = state.metadata;
     options.same_dims = state.separated;

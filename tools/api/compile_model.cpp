@@ -88,7 +88,7 @@ std::vector<gcg::Remark> add_labels_of_nodes(const std::vector<gcg::NodeLabel>& 
   std::vector<gcg::Remark> remarks;
   std::vector<std::string> names;
   for (const gcg::FleetDevice& device : fleet.devices) names.push_back(device.name);
-  std::vector<gcg::NodeWish> groups, devices;
+  std::vector<gcg::NodeRequest> groups, devices;
   for (const gcg::NodeLabel& label : labels) {
     const bool is_call = label.node.ends_with('/');
     const std::string pattern = label.node + (is_call ? "*" : "");
@@ -98,8 +98,8 @@ std::vector<gcg::Remark> add_labels_of_nodes(const std::vector<gcg::NodeLabel>& 
     if (label.key == "gart.device" && is_here) devices.push_back({pattern, label.value, label.key});
     if (label.key == "gart.device" && !is_here)
       remarks.push_back({{},
-                         gcg::IdleName{gcg::concat("gart.device '", label.value, "' of node '", label.node, "'"),
-                                       "device or kind of devices", gcg::nearest(label.value, names)}});
+                         gcg::UnmatchedName{gcg::concat("gart.device '", label.value, "' of node '", label.node, "'"),
+                                            "device or kind of devices", gcg::nearest(label.value, names)}});
   }
   cut.labels.insert(cut.labels.begin(), groups.begin(), groups.end());
   cut.assignments.insert(cut.assignments.begin(), devices.begin(), devices.end());
@@ -111,9 +111,9 @@ gcg::TuningFile parse_tuning(const NamedText& tuning) {
 }
 
 /// The measurements that functions carry, merged with those that the user gives; the user's win.
-gcg::TuningFile tuning_of(const std::optional<NamedText>& given, const std::vector<gcg::NodeLabel>& labels) {
+gcg::TuningFile tuning_of(const std::optional<NamedText>& requested, const std::vector<gcg::NodeLabel>& labels) {
   gcg::TuningFile tuning;
-  if (given) tuning = parse_tuning(*given);
+  if (requested) tuning = parse_tuning(*requested);
   std::set<std::string> seen;
   for (const gcg::NodeLabel& label : labels)
     if (label.key == "gart.tuning" && seen.insert(label.value).second)
@@ -121,38 +121,40 @@ gcg::TuningFile tuning_of(const std::optional<NamedText>& given, const std::vect
   return tuning;
 }
 
-gcg::CompileOptions own_options(const ModelOptions& given) {
-  gcg::CompileOptions options = detail::own_options(given);
-  if (given.fleet) options.fleet = gcg::parse_fleet(given.fleet->text, given.fleet->name);
-  if (!given.cut.empty()) options.cut.rules = gcg::parse_cut_rules(given.cut);
-  for (const std::string& text : given.labels) options.cut.labels.push_back(gcg::parse_node_wish("--label", text));
-  options.keep = given.keep;
-  options.passes.print_after = given.print_after;
-  options.passes.stop_after = given.stop_after;
-  options.passes.time_passes = given.time_passes;
-  options.passes.out = given.out;
-  options.print_plan = given.print_plan;
+gcg::CompileOptions own_options(const ModelOptions& requested) {
+  gcg::CompileOptions options = detail::own_options(requested);
+  if (requested.fleet) options.fleet = gcg::parse_fleet(requested.fleet->text, requested.fleet->name);
+  if (!requested.cut.empty()) options.cut.rules = gcg::parse_cut_rules(requested.cut);
+  for (const std::string& text : requested.labels)
+    options.cut.labels.push_back(gcg::parse_node_request("--label", text));
+  options.keep = requested.keep;
+  options.passes.print_after = requested.print_after;
+  options.passes.stop_after = requested.stop_after;
+  options.passes.time_passes = requested.time_passes;
+  options.passes.out = requested.out;
+  options.print_plan = requested.print_plan;
   return options;
 }
 
-CompiledModel compile(const std::string& path, const ModelOptions& given, std::map<std::string, int64_t>& opsets) {
-  gcg::CompileOptions options = own_options(given);
-  const gcg::Backends backends = detail::make_backends(given.cache, given.print_code ? given.out : nullptr);
+CompiledModel compile(const std::string& path, const ModelOptions& requested, std::map<std::string, int64_t>& opsets) {
+  gcg::CompileOptions options = own_options(requested);
+  const gcg::Backends backends = detail::make_backends(requested.cache, requested.print_code ? requested.out : nullptr);
   std::vector<gcg::CustomOp> custom_ops;
-  custom_ops.reserve(given.custom_ops.size());
-  for (const std::string& text : given.custom_ops) custom_ops.push_back(gcg::parse_custom_op(text));
-  if (given.progress) given.progress("import");
-  gcg::ImportedModel model = gcg::import_onnx(path, only_values(given.dims), custom_ops, given.functions, given.outputs,
-                                              given.training && given.outputs.empty() && !given.fleet);
+  custom_ops.reserve(requested.custom_ops.size());
+  for (const std::string& text : requested.custom_ops) custom_ops.push_back(gcg::parse_custom_op(text));
+  if (requested.progress) requested.progress("import");
+  gcg::ImportedModel model =
+      gcg::import_onnx(path, only_values(requested.dims), custom_ops, requested.functions, requested.outputs,
+                       requested.training && requested.outputs.empty() && !requested.fleet);
   opsets = model.opsets;
-  if (given.targets.empty())
-    options.targets = default_targets(given.gpus, options.fleet, computes_with_bytes(model.graph),
-                                      computes_with_bf16(model.graph, given.precision));
+  if (requested.targets.empty())
+    options.targets = default_targets(requested.gpus, options.fleet, computes_with_bytes(model.graph),
+                                      computes_with_bf16(model.graph, requested.precision));
   const gcg::Fleet fleet = options.fleet ? *options.fleet : gcg::fleet_of(gcg::require_targets(options.targets));
   std::vector<gcg::Remark> idle;
   if (options.fleet || fleet.devices.size() > 1) idle = add_labels_of_nodes(model.node_labels, fleet, options.cut);
-  if (model.training_graphs > 0) idle.push_back({{}, gcg::TrainingLeftOut{model.training_graphs}});
-  const gcg::TuningFile tuning = tuning_of(given.tuning, model.node_labels);
+  if (model.training_graphs > 0) idle.push_back({{}, gcg::OmittedTraining{model.training_graphs}});
+  const gcg::TuningFile tuning = tuning_of(requested.tuning, model.node_labels);
   if (tuning.size() > 0) options.decisions = &tuning;
   if (options.train) options.train->parameters = model.initializers;
   options.labels = model.labels;
@@ -164,11 +166,11 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
   check_limit(model.graph, options);
   std::vector<gcg::NamedGraph> more;
   for (gcg::Graph& graph : model.training) more.push_back({graph.name, std::move(graph)});
-  for (const std::string& text : given.entries) {
+  for (const std::string& text : requested.entries) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) gcg::fail("--entry ", text, ": expected NAME=FILE.onnx");
     gcg::ImportedModel other =
-        gcg::import_onnx(text.substr(equals + 1), only_values(given.dims), custom_ops, given.functions);
+        gcg::import_onnx(text.substr(equals + 1), only_values(requested.dims), custom_ops, requested.functions);
     check_limit(other.graph, options);
     options.same_dims.insert(other.separated.begin(), other.separated.end());
     more.push_back({text.substr(0, equals), std::move(other.graph)});
@@ -177,7 +179,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
       gcg::compile(std::move(model.graph), model.source_hash, options, backends, std::move(more));
   result.remarks.insert(result.remarks.begin(), idle.begin(), idle.end());
   CompiledModel out{detail::given_result(std::move(result)), {}};
-  if (given.tuning || tuning.size() > 0)
+  if (requested.tuning || tuning.size() > 0)
     out.tuning = TuningReport{static_cast<int64_t>(tuning.used()), static_cast<int64_t>(tuning.stale())};
   return out;
 }

@@ -8,7 +8,7 @@
 namespace gcc_graph::detail {
 
 /// The options that have a counterpart in the compiler.
-gcg::CompileOptions own_options(const CompileOptions& given);
+gcg::CompileOptions own_options(const CompileOptions& requested);
 /// The backends for CPUs and GPUs. `cache`: folder for GPU kernels; empty: the user's. `code`: where kernels' code is
 /// printed; null: nowhere.
 gcg::Backends make_backends(const std::string& cache, std::ostream* code = nullptr);

@@ -1,4 +1,4 @@
-// A public fleet in the compiler's form.
+// Converts a public fleet to the compiler's type.
 #pragma once
 
 #include "compiler/fleet/fleet.h"

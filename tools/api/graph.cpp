@@ -132,12 +132,12 @@ std::vector<Value> Graph::ops(const std::string& name, const std::vector<Value>&
       inputs.push_back(v ? id_of(v.id_) : gcg::ValueId());
     }
     while (!inputs.empty() && !inputs.back().valid()) inputs.pop_back();
-    std::map<std::string, gcg::Attribute> given;
+    std::map<std::string, gcg::Attribute> converted;
     for (const auto& [key, value] : attributes)
-      given[key] = std::visit([](const auto& v) { return gcg::Attribute(v); }, value);
+      converted[key] = std::visit([](const auto& v) { return gcg::Attribute(v); }, value);
     const std::string called = graph.unique_name(node_name.empty() ? name : node_name);
-    const gcg::NodeId id = graph.add_node(def, called, inputs, outputs, std::move(given));
-    const std::vector<gcg::ValueId> made = graph.node(id).outputs;
+    const gcg::NodeId id = graph.add_node(def, called, inputs, outputs, std::move(converted));
+    const std::vector<gcg::ValueId> results = graph.node(id).outputs;
     try {
       gcg::infer_node(graph, id, graph);
     } catch (...) {
@@ -145,7 +145,7 @@ std::vector<Value> Graph::ops(const std::string& name, const std::vector<Value>&
       throw;
     }
     std::vector<Value> out;
-    for (const gcg::ValueId v : made) out.push_back(Value(state_, v.index));
+    for (const gcg::ValueId v : results) out.push_back(Value(state_, v.index));
     return out;
   });
 }

@@ -38,11 +38,11 @@ gcg::GroupWeights own_weights(const GroupWeights& weights) {
 place::Placement own_placement(const Placement& p) { return {p.device, p.order}; }
 Placement given_placement(place::Placement p) { return {std::move(p.device), std::move(p.order)}; }
 
-place::RefineOptions own_options(const RefineOptions& given) {
+place::RefineOptions own_options(const RefineOptions& requested) {
   place::RefineOptions options;
-  options.threshold = given.threshold;
-  options.noise_us = given.noise_us;
-  options.place.effort = given.effort;
+  options.threshold = requested.threshold;
+  options.noise_us = requested.noise_us;
+  options.place.effort = requested.effort;
   return options;
 }
 
@@ -126,7 +126,7 @@ Refined Placing::refine(const RefineOptions& options) {
     const place::Problem problem = state_->problem();
     const place::Placement now = gcg::placement_of(state_->assembly, problem);
     const place::Refined refined = place::refine(problem, now, own_options(options));
-    if (refined.misfit) gcg::fail(place::describe(problem, *refined.misfit));
+    if (refined.failure) gcg::fail(place::describe(problem, *refined.failure));
     gcg::apply(problem, refined.placement, state_->assembly);
     return Refined{refined.us, refined.was_us, refined.moved, refined.by};
   });

@@ -43,20 +43,20 @@ const char* plural(gcg::LibraryOperation operation) {
   return "";
 }
 
-Sentences say(gcg::IdleOption option) {
-  return {concat(option == gcg::IdleOption::tf32 ? "--precision tf32" : "--libraries",
+Sentences say(gcg::UnusedOption option) {
+  return {concat(option == gcg::UnusedOption::tf32 ? "--precision tf32" : "--libraries",
                  " has no effect: no GPU is among the targets")};
 }
 
-Sentences say(const gcg::IdleWish& idle) {
-  return {concat(idle.option, " '", idle.wish, "' has no effect: ", idle.reason)};
+Sentences say(const gcg::UnmatchedRequest& idle) {
+  return {concat(idle.option, " '", idle.request, "' has no effect: ", idle.reason)};
 }
 
-Sentences say(const gcg::IdleName& idle) {
+Sentences say(const gcg::UnmatchedName& idle) {
   return {concat(idle.what, " has no effect: there is no such ", idle.of, idle.nearest)};
 }
 
-Sentences say(const gcg::TrainingLeftOut& training) {
+Sentences say(const gcg::OmittedTraining& training) {
   return {concat("the model's training_info (", training.graphs, training.graphs == 1 ? " entry" : " entries",
                  ") is left out: only its graph is compiled")};
 }
@@ -103,7 +103,7 @@ Sentences say(const gcg::HostWait& wait) {
                  "'): the graph is split there, and the host waits for the value")};
 }
 
-Sentences say(const gcg::IdleLibrary& idle) {
+Sentences say(const gcg::UnusedLibrary& idle) {
   std::string kinds;
   for (const gcg::LibraryOperation o : idle.operations) kinds += concat(kinds.empty() ? "" : " and ", plural(o));
   const std::string head = concat(idle.library, " does nothing here: ");
@@ -114,7 +114,7 @@ Sentences say(const gcg::IdleLibrary& idle) {
   return {concat(head, "it could do ", idle.unfit, " steps, but does not support the form of their weights or memory")};
 }
 
-Sentences say(const gcg::LibraryLeftOut& left) {
+Sentences say(const gcg::SkippedLibrary& left) {
   return {concat("'", left.first_nodes, "'", left.steps > 1 ? concat(" and ", left.steps - 1, " more") : "",
                  " could use ", left.library, " on sm_", left.least_sm, " and newer, but the targets include ",
                  left.too_old, ": kernels do it on all GPUs (--libraries auto stores both)")};

@@ -9,20 +9,20 @@ namespace {
 
 uint64_t walks = 0;  // guarded by cut_mutex()
 
-constexpr uint32_t kGiven = 0x80000000, kResult = 0x40000000;
+constexpr uint32_t kEvaluated = 0x80000000, kResult = 0x40000000;
 
-void add_given(Cut& cut, const Node& node, uint32_t at) {
-  cut.given.push_back(at);
-  cut.form.push_back(kGiven | static_cast<uint32_t>(node.type->dtype));
-  cut.form.push_back(node.type->extents->form);
+void add_evaluated(Cut& cut, const Node& node, uint32_t at) {
+  cut.evaluated.push_back(at);
+  cut.structure.push_back(kEvaluated | static_cast<uint32_t>(node.type->dtype));
+  cut.structure.push_back(node.type->extents->form);
   cut.extents.push_back(node.type->extents);
 }
 
 void add_run(Cut& cut, const Node& node, bool is_result) {
   ++cut.runs;
-  cut.form.push_back(node.op->id | (is_result ? kResult : 0));
+  cut.structure.push_back(node.op->id | (is_result ? kResult : 0));
   if (node.ints == nullptr) return;
-  cut.form.push_back(node.ints->form);
+  cut.structure.push_back(node.ints->form);
   cut.extents.push_back(node.ints);
 }
 
@@ -35,20 +35,20 @@ std::mutex& cut_mutex() {
 
 void Cut::clear() {
   nodes.clear();
-  given.clear();
+  evaluated.clear();
   results.clear();
-  form.clear();
+  structure.clear();
   extents.clear();
   runs = 0;
 }
 
 uint64_t Cut::hash() const {
-  uint64_t hash = form.size();
+  uint64_t hash = structure.size();
   const auto mix = [&](uint64_t next) {
     hash = (hash ^ next) * 0x9E3779B97F4A7C15ULL;
     hash ^= hash >> 32;
   };
-  for (const uint32_t word : form) mix(word);
+  for (const uint32_t word : structure) mix(word);
   for (const Extents* e : extents) mix(e->id);
   return hash;
 }
@@ -79,7 +79,7 @@ void make_cut(std::span<Node* const> wanted, Cut& cut, bool through, std::span<N
             "a recorded function needs the value of an array during recording; it is recorded once for all values, so "
             "control flow must not depend on them");
       if (through && is_wanted) cut.results.push_back(at);
-      add_given(cut, *node, at++);
+      add_evaluated(cut, *node, at++);
       return;
     }
     const bool is_result = node->type != nullptr && (is_wanted || (!through && node->is_held()));
@@ -87,7 +87,7 @@ void make_cut(std::span<Node* const> wanted, Cut& cut, bool through, std::span<N
     add_run(cut, *node, is_result);
     for (Node* input : node->inputs()) {
       see(input);
-      cut.form.push_back(input->position);
+      cut.structure.push_back(input->position);
     }
     ++at;
   });
@@ -95,7 +95,7 @@ void make_cut(std::span<Node* const> wanted, Cut& cut, bool through, std::span<N
 
 std::vector<uint32_t> running_order(const Cut& cut) {
   std::vector<bool> runs(cut.nodes.size(), true);
-  for (const uint32_t g : cut.given) runs[g] = false;
+  for (const uint32_t g : cut.evaluated) runs[g] = false;
   std::vector<uint32_t> readers(cut.nodes.size(), 0), order;
   for (uint32_t at = 0; at < cut.nodes.size(); ++at)
     if (runs[at])

@@ -11,14 +11,14 @@
 namespace gcc_graph::lazy {
 
 /// Nodes in breadth-first order of a walk backwards from the wanted nodes. The order depends only on the shape of the
-/// graph, so it also identifies the cut. One program can run all cuts with equal `form` and `extents`; cuts with equal
-/// `form` alone differ in extents. The cost is linear in nodes and edges.
+/// graph, so it also identifies the cut. One program can run all cuts with equal `structure` and `extents`; cuts with
+/// equal `structure` alone differ in extents. The cost is linear in nodes and edges.
 struct Cut {
-  std::vector<Node*> nodes;       // nodes to run, and given ones
-  std::vector<uint32_t> given;    // positions of nodes that have a value
-  std::vector<uint32_t> results;  // positions of nodes whose value is wanted
-  std::vector<uint32_t> form;
-  std::vector<const Extents*> extents;  // extents of given nodes, and static operands, in the order of the walk
+  std::vector<Node*> nodes;         // nodes to run, and evaluated ones
+  std::vector<uint32_t> evaluated;  // positions of nodes that have a value
+  std::vector<uint32_t> results;    // positions of nodes whose value is wanted
+  std::vector<uint32_t> structure;
+  std::vector<const Extents*> extents;  // extents of evaluated nodes, and static operands, in the order of the walk
   uint32_t runs = 0;                    // number of nodes to run
 
   void clear();

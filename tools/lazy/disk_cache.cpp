@@ -40,7 +40,7 @@ fs::path DiskCache::default_folder() {
     const char* value = std::getenv(name);
     return value != nullptr && *value == '/' ? value : nullptr;
   };
-  if (const char* given = std::getenv("GCC_GRAPH_LAZY_CACHE")) return given;
+  if (const char* folder = std::getenv("GCC_GRAPH_LAZY_CACHE")) return folder;
   if (const char* cache = absolute("XDG_CACHE_HOME")) return fs::path(cache) / "gcc-graph" / "lazy";
   if (const char* home = absolute("HOME")) return fs::path(home) / ".cache" / "gcc-graph" / "lazy";
   return {};

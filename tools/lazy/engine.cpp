@@ -64,7 +64,7 @@ class Engine {
         programs.request(program);
     }
     if (program->state == Program::State::ready) {
-      auto values = form_of(*program, cut).run(cut, found.symbols);
+      auto values = variant_of(*program, cut).run(cut, found.symbols);
       if (values.ok()) {
         ++hits;
         return std::move(values).value();
@@ -77,11 +77,11 @@ class Engine {
   }
 
   /// The program that runs: plain, or with packed weights. Requests the packed one if it is not compiled yet.
-  static Program& form_of(Program& program, const Cut& cut) {
-    Program& form = program.form_for(cut);
+  static Program& variant_of(Program& program, const Cut& cut) {
+    Program& variant = program.variant_for(cut);
     if (program.packed != nullptr && program.packed->state == Program::State::wanted)
       ProgramCache::instance().request(program.packed);
-    return form;
+    return variant;
   }
 
   /// Interprets small cuts first: the interpreter knows the operator that fails.

@@ -27,7 +27,7 @@ class Builder final : public OperandSource {
 
   gcg::Graph run() {
     if (naming_ != nullptr) add_named_inputs();
-    for (const uint32_t at : cut_.given)
+    for (const uint32_t at : cut_.evaluated)
       if (values_[at].empty()) add_given(at);
     for (int32_t s = 0; s < pattern_.symbols; ++s) add_carrier(s);
     for (const Weight& w : packed_) add_panels(w);
@@ -69,13 +69,13 @@ class Builder final : public OperandSource {
   static gcg::Dim symbol(int32_t number) { return gcg::Dim::symbol("s" + std::to_string(number)); }
 
   void add_named_inputs() {
-    std::map<const Node*, uint32_t> given;
-    for (const uint32_t at : cut_.given) given[cut_.nodes[at]] = at;
+    std::map<const Node*, uint32_t> evaluated;
+    for (const uint32_t at : cut_.evaluated) evaluated[cut_.nodes[at]] = at;
     for (size_t i = 0; i < naming_->inputs.size(); ++i) {
       const Node* node = naming_->inputs[i];
-      const auto it = given.find(node);
+      const auto it = evaluated.find(node);
       const std::string name = i < naming_->input_names.size() ? naming_->input_names[i] : "in" + std::to_string(i);
-      if (it == given.end()) {  // no node reads it
+      if (it == evaluated.end()) {  // no node reads it
         add_input(name, node->type->dtype, gcg::to_shape(node->type->extents->values));
       } else {
         values_[it->second] = {add_input(name, node->type->dtype, shape_of(it->second))};
@@ -120,7 +120,7 @@ class Builder final : public OperandSource {
         add_input("panels" + std::to_string(panels_.size()), type.dtype, gcg::to_shape(type.extents->values)));
   }
 
-  /// Adds a product with packed weights. Returns false if the node is no such product.
+  /// Adds a product with packed weights. Returns false if the node is not such a product.
   bool add_packed_product(uint32_t at) {
     const Node& recorded = *cut_.nodes[at];
     const std::optional<Weight> weight = packed_.empty() ? std::nullopt : weight_of(recorded);
@@ -185,7 +185,7 @@ std::vector<Node*> fixed_values(std::span<Node* const> wanted, std::span<Node* c
   Cut cut;
   make_cut(wanted, cut, true, inputs);
   std::vector<bool> is_fixed(cut.nodes.size(), false);
-  for (const uint32_t at : cut.given)
+  for (const uint32_t at : cut.evaluated)
     is_fixed[at] = std::find(inputs.begin(), inputs.end(), cut.nodes[at]) == inputs.end();
   const std::vector<uint32_t> order = running_order(cut);
   std::vector<bool> runs(cut.nodes.size(), false);
@@ -220,7 +220,7 @@ gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> i
   Pattern pattern = Pattern::of(extents);
   if (options.open_batch) {
     const std::vector<size_t> first = first_extents(cut);
-    for (const uint32_t at : cut.given) {
+    for (const uint32_t at : cut.evaluated) {
       const Node* node = cut.nodes[at];
       const bool is_input = std::find(inputs.begin(), inputs.end(), node) != inputs.end();
       if (is_input && !node->type->shape().empty()) pattern.symbol[first[at]] = 0;

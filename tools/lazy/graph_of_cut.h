@@ -13,18 +13,18 @@
 
 namespace gcc_graph::lazy {
 
-/// Names of inputs and results of a graph that is to be saved. Given values that are no inputs become constants.
+/// Names of inputs and results of a graph that is to be saved. Given values that are not inputs become constants.
 struct Naming {
   std::span<Node* const> inputs;
   std::vector<std::string> input_names, output_names;  // missing names become "in0", "out0"
-  /// If set, given values that are no inputs still become inputs, and this receives their values
+  /// If set, evaluated values that are not inputs still become inputs, and this receives their values
   /// (CompileOptions::parameters).
   std::map<std::string, gcg::TensorRef>* parameters = nullptr;
 };
 
-/// The inputs are: the given values in order; one u8[s] for each symbol s of the pattern, whose extent is the symbol's
-/// value; the panels of `packed`, which products read in place of the matrices. The outputs are the results. With
-/// `naming` the inputs are naming's, in order.
+/// The inputs are: the evaluated values in order; one u8[s] for each symbol s of the pattern, whose extent is the
+/// symbol's value; the panels of `packed`, which products read in place of the matrices. The outputs are the results.
+/// With `naming` the inputs are naming's, in order.
 gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* naming = nullptr,
                         std::span<const Weight> packed = {});
 

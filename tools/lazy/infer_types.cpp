@@ -36,7 +36,7 @@ std::string operands_text(const Question& q) {
   return text;
 }
 
-Inferred ask(const Question& q) {
+InferredTypes ask(const Question& q) {
   gcg::Graph graph;
   std::vector<gcg::ValueId> inputs;
   for (const Type* t : q.types) inputs.push_back(add_operand(graph, *t));
@@ -45,7 +45,7 @@ Inferred ask(const Question& q) {
   try {
     const gcg::NodeId id = add_operator(graph, *q.op, "", inputs, q.ints, constants);
     gcg::infer_node(graph, id, graph);
-    Inferred inferred;
+    InferredTypes inferred;
     for (const gcg::ValueId out : graph.node(id).outputs) {
       const gcg::Value& value = graph.value(out);
       const bool known = value.shape && gcg::is_static(*value.shape) && value.dtype != gcg::DType::undefined;
@@ -60,13 +60,13 @@ Inferred ask(const Question& q) {
 
 }  // namespace
 
-const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const Extents* ints) {
+const InferredTypes& infer_types(const Op& op, std::span<Node* const> inputs, const Extents* ints) {
   // The last results of this thread, found without a lock.
   struct Slot {
     const Op* op;
     const Extents* ints;
     std::array<const Type*, 3> types;
-    const Inferred* answer;
+    const InferredTypes* answer;
   };
   static thread_local Slot slots[512];
   Slot* slot = nullptr;
@@ -78,16 +78,16 @@ const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const E
     if (slot->op == &op && slot->ints == ints && slot->types == few) return *slot->answer;
   }
   static std::mutex mutex;
-  static auto* known = new std::unordered_map<Question, std::unique_ptr<Inferred>, Hash>;
+  static auto* known = new std::unordered_map<Question, std::unique_ptr<InferredTypes>, Hash>;
   Question q{&op, ints, {}};
   for (const Node* input : inputs) q.types.push_back(input->type);
-  const Inferred* answer = nullptr;
+  const InferredTypes* answer = nullptr;
   {
     const std::lock_guard lock(mutex);
-    std::unique_ptr<Inferred>& entry = (*known)[q];
+    std::unique_ptr<InferredTypes>& entry = (*known)[q];
     if (entry == nullptr) {
       try {
-        entry = std::make_unique<Inferred>(ask(q));
+        entry = std::make_unique<InferredTypes>(ask(q));
       } catch (...) {
         known->erase(q);
         throw;

@@ -9,13 +9,13 @@
 
 namespace gcc_graph::lazy {
 
-struct Inferred {
+struct InferredTypes {
   std::vector<const Type*> outputs;  // one per result; null: its extents depend on data
   bool is_closed = true;             // true if all are known
 };
 
 /// Uses the operator's own inference, once for each combination of operator and operand types. Throws Error.
-const Inferred& infer_types(const Op& op, std::span<Node* const> inputs, const Extents* ints);
+const InferredTypes& infer_types(const Op& op, std::span<Node* const> inputs, const Extents* ints);
 
 /// Provides an operator's static operands when its node is made.
 struct OperandSource {

@@ -19,9 +19,9 @@ class Table {
   const T* get(const std::string& key, Make make) {
     const std::lock_guard lock(mutex_);
     if (const auto it = known_.find(key); it != known_.end()) return it->second;
-    T made = make();
-    made.id = static_cast<uint32_t>(all_.size());
-    all_.push_back(std::move(made));
+    T entry = make();
+    entry.id = static_cast<uint32_t>(all_.size());
+    all_.push_back(std::move(entry));
     return known_[key] = &all_.back();
   }
 
@@ -33,20 +33,20 @@ class Table {
 
 void append(std::string& key, int64_t number) { key.append(reinterpret_cast<const char*>(&number), sizeof number); }
 
-struct Form {
+struct Pattern {
   uint32_t id;
 };
 
-uint32_t form_of(std::span<const int64_t> values, std::span<const uint32_t> lengths) {
-  static auto* forms = new Table<Form>;
+uint32_t pattern_of(std::span<const int64_t> values, std::span<const uint32_t> lengths) {
+  static auto* patterns = new Table<Pattern>;
   std::string key;
   for (const uint32_t n : lengths) append(key, n);
   for (const int64_t v : values) append(key, v <= 1 ? v : 2);
-  return forms->get(key, [] { return Form(); })->id;
+  return patterns->get(key, [] { return Pattern(); })->id;
 }
 
-gcg::Attribute own_attribute(const Attribute& given) {
-  return std::visit([](const auto& value) { return gcg::Attribute(value); }, given);
+gcg::Attribute own_attribute(const Attribute& source) {
+  return std::visit([](const auto& value) { return gcg::Attribute(value); }, source);
 }
 
 template <class T>
@@ -57,10 +57,10 @@ void write(std::ostringstream& out, const T& value) {
     out << value;
 }
 
-std::string text_of(const Attribute& given) {
+std::string text_of(const Attribute& source) {
   std::ostringstream out;
   out.precision(17);
-  out << given.index() << ':';
+  out << source.index() << ':';
   std::visit(
       [&](const auto& value) {
         using T = std::decay_t<decltype(value)>;
@@ -72,13 +72,13 @@ std::string text_of(const Attribute& given) {
             out << ',';
           }
       },
-      given);
+      source);
   return out.str();
 }
 
 gcg::TensorRef constant_operand(const Op& op, size_t k) {
-  const auto it = op.given.find("#" + std::to_string(k));
-  const auto* numbers = it == op.given.end() ? nullptr : std::get_if<std::vector<double>>(&it->second);
+  const auto it = op.raw_attributes.find("#" + std::to_string(k));
+  const auto* numbers = it == op.raw_attributes.end() ? nullptr : std::get_if<std::vector<double>>(&it->second);
   if (numbers == nullptr) gcg::fail(op.name, ": operand ", k, " must be numbers, given as the attribute '#", k, "'");
   const std::vector<float> values(numbers->begin(), numbers->end());
   return std::make_shared<gcg::Tensor>(
@@ -104,7 +104,7 @@ Op make_op(const std::string& name, const std::string& operands, const Attribute
         .name = name,
         .operands = operands,
         .outputs = outputs,
-        .given = attributes,
+        .raw_attributes = attributes,
         .attributes = {},
         .constants = {}};
   op.def = &def_of(name, static_cast<int>(operands.size()), outputs);
@@ -132,7 +132,7 @@ const Extents* intern_extents(std::span<const int64_t> values, std::span<const u
   for (const uint32_t n : lengths) append(key, n);
   for (const int64_t v : values) append(key, v);
   return table->get(key, [&] {
-    return Extents{0, form_of(values, lengths), {values.begin(), values.end()}, {lengths.begin(), lengths.end()}};
+    return Extents{0, pattern_of(values, lengths), {values.begin(), values.end()}, {lengths.begin(), lengths.end()}};
   });
 }
 
@@ -170,7 +170,7 @@ const Op* output_op(int index) {
               .operands = "x",
               .arrays = 1,
               .outputs = 1,
-              .given = {},
+              .raw_attributes = {},
               .attributes = {},
               .constants = {}};
   });

@@ -40,7 +40,7 @@ struct Op {
   std::string operands;  // letters as in Operator::make
   int arrays = 0;        // number of x
   int outputs = 1;
-  Attributes given;
+  Attributes raw_attributes;  // as the caller gave them
   std::map<std::string, gcg::Attribute> attributes;
   std::vector<gcg::TensorRef> constants;  // of operands f, in order
 };

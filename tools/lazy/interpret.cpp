@@ -61,7 +61,7 @@ class Context final : public gcg::ReferenceContext {
  private:
   gcg::Node node_;
   std::vector<gcg::Tensor> inputs_;
-  const Inferred* outputs_;
+  const InferredTypes* outputs_;
 };
 
 double work_of(const Node& node) {
@@ -84,10 +84,10 @@ double work_of(const Node& node) {
 
 double interpreter_work(const Cut& cut) {
   double work = 0;
-  size_t given = 0;
+  size_t evaluated = 0;
   for (uint32_t at = 0; at < cut.nodes.size(); ++at) {
-    if (given < cut.given.size() && cut.given[given] == at) {
-      ++given;
+    if (evaluated < cut.evaluated.size() && cut.evaluated[evaluated] == at) {
+      ++evaluated;
       continue;
     }
     const Node& node = *cut.nodes[at];
@@ -101,7 +101,7 @@ double interpreter_work(const Cut& cut) {
 std::vector<Buffer*> interpret(const Cut& cut) {
   std::vector<std::vector<gcg::Tensor>> values(cut.nodes.size());
   std::vector<uint32_t> readers(cut.nodes.size(), 0);
-  for (const uint32_t at : cut.given) values[at] = {view(*cut.nodes[at]->type, cut.nodes[at]->data())};
+  for (const uint32_t at : cut.evaluated) values[at] = {view(*cut.nodes[at]->type, cut.nodes[at]->data())};
   const std::vector<uint32_t> order = running_order(cut);
   for (const uint32_t at : cut.results) ++readers[at];
   for (const uint32_t at : order)

@@ -1,4 +1,5 @@
-// A recorded operator, or a given value. A node holds the nodes that it reads; a computed node holds only its value.
+// A recorded operator, or an evaluated value. A node holds the nodes that it reads; a computed node holds only its
+// value.
 #pragma once
 
 #include <atomic>
@@ -36,7 +37,7 @@ struct Node {
   static constexpr int64_t kHandle = (int64_t{1} << 32) + 1;  // a reference that a handle holds, not a node
 
   std::atomic<int64_t> refs{kHandle};
-  const Op* op = nullptr;         // null: a given value, or a placeholder, which never becomes ready
+  const Op* op = nullptr;         // null: an evaluated value, or a placeholder, which never becomes ready
   const Type* type = nullptr;     // null: a node with several results, each of which has a node of its own
   const Extents* ints = nullptr;  // static operands
   Buffer* value = nullptr;        // null: not computed, or in `scalar`
@@ -48,7 +49,7 @@ struct Node {
   uint32_t position = 0;
   uint64_t walk = 0;  // the walk that set `position`; guarded by cut_mutex()
   union {
-    uint64_t scalar = 0;  // value of a given array of rank 0
+    uint64_t scalar = 0;  // value of an evaluated array of rank 0
     Node* next;           // link in the list of nodes to free
   };
   int64_t serial = 0;

@@ -44,10 +44,10 @@ std::vector<int64_t> flat_extents(const Cut& cut) {
 
 std::vector<size_t> first_extents(const Cut& cut) {
   std::vector<size_t> first(cut.nodes.size(), 0);
-  size_t list = 0, next = 0, given = 0;
+  size_t list = 0, next = 0, evaluated = 0;
   for (uint32_t at = 0; at < cut.nodes.size(); ++at) {
-    const bool is_given = given < cut.given.size() && cut.given[given] == at;
-    given += is_given ? 1 : 0;
+    const bool is_given = evaluated < cut.evaluated.size() && cut.evaluated[evaluated] == at;
+    evaluated += is_given ? 1 : 0;
     if (!is_given && cut.nodes[at]->ints == nullptr) continue;
     first[at] = next;
     next += cut.extents[list++]->values.size();

@@ -24,7 +24,7 @@ struct Pattern {
 };
 
 std::vector<int64_t> flat_extents(const Cut& cut);
-/// For each position of the cut, where its extents begin in flat_extents(): those of a given value, or of a node's
+/// For each position of the cut, where its extents begin in flat_extents(): those of an evaluated value, or of a node's
 /// static operands.
 std::vector<size_t> first_extents(const Cut& cut);
 

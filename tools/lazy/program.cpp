@@ -93,33 +93,34 @@ void Program::load(std::vector<uint8_t> bytes, int threads) {
   invocation_.emplace(std::move(invocation).value());
 }
 
-Program& Program::form_for(const Cut& cut) {
+Program& Program::variant_for(const Cut& cut) {
   if (weights.empty()) return *this;
   count_readings(cut, weights);
   const auto lasts = [&](const Weight& w) { return is_lasting(cut, w); };
   if (++runs > kRunsBeforePacking && packed == nullptr && std::any_of(weights.begin(), weights.end(), lasts))
-    packed = packed_form(cut, lasts);
+    packed = packed_variant(cut, lasts);
   const bool is_ready = packed != nullptr && packed->state == State::ready;
   return is_ready && std::all_of(packed->panels.begin(), packed->panels.end(), lasts) ? *packed : *this;
 }
 
-std::shared_ptr<Program> Program::packed_form(const Cut& cut, const std::function<bool(const Weight&)>& lasts) const {
-  auto form = std::make_shared<Program>();
-  std::copy_if(weights.begin(), weights.end(), std::back_inserter(form->panels), lasts);
-  form->pattern = pattern;
-  form->work = work;
-  form->cause = gcg::concat(form->panels.size(),
-                            form->panels.size() == 1 ? " matrix of a graph stays the same: it is"
-                                                     : " matrices of a graph stay the same: they are",
-                            " read packed");
-  form->graph = graph_of_cut(cut, pattern, nullptr, form->panels);
-  return form;
+std::shared_ptr<Program> Program::packed_variant(const Cut& cut,
+                                                 const std::function<bool(const Weight&)>& lasts) const {
+  auto variant = std::make_shared<Program>();
+  std::copy_if(weights.begin(), weights.end(), std::back_inserter(variant->panels), lasts);
+  variant->pattern = pattern;
+  variant->work = work;
+  variant->cause = gcg::concat(variant->panels.size(),
+                               variant->panels.size() == 1 ? " matrix of a graph stays the same: it is"
+                                                           : " matrices of a graph stay the same: they are",
+                               " read packed");
+  variant->graph = graph_of_cut(cut, pattern, nullptr, variant->panels);
+  return variant;
 }
 
 gart::Result<std::vector<Buffer*>> Program::run(const Cut& cut, const std::vector<int64_t>& symbols) {
   static const uint8_t nothing[64] = {};
   size_t input = 0;
-  for (const uint32_t at : cut.given)
+  for (const uint32_t at : cut.evaluated)
     if (auto set = invocation_->set_input(input++, view(*cut.nodes[at]->type, cut.nodes[at]->data())); !set.ok())
       return set.error();
   for (const int64_t s : symbols)

@@ -38,14 +38,14 @@ struct Program {
 
   /// The program to run compiled code of the cut with: `packed` if it is compiled and all its packed weights last, else
   /// this.
-  Program& form_for(const Cut& cut);
+  Program& variant_for(const Cut& cut);
 
-  /// Runs on the cut's given values. The caller owns the results, one buffer per result.
+  /// Runs on the cut's evaluated values. The caller owns the results, one buffer per result.
   gart::Result<std::vector<Buffer*>> run(const Cut& cut, const std::vector<int64_t>& symbols);
 
  private:
   void load(std::vector<uint8_t> bytes, int threads);
-  std::shared_ptr<Program> packed_form(const Cut& cut, const std::function<bool(const Weight&)>& lasts) const;
+  std::shared_ptr<Program> packed_variant(const Cut& cut, const std::function<bool(const Weight&)>& lasts) const;
 
   std::unique_ptr<uint8_t[], void (*)(uint8_t*)> artifact_{nullptr, [](uint8_t* p) { std::free(p); }};
   std::optional<gart::Invocation> invocation_;

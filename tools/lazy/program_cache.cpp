@@ -42,24 +42,24 @@ namespace {
 /// Stops the compiler thread when the main thread ends. exit() destroys the main thread's objects before all static
 /// ones. LLVM registers static objects during the first compilation. These would be destroyed before handlers that were
 /// registered earlier, while the compiler thread still uses them.
-struct EndsFirst {
-  ~EndsFirst() {
+struct CompilerThreadGuard {
+  ~CompilerThreadGuard() {
     if (syscall(SYS_gettid) == getpid()) ProgramCache::instance().stop();
   }
   void touch() const {}
 };
 
-thread_local const EndsFirst ends_first;
+thread_local const CompilerThreadGuard ends_first;
 
 }  // namespace
 
 ProgramCache& ProgramCache::instance() {
   static ProgramCache* cache = [] {
-    auto* made = new ProgramCache;
-    made->settings_.cache_folder = DiskCache::default_folder().string();
+    auto* created = new ProgramCache;
+    created->settings_.cache_folder = DiskCache::default_folder().string();
     pthread_atfork([] { instance().before_fork(); }, [] { instance().after_fork(false); },
                    [] { instance().after_fork(true); });
-    return made;
+    return created;
   }();
   return *cache;
 }
@@ -69,14 +69,14 @@ KnownCut& ProgramCache::find(const Cut& cut) {
   const auto [begin, end] = found_.equal_range(hash);
   for (auto it = begin; it != end; ++it) {
     KnownCut& known = it->second;
-    if (known.form != cut.form || known.extents != cut.extents) continue;
+    if (known.structure != cut.structure || known.extents != cut.extents) continue;
     known.used = ++clock_;
     const Program::State state = known.program->state;
     if (state != Program::State::failed || known.program->pattern.symbols == 0) return known;
     found_.erase(it);  // compiling with open extents failed; use fixed ones
     break;
   }
-  KnownCut fresh{cut.form, cut.extents, nullptr, {}, ++clock_};
+  KnownCut fresh{cut.structure, cut.extents, nullptr, {}, ++clock_};
   fresh.program = program_for(family_of(cut), cut, fresh.symbols);
   evict();
   return found_.emplace(hash, std::move(fresh))->second;
@@ -84,11 +84,11 @@ KnownCut& ProgramCache::find(const Cut& cut) {
 
 ProgramCache::Family& ProgramCache::family_of(const Cut& cut) {
   uint64_t hash = 0;
-  for (const uint32_t word : cut.form) hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL + (hash >> 31);
+  for (const uint32_t word : cut.structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15ULL + (hash >> 31);
   const auto [begin, end] = families_.equal_range(hash);
   for (auto it = begin; it != end; ++it)
-    if (it->second.form == cut.form) return it->second;
-  return families_.emplace(hash, Family{cut.form, {}, false})->second;
+    if (it->second.structure == cut.structure) return it->second;
+  return families_.emplace(hash, Family{cut.structure, {}, false})->second;
 }
 
 std::shared_ptr<Program> ProgramCache::program_for(Family& family, const Cut& cut, std::vector<int64_t>& symbols) {

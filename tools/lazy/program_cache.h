@@ -19,7 +19,7 @@ namespace gcc_graph::lazy {
 
 /// A cut that was seen before, and its program.
 struct KnownCut {
-  std::vector<uint32_t> form;
+  std::vector<uint32_t> structure;
   std::vector<const Extents*> extents;
   std::shared_ptr<Program> program;
   std::vector<int64_t> symbols;
@@ -55,7 +55,7 @@ class ProgramCache {
 
  private:
   struct Family {
-    std::vector<uint32_t> form;
+    std::vector<uint32_t> structure;
     std::vector<std::shared_ptr<Program>> programs;
     bool fixed_only = false;  // compiling with open extents failed
   };

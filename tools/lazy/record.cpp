@@ -27,7 +27,7 @@ Array record_one(const Operator& what, std::span<Node* const> inputs, const Exte
     throw Error(gcg::concat(op == nullptr ? "no operator" : op->name, " is not recorded with ", inputs.size(),
                             " arrays and ", lists, " lists"));
   if (expands(*op)) return record_expanded(*op, inputs, ints, source)[0];
-  const Inferred& types = infer_types(*op, inputs, ints);
+  const InferredTypes& types = infer_types(*op, inputs, ints);
   if (!types.is_closed) refuse_open(*op);
   counters().recorded.fetch_add(1, std::memory_order_relaxed);
   return Array(new_node(op, types.outputs[0], ints, inputs, source));
@@ -112,7 +112,7 @@ const Node* maker(const Node* node) {
 
 std::string Array::made_by() const { return node_->op == nullptr ? "" : maker(node_)->op->name; }
 int Array::output_index() const { return node_->op == nullptr ? 0 : node_->op->index; }
-Attributes Array::attributes() const { return node_->op == nullptr ? Attributes() : maker(node_)->op->given; }
+Attributes Array::attributes() const { return node_->op == nullptr ? Attributes() : maker(node_)->op->raw_attributes; }
 
 std::vector<Array> Array::operands() const {
   std::vector<Array> out;
@@ -146,9 +146,9 @@ std::vector<std::vector<int64_t>> Array::static_operands() const {
 Operator Operator::make(const std::string& name, const std::string& operands, const Attributes& attributes,
                         int outputs) {
   try {
-    Operator made;
-    made.op_ = intern_op(name, operands, attributes, outputs);
-    return made;
+    Operator op_handle;
+    op_handle.op_ = intern_op(name, operands, attributes, outputs);
+    return op_handle;
   } catch (const gcg::CompileError& error) {
     throw Error(error.what());
   }
@@ -195,7 +195,7 @@ std::vector<Array> record(const Operator& what, std::span<const Array> arrays,
     ints = intern_extents(values, lengths);
   }
   if (expands(*op)) return record_expanded(*op, inputs, ints, source);
-  const Inferred& types = infer_types(*op, inputs, ints);
+  const InferredTypes& types = infer_types(*op, inputs, ints);
   if (!types.is_closed) refuse_open(*op);
   counters().recorded.fetch_add(1, std::memory_order_relaxed);
   std::vector<Array> out;

@@ -89,9 +89,9 @@ class Recorder {
     const std::string domain = node.op->domain;
     const Operator op = Operator::make(domain.empty() ? node.op->name : domain + "::" + node.op->name, operands,
                                        attributes, static_cast<int>(node.outputs.size()));
-    const std::vector<Array> made = record(op, arrays, lists, source_);
-    for (size_t k = 0; k < made.size(); ++k)
-      if (node.outputs[k].valid()) values_[node.outputs[k]] = made[k];
+    const std::vector<Array> results = record(op, arrays, lists, source_);
+    for (size_t k = 0; k < results.size(); ++k)
+      if (node.outputs[k].valid()) values_[node.outputs[k]] = results[k];
   }
 
   /// True for the scales of Resize.

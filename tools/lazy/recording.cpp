@@ -70,7 +70,7 @@ Recording::Recording(std::span<const Array> placeholders, std::span<const Array>
   for (const Node* end : ends) body->types.push_back(end->type);
   int64_t first_serial = ends.empty() ? 0 : ends.front()->serial;
   for (const Node* end : ends) first_serial = std::min(first_serial, end->serial);
-  for (const uint32_t at : cut.given) {
+  for (const uint32_t at : cut.evaluated) {
     Node* node = cut.nodes[at];
     if (const auto it = std::find(ends.begin(), ends.end(), node); it != ends.end()) {
       numbers[at] = static_cast<uint32_t>(it - ends.begin());
@@ -108,19 +108,19 @@ std::vector<Array> Recording::record(std::span<const Array> inputs) const {
     values[i] = inputs[i].node();
   }
   for (size_t i = 0; i < body.constants.size(); ++i) values[inputs.size() + i] = body.constants[i].node();
-  const std::span<Node*> made = std::span(values).subspan(body.first_step());
-  new_nodes(made);
+  const std::span<Node*> results = std::span(values).subspan(body.first_step());
+  new_nodes(results);
   // No other thread knows these nodes yet, so their references are set, not incremented.
   std::vector<Node*> operands;
-  for (size_t i = 0; i < made.size(); ++i) {
+  for (size_t i = 0; i < results.size(); ++i) {
     const Body::Step& step = body.steps[i];
     operands.clear();
     for (const uint32_t k : step.inputs) {
       operands.push_back(values[k]);
       if (k < body.first_step()) retain(values[k], 1);
     }
-    made[i]->refs.store(step.refs, std::memory_order_relaxed);
-    fill_node(*made[i], step.op, step.type, step.ints, operands, step.source);
+    results[i]->refs.store(step.refs, std::memory_order_relaxed);
+    fill_node(*results[i], step.op, step.type, step.ints, operands, step.source);
   }
   counters().recorded.fetch_add(body.operators, std::memory_order_relaxed);
   std::vector<Array> outputs;

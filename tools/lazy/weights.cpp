@@ -23,8 +23,8 @@ bool is_called(const Node& node, const char* name) {
 
 bool swaps_axes(const Node& node) {
   if (!is_called(node, "Transpose") || node.type->shape().size() != 2) return false;
-  const auto it = node.op->given.find("perm");
-  return it == node.op->given.end() || it->second == Attribute(std::vector<int64_t>{1, 0});
+  const auto it = node.op->raw_attributes.find("perm");
+  return it == node.op->raw_attributes.end() || it->second == Attribute(std::vector<int64_t>{1, 0});
 }
 
 Buffer& buffer_of(const Cut& cut, const Weight& weight) { return *cut.nodes[weight.position]->value; }

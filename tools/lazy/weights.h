@@ -1,4 +1,5 @@
-// Matrices that products read run after run. They are kept packed beside the value, as a file keeps its weights.
+// Matrices that products read run after run. They are kept packed in addition to the value, as a file keeps its
+// weights.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@
 
 namespace gcc_graph::lazy {
 
-/// The right operand of products: a given value, or its transpose.
+/// The right operand of products: an evaluated value, or its transpose.
 struct Weight {
   uint32_t position = 0;  // position in the cut
   bool is_transposed = false;

@@ -1,4 +1,4 @@
-// Attention, block of query rows after block: the scores of a block, their softmax, the sums of values.
+// Attention, one block of query rows after another: the block's scores, their softmax, the sums of values.
 #include <optional>
 
 #include "codegen/cpu/contractions/attention_plan.h"
@@ -102,7 +102,7 @@ class AttentionEmitter {
     return tile;
   }
 
-  /// Where a panel is packed; each has its own place if several blocks use it.
+  /// Where a panel is packed; each has its own memory if several blocks use it.
   llvm::Value* panel_copy(const MatMulPlan& plan, llvm::Value* panel) {
     if (!plan.copies()) return nullptr;
     llvm::Value* place = ir_.CreateSelect(several_, panel, f_.i64(0));

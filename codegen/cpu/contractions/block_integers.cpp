@@ -11,47 +11,47 @@ namespace {
 
 using Values = FunctionBuilder::Values;
 
-constexpr int kLanes = RowForm::kLanes;
+constexpr int kLanes = IntegerRowLayout::kLanes;
 
 /// The body of a function that multiplies `rows` rows of integers by `vectors` vectors of columns.
 class TileEmitter : PanelTile {
  public:
   TileEmitter(FunctionBuilder& f, const BlockPacking& packing, int64_t columns, int rows, int vectors)
-      : PanelTile(f, packing, columns, kLanes, rows, vectors), form_(packing), dot_(f.ir(), Multiply::quads) {}
+      : PanelTile(f, packing, columns, kLanes, rows, vectors), layout_(packing), dot_(f.ir(), Multiply::bytes) {}
 
   void emit(const BlockPanel& panel, llvm::Value* integers, llvm::Value* sums) {
     panel_ = panel;
     integers_ = integers;
-    add_blocks(form_.block, sums, [this](llvm::Value* block, int64_t rows, Values totals) {
+    add_blocks(layout_.block, sums, [this](llvm::Value* block, int64_t rows, Values totals) {
       return add_block(block, rows, std::move(totals));
     });
   }
 
  private:
   llvm::Value* row(size_t r, int64_t part) {
-    return at_byte(f_, integers_, f_.i64(static_cast<int64_t>(r) * form_.bytes() + part));
+    return at_byte(f_, integers_, f_.i64(static_cast<int64_t>(r) * layout_.bytes() + part));
   }
   /// totals + (sums of `rows` rows of a block of A) * both scales - (sums of A) * offsets. The weights' integers are
   /// multiplied as unsigned ones; the starts of the sums compensate for this exactly.
   Values add_block(llvm::Value* block, int64_t rows, Values totals) {
     llvm::IRBuilder<>& ir = f_.ir();
     const size_t tile = rows_ * vectors_;
-    llvm::Value* first = ir.CreateMul(block, f_.i64(form_.block / packing_.per_word()));
-    const auto parts = static_cast<size_t>(form_.parts());
+    llvm::Value* first = ir.CreateMul(block, f_.i64(layout_.block / packing_.per_word()));
+    const auto parts = static_cast<size_t>(layout_.parts());
     Values starts;
     for (size_t p = 0; p < parts; ++p)
       for (size_t r = 0; r < rows_; ++r) {
-        llvm::Value* start = f_.load(row(r, form_.starts(static_cast<int64_t>(p))), DType::i32, block, 1);
+        llvm::Value* start = f_.load(row(r, layout_.starts(static_cast<int64_t>(p))), DType::i32, block, 1);
         starts.insert(starts.end(), vectors_, f_.splat(start, kLanes));
       }
     const Values sums = f_.for_loop(
         f_.i64(0), f_.i64(blocks_of(rows, packing_.per_word())), f_.i64(1), starts,
         [&](llvm::Value* word, const Values& so_far) { return add_word(ir.CreateAdd(first, word), so_far); });
-    llvm::Value* of_weights = ir.CreateSDiv(block, f_.i64(form_.per_weights_block()));
+    llvm::Value* of_weights = ir.CreateSDiv(block, f_.i64(layout_.per_weights_block()));
     std::vector<llvm::Value*> scales, offset;  // one per row
     for (size_t r = 0; r < rows_; ++r) {
-      llvm::Value* scale = f_.load(row(r, form_.scales()), DType::f32, block, 1);
-      llvm::Value* sum = f_.load(row(r, form_.sums()), DType::f32, block, 1);
+      llvm::Value* scale = f_.load(row(r, layout_.scales()), DType::f32, block, 1);
+      llvm::Value* sum = f_.load(row(r, layout_.sums()), DType::f32, block, 1);
       scales.push_back(f_.splat(scale, kLanes));
       if (panel_.offsets) offset.push_back(f_.splat(ir.CreateFMul(ir.CreateFNeg(sum), scale), kLanes));
     }
@@ -78,16 +78,16 @@ class TileEmitter : PanelTile {
     for (size_t v = 0; v < vectors_; ++v) words.push_back(vector_at(panel_.words, DType::i32, line, v));
     const uint64_t each_byte = 0x01010101, signs = each_byte << (packing_.bits - 1),
                    mask = each_byte * ((uint64_t{1} << packing_.bits) - 1);
-    for (int64_t quad = 0; quad < form_.quads(); ++quad) {
+    for (int64_t group = 0; group < layout_.vnni_groups(); ++group) {
       Values q;
       for (llvm::Value* word : words) {
-        llvm::Value* low = ir.CreateXor(ir.CreateLShr(word, static_cast<uint64_t>(quad * packing_.bits)), signs);
+        llvm::Value* low = ir.CreateXor(ir.CreateLShr(word, static_cast<uint64_t>(group * packing_.bits)), signs);
         q.push_back(packing_.bits == 8 ? low : ir.CreateAnd(low, mask));
       }
-      llvm::Value* place = ir.CreateAdd(ir.CreateMul(line, f_.i64(form_.quads())), f_.i64(quad));
+      llvm::Value* place = ir.CreateAdd(ir.CreateMul(line, f_.i64(layout_.vnni_groups())), f_.i64(group));
       for (size_t r = 0; r < rows_; ++r)
         for (size_t part = 0; part < sums.size() / tile; ++part) {
-          llvm::Value* bytes = f_.load(row(r, form_.part(static_cast<int64_t>(part))), DType::i32, place, 1);
+          llvm::Value* bytes = f_.load(row(r, layout_.part(static_cast<int64_t>(part))), DType::i32, place, 1);
           for (size_t v = 0; v < vectors_; ++v) {
             llvm::Value*& sum = sums[part * tile + r * vectors_ + v];
             sum = dot_.add(q[v], f_.splat(bytes, kLanes), sum);
@@ -97,25 +97,25 @@ class TileEmitter : PanelTile {
     return sums;
   }
 
-  const RowForm form_;
+  const IntegerRowLayout layout_;
   DotProduct dot_;
   BlockPanel panel_;
   llvm::Value* integers_ = nullptr;
 };
 
-/// The body of a function that adds to one row's sums the products of its elements that are no integers (RowForm), in
-/// floats. Each weight is q * scale - offset, rounded twice, so that a weight of 0 is exactly 0.
+/// The body of a function that adds to one row's sums the products of its elements that are not integers
+/// (IntegerRowLayout), in floats. Each weight is q * scale - offset, rounded twice, so that a weight of 0 is exactly 0.
 class LargeElements : PanelTile {
  public:
   LargeElements(FunctionBuilder& f, const BlockPacking& packing, int64_t columns)
-      : PanelTile(f, packing, columns, kLanes, 1, static_cast<int>(columns) / kLanes), form_(packing) {}
+      : PanelTile(f, packing, columns, kLanes, 1, static_cast<int>(columns) / kLanes), layout_(packing) {}
 
   void emit(const BlockPanel& panel, llvm::Value* a, llvm::Value* integers, llvm::Value* sums) {
     llvm::IRBuilder<>& ir = f_.ir();
     panel_ = panel;
     constexpr int kWord = 64;
-    llvm::Value* bits = at_byte(f_, integers, f_.i64(form_.large()));
-    f_.for_loop(f_.i64(0), f_.i64(form_.row / kWord), f_.i64(1), [&](llvm::Value* word) {
+    llvm::Value* bits = at_byte(f_, integers, f_.i64(layout_.large()));
+    f_.for_loop(f_.i64(0), f_.i64(layout_.row / kWord), f_.i64(1), [&](llvm::Value* word) {
       llvm::Value* set = f_.load(bits, DType::i64, word, 1);
       f_.if_then(ir.CreateICmpNE(set, f_.i64(0)), [&] {
         Values so_far = {set};
@@ -153,7 +153,7 @@ class LargeElements : PanelTile {
     return state;
   }
 
-  const RowForm form_;
+  const IntegerRowLayout layout_;
   BlockPanel panel_;
 };
 
@@ -173,10 +173,10 @@ void emit_large_elements(FunctionBuilder& f, const MatMulKernel& matmul, int row
     const auto at = [&](llvm::Value* base, DType type, llvm::Value* stride) {
       return f.element_address(base, type, f.ir().CreateMul(r, stride));
     };
-    f.ir().CreateCall(
-        function, {panel.words, panel.scales, panel.offsets ? panel.offsets : panel.scales,
-                   at(tile.a, DType::f32, tile.row_stride), at(integers, DType::i8, f.i64(RowForm(packing).bytes())),
-                   at(tile.sums, DType::f32, f.i64(columns))});
+    f.ir().CreateCall(function, {panel.words, panel.scales, panel.offsets ? panel.offsets : panel.scales,
+                                 at(tile.a, DType::f32, tile.row_stride),
+                                 at(integers, DType::i8, f.i64(IntegerRowLayout(packing).bytes())),
+                                 at(tile.sums, DType::f32, f.i64(columns))});
   });
 }
 
@@ -188,7 +188,7 @@ bool multiplies_rows_as_integers(const CpuTarget& target, const MatMulKernel& ma
          (p.blocks() == 1 || p.block % kLanes == 0);
 }
 
-int64_t integer_row_bytes(const MatMulKernel& matmul) { return RowForm(*matmul.blocks).bytes(); }
+int64_t integer_row_bytes(const MatMulKernel& matmul) { return IntegerRowLayout(*matmul.blocks).bytes(); }
 
 void emit_integer_rows(FunctionBuilder& f, const MatMulKernel& matmul, llvm::Value* a, llvm::Value* row_stride,
                        llvm::Value* rows, llvm::Value* integers) {
@@ -201,7 +201,7 @@ void emit_integer_rows(FunctionBuilder& f, const MatMulKernel& matmul, llvm::Val
       });
   f.for_loop(f.i64(0), rows, f.i64(1), [&](llvm::Value* r) {
     f.ir().CreateCall(function, {f.element_address(a, DType::f32, f.ir().CreateMul(r, row_stride)),
-                                 at_byte(f, integers, f.ir().CreateMul(r, f.i64(RowForm(packing).bytes())))});
+                                 at_byte(f, integers, f.ir().CreateMul(r, f.i64(IntegerRowLayout(packing).bytes())))});
   });
 }
 

@@ -1,4 +1,4 @@
-// Products by integers of few bits (BlockPacking) in integer arithmetic, for CPUs with VPDPBUSD.
+// Products by low-bit integers (BlockPacking) in integer arithmetic, for CPUs with VPDPBUSD.
 //
 // Rows of A become integers with a scale for each of their blocks, in two or three bytes that are multiplied one after
 // the other. A word of weights then takes a few instructions, where floats take three for each of its integers. In two

@@ -1,4 +1,4 @@
-// The common part of the register tiles for products by integers of few bits (block_weights, block_integers).
+// The common part of the register tiles for products by low-bit integers (block_weights, block_integers).
 #pragma once
 
 #include <functional>

@@ -61,8 +61,8 @@ class TileEmitter : PanelTile {
   }
 
  private:
-  /// True if sums are of A's elements times whole weights. Otherwise a weight of 0 beside a massive element would leave
-  /// the rounding of (sum of A) * offset.
+  /// True if each element of A is multiplied by a complete weight, offset included. Otherwise a weight of 0 times a
+  /// very large element would leave the rounding error of (sum of A) * offset.
   bool whole_weights() const { return packing_.exact && panel_.offsets != nullptr; }
 
   /// totals + (sums of `rows` rows of a block) * scales - (sums of A) * offsets.

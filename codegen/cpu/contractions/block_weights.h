@@ -1,4 +1,4 @@
-// Products by integers of few bits with scales for blocks of rows (BlockPacking), on vectors of f32.
+// Products by low-bit integers with scales for blocks of rows (BlockPacking), on vectors of f32.
 //
 // For a few rows of A, integers are multiplied as they leave a word, and each block's sums by its scales. The panel is
 // read once, from wherever it lies, which takes longer than the arithmetic. For more rows a panel is first unpacked to

@@ -46,12 +46,12 @@ class ConvEmitter : IndexArithmetic {
                    : plan_.widens()                   ? ", widened once"
                                                       : "",
                    !conv_.bytes && weights_ != DType::f32 ? concat(", weights of ", name_of(weights_)) : "",
-                   plan_.flat            ? ", flat"
-                   : plan_.may_turn_flat ? ", flat where taps are alike"
-                                         : "",
-                   !plan_.places_together       ? ", weights outer"
-                   : plan_.places_together == 1 ? ", rows outer"
-                                                : concat(", weights over ", *plan_.places_together, " tasks"),
+                   plan_.flat              ? ", flat"
+                   : plan_.may_become_flat ? ", flat where taps are alike"
+                                           : "",
+                   !plan_.regions_together       ? ", weights outer"
+                   : plan_.regions_together == 1 ? ", rows outer"
+                                                 : concat(", weights over ", *plan_.regions_together, " tasks"),
                    plan_.units_per_pass > 0 ? ", passes over the depth" : "")};
   }
 
@@ -68,7 +68,7 @@ class ConvEmitter : IndexArithmetic {
     int64_t vectors = 1;       // of the group's channels
   };
 
-  /// Takes the next fastest index out of `rest`.
+  /// Splits the fastest remaining index off `rest`.
   Value* take(Value*& rest, const Dim& extent) {
     if (extent.is(1)) return f_.i64(0);
     Value* size = f_.dim(extent);
@@ -78,30 +78,30 @@ class ConvEmitter : IndexArithmetic {
     return index;
   }
 
-  /// Takes the group out of a task's number, which leaves the number of its place. The last round may have fewer
-  /// places.
+  /// Splits a task's number into its group and the number of its region. The last round may have fewer
+  /// regions.
   void take_group(Task& task, Value*& rest) {
-    if (plan_.places_together == 1) {
+    if (plan_.regions_together == 1) {
       task.group = take(rest, plan_.groups);
       return;
     }
-    const int64_t together = *plan_.places_together;
+    const int64_t together = *plan_.regions_together;
     Value* first = mul(f_.ir().CreateUDiv(rest, f_.i64(together * plan_.groups)), together);
-    Value* places = min(sub(f_.dim(plan_.places(conv_)), first), f_.i64(together));
+    Value* regions = min(sub(f_.dim(plan_.regions(conv_)), first), f_.i64(together));
     rest = sub(rest, mul(first, plan_.groups));
-    task.group = f_.ir().CreateUDiv(rest, places);
-    rest = add(first, sub(rest, mul(task.group, places)));
+    task.group = f_.ir().CreateUDiv(rest, regions);
+    rest = add(first, sub(rest, mul(task.group, regions)));
   }
 
   void emit_task(Value* number) {
     Task task;
     Value* rest = number;
-    if (plan_.places_together) take_group(task, rest);
+    if (plan_.regions_together) take_group(task, rest);
     Value* tile_block = take(rest, plan_.tile_blocks);
     Value* row_block = take(rest, plan_.row_blocks);
     task.plane = take(rest, conv_.out_depth);
-    task.image = plan_.places_together ? rest : take(rest, conv_.batch);
-    if (!plan_.places_together) task.group = rest;
+    task.image = plan_.regions_together ? rest : take(rest, conv_.batch);
+    if (!plan_.regions_together) task.group = rest;
     task.rows.begin = mul(row_block, plan_.rows_per_task);
     task.rows.end = min(add(task.rows.begin, f_.i64(plan_.rows_per_task)), f_.dim(plan_.row_steps));
     if (plan_.tiles_per_task > 0) {
@@ -133,7 +133,7 @@ class ConvEmitter : IndexArithmetic {
         });
   }
 
-  /// The first block of input channels that a group of output channels reads. Groups by lane find theirs themselves.
+  /// The first block of input channels that a group of output channels reads. Per-lane groups compute it themselves.
   Value* first_block(Value* group) {
     if (conv_.depthwise()) return group;
     if (packing_.groups == 1 || packing_.by_lane()) return f_.i64(0);
@@ -141,15 +141,15 @@ class ConvEmitter : IndexArithmetic {
   }
 
   /// A row of tiles.
-  struct RowPlace {
+  struct RowPosition {
     Value* step = nullptr;  // its number
     Value* row = nullptr;   // its first row of the output
     TileAxis tile;
-    TilePlace place;  // for the first pixel, as if it were at input column 0
+    TilePosition place;  // for the first pixel, as if it were at input column 0
   };
 
   void emit_rows(const Task& task) {
-    if (!plan_.may_turn_flat) return emit_rows_of_map(task);
+    if (!plan_.may_become_flat) return emit_rows_of_map(task);
     const auto last = [&](const Dim& extent) { return sub(f_.dim(extent), f_.i64(1)); };
     const ValueRange kh = kernel_rows(f_.i64(0)), kw = symbolic_row_.columns_of(f_.i64(0));
     Value* alike = f_.ir().CreateAnd(same(kh, kernel_rows(last(plan_.rows))),
@@ -173,14 +173,14 @@ class ConvEmitter : IndexArithmetic {
       run.begin = mul(first_tile, plan_.tile_pixels);
       run.end = min(add(run.begin, f_.i64(plan_.tiles_per_task * plan_.tile_pixels)), pixels);
     }
-    RowPlace at{f_.i64(0), f_.i64(0), {}, {}};
+    RowPosition at{f_.i64(0), f_.i64(0), {}, {}};
     at.place.kh = kh;
     at.place.input = word_address(f_, layout_, task.input, mul(layout_.row, -conv_.pad_top));
     at.place.kd = task.kd;
     at.place.weights = task.weights;
     symbolic_row_.emit_alike(run.begin, run.end, task.vectors, kw,
                              [&](const TileAxis& columns, Value* pixel, const ClippedColumns& clipped) {
-                               RowPlace here = at;
+                               RowPosition here = at;
                                here.place.kw = clipped.kw;
                                emit_tile(task, columns, here, pixel);
                              });
@@ -189,7 +189,7 @@ class ConvEmitter : IndexArithmetic {
   void emit_rows_of_map(const Task& task) {
     if (plan_.row_tiles.empty()) {
       f_.for_loop(task.rows.begin, task.rows.end, f_.i64(1), [&](Value* row) {
-        RowPlace at{row, row, {}, {}};
+        RowPosition at{row, row, {}, {}};
         at.place.kh = kernel_rows(row);
         emit_row(task, at);
       });
@@ -206,7 +206,7 @@ class ConvEmitter : IndexArithmetic {
     return add(mul(sub(tile, f_.i64(s.first_tile)), s.tile.positions), f_.i64(s.first_position));
   }
 
-  void emit_row(const Task& task, RowPlace at) {
+  void emit_row(const Task& task, RowPosition at) {
     Value* first_row = sub(mul(at.row, conv_.stride_h), f_.i64(conv_.pad_top));
     at.place.input = word_address(f_, layout_, task.input, mul(first_row, layout_.row));
     at.place.kd = task.kd;
@@ -237,13 +237,13 @@ class ConvEmitter : IndexArithmetic {
 
   /// Where the group's weights begin. Groups of one block share a panel of two.
   Value* panel_offset(Value* group) {
-    const int64_t words = packing_.panel_elements(conv_.taps()) / packing_.quad();
+    const int64_t words = packing_.panel_elements(conv_.taps()) / packing_.vnni_group();
     if (plan_.group_blocks * block == packing_.columns()) return mul(group, words);
     Value* odd = f_.ir().CreateAnd(group, f_.i64(1));
     return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), words), mul(odd, block));
   }
 
-  void static_row(const Task& task, const RowPlace& at) {
+  void static_row(const Task& task, const RowPosition& at) {
     for (const TileSegment& s : plan_.column_tiles) {
       Value* begin = f_.i64(s.first_tile);
       Value* end = f_.i64(s.first_tile + s.tiles);
@@ -252,11 +252,11 @@ class ConvEmitter : IndexArithmetic {
         end = min(end, task.tiles.end);
       }
       auto emit = [&](Value* tile) {
-        RowPlace here = at;
+        RowPosition here = at;
         if (plan_.prefetch_lines > 0) {
           const TileSegment& last = plan_.column_tiles.back();
           Value* number = add(mul(at.step, last.first_tile + last.tiles), tile);
-          if (plan_.places_together) number = f_.ir().CreateURem(number, f_.i64(plan_.prefetching_tiles));
+          if (plan_.regions_together) number = f_.ir().CreateURem(number, f_.i64(plan_.prefetching_tiles));
           here.place.prefetch = prefetch_address(task, number);
         }
         emit_tile(task, s.tile, here, position(s, tile));
@@ -277,7 +277,7 @@ class ConvEmitter : IndexArithmetic {
     return weight_address(f_, layout_, f_.operand(conv_.weights), offset);
   }
 
-  void symbolic_row(const Task& task, const RowPlace& at) {
+  void symbolic_row(const Task& task, const RowPosition& at) {
     Value* begin = f_.i64(0);
     Value* end = f_.dim(plan_.row_pixels);
     if (plan_.tiles_per_task > 0) {
@@ -286,7 +286,7 @@ class ConvEmitter : IndexArithmetic {
     }
     symbolic_row_.emit(begin, end, task.vectors,
                        [&](const TileAxis& columns, Value* pixel, const ClippedColumns& clipped) {
-                         RowPlace here = at;
+                         RowPosition here = at;
                          here.place.kw = clipped.kw;
                          here.place.column = clipped.first;
                          if (plan_.prefetch_lines > 0) {
@@ -298,9 +298,9 @@ class ConvEmitter : IndexArithmetic {
                        });
   }
 
-  void emit_tile(const Task& task, const TileAxis& columns, const RowPlace& at, Value* pixel) {
+  void emit_tile(const Task& task, const TileAxis& columns, const RowPosition& at, Value* pixel) {
     const TileShape shape{at.tile, columns};
-    TilePlace place = at.place;
+    TilePosition place = at.place;
     Value* column = sub(mul(pixel, conv_.stride_w), f_.i64(conv_.pad_left));
     place.input = word_address(f_, layout_, place.input, mul(column, layout_.channels));
     TileResult result{task.image, mul(task.group, plan_.group_blocks), task.plane, at.row, pixel, shape, f_.i64(0), {}};
@@ -310,7 +310,7 @@ class ConvEmitter : IndexArithmetic {
       return passes_.end_tile(result.sums, [&] { epilogue_.store(result); });
     }
     f_.for_loop(f_.i64(0), channels_of(task.group), f_.i64(plan_.lanes), [&](Value* lane) {
-      TilePlace part = place;
+      TilePosition part = place;
       part.weights = weight_address(f_, layout_, place.weights, lane);
       result.first_lane = lane;
       if (conv_.depthwise()) {

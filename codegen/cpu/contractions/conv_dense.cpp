@@ -20,7 +20,7 @@ class DenseTile {
 
  public:
   DenseTile(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
-            const TileShape& shape, int64_t vectors, const TilePlace& place)
+            const TileShape& shape, int64_t vectors, const TilePosition& place)
       : f_(f),
         conv_(conv),
         plan_(plan),
@@ -217,7 +217,7 @@ class DenseTile {
   const ConvLayout& layout_;
   const TileShape& shape_;
   const int64_t vectors_;
-  const TilePlace& place_;
+  const TilePosition& place_;
   DotProduct dot_;
   int64_t sets_ = 1;
   llvm::Value* channels_ = nullptr;
@@ -226,7 +226,7 @@ class DenseTile {
 }  // namespace
 
 Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
-                    const TileShape& shape, int64_t vectors, const TilePlace& place) {
+                    const TileShape& shape, int64_t vectors, const TilePosition& place) {
   return DenseTile(f, conv, plan, layout, shape, vectors, place).emit();
 }
 

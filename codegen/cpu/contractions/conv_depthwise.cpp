@@ -11,7 +11,7 @@ using Values = FunctionBuilder::Values;
 
 constexpr int64_t block = 16;
 
-/// Loads a vector of bytes as quads, whose bytes after the first are multiplied by zero.
+/// Loads a vector of bytes as VNNI groups, whose bytes after the first are multiplied by zero.
 llvm::Value* load_bytes(FunctionBuilder& f, llvm::Value* address, int64_t lanes, bool is_signed) {
   auto* bytes = llvm::FixedVectorType::get(f.ir().getInt8Ty(), static_cast<unsigned>(lanes));
   llvm::Value* loaded = f.ir().CreateAlignedLoad(bytes, address, llvm::Align(1));
@@ -29,7 +29,7 @@ bool inside(const TileShape& shape, int64_t kw, int64_t p) {
 class DepthwiseTile {
  public:
   DepthwiseTile(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
-                const TileShape& shape, const TilePlace& place)
+                const TileShape& shape, const TilePosition& place)
       : f_(f), conv_(conv), plan_(plan), layout_(layout), shape_(shape), place_(place), dot_(f.ir(), plan.multiply) {}
 
   Values emit() {
@@ -116,14 +116,14 @@ class DepthwiseTile {
   const ConvPlan& plan_;
   const ConvLayout& layout_;
   const TileShape& shape_;
-  const TilePlace& place_;
+  const TilePosition& place_;
   DotProduct dot_;
 };
 
 }  // namespace
 
 Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
-                        const TileShape& shape, const TilePlace& place) {
+                        const TileShape& shape, const TilePosition& place) {
   return DepthwiseTile(f, conv, plan, layout, shape, place).emit();
 }
 

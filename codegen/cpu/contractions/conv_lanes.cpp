@@ -38,7 +38,7 @@ int64_t groups_of_vector(const ConvPacking& packing, int64_t lanes) {
 class LaneTile {
  public:
   LaneTile(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
-           const TileShape& shape, const TilePlace& place)
+           const TileShape& shape, const TilePosition& place)
       : f_(f), conv_(conv), packing_(conv.packing()), plan_(plan), layout_(layout), shape_(shape), place_(place) {}
 
   Values emit(Value* channel) {
@@ -172,7 +172,7 @@ class LaneTile {
   const ConvPlan& plan_;
   const ConvLayout& layout_;
   const TileShape& shape_;
-  const TilePlace& place_;
+  const TilePosition& place_;
   Value* first_group_ = nullptr;  // first group with lanes in the vector
   int64_t groups_ = 1;
   Values boundary_, of_group_;  // for groups except the first: their first lane, and the mask of lanes from there on
@@ -181,7 +181,7 @@ class LaneTile {
 }  // namespace
 
 Values reduce_by_lane(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan, const ConvLayout& layout,
-                      const TileShape& shape, const TilePlace& place, Value* channel) {
+                      const TileShape& shape, const TilePosition& place, Value* channel) {
   return LaneTile(f, conv, plan, layout, shape, place).emit(channel);
 }
 

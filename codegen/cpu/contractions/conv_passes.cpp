@@ -29,7 +29,7 @@ llvm::Value* ConvPasses::address(llvm::Value* place, size_t vector) {
   return float_address(f_, place, f_.i64(static_cast<int64_t>(vector) * plan_.lanes));
 }
 
-void ConvPasses::begin_tile(TilePlace& place, int64_t sums) {
+void ConvPasses::begin_tile(TilePosition& place, int64_t sums) {
   place.units = {f_.i64(0), f_.i64(units_)};
   if (plan_.units_per_pass == 0) return;
   place.units = range_;

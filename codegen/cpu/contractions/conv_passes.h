@@ -18,7 +18,7 @@ class ConvPasses {
   /// Emits `task` once, inside a loop over the passes if the plan has any.
   void for_each(const std::function<void()>& task);
   /// Sets the depth and the sums that a tile of `sums` vectors begins with.
-  void begin_tile(TilePlace& place, int64_t sums);
+  void begin_tile(TilePosition& place, int64_t sums);
   /// Keeps the tile's sums for the next pass; after the last one hands them to `store`.
   void end_tile(const Values& sums, const std::function<void()>& store);
 

@@ -16,15 +16,15 @@ constexpr int64_t float_bytes = 4;
 // A task's cycles. Below the least, set-up would be noticeable. With fewer than the wanted number of tasks, work does
 // not spread evenly over many threads.
 constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_tasks = 128;
-// Passes over the depth: bytes of a panel read by one pass, and the pixels of a task. A panel from L3 is so used long
-// enough.
+// Passes over the depth: bytes of a panel that one pass reads, and pixels of a task. With this many pixels, a panel
+// from L3 is used long enough.
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
 constexpr int64_t most_prefetched = 8;  // most prefetched lines
 
 /// Pixels of a dense register tile. The registers that are not accumulators hold weights and a broadcast, without VNNI
 /// also a product and a constant. The more sums there are, the more the scheduler mixes k steps.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
-  const bool in_steps = multiply == Multiply::widened_quads || multiply == Multiply::narrow_quads;
+  const bool in_steps = multiply == Multiply::widened_bytes || multiply == Multiply::narrow_bytes;
   const int64_t others = multiply == Multiply::pairs ? 2 : !in_steps ? 1 : target.has_avx512() ? 5 : 3;
   return std::clamp<int64_t>((target.vector_registers - vectors - others) / vectors, 1, 14);
 }
@@ -46,9 +46,9 @@ int64_t by_lane_pixels(const CpuTarget& target) { return target.vector_registers
 
 /// Cycles of one full tile's reduction, at two multiply-adds a cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
-  const int64_t words = plan.widens()
-                            ? k.packing().units() * block / 2
-                            : blocks_of(k.packing().inputs, k.packing().quad()) * DotProduct::parts(plan.multiply);
+  const int64_t words =
+      plan.widens() ? k.packing().units() * block / 2
+                    : blocks_of(k.packing().inputs, k.packing().vnni_group()) * DotProduct::parts(plan.multiply);
   const int64_t depth = k.taps() * words;
   return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
 }
@@ -74,15 +74,15 @@ void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, 
   const bool halves =
       target.has_bf16 && !k.bytes && weights == DType::bf16 && !k.input_plain &&
       (!target.has_amx || fills_tiles(k));  // on those CPUs vectors multiply pairs at half the speed of f32
-  if (!(halves || plan.multiply == Multiply::widened_quads) || k.packing().by_lane() || !image.is_constant() ||
+  if (!(halves || plan.multiply == Multiply::widened_bytes) || k.packing().by_lane() || !image.is_constant() ||
       image.constant() > most_widened_words)
     return;
   plan.multiply = halves ? Multiply::halves : Multiply::pairs;
   plan.widened_image = image.constant();
 }
 
-/// Plans passes for a panel, with the columns between its own, that every tile would read again from beyond half of the
-/// L2 that all CPUs of the target have.
+/// Plans passes if the panel, with the columns between its own, exceeds half of the L2 that all CPUs of the target
+/// have. Every tile would otherwise read it again from beyond L2.
 void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
   if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
   const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * plan.word_bytes;
@@ -104,7 +104,7 @@ void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
   const int64_t row_tiles = known ? tiles_of(plan.column_tiles) : 4;
   const int64_t wanted = tiles_per_task(k, plan, row_tiles);
   const Dim tiles = known ? Dim(row_tiles) : ceil_div(plan.row_pixels, plan.tile_pixels);
-  // The sums of a row of unknown length have no fixed place in scratch memory.
+  // The sums of a row of unknown length have no fixed offset in scratch memory.
   const bool cut_rows = known ? row_tiles > 4 * wanted : plan.units_per_pass > 0;
   if (plan.row_steps.is(1) || cut_rows) {
     plan.tiles_per_task = known ? even_part(row_tiles, wanted) : wanted;
@@ -114,68 +114,69 @@ void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
   }
   plan.row_blocks = ceil_div(plan.row_steps, plan.rows_per_task);
   plan.tile_blocks = plan.tiles_per_task ? ceil_div(tiles, plan.tiles_per_task) : Dim(1);
-  plan.tasks = Dim(plan.groups) * plan.places(k);
+  plan.tasks = Dim(plan.groups) * plan.regions(k);
 }
 
 int64_t weight_bytes(const ConvKernel& k, const ConvPlan& plan) {
-  return k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().quad();
+  return k.packing().panels() * k.packing().panel_elements(k.taps()) * plan.word_bytes / k.packing().vnni_group();
 }
 
 int64_t panel_bytes(const ConvKernel& k, const ConvPlan& plan) {
   return weight_bytes(k, plan) / std::max<int64_t>(1, plan.groups);
 }
 
-/// Bytes of the input that a place reads; nullopt: not known.
-std::optional<int64_t> place_bytes(const ConvKernel& k, const ConvPlan& plan) {
+/// Bytes of the input that a region reads; nullopt: not known.
+std::optional<int64_t> region_bytes(const ConvKernel& k, const ConvPlan& plan) {
   const Dim& width = plan.flat ? plan.row_pixels : k.in_width;
   if (plan.tiles_per_task == 0 && !width.is_constant()) return std::nullopt;
-  const int64_t channels = k.packing().inputs * plan.word_bytes / k.packing().quad();  // bytes of a pixel
+  const int64_t channels = k.packing().inputs * plan.word_bytes / k.packing().vnni_group();  // bytes of a pixel
   const int64_t pixels = plan.tiles_per_task > 0
                              ? plan.tiles_per_task * plan.tile_pixels * (plan.flat ? 1 : k.stride_w * k.stride_h)
                              : plan.rows_per_task * k.stride_h * width.constant();
   return std::max<int64_t>(1, pixels * channels);
 }
 
-Dim places_of_image(const ConvKernel& k, const ConvPlan& plan) {
+Dim regions_of_image(const ConvKernel& k, const ConvPlan& plan) {
   return plan.row_blocks * plan.tile_blocks * k.out_depth;
 }
 
-/// Applies if weights and map are both too large for L2. A group then covers as many places as keep their inputs in L2
+/// Applies if weights and map are both too large for L2. A group then covers as many regions as keep their inputs in L2
 /// together with its panel. nullopt if that reads no less from beyond L2 than each group's pass over the whole map.
-std::optional<int64_t> places_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
+std::optional<int64_t> regions_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
   if (plan.units_per_pass > 0 || plan.widens() || k.input_plain) return std::nullopt;
-  const std::optional<int64_t> place = place_bytes(k, plan);
-  if (!place) return std::nullopt;
+  const std::optional<int64_t> bytes = region_bytes(k, plan);
+  if (!bytes) return std::nullopt;
   const bool small_map = plan.prefetch_lines > 0 && !plan.symbolic_row();
   const int64_t l2 = std::max(target.l2_bytes, small_map ? kL2OfSmallMaps : kCommonL2);
-  int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *place;
-  const Dim of_image = places_of_image(k, plan);
-  if (small_map && of_image.is_constant() && *place * of_image.constant() <= l2) {
+  int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *bytes;
+  const Dim of_image = regions_of_image(k, plan);
+  if (small_map && of_image.is_constant() && *bytes * of_image.constant() <= l2) {
     // Whole images, and all of them if they fit: then each group covers data that stays in L2.
     together = std::max<int64_t>(1, together / of_image.constant()) * of_image.constant();
     if (k.batch.is_constant() && k.batch.constant() * of_image.constant() <= together) return std::nullopt;
   }
   if (together < 2) return std::nullopt;
-  const Dim places = plan.places(k);
-  const auto beyond = [&](int64_t count) {  // bytes, if all weights are read once per `together` places
-    return weight_bytes(k, plan) * ((count + together - 1) / together) + count * *place;
+  const Dim regions = plan.regions(k);
+  const auto beyond = [&](int64_t count) {  // bytes, if all weights are read once per `together` regions
+    return weight_bytes(k, plan) * ((count + together - 1) / together) + count * *bytes;
   };
-  if (!places.is_constant()) return together;
-  const int64_t count = places.constant(), by_group = weight_bytes(k, plan) + plan.groups * count * *place;
+  if (!regions.is_constant()) return together;
+  const int64_t count = regions.constant(), by_group = weight_bytes(k, plan) + plan.groups * count * *bytes;
   return beyond(count) < by_group / 4 * 3 ? std::optional(together) : std::nullopt;
 }
 
-/// All weights lie in L2. If a panel is larger than a place's input, reading the input again for each group costs less.
-std::optional<int64_t> places_near(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
+/// All weights lie in L2. If a panel is larger than a region's input, reading the input again for each group costs
+/// less.
+std::optional<int64_t> regions_near(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
   const bool panel_is_more =
-      plan.symbolic_row() && panel_bytes(k, plan) > place_bytes(k, plan).value_or(std::numeric_limits<int64_t>::max());
-  return panel_is_more ? places_in_l2(k, target, plan).value_or(1) : 1;
+      plan.symbolic_row() && panel_bytes(k, plan) > region_bytes(k, plan).value_or(std::numeric_limits<int64_t>::max());
+  return panel_is_more ? regions_in_l2(k, target, plan).value_or(1) : 1;
 }
 
 /// Lines of a 16 x (16*group_blocks) block of weights.
 int64_t lines_of_block(const ConvKernel& k, const ConvPlan& plan) {
   const int64_t row = std::max(plan.group_blocks * block * plan.word_bytes, kCacheLine);  // by whole lines
-  return block * row / k.packing().quad() / kCacheLine;
+  return block * row / k.packing().vnni_group() / kCacheLine;
 }
 
 /// Plans how many tiles prefetch the next panel, which comes from beyond L2 once. Maps of unknown size may be small, so
@@ -188,8 +189,8 @@ void plan_prefetch(const ConvKernel& k, ConvPlan& plan, std::optional<int64_t> t
   plan.prefetching_tiles = (lines + plan.prefetch_lines - 1) / plan.prefetch_lines;
 }
 
-/// Tiles of a place; rows and tiles are known.
-int64_t tiles_of_place(const ConvPlan& plan) {
+/// Tiles of a region; rows and tiles are known.
+int64_t tiles_of_region(const ConvPlan& plan) {
   return plan.tiles_per_task > 0 ? plan.tiles_per_task : plan.rows_per_task * tiles_of(plan.column_tiles);
 }
 
@@ -197,14 +198,14 @@ int64_t tiles_of_place(const ConvPlan& plan) {
 /// this one is used. On large maps the input is the stream and all weights stay in a near cache.
 void plan_order(const ConvKernel& k, ConvPlan& plan) {
   if (k.packing().by_lane()) {
-    plan.places_together = std::nullopt;
+    plan.regions_together = std::nullopt;
     return;
   }
   const Dim pixels = plan.rows * plan.row_pixels;
   const bool small_map = pixels.is_constant() && !plan.symbolic_row() && pixels.constant() <= int64_t{28} * 28;
   if (plan.symbolic_row() && plan.flat) plan_prefetch(k, plan, std::nullopt);
   if (weight_bytes(k, plan) <= kCommonL2 && !(small_map && pixels.constant() <= int64_t{14} * 14)) return;
-  plan.places_together = std::nullopt;
+  plan.regions_together = std::nullopt;
   if (small_map) plan_prefetch(k, plan, std::max<int64_t>(1, plan.row_steps.constant() * tiles_of(plan.column_tiles)));
 }
 
@@ -327,7 +328,7 @@ bool fills_tiles(const ConvKernel& kernel) {
   // correctly.
   const double outputs = static_cast<double>(blocks_of(kernel.out_channels, block));
   const double pieces = static_cast<double>(kernel.packing().units() * kernel.taps());
-  const double words = static_cast<double>(blocks_of(kernel.packing().inputs, kQuad) * kernel.taps());
+  const double words = static_cast<double>(blocks_of(kernel.packing().inputs, kVnniGroup) * kernel.taps());
   const double by_vectors = words * outputs / 2, steps = std::ceil(pieces / 4);
   const bool in_lines = kernel.taps() == 1 ? kernel.stride_h == 1 && kernel.stride_w == 1 && kernel.pad_left == 0
                                            : kernel.kernel_w > 1 && kernel.dilation_w == 1;
@@ -362,16 +363,17 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   plan.rows = plan.flat ? Dim(1) : k.out_height;
   plan.row_pixels = plan.flat ? k.out_height * k.out_width : k.out_width;
   plan_tiles(k, plan);
-  plan.may_turn_flat = flat_allowed && plan.symbolic_row() && !plan.flat && !by_lane && !k.input_plain && is_atrous(k);
+  plan.may_become_flat =
+      flat_allowed && plan.symbolic_row() && !plan.flat && !by_lane && !k.input_plain && is_atrous(k);
   plan_passes(k, target, plan);
   plan_order(k, plan);
   plan_tasks(k, plan);
   if (!by_lane)
-    plan.places_together = plan.places_together ? places_near(k, target, plan) : places_in_l2(k, target, plan);
-  if (!by_lane && plan.prefetch_lines > 0 && !plan.symbolic_row() && plan.places_together) {
-    const Dim of_image = places_of_image(k, plan);  // a batch may be one
-    const int64_t together = std::min(*plan.places_together, of_image.upper_bound().value_or(*plan.places_together));
-    plan_prefetch(k, plan, together * tiles_of_place(plan));
+    plan.regions_together = plan.regions_together ? regions_near(k, target, plan) : regions_in_l2(k, target, plan);
+  if (!by_lane && plan.prefetch_lines > 0 && !plan.symbolic_row() && plan.regions_together) {
+    const Dim of_image = regions_of_image(k, plan);  // a batch may be one
+    const int64_t together = std::min(*plan.regions_together, of_image.upper_bound().value_or(*plan.regions_together));
+    plan_prefetch(k, plan, together * tiles_of_region(plan));
   }
   return plan;
 }

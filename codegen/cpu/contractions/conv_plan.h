@@ -46,7 +46,7 @@ struct TileShape {
 
 struct ConvPlan {
   Multiply multiply = Multiply::floats;
-  int64_t word_bytes = 4;  // bytes of a weights' word: quads, or floats in memory
+  int64_t word_bytes = 4;  // bytes of a weights' word: VNNI groups, or floats in memory
   /// True for pairs, also of bf16: each thread converts the part of the image that it reads, and the panel of its group
   /// of channels.
   bool widens() const { return multiply == Multiply::pairs || multiply == Multiply::halves; }
@@ -56,7 +56,7 @@ struct ConvPlan {
   bool flat = false;
   /// A map of unknown size with taps so far apart that all pixels may miss the same ones. In that case the map is one
   /// row.
-  bool may_turn_flat = false;
+  bool may_become_flat = false;
   Dim rows, row_pixels;      // of the output, per plane
   int64_t group_blocks = 1;  // channel blocks (of 16) per full group of output channels
   int64_t groups = 1;
@@ -74,11 +74,11 @@ struct ConvPlan {
   int64_t rows_per_task = 1;   // in row_steps
   int64_t tiles_per_task = 0;  // 0: whole rows
   Dim row_blocks, tile_blocks, tasks;
-  /// A place is a task's part of the map: image, plane, block of rows and block of tiles, the last the fastest. This is
-  /// the number of places that a group of channels covers before the next group does. 1: a place's groups are
-  /// neighbours; nullopt: each group covers all places.
-  std::optional<int64_t> places_together = 1;
-  Dim places(const ConvKernel& kernel) const { return kernel.batch * kernel.out_depth * row_blocks * tile_blocks; }
+  /// A region is a task's part of the map: image, plane, block of rows and block of tiles, with the last varying
+  /// fastest. This is the number of regions that one group of channels covers before the next group starts. 1: the
+  /// groups of a region follow each other; nullopt: each group covers all regions.
+  std::optional<int64_t> regions_together = 1;
+  Dim regions(const ConvKernel& kernel) const { return kernel.batch * kernel.out_depth * row_blocks * tile_blocks; }
   /// Units of the depth (PackedWeights') per pass, for a panel that does not stay in a near cache. It is then read once
   /// per task, in passes over the depth. Meanwhile the sums of all the task's tiles wait in scratch memory. 0: each
   /// tile reduces the whole depth at once.
@@ -110,7 +110,7 @@ struct RunCover {
   std::vector<uint64_t> counts;         // per size: bits [2 r, 2 r + 2) are its count for remainder r
 };
 
-/// The cheapest cover, if a tile of few accumulators takes the latency of its multiply-adds.
+/// The cheapest cover. A tile of few accumulators is assumed to take the latency of its multiply-adds.
 RunCover cover_run(int64_t largest_tile, int64_t vectors);
 
 /// One axis of a convolution.

@@ -10,7 +10,7 @@
 
 namespace gcg::cpu {
 
-/// The taps of a tile whose pixels may each miss other taps, as in TilePlace; no value: all pixels miss the same.
+/// The taps of a tile whose pixels may each miss other taps, as in TilePosition; no value: all pixels miss the same.
 struct ClippedColumns {
   std::optional<ValueRange> kw;
   llvm::Value* first = nullptr;

@@ -55,14 +55,14 @@ llvm::Value* zeros(FunctionBuilder& f) {
   llvm::Module& module = *f.function()->getParent();
   if (llvm::Value* known = module.getNamedValue(name)) return known;
   auto* type = llvm::ArrayType::get(f.ir().getFloatTy(), static_cast<uint64_t>(block));
-  auto* made = new llvm::GlobalVariable(module, type, /*isConstant=*/true, llvm::GlobalValue::InternalLinkage,
-                                        llvm::ConstantAggregateZero::get(type), name);
-  made->setAlignment(llvm::Align(static_cast<uint64_t>(block) * word_bytes));
-  return made;
+  auto* variable = new llvm::GlobalVariable(module, type, /*isConstant=*/true, llvm::GlobalValue::InternalLinkage,
+                                            llvm::ConstantAggregateZero::get(type), name);
+  variable->setAlignment(llvm::Align(static_cast<uint64_t>(block) * word_bytes));
+  return variable;
 }
 
 Values clipped_places(FunctionBuilder& f, const ConvKernel& conv, const ConvLayout& layout, const TileShape& shape,
-                      const TilePlace& place, llvm::Value* input, llvm::Value* kw) {
+                      const TilePosition& place, llvm::Value* input, llvm::Value* kw) {
   Values places;
   llvm::Value* width = f.dim(conv.in_width);
   llvm::Value* tap = times(f, kw, conv.dilation_w);
@@ -96,11 +96,11 @@ ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPla
   ConvLayout layout;
   layout.word = packing.by_lane() && conv.bytes ? f.ir().getInt8Ty() : DotProduct(f.ir(), plan.multiply).word();
   if (!conv.bytes && !plan.widens()) layout.weights = f.kernel().operands[static_cast<size_t>(conv.weights)].dtype;
-  layout.channels = conv.input_plain ? 1 : block / packing.quad();
-  layout.depth = blocks_of(packing.inputs, packing.quad());
+  layout.channels = conv.input_plain ? 1 : block / packing.vnni_group();
+  layout.depth = blocks_of(packing.inputs, packing.vnni_group());
   if (plan.widens()) {
     layout.channels = block / 2;
-    layout.depth = conv.bytes ? 2 * blocks_of(packing.inputs, kQuad) : blocks_of(packing.inputs, 2);
+    layout.depth = conv.bytes ? 2 * blocks_of(packing.inputs, kVnniGroup) : blocks_of(packing.inputs, 2);
   }
   const int64_t blocks = conv.input_plain ? conv.in_channels : blocks_of(conv.in_channels, block);
   const Dim row = conv.in_width * Dim(layout.channels);

@@ -11,7 +11,7 @@
 namespace gcg::cpu {
 
 /// The position of a tile.
-struct TilePlace {
+struct TilePosition {
   llvm::Value* input = nullptr;     // address of the input element at kernel element (0, 0, 0) of the first pixel
   llvm::Value* weights = nullptr;   // the group's panel
   llvm::Value* prefetch = nullptr;  // address in the next panel where this tile's share of lines begins; null: none
@@ -28,8 +28,8 @@ struct TilePlace {
   llvm::Value* column = nullptr;
 };
 
-/// Strides of the input and of the weights in words, the unit that a multiply-add takes of each: floats or quads of
-/// bytes (dot_product.h). If each lane has its own channels, a word is a single byte. Weights may be floats of 16 bits.
+/// Strides of the input and of the weights in words, the unit that a multiply-add takes of each: floats or VNNI groups
+/// (dot_product.h). If each lane has its own channels, a word is a single byte. Weights may be floats of 16 bits.
 struct ConvLayout {
   llvm::Type* word = nullptr;
   DType weights = DType::f32;    // type of float weights in memory
@@ -47,18 +47,18 @@ ConvLayout conv_layout(FunctionBuilder& f, const ConvKernel& conv, const ConvPla
 /// Emits the sums [pixel][vector] of a dense convolution for `vectors` vectors of output channels. (conv_dense.cpp)
 FunctionBuilder::Values reduce_dense(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
                                      const ConvLayout& layout, const TileShape& shape, int64_t vectors,
-                                     const TilePlace& place);
+                                     const TilePosition& place);
 
 /// Emits the sums [pixel] of a depthwise convolution for one vector of channels. `place.weights`: that vector's.
 /// (conv_depthwise.cpp)
 FunctionBuilder::Values reduce_depthwise(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
-                                         const ConvLayout& layout, const TileShape& shape, const TilePlace& place);
+                                         const ConvLayout& layout, const TileShape& shape, const TilePosition& place);
 
 /// Emits the sums [pixel] for one vector of output channels of groups that are not whole blocks. `place.input` is in
 /// the image's first channel block. `place.weights` are the vector's; `channel` is its first output channel.
 /// (conv_lanes.cpp)
 FunctionBuilder::Values reduce_by_lane(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan,
-                                       const ConvLayout& layout, const TileShape& shape, const TilePlace& place,
+                                       const ConvLayout& layout, const TileShape& shape, const TilePosition& place,
                                        llvm::Value* channel);
 
 // ---- shared by the reductions
@@ -81,15 +81,15 @@ llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, ll
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes);
 void store_vector(FunctionBuilder& f, llvm::Value* vector, llvm::Value* address);
 
-/// The address that each pixel of a clipped tile reads at tap `kw`: its place in the row at `input`, or zeros if that
-/// is outside.
+/// The address that each pixel of a clipped tile reads at tap `kw`: its position in the row at `input`, or zeros if
+/// that is outside.
 FunctionBuilder::Values clipped_places(FunctionBuilder& f, const ConvKernel& conv, const ConvLayout& layout,
-                                       const TileShape& shape, const TilePlace& place, llvm::Value* input,
+                                       const TileShape& shape, const TilePosition& place, llvm::Value* input,
                                        llvm::Value* kw);
 
 /// `base` + `offset` words; may point outside the operand as long as it is not read.
 llvm::Value* word_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset);
-/// The same for weights; a vector of them as floats or quads.
+/// The same for weights; a vector of them as floats or VNNI groups.
 llvm::Value* weight_address(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* base, llvm::Value* offset);
 llvm::Value* load_weights(FunctionBuilder& f, const ConvLayout& layout, llvm::Value* address, int64_t lanes);
 

@@ -14,7 +14,7 @@ namespace {
 using llvm::Value;
 
 constexpr int64_t block = 16, word_bytes = 4;
-// For an L2 of 2 MiB and an L1 of 48 KiB: bytes that the pixels of a place read, and a k block of 32 of them.
+// For an L2 of 2 MiB and an L1 of 48 KiB: bytes that the pixels of a range read, and that 32 pixels read in a k block.
 constexpr int64_t most_row_bytes = 512 << 10, most_pixels = 224, deepest_block = 192;
 constexpr int64_t wanted_tasks = 32;
 
@@ -23,18 +23,18 @@ int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 /// Sizes; those of memory are in words.
 struct TiledPlan {
   TiledPlan(const ConvKernel& conv, const ConvPlan& plan) {
-    piece = plan.widens() ? block / 2 : block / kQuad;
+    piece = plan.widens() ? block / 2 : block / kVnniGroup;
     depth = conv.packing().units() * conv.taps() * piece;
     steps = ceil_of(depth, block) * block;
     row = steps + block;  // rows 4096 bytes apart would share a set of L1
     columns = plan.widens() ? plan.vectors * plan.lanes : conv.packing().columns();
     pixels = std::clamp<int64_t>(most_row_bytes / (row * word_bytes), TileKernel::most_rows, most_pixels);
     const Dim map = conv.out_height * conv.out_width;
-    if (map.is_constant() && map.constant() > 0)  // nearly equal places
+    if (map.is_constant() && map.constant() > 0)  // nearly equal ranges
       pixels = ceil_of(map.constant(), ceil_of(map.constant(), pixels));
-    places = ceil_div(map, pixels);
-    if (places.is_constant())
-      splits = std::clamp<int64_t>(ceil_of(wanted_tasks, std::max<int64_t>(1, places.constant())), 1, plan.groups);
+    ranges = ceil_div(map, pixels);
+    if (ranges.is_constant())
+      splits = std::clamp<int64_t>(ceil_of(wanted_tasks, std::max<int64_t>(1, ranges.constant())), 1, plan.groups);
     groups = ceil_of(plan.groups, splits);
     splits = ceil_of(plan.groups, groups);
     rows_at = plan.widened_image + plan.widened_panel + (plan.widens() ? block * columns : 0);
@@ -47,9 +47,9 @@ struct TiledPlan {
   int64_t steps = 0;                                   // of a product: to a multiple of 16, with zeros
   int64_t row = 0;                                     // from one pixel's data to the next
   int64_t columns = 0;                                 // of a row of a panel
-  int64_t pixels = 0;                                  // of a place
-  Dim places;                                          // of an image
-  int64_t splits = 1, groups = 1;                      // tasks of a place, and the groups of channels of each
+  int64_t pixels = 0;                                  // of a range
+  Dim ranges;                                          // of an image
+  int64_t splits = 1, groups = 1;                      // tasks of a range, and the groups of channels of each
   int64_t last_step_at = 0, rows_at = 0, sums_at = 0;  // in scratch memory
   int64_t scratch_bytes() const { return (sums_at + pixels * columns) * word_bytes; }
 };
@@ -65,21 +65,21 @@ class TiledConvEmitter : IndexArithmetic {
         widening_(f, conv, plan),
         epilogue_(f, conv, plan),
         state_(f),
-        known_place_(f.variable(DType::i64)) {}
+        known_range_(f.variable(DType::i64)) {}
 
   KernelEmission emit() {
     state_.begin();
-    f_.ir().CreateStore(f_.i64(-1), known_place_);
+    f_.ir().CreateStore(f_.i64(-1), known_range_);
     f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
     state_.release();
-    return {conv_.batch * tiled_.places * Dim(tiled_.splits), tiled_.scratch_bytes(),
+    return {conv_.batch * tiled_.ranges * Dim(tiled_.splits), tiled_.scratch_bytes(),
             concat(tiled_.pixels, " pixels, ", plan_.widens() ? "pairs made once, " : "quads, ", "tiles",
                    conv_.bytes ? " of bytes" : ", weights of bf16")};
   }
 
  private:
-  /// The place of a task: pixels [first, first + count) of an image.
-  struct Place {
+  /// The range of a task: pixels [first, first + count) of an image.
+  struct PixelRange {
     Value* image = nullptr;
     Value* first = nullptr;
     Value* count = nullptr;
@@ -91,27 +91,27 @@ class TiledConvEmitter : IndexArithmetic {
   void emit_task(Value* task) {
     Value* number = f_.ir().CreateUDiv(task, f_.i64(tiled_.splits));
     Value* split = sub(task, mul(number, tiled_.splits));
-    Value* places = f_.dim(tiled_.places);
-    Place place;
-    place.image = f_.ir().CreateUDiv(number, places);
-    place.first = mul(sub(number, mul(place.image, places)), tiled_.pixels);
-    place.count = min(sub(f_.dim(conv_.out_height * conv_.out_width), place.first), f_.i64(tiled_.pixels));
-    f_.if_then(f_.ir().CreateICmpNE(f_.ir().CreateLoad(f_.ir().getInt64Ty(), known_place_), number), [&] {
-      f_.ir().CreateStore(number, known_place_);
-      lay_out(place);
+    Value* ranges = f_.dim(tiled_.ranges);
+    PixelRange range;
+    range.image = f_.ir().CreateUDiv(number, ranges);
+    range.first = mul(sub(number, mul(range.image, ranges)), tiled_.pixels);
+    range.count = min(sub(f_.dim(conv_.out_height * conv_.out_width), range.first), f_.i64(tiled_.pixels));
+    f_.if_then(f_.ir().CreateICmpNE(f_.ir().CreateLoad(f_.ir().getInt64Ty(), known_range_), number), [&] {
+      f_.ir().CreateStore(number, known_range_);
+      lay_out(range);
     });
-    state_.set_rows(height_of(place));
+    state_.set_rows(height_of(range));
     Value* first = mul(split, tiled_.groups);
     f_.for_loop(first, min(add(first, f_.i64(tiled_.groups)), f_.i64(plan_.groups)), f_.i64(1),
-                [&](Value* group) { emit_group(place, group); });
+                [&](Value* group) { emit_group(range, group); });
   }
 
   // Layout of the data that pixels read.
 
-  void lay_out(const Place& place) {
-    Value* image = source(place);
-    if (is_pointwise(conv_)) return lay_out_pixels(place, image);
-    each_pixel(place, [&](Value* p, Value* row, Value* column) {
+  void lay_out(const PixelRange& range) {
+    Value* image = source(range);
+    if (is_pointwise(conv_)) return lay_out_pixels(range, image);
+    each_pixel(range, [&](Value* p, Value* row, Value* column) {
       Value* to = word(scratch(tiled_.rows_at), mul(p, tiled_.row));
       Value* first_row = sub(mul(row, conv_.stride_h), f_.i64(conv_.pad_top));
       Value* first_column = sub(mul(column, conv_.stride_w), f_.i64(conv_.pad_left));
@@ -133,14 +133,14 @@ class TiledConvEmitter : IndexArithmetic {
   }
 
   /// Lays out the input of a pointwise convolution: one line of units after the other, pixel by pixel.
-  void lay_out_pixels(const Place& place, Value* image) {
+  void lay_out_pixels(const PixelRange& range, Value* image) {
     const int64_t together = block / tiled_.piece, units = conv_.packing().units();
-    Value* from = word(image, mul(place.first, tiled_.piece));
+    Value* from = word(image, mul(range.first, tiled_.piece));
     Value* plane = f_.dim(conv_.in_height * conv_.in_width * Dim(tiled_.piece));
     const auto line = [&](Value* unit, int64_t count) {
       Value* first = word(from, mul(unit, plane));
       Value* to = word(scratch(tiled_.rows_at), mul(unit, tiled_.piece));
-      f_.for_loop(f_.i64(0), place.count, f_.i64(1), [&](Value* p) {
+      f_.for_loop(f_.i64(0), range.count, f_.i64(1), [&](Value* p) {
         Value* pixel = word(first, mul(p, tiled_.piece));
         Value* all = llvm::Constant::getNullValue(f_.type(DType::i32, block));
         for (int64_t i = 0; i < count; ++i) {
@@ -208,12 +208,12 @@ class TiledConvEmitter : IndexArithmetic {
     add_zeros(to);
   }
 
-  /// Calls body(number in the place, row, column) for all its pixels.
-  void each_pixel(const Place& place, const std::function<void(Value*, Value*, Value*)>& body) {
+  /// Calls body(number in the range, row, column) for all its pixels.
+  void each_pixel(const PixelRange& range, const std::function<void(Value*, Value*, Value*)>& body) {
     llvm::IRBuilder<>& ir = f_.ir();
     Value* width = f_.dim(conv_.out_width);
-    Value* row = ir.CreateUDiv(place.first, width);
-    f_.for_loop(f_.i64(0), place.count, f_.i64(1), {row, sub(place.first, mul(row, width))},
+    Value* row = ir.CreateUDiv(range.first, width);
+    f_.for_loop(f_.i64(0), range.count, f_.i64(1), {row, sub(range.first, mul(row, width))},
                 [&](Value* p, const FunctionBuilder::Values& at) {
                   body(p, at[0], at[1]);
                   Value* next = add(at[1], f_.i64(1));
@@ -224,18 +224,18 @@ class TiledConvEmitter : IndexArithmetic {
   }
 
   /// The image that pieces are taken from: the input, or the thread's conversion of it.
-  Value* source(const Place& place) {
+  Value* source(const PixelRange& range) {
     const Dim map = conv_.in_height * conv_.in_width;
     const int64_t units = conv_.packing().units();
     if (!plan_.widens())
-      return word(f_.operand(conv_.input), f_.ir().CreateMul(place.image, f_.dim(map * Dim(units * tiled_.piece))));
+      return word(f_.operand(conv_.input), f_.ir().CreateMul(range.image, f_.dim(map * Dim(units * tiled_.piece))));
     const auto first_pixel = [&](Value* pixel, int64_t beyond) {
       Value* row = f_.ir().CreateUDiv(pixel, f_.dim(conv_.out_width));
       return mul(sub(mul(row, conv_.stride_h), f_.i64(conv_.pad_top - beyond)), f_.dim(conv_.in_width));
     };
-    Value* last = sub(add(place.first, place.count), f_.i64(1));
+    Value* last = sub(add(range.first, range.count), f_.i64(1));
     return widening_.image(
-        place.image, {first_pixel(place.first, 0), first_pixel(last, (conv_.kernel_h - 1) * conv_.dilation_h + 1)});
+        range.image, {first_pixel(range.first, 0), first_pixel(last, (conv_.kernel_h - 1) * conv_.dilation_h + 1)});
   }
 
   void lay_out_tap(Value* image, Value* h, Value* w, Value* to) {
@@ -273,18 +273,18 @@ class TiledConvEmitter : IndexArithmetic {
 
   // Products.
 
-  void emit_group(const Place& place, Value* group) {
+  void emit_group(const PixelRange& range, Value* group) {
     Value* panel = panel_of(group);
     Value* last_step = last_step_of(panel);
     const auto emit = [&](int64_t vectors) {
       const auto block_at = [&](Value* k, bool accumulate) {
-        multiply(place, panel, last_step, k, static_cast<int>(vectors), accumulate);
+        multiply(range, panel, last_step, k, static_cast<int>(vectors), accumulate);
       };
       block_at(f_.i64(0), false);
       if (tiled_.steps > deepest_block)
         f_.for_loop(f_.i64(deepest_block), f_.i64(tiled_.steps), f_.i64(deepest_block),
                     [&](Value* k) { block_at(k, true); });
-      store(place, group, vectors);
+      store(range, group, vectors);
       return FunctionBuilder::Values{};
     };
     if (plan_.last_vectors == plan_.vectors) return void(emit(plan_.vectors));
@@ -303,7 +303,7 @@ class TiledConvEmitter : IndexArithmetic {
   }
 
   Value* panel_of(Value* group) {
-    Value* words = mul(group, conv_.packing().panel_elements(conv_.taps()) / conv_.packing().quad());
+    Value* words = mul(group, conv_.packing().panel_elements(conv_.taps()) / conv_.packing().vnni_group());
     if (!plan_.widens()) return word(f_.operand(conv_.weights), words);
     Value* panel = widening_.panel(group, f_.element_address(f_.operand(conv_.weights), DType::bf16, words));
     for (int64_t k = tiled_.depth; k < tiled_.steps; ++k)
@@ -313,20 +313,20 @@ class TiledConvEmitter : IndexArithmetic {
     return panel;
   }
 
-  Value* tiles_of(const Place& place) {
-    return f_.ir().CreateUDiv(add(place.count, f_.i64(TileKernel::most_rows - 1)), f_.i64(TileKernel::most_rows));
+  Value* tiles_of(const PixelRange& range) {
+    return f_.ir().CreateUDiv(add(range.count, f_.i64(TileKernel::most_rows - 1)), f_.i64(TileKernel::most_rows));
   }
-  /// Pixels of the place's row tiles; the last may have fewer.
-  Value* height_of(const Place& place) {
-    Value* tiles = tiles_of(place);
-    return f_.ir().CreateUDiv(add(place.count, sub(tiles, f_.i64(1))), tiles);
+  /// Pixels of the range's row tiles; the last may have fewer.
+  Value* height_of(const PixelRange& range) {
+    Value* tiles = tiles_of(range);
+    return f_.ir().CreateUDiv(add(range.count, sub(tiles, f_.i64(1))), tiles);
   }
 
-  /// Computes the sums of all pixels of the place over a block of the depth from word `k` on.
-  void multiply(const Place& place, Value* panel, Value* last_step, Value* k, int vectors, bool accumulate) {
+  /// Computes the sums of all pixels of the range over a block of the depth from word `k` on.
+  void multiply(const PixelRange& range, Value* panel, Value* last_step, Value* k, int vectors, bool accumulate) {
     const int64_t depth = last_step ? tiled_.depth : tiled_.steps;
-    Value* height = height_of(place);
-    f_.for_loop(f_.i64(0), place.count, height, [&](Value* p) {
+    Value* height = height_of(range);
+    f_.for_loop(f_.i64(0), range.count, height, [&](Value* p) {
       TileOperands t;
       t.a = word(scratch(tiled_.rows_at), add(mul(p, tiled_.row), k));
       t.a_row_stride = f_.i64(tiled_.row * word_bytes);
@@ -334,7 +334,7 @@ class TiledConvEmitter : IndexArithmetic {
       t.last_b = last_step;
       t.k = min(sub(f_.i64(depth), k), f_.i64(deepest_block));
       t.c = word(scratch(tiled_.sums_at), mul(p, tiled_.columns));
-      t.rows = min(sub(place.count, p), height);
+      t.rows = min(sub(range.count, p), height);
       t.prefetch = t.b;
       t.prefetch_lines = f_.i64(0);
       t.prefetch_mask = f_.i64(-1);
@@ -342,11 +342,11 @@ class TiledConvEmitter : IndexArithmetic {
     });
   }
 
-  void store(const Place& place, Value* group, int64_t vectors) {
+  void store(const PixelRange& range, Value* group, int64_t vectors) {
     const DType type = conv_.bytes ? DType::i32 : DType::f32;
-    each_pixel(place, [&](Value* p, Value* row, Value* column) {
+    each_pixel(range, [&](Value* p, Value* row, Value* column) {
       TileResult result;
-      result.image = place.image;
+      result.image = range.image;
       result.block = mul(group, plan_.group_blocks);
       result.plane = f_.i64(0);
       result.row = row;
@@ -366,13 +366,13 @@ class TiledConvEmitter : IndexArithmetic {
   ConvWidening widening_;
   ConvEpilogue epilogue_;
   TileState state_;
-  llvm::AllocaInst* known_place_;  // the place whose data is in scratch memory
+  llvm::AllocaInst* known_range_;  // the range whose data is in scratch memory
 };
 
 }  // namespace
 
 bool is_tiled(const ConvKernel& conv, const CpuTarget& target, const ConvPlan& plan) {
-  const bool multiplied = plan.multiply == Multiply::halves || (conv.bytes && plan.multiply == Multiply::quads);
+  const bool multiplied = plan.multiply == Multiply::halves || (conv.bytes && plan.multiply == Multiply::bytes);
   return target.has_amx && multiplied && fills_tiles(conv);
 }
 

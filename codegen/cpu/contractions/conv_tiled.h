@@ -1,6 +1,6 @@
 // Convolutions through AMX's tiles (tile_kernel.h).
 //
-// A task is a place (some pixels of an image's output) by some groups of 32 output channels. The data that each pixel
+// A task is a range (some pixels of an image's output) by some groups of 32 output channels. The data that each pixel
 // reads is laid out contiguously in scratch memory, with zeros where a tap is outside. The layout is
 // [pixel][unit][tap][16 channels], the order of the weights in the file. Then pixels are rows of A, a group's panel is
 // B, and the result is a matrix product. Bytes are copied from the input. Floats are narrowed to bf16 once per thread,

@@ -78,7 +78,7 @@ void ConvWidening::widen_pixels(Value* number, Value* begin, Value* end) {
 void ConvWidening::widen_pixel(Value* from, Value* to, Value* pixel) {
   llvm::IRBuilder<>& ir = f_.ir();
   auto* words = llvm::FixedVectorType::get(ir.getInt32Ty(), quads);
-  DotProduct dot(ir, Multiply::widened_quads);
+  DotProduct dot(ir, Multiply::widened_bytes);
   Value* bytes = ir.CreateAlignedLoad(words, word(from, ir.CreateMul(pixel, f_.i64(quads))), llvm::Align(1));
   Value* wide = ir.CreateShuffleVector(dot.left(bytes, 0), dot.left(bytes, 1), {0, 4, 1, 5, 2, 6, 3, 7});
   ir.CreateAlignedStore(wide, word(to, ir.CreateMul(pixel, f_.i64(pairs))), llvm::Align(16));
@@ -105,7 +105,7 @@ llvm::Value* ConvWidening::panel(Value* group, Value* panel) {
 }
 
 void ConvWidening::widen_step(Value* panel, Value* to, Value* step) {
-  DotProduct dot(f_.ir(), Multiply::widened_quads);
+  DotProduct dot(f_.ir(), Multiply::widened_bytes);
   const int64_t columns = plan_.vectors * plan_.lanes, from_columns = conv_.packing().columns();
   Value* from = word(panel, f_.ir().CreateMul(step, f_.i64(quads * from_columns)));
   for (int64_t q = 0; q < quads; ++q)

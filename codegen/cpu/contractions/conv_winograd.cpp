@@ -1,4 +1,4 @@
-// A convolution kernel by Winograd's form: transform inputs, multiply, transform sums, store (winograd_plan.h).
+// A convolution kernel by Winograd's algorithm: transform inputs, multiply, transform sums, store (winograd_plan.h).
 #include "codegen/cpu/contractions/conv_winograd.h"
 
 #include "codegen/cpu/contractions/conv_epilogue.h"
@@ -15,7 +15,7 @@ using Values = FunctionBuilder::Values;
 
 constexpr int64_t block = kChannelBlock;
 
-/// One matrix product of the form, as a pointwise convolution whose pixels are tiles.
+/// One of the algorithm's matrix products, as a pointwise convolution whose pixels are tiles.
 ConvKernel pointwise(const ConvKernel& conv, int64_t products) {
   ConvKernel k = conv;
   k.kernel_h = products;  // of the packed weights; one at a time
@@ -37,22 +37,22 @@ class WinogradEmitter {
   WinogradEmitter(FunctionBuilder& f, const ConvKernel& conv)
       : f_(f),
         conv_(conv),
-        form_(winograd_form(conv.winograd)),
+        variant_(winograd_variant(conv.winograd)),
         packing_(conv.packing()),
         plan_(plan_winograd(conv, f.target())),
-        product_(pointwise(conv, form_.products())),
+        product_(pointwise(conv, variant_.products())),
         tiles_(register_tiles(plan_)),
         layout_(conv_layout(f, product_, tiles_)),
         image_layout_(conv_layout(f, conv, tiles_)),
         epilogue_(f, conv, tiles_) {
-    layout_.block = f.i64(form_.products() * plan_.padded_tiles * block);
+    layout_.block = f.i64(variant_.products() * plan_.padded_tiles * block);
   }
 
   KernelEmission emit() {
     f_.for_loop(f_.task_begin(), f_.task_end(), f_.i64(1), [&](Value* task) { emit_task(task); });
     return {plan_.tasks, Dim(plan_.scratch * 4),
-            concat("winograd ", form_.tile, "x", form_.tile, ", ", plan_.tiles, " tiles, ", plan_.tile_pixels, "x",
-                   plan_.vectors, " register tiles")};
+            concat("winograd ", variant_.tile, "x", variant_.tile, ", ", plan_.tiles, " tiles, ", plan_.tile_pixels,
+                   "x", plan_.vectors, " register tiles")};
   }
 
  private:
@@ -100,7 +100,7 @@ class WinogradEmitter {
     Value* number = add(task.first_tile, tile);
     Value* columns = f_.dim(plan_.tile_columns);
     Value* row = f_.ir().CreateUDiv(number, columns);
-    return {mul(row, form_.tile), mul(sub(number, mul(row, columns)), form_.tile)};
+    return {mul(row, variant_.tile), mul(sub(number, mul(row, columns)), variant_.tile)};
   }
 
   // ---- inputs
@@ -108,7 +108,7 @@ class WinogradEmitter {
   void transform_inputs(const Task& task, Value* tile) {
     const TileAt at = place_of(task, tile);
     f_.ir().CreateCall(
-        input_transform(f_, form_, plan_.lanes),
+        input_transform(f_, variant_, plan_.lanes),
         {floats(f_.operand(conv_.input), mul(task.image, image_layout_.image)), floats(f_.scratch(), mul(tile, block)),
          sub(at.row, f_.i64(conv_.pad_top)), sub(at.column, f_.i64(conv_.pad_left)), f_.dim(conv_.in_height),
          f_.dim(conv_.in_width), f_.i64(packing_.units()), image_layout_.block, layout_.block,
@@ -120,7 +120,7 @@ class WinogradEmitter {
   void clear_inputs(Value* tile) {
     Value* zero = llvm::Constant::getNullValue(f_.type(DType::f32, static_cast<int>(plan_.lanes)));
     f_.for_loop(f_.i64(0), f_.i64(packing_.units()), f_.i64(1), [&](Value* unit) {
-      f_.for_loop(f_.i64(0), f_.i64(form_.products()), f_.i64(1), [&](Value* product) {
+      f_.for_loop(f_.i64(0), f_.i64(variant_.products()), f_.i64(1), [&](Value* product) {
         Value* place = mul(add(mul(product, plan_.padded_tiles), tile), block);
         Value* to = floats(floats(f_.scratch(), mul(unit, layout_.block)), place);
         for (int64_t lane = 0; lane < block; lane += plan_.lanes) store_vector(f_, zero, floats(to, lane));
@@ -163,7 +163,7 @@ class WinogradEmitter {
   }
 
   Value* panel(Value* group) {
-    const int64_t elements = packing_.panel_elements(form_.products());
+    const int64_t elements = packing_.panel_elements(variant_.products());
     if (plan_.group_blocks * block == packing_.columns()) return mul(group, elements);
     Value* odd = f_.ir().CreateAnd(group, f_.i64(1));
     return add(mul(f_.ir().CreateLShr(group, f_.i64(1)), elements), mul(odd, block));
@@ -182,12 +182,12 @@ class WinogradEmitter {
   llvm::Function* products(int64_t vectors) {
     const int64_t channels =
         packing_.inputs % block == 0 ? 0 : packing_.inputs;  // for channels that are not whole blocks
-    const std::string name = concat("winograd_products_", form_.tile, "_", plan_.tile_pixels, "x", vectors, "of",
+    const std::string name = concat("winograd_products_", variant_.tile, "_", plan_.tile_pixels, "x", vectors, "of",
                                     plan_.vectors, "x", plan_.lanes, "_", packing_.columns(), "_", channels);
     llvm::Type *pointer = f_.ir().getPtrTy(), *number = f_.ir().getInt64Ty();
     return f_.shared_function(name, {pointer, pointer, pointer, number, number, number}, [&](llvm::Function& function) {
       function.addParamAttr(2, llvm::Attribute::NoAlias);
-      f_.for_loop(f_.i64(0), f_.i64(form_.products()), f_.i64(1),
+      f_.for_loop(f_.i64(0), f_.i64(variant_.products()), f_.i64(1),
                   [&](Value* product) { register_tiles_of(function, product, vectors); });
       f_.ir().CreateRetVoid();
     });
@@ -196,9 +196,9 @@ class WinogradEmitter {
   void register_tiles_of(llvm::Function& function, Value* product, int64_t vectors) {
     Value *tiles = function.getArg(3), *padded_tiles = function.getArg(5);
     ConvLayout layout = layout_;
-    layout.block = mul(padded_tiles, form_.products() * block);
+    layout.block = mul(padded_tiles, variant_.products() * block);
     layout.image = layout.plane = layout.row = f_.i64(0);  // a product has one plane of one row
-    TilePlace place;
+    TilePosition place;
     place.kd = place.units = {f_.i64(0), f_.i64(1)};
     place.units.end = function.getArg(4);
     place.kh = place.kd;
@@ -207,7 +207,7 @@ class WinogradEmitter {
     const auto multiply_pixels = [&](Value* tile, int64_t pixels) {
       const TileShape shape{{1, {}}, {pixels, {{0, 1, 0, pixels}}}};
       Value* row = add(first, tile);
-      TilePlace here = place;
+      TilePosition here = place;
       here.input = floats(function.getArg(0), mul(row, block));
       const Values sums = reduce_dense(f_, product_, tiles_, layout, shape, vectors, here);
       Value* to = floats(function.getArg(2), mul(row, sums_row()));
@@ -226,10 +226,11 @@ class WinogradEmitter {
   void transform_sums(const Task& task, Value* group, Value* tile, Value* v) {
     Value* kept = floats(f_.scratch(), plan_.outputs_at);
     Value* sums = floats(f_.scratch(), add(add(mul(tile, sums_row()), mul(v, plan_.lanes)), plan_.sums_at));
-    f_.ir().CreateCall(output_transform(f_, form_, plan_.lanes), {sums, f_.i64(plan_.padded_tiles * sums_row()), kept});
+    f_.ir().CreateCall(output_transform(f_, variant_, plan_.lanes),
+                       {sums, f_.i64(plan_.padded_tiles * sums_row()), kept});
     const TileAt at = place_of(task, tile);
-    Value* rows = min(f_.i64(form_.tile), sub(f_.dim(conv_.out_height), at.row));
-    Value* columns = min(f_.i64(form_.tile), sub(f_.dim(conv_.out_width), at.column));
+    Value* rows = min(f_.i64(variant_.tile), sub(f_.dim(conv_.out_height), at.row));
+    Value* columns = min(f_.i64(variant_.tile), sub(f_.dim(conv_.out_width), at.column));
     Value* channel = mul(v, plan_.lanes);  // of the group
     f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](Value* row) {
       const auto store_pixels = [&](Value* first, int64_t pixels) {
@@ -241,15 +242,15 @@ class WinogradEmitter {
                           {{1, {}}, {pixels, {}}},
                           plan_.lanes == block ? f_.i64(0) : f_.ir().CreateURem(channel, f_.i64(block)),
                           {}};
-        Value* from = floats(kept, mul(add(mul(row, form_.tile), first), plan_.lanes));
+        Value* from = floats(kept, mul(add(mul(row, variant_.tile), first), plan_.lanes));
         for (int64_t p = 0; p < pixels; ++p)
           result.sums.push_back(load_vector(f_, floats(from, p * plan_.lanes), plan_.lanes));
         epilogue_.store(result);
       };
-      if (is_multiple(conv_.out_width, form_.tile)) return store_pixels(f_.i64(0), form_.tile);
+      if (is_multiple(conv_.out_width, variant_.tile)) return store_pixels(f_.i64(0), variant_.tile);
       f_.if_else(
-          f_.ir().CreateICmpEQ(columns, f_.i64(form_.tile)),
-          [&] { return store_pixels(f_.i64(0), form_.tile), Values{}; },
+          f_.ir().CreateICmpEQ(columns, f_.i64(variant_.tile)),
+          [&] { return store_pixels(f_.i64(0), variant_.tile), Values{}; },
           [&] {
             f_.for_loop(f_.i64(0), columns, f_.i64(1), [&](Value* column) { store_pixels(column, 1); });
             return Values{};
@@ -259,7 +260,7 @@ class WinogradEmitter {
 
   FunctionBuilder& f_;
   const ConvKernel& conv_;
-  const WinogradForm& form_;
+  const WinogradVariant& variant_;
   const ConvPacking packing_;
   const WinogradPlan plan_;
   const ConvKernel product_;

@@ -1,4 +1,4 @@
-// A convolution kernel by Winograd's form.
+// A convolution kernel by Winograd's algorithm.
 #pragma once
 
 #include "codegen/cpu/llvm/emit.h"

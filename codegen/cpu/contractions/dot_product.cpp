@@ -26,12 +26,12 @@ unsigned lanes_of(llvm::Value* v) { return llvm::cast<llvm::FixedVectorType>(v->
 Multiply multiply_of(const CpuTarget& target, DType left, bool narrow) {
   if (left == DType::f32) return Multiply::floats;
   GCG_CHECK(left == DType::u8, "a contraction of ", name_of(left));
-  if (target.has_vnni) return Multiply::quads;
-  return narrow && target.is_x86() ? Multiply::narrow_quads : Multiply::widened_quads;
+  if (target.has_vnni) return Multiply::bytes;
+  return narrow && target.is_x86() ? Multiply::narrow_bytes : Multiply::widened_bytes;
 }
 
 llvm::Value* DotProduct::left(llvm::Value* words, int part) {
-  if (multiply_ != Multiply::widened_quads) return words;
+  if (multiply_ != Multiply::widened_bytes) return words;
   llvm::Type* type = words->getType();
   if (part == 0) return ir_.CreateAnd(opaque(ir_, words), llvm::ConstantInt::get(type, 0x00ff00ff));
   auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), lanes_of(words) * 2);
@@ -39,7 +39,7 @@ llvm::Value* DotProduct::left(llvm::Value* words, int part) {
 }
 
 llvm::Value* DotProduct::right(llvm::Value* words, int part) {
-  if (multiply_ != Multiply::widened_quads) return words;
+  if (multiply_ != Multiply::widened_bytes) return words;
   auto* halves = llvm::FixedVectorType::get(ir_.getInt16Ty(), lanes_of(words) * 2);
   llvm::Value* pairs = ir_.CreateBitCast(words, halves);
   if (part == 0) pairs = ir_.CreateShl(pairs, 8);
@@ -55,12 +55,12 @@ llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value*
       return ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
                                  {sum, ir_.CreateBitCast(left, pairs), ir_.CreateBitCast(right, pairs)});
     }
-    case Multiply::quads: {
+    case Multiply::bytes: {
       const auto dot =
           lanes_of(sum) == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512 : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
       return ir_.CreateIntrinsic(dot, {}, {sum, left, right});
     }
-    case Multiply::narrow_quads: {
+    case Multiply::narrow_bytes: {
       const bool wide = lanes_of(sum) == 16;
       auto* bytes = llvm::FixedVectorType::get(ir_.getInt8Ty(), lanes_of(sum) * 4);
       const auto pairs = wide ? llvm::Intrinsic::x86_avx512_pmaddubs_w_512 : llvm::Intrinsic::x86_avx2_pmadd_ub_sw;
@@ -68,7 +68,7 @@ llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value*
           ir_.CreateIntrinsic(pairs, {}, {ir_.CreateBitCast(left, bytes), ir_.CreateBitCast(right, bytes)});
       return add_pairs(products, llvm::ConstantInt::get(products->getType(), 1), sum);
     }
-    case Multiply::widened_quads:
+    case Multiply::widened_bytes:
     case Multiply::pairs:
       break;
   }

@@ -1,14 +1,14 @@
 // One step of a contraction on a vector of 32-bit sums.
 //
-// A step multiplies words of 32 bits. A word is one f32, a quad, a pair of 16-bit integers or a pair of bf16. A quad is
-// four neighbouring 8-bit integers along k, whose products are all added. They are unsigned on the left and signed on
-// the right. So a contraction of bytes is one of floats with another multiply-add: strides, tiles and panels are the
-// same when counted in words.
+// A step multiplies words of 32 bits. A word is one f32, a VNNI group, a pair of 16-bit integers or a pair of bf16. A
+// VNNI group is four neighbouring 8-bit integers along k, whose products are all added. They are unsigned on the left
+// and signed on the right. So a contraction of bytes is one of floats with another multiply-add: strides, tiles and
+// panels are the same when counted in words.
 //
-// Quads are exact everywhere. VPMADDUBSW, which adds pairs of products in 16 bits, is exact only for right operands
-// known to be narrow. Without VNNI and without such operands, the even and odd bytes are widened to pairs of 16 bits
-// and multiplied one after the other (a step of two parts). If operands are used often enough, each thread widens them
-// once to pairs, in its scratch memory.
+// VNNI groups are exact everywhere. VPMADDUBSW, which adds pairs of products in 16 bits, is exact only for right
+// operands known to be narrow. Without VNNI and without such operands, the even and odd bytes are widened to pairs of
+// 16 bits and multiplied one after the other (a step of two parts). If operands are used often enough, each thread
+// widens them once to pairs, in its scratch memory.
 //
 // Pairs of bf16 are made of factors that a model stores as f32 on the left and as bf16 on the right, whose rows k and k
 // + 1 are interleaved. VDPBF16PS adds the two products to the sum one after the other, each rounded to nearest even. It
@@ -25,15 +25,15 @@ namespace gcg::cpu {
 
 enum class Multiply : uint8_t {
   floats,
-  quads,          // VPDPBUSD
-  narrow_quads,   // VPMADDUBSW; pairs of products fit into 16 bits
-  widened_quads,  // VPMADDWD on x86, plain multiplications elsewhere
+  bytes,          // VPDPBUSD
+  narrow_bytes,   // VPMADDUBSW; pairs of products fit into 16 bits
+  widened_bytes,  // VPMADDWD on x86, plain multiplications elsewhere
   pairs,          // VPMADDWD on operands that are 16-bit integers in memory
   halves,         // VDPBF16PS: pairs of bf16
 };
 
 /// The target's way to multiply operands whose left one has this type (f32 or u8). `narrow`: |w0| + |w1| <= 128 for the
-/// first and for the last two of each quad on the right.
+/// first and for the last two of each VNNI group on the right.
 Multiply multiply_of(const CpuTarget& target, DType left, bool narrow = false);
 
 inline bool sums_floats(Multiply m) { return m == Multiply::floats || m == Multiply::halves; }
@@ -46,12 +46,12 @@ class DotProduct {
   static int64_t elements(Multiply m) {
     return m == Multiply::floats ? 1 : m == Multiply::pairs || m == Multiply::halves ? 2 : 4;
   }
-  static int parts(Multiply m) { return m == Multiply::widened_quads ? 2 : 1; }
+  static int parts(Multiply m) { return m == Multiply::widened_bytes ? 2 : 1; }
   int parts() const { return parts(multiply_); }
 
   /// The type of words and sums.
   llvm::Type* word() { return sums_floats(multiply_) ? ir_.getFloatTy() : static_cast<llvm::Type*>(ir_.getInt32Ty()); }
-  /// The argument of add() for one part of a step, from words in memory. With widened quads also the operands that
+  /// The argument of add() for one part of a step, from words in memory. With widened bytes also the operands that
   /// pairs are made of.
   llvm::Value* left(llvm::Value* words, int part);
   llvm::Value* right(llvm::Value* words, int part);

@@ -7,23 +7,23 @@ namespace {
 
 using Values = FunctionBuilder::Values;
 
-constexpr int kLanes = RowForm::kLanes;
+constexpr int kLanes = IntegerRowLayout::kLanes;
 constexpr int64_t kLongestBlock =
     128;  // rows that share a scale of A: few enough for i32 sums, and to limit the effect of an outlier
 constexpr double kLargest = 127 * 256;  // bound of integers in two bytes, so that the upper one fits
 constexpr float kLeast = 1e-30F;        // a block with smaller elements counts as zeros
 
-/// Converts one row of A to its RowForm.
+/// Converts one row of A to its IntegerRowLayout.
 class RowEmitter {
  public:
-  RowEmitter(FunctionBuilder& f, const BlockPacking& packing) : f_(f), packing_(packing), form_(packing) {}
+  RowEmitter(FunctionBuilder& f, const BlockPacking& packing) : f_(f), packing_(packing), layout_(packing) {}
 
   void emit(llvm::Value* a, llvm::Value* to) {
     a_ = a;
     to_ = to;
-    if (packing_.exact) f_.store(f_.i64(0), at_byte(f_, to_, f_.i64(form_.bytes() - 8)), DType::i64, f_.i64(0));
-    const int64_t whole = packing_.rows / form_.block, rest = packing_.rows % form_.block;
-    f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(1), [&](llvm::Value* block) { one_block(block, form_.block); });
+    if (packing_.exact) f_.store(f_.i64(0), at_byte(f_, to_, f_.i64(layout_.bytes() - 8)), DType::i64, f_.i64(0));
+    const int64_t whole = packing_.rows / layout_.block, rest = packing_.rows % layout_.block;
+    f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(1), [&](llvm::Value* block) { one_block(block, layout_.block); });
     if (rest > 0) one_block(f_.i64(whole), rest);
   }
 
@@ -44,9 +44,9 @@ class RowEmitter {
 
   void one_block(llvm::Value* block, int64_t rows) {
     llvm::IRBuilder<>& ir = f_.ir();
-    llvm::Value* first = ir.CreateMul(block, f_.i64(form_.block));
+    llvm::Value* first = ir.CreateMul(block, f_.i64(layout_.block));
     llvm::Value *begin = f_.i64(0), *end = f_.i64(rows), *step = f_.i64(kLanes);
-    // An element that is not finite makes a scale that is not.
+    // A non-finite element makes the scale non-finite.
     const Values seen =
         f_.for_loop(begin, end, step, {zero(DType::f32), zero(DType::f32)}, [&](llvm::Value* k, const Values& so_far) {
           llvm::Value* x = elements(ir.CreateAdd(first, k));
@@ -55,7 +55,7 @@ class RowEmitter {
           return Values{larger, ir.CreateFAdd(ir.CreateFMul(x, zero(DType::f32)), so_far[1])};
         });
     const Unit unit = packing_.exact ? power_of_two(seen[0]) : largest_element(seen[0], seen[1]);
-    const auto parts = static_cast<size_t>(form_.parts());
+    const auto parts = static_cast<size_t>(layout_.parts());
     const Values sums =
         f_.for_loop(begin, end, step, Values(parts, zero(DType::i32)), [&](llvm::Value* k, const Values& so_far) {
           return add_bytes(integers(unit, ir.CreateAdd(first, k)), ir.CreateAdd(first, k), so_far);
@@ -65,10 +65,10 @@ class RowEmitter {
       llvm::Value* of_part = ir.CreateAddReduce(sums[p]);
       sum = ir.CreateAdd(ir.CreateShl(sum, 8), of_part);
       llvm::Value* start = ir.CreateNeg(ir.CreateShl(of_part, static_cast<uint64_t>(packing_.bits - 1)));
-      f_.store(start, at_byte(f_, to_, f_.i64(form_.starts(static_cast<int64_t>(p)))), DType::i32, block);
+      f_.store(start, at_byte(f_, to_, f_.i64(layout_.starts(static_cast<int64_t>(p)))), DType::i32, block);
     }
-    f_.store(unit.scale, at_byte(f_, to_, f_.i64(form_.scales())), DType::f32, block);
-    f_.store(ir.CreateSIToFP(sum, ir.getFloatTy()), at_byte(f_, to_, f_.i64(form_.sums())), DType::f32, block);
+    f_.store(unit.scale, at_byte(f_, to_, f_.i64(layout_.scales())), DType::f32, block);
+    f_.store(ir.CreateSIToFP(sum, ir.getFloatTy()), at_byte(f_, to_, f_.i64(layout_.sums())), DType::f32, block);
   }
 
   /// `sizes`: the largest element of each lane. `nothing`: 0, or NaN if an element is not finite.
@@ -81,13 +81,13 @@ class RowEmitter {
             nullptr};
   }
 
-  /// A power of two, which loses no digit of an element: that of the largest one, or at most `above` powers more than
-  /// the lanes' mean. The first mean is an upper bound for the exponents of the second one, which few large elements
-  /// then hardly raise.
+  /// A scale that is a power of two, so that it rounds no element. It is the power of the largest element, but at most
+  /// `above` powers above the lanes' mean. A first mean bounds the exponents that enter the second one, so that a few
+  /// large elements hardly raise it.
   Unit power_of_two(llvm::Value* sizes) {
     llvm::IRBuilder<>& ir = f_.ir();
     constexpr int64_t kManyRows = 64;
-    const int above = form_.block >= kManyRows ? 1 : 2;  // the largest of a lane's 4 elements is near that of all
+    const int above = layout_.block >= kManyRows ? 1 : 2;  // the largest of a lane's 4 elements is near that of all
     constexpr int kMantissa = 23, kLeastExponent = 27, kLargestExponent = 253, kBias = 127;
     constexpr double kMargin = 1 + 1.0 / 127;  // integers of three bytes are below 2^23 / kMargin
     const auto smaller = [&](llvm::Value* a, llvm::Value* b) {
@@ -113,7 +113,7 @@ class RowEmitter {
             ir.CreateFMul(power(ir.CreateAdd(exponent, ir.getInt32(1))), f_.f32(1 / kMargin))};
   }
 
-  /// The integers of 16 elements. Marks those that stay floats, which are all that are not finite, too.
+  /// The integers of 16 elements. Marks those that stay floats, which include all that are not finite.
   llvm::Value* integers(const Unit& unit, llvm::Value* place) {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* x = elements(place);
@@ -121,7 +121,7 @@ class RowEmitter {
     if (unit.bound) {
       llvm::Value* size = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
       llvm::Value* is_large = ir.CreateFCmpUGE(size, f_.splat(unit.bound, kLanes));
-      llvm::Value* bits = at_byte(f_, to_, ir.CreateAdd(ir.CreateLShr(place, 3), f_.i64(form_.large())));
+      llvm::Value* bits = at_byte(f_, to_, ir.CreateAdd(ir.CreateLShr(place, 3), f_.i64(layout_.large())));
       ir.CreateAlignedStore(ir.CreateBitCast(is_large, ir.getInt16Ty()), bits, llvm::Align(1));
       scaled = ir.CreateSelect(is_large, zero(DType::f32), scaled);
     }
@@ -135,36 +135,36 @@ class RowEmitter {
       llvm::Value* rest = p == 0 ? llvm::Constant::getNullValue(x->getType())
                                  : ir.CreateAShr(ir.CreateAdd(x, llvm::ConstantInt::get(x->getType(), 128)), 8);
       llvm::Value* byte = ir.CreateSub(x, ir.CreateShl(rest, 8));
-      store(byte, ir.CreateAdd(place, f_.i64(form_.part(static_cast<int64_t>(p)))));
+      store(byte, ir.CreateAdd(place, f_.i64(layout_.part(static_cast<int64_t>(p)))));
       sums[p] = ir.CreateAdd(sums[p], byte);
       x = rest;
     }
     return sums;
   }
 
-  /// Stores the lowest bytes of 16 elements, in the order of quads.
+  /// Stores the lowest bytes of 16 elements, in the order of VNNI groups.
   void store(llvm::Value* words, llvm::Value* place) {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* bytes = ir.CreateTrunc(words, llvm::FixedVectorType::get(ir.getInt8Ty(), kLanes));
-    const int64_t quads = form_.quads(), word = 4 * quads;
+    const int64_t vnni_groups = layout_.vnni_groups(), word = 4 * vnni_groups;
     std::vector<int> order;
     for (int64_t i = 0; i < kLanes; ++i) {
       const int64_t in_word = i % word;
-      order.push_back(static_cast<int>(i - in_word + in_word % 4 * quads + in_word / 4));
+      order.push_back(static_cast<int>(i - in_word + in_word % 4 * vnni_groups + in_word / 4));
     }
     ir.CreateAlignedStore(ir.CreateShuffleVector(bytes, order), at_byte(f_, to_, place), llvm::Align(1));
   }
 
   FunctionBuilder& f_;
   const BlockPacking& packing_;
-  const RowForm form_;
+  const IntegerRowLayout layout_;
   llvm::Value* a_ = nullptr;
   llvm::Value* to_ = nullptr;
 };
 
 }  // namespace
 
-RowForm::RowForm(const BlockPacking& packing) : packing_(packing) {
+IntegerRowLayout::IntegerRowLayout(const BlockPacking& packing) : packing_(packing) {
   const int64_t longest = packing.blocks() == 1 ? kLongestBlock : std::min(packing.block, kLongestBlock);
   block = longest;
   while (packing.blocks() > 1 && packing.block % block != 0) block -= kLanes;

@@ -1,4 +1,4 @@
-// The layout of rows of f32 as integers for products by integers of few bits (block_integers).
+// The layout of rows of f32 as integers for products by low-bit integers (block_integers).
 #pragma once
 
 #include "codegen/cpu/llvm/function_builder.h"
@@ -7,10 +7,10 @@
 namespace gcg::cpu {
 
 /// The layout of a row of A as integers: their bytes from the uppermost to the lowest, and numbers for each block: a
-/// scale and sums. The bytes that are multiplied by those of one word are adjacent. Quad j of a word has elements j, j
-/// + e, j + 2e, j + 3e of its rows, where e is the number of elements in a byte.
-struct RowForm {
-  explicit RowForm(const BlockPacking& packing);
+/// scale and sums. The bytes that are multiplied by those of one word are adjacent. VNNI group j of a word has elements
+/// j, j + e, j + 2e, j + 3e of its rows, where e is the number of elements in a byte.
+struct IntegerRowLayout {
+  explicit IntegerRowLayout(const BlockPacking& packing);
 
   int64_t parts() const { return packing_.exact ? 3 : 2; }
   int64_t bytes() const { return large() + (packing_.exact ? row / 8 : 0); }
@@ -25,7 +25,7 @@ struct RowForm {
   /// With `exact`: a bit for each element that is 0 among the integers, because it is much larger than others; 64-bit
   /// words.
   int64_t large() const { return starts(parts() - 1) + numbers * 4; }
-  int64_t quads() const { return 8 / packing_.bits; }
+  int64_t vnni_groups() const { return 8 / packing_.bits; }
   /// The number of A's blocks per block of the weights.
   int64_t per_weights_block() const { return packing_.blocks() == 1 ? blocks : packing_.block / block; }
 
@@ -43,7 +43,7 @@ inline llvm::Value* at_byte(FunctionBuilder& f, llvm::Value* base, llvm::Value* 
   return f.element_address(base, DType::i8, offset);
 }
 
-/// Emits the conversion of a row, which lies at `a`, to its RowForm at `to`.
+/// Emits the conversion of a row, which lies at `a`, to its IntegerRowLayout at `to`.
 void emit_integer_row(FunctionBuilder& f, const BlockPacking& packing, llvm::Value* a, llvm::Value* to);
 
 }  // namespace gcg::cpu

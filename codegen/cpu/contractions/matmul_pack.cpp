@@ -192,7 +192,7 @@ void emit_widen_rows(FunctionBuilder& f, const MatMulPlan& plan, const RowsOfA& 
     const auto widen = [&](llvm::Value* k, llvm::Value* left) {
       if (plan.multiply == Multiply::halves) return f.store(row_pairs(f, lanes, from, k, left), to, DType::f32, k);
       llvm::Value* words = f.load(from, DType::i32, k, lanes, left ? f.first_lanes(left, lanes) : nullptr);
-      if (plan.multiply == Multiply::quads) return f.store(words, to, DType::i32, k);
+      if (plan.multiply == Multiply::bytes) return f.store(words, to, DType::i32, k);
       llvm::Value* both = ir.CreateShuffleVector(dot.left(words, 0), dot.left(words, 1), beside);
       f.store(both, to, DType::i32, ir.CreateMul(k, f.i64(DotProduct::parts(plan.multiply))));
     };

@@ -15,10 +15,10 @@ constexpr int64_t default_panel_columns = 48;
 constexpr int64_t line_words = kCacheLine / 4;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 
-/// Rows of the tallest tile. Tiles have 9x3, 6x2 and 8x3 vectors; those of widened quads 8x3, 5x2 and 7x3.
+/// Rows of the tallest tile. Tiles have 9x3, 6x2 and 8x3 vectors; those of widened bytes 8x3, 5x2 and 7x3.
 int tallest_tile(const CpuTarget& target, Multiply multiply) {
   const int tallest = target.isa == Isa::avx512 ? 9 : target.isa == Isa::avx2 ? 6 : 8;
-  return multiply == Multiply::widened_quads ? tallest - 1 : tallest;
+  return multiply == Multiply::widened_bytes ? tallest - 1 : tallest;
 }
 
 /// Half a vector of AVX-512 if the columns fill no more: some CPUs multiply twice as many of those per cycle. Measured
@@ -193,14 +193,14 @@ int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
 
 bool is_tiled(const MatMulKernel& matmul, const CpuTarget& target, Multiply multiply) {
   return target.has_amx && has_rows_for_tiles(matmul, multiply) &&
-         (multiply == Multiply::quads || multiply == Multiply::halves);
+         (multiply == Multiply::bytes || multiply == Multiply::halves);
 }
 
 /// True for bytes whose rows end within a step, cross cache lines, or share sets of L1: AMX tiles would load them more
 /// slowly.
 bool needs_copied_rows(const MatMulPlan& plan, const MatMulKernel& matmul) {
   constexpr int64_t set_apart = 2048;
-  if (!plan.tiled || plan.multiply != Multiply::quads) return false;
+  if (!plan.tiled || plan.multiply != Multiply::bytes) return false;
   const Dim& stride = matmul.a.row_stride;
   return plan.has_last_step() || !stride.is_constant() || stride.constant() % kCacheLine != 0 ||
          stride.constant() % set_apart == 0;

@@ -16,8 +16,8 @@
 namespace gcg::cpu {
 
 struct MatMulPlan {
-  /// The fewest row tiles for which packing a panel of contiguous columns pays. It is 5-9 % faster at 128 and 197 rows
-  /// for rows 3-12 KB apart, and five times faster at K = 768. It is 15-30 % slower at 9 and 20 rows.
+  /// The fewest row tiles for which packing a panel of contiguous columns pays. Packing is 5-9 % faster at 128 and 197
+  /// rows for rows 3-12 KB apart, and five times faster at K = 768. It is 15-30 % slower at 9 and 20 rows.
   static constexpr int64_t copy_tiles = 5;
 
   /// The source of B for register tiles. packed: panels packed at compile time. copied: a panel that each thread packs
@@ -33,7 +33,7 @@ struct MatMulPlan {
   std::optional<BlockPacking> blocks;  // for packed panels of words of integers
   int few_rows = 0;                    // most rows that are multiplied by the words as they are
   bool rows_as_integers = false;       // those rows become integers, too
-  int64_t few_bytes = 0;               // their scratch memory, in the place of a panel
+  int64_t few_bytes = 0;               // their scratch memory, instead of a panel
   DType right = DType::f32;            // type in memory of packed panels of floats; for pairs of bf16: rows of bf16
   Dim steps;                           // words along k
   Source source = Source::packed;
@@ -91,18 +91,18 @@ struct MatMulPlan {
   /// Row tiles whose sums wait for the next block of k or the next strip.
   int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
   int64_t most_tiles = 24;  // most tiles of a block: 144 rows of AVX2's
-  /// True if rows of A are converted in scratch memory: to widened quads or pairs of bf16. Each row tile is converted
+  /// True if rows of A are converted in scratch memory: to widened bytes or pairs of bf16. Each row tile is converted
   /// before its passes over a panel. For AMX tiles, all rows of a block are converted once, over the whole depth. Bytes
   /// are copied, too, if AMX tiles cannot take them from memory.
-  bool widens() const { return multiply == Multiply::widened_quads || multiply == Multiply::halves || copies_rows; }
+  bool widens() const { return multiply == Multiply::widened_bytes || multiply == Multiply::halves || copies_rows; }
   bool copies_rows = false;
   /// True if the depth in words does not fill the last step of AMX tiles: the panel's rows of that step are copied,
   /// with zeros after them.
   bool has_last_step() const {
-    return tiled && multiply == Multiply::quads && !(steps.is_constant() && steps.constant() % lanes == 0);
+    return tiled && multiply == Multiply::bytes && !(steps.is_constant() && steps.constant() % lanes == 0);
   }
-  /// Words of a converted row, in whole vectors. AMX tiles take one line more: an AMX tile's sixteen rows a multiple of
-  /// 4096 bytes apart would share one set of L1.
+  /// Words of a converted row, in whole vectors. Rows for AMX tiles are one line longer: if the sixteen rows of an AMX
+  /// tile were a multiple of 4096 bytes apart, they would share one set of L1.
   Dim widened_row() const {
     const Dim whole = ceil_div(k_blocks > 1 && !tiled ? Dim(k_block) : steps, lanes) * lanes;
     return tiled ? whole + Dim(lanes) : whole * DotProduct::parts(multiply);

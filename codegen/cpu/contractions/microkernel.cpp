@@ -253,7 +253,7 @@ class TileEmitter {
 
   /// Alignment of A: rows of bytes may begin anywhere.
   uint64_t a_alignment() const {
-    return m_.multiply == Multiply::quads || m_.multiply == Multiply::narrow_quads ? 1 : word_bytes;
+    return m_.multiply == Multiply::bytes || m_.multiply == Multiply::narrow_bytes ? 1 : word_bytes;
   }
 
   const MicroKernel& m_;

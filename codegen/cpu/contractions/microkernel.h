@@ -17,9 +17,9 @@ namespace gcg::cpu {
 class FunctionBuilder;
 
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
-/// Strides of B are in its elements, those of C in words, those of A in floats or, with quads, in bytes; nullopt: a
-/// run-time argument. With widened quads, A holds results of DotProduct::left, with the parts of a step adjacent. With
-/// pairs of bf16, A holds such pairs, and so does B unless `right` is bf16: then a k step is two rows of bf16.
+/// Strides of B are in its elements, those of C in words, those of A in floats or, with VNNI groups, in bytes; nullopt:
+/// a run-time argument. With widened bytes, A holds results of DotProduct::left, with the parts of a step adjacent.
+/// With pairs of bf16, A holds such pairs, and so does B unless `right` is bf16: then a k step is two rows of bf16.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
 
@@ -54,8 +54,8 @@ struct MicroKernel {
   /// columns are never in memory, and a separate instruction adds their products.
   int registers() const {
     const int sums = sets() * rows * vectors;
-    if (multiply == Multiply::widened_quads) return sums + DotProduct::parts(multiply) * vectors + 2;
-    if (multiply == Multiply::narrow_quads) return sums + vectors + 2;
+    if (multiply == Multiply::widened_bytes) return sums + DotProduct::parts(multiply) * vectors + 2;
+    if (multiply == Multiply::narrow_bytes) return sums + vectors + 2;
     return sums + (rows > 1 ? vectors : size_of(right) < 4 ? 1 : 0) + 1;
   }
 };

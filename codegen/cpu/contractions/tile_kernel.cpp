@@ -62,11 +62,11 @@ class TileKernelEmitter {
     }
   }
 
-  /// One k step, alternating in direction: the tile of B at the turn is loaded once.
+  /// One k step, alternating in direction: the tile of B where the direction changes is loaded once.
   void step(Value* k, Value* b) {
     Value* a = bytes_from(f_.getArg(kA), ir_.CreateMul(k, i64(word_bytes)));
     const auto dot =
-        kernel_.multiply == Multiply::quads ? llvm::Intrinsic::x86_tdpbusd : llvm::Intrinsic::x86_tdpbf16ps;
+        kernel_.multiply == Multiply::bytes ? llvm::Intrinsic::x86_tdpbusd : llvm::Intrinsic::x86_tdpbf16ps;
     for (int i = 0; i < blocks_; ++i) {
       load(tile_a, bytes_from(a, ir_.CreateMul(first_row(i), f_.getArg(kARow))), f_.getArg(kARow));
       for (int n = 0; n < kernel_.vectors; ++n) {
@@ -116,7 +116,7 @@ class TileKernelEmitter {
 
 llvm::Function* tile_kernel(const TileKernel& kernel, int blocks, FunctionBuilder& f) {
   llvm::Type *pointer = f.ir().getPtrTy(), *i64 = f.ir().getInt64Ty();
-  const std::string name = concat("tiles.", kernel.multiply == Multiply::quads ? "quads." : "pairs.", blocks, "x",
+  const std::string name = concat("tiles.", kernel.multiply == Multiply::bytes ? "quads." : "pairs.", blocks, "x",
                                   kernel.vectors, ".", kernel.columns, kernel.accumulate ? ".add" : "");
   return f.shared_function(name, {pointer, i64, pointer, pointer, i64, pointer, i64, pointer, i64, i64},
                            [&](llvm::Function& function) { TileKernelEmitter(kernel, blocks, function).emit(); });

@@ -4,8 +4,8 @@
 // panel of B. The panel is packed as for VPDPBUSD and VDPBF16PS. TDPBUSD and TDPBF16PS multiply 16x16 words by 16x16 in
 // 16 cycles, and an instruction may add to the result of the one before it. A tile is loaded in 8 cycles from L1 and in
 // 20 from L2, and five times slower if its rows are not aligned to lines. Two tiles of A by three of B are 96 cycles of
-// multiplication beside 7 loads, which take 52 cycles from L1 and 100 at worst. Three by one uses each tile less often
-// and waited for L2.
+// multiplication along with 7 loads, which take 52 cycles from L1 and 100 at worst. Three by one uses each tile less
+// often and waited for L2.
 //
 // Bytes give the sums of VPDPBUSD. For pairs of bf16, TDPBF16PS adds a step's even products, and separately its odd
 // ones, as fused multiply-adds rounded to nearest even. It then adds both together, and that to the sum. So at a depth
@@ -24,7 +24,7 @@ struct TileKernel {
   static constexpr int64_t least_rows = 5;          // vectors are faster for fewer rows
   static constexpr int64_t state_bytes = 64;
 
-  Multiply multiply = Multiply::quads;  // or halves
+  Multiply multiply = Multiply::bytes;  // or halves
   bool accumulate = false;              // C += instead of C =
   int vectors = 3;                      // vectors of 16 columns of the panel
   int64_t columns = 48;                 // columns of a panel: words from one row of B, or of C, to the next
@@ -32,7 +32,7 @@ struct TileKernel {
 
 /// Operands of one call: C[rows][16 * vectors] (words) = A[rows][k] * B[k][16 * vectors].
 struct TileOperands {
-  llvm::Value* a = nullptr;             // whole steps; words past k count where B's row is not zero
+  llvm::Value* a = nullptr;             // whole steps; words past k matter only where B's row is not zero
   llvm::Value* a_row_stride = nullptr;  // bytes
   llvm::Value* b = nullptr;
   /// The 16 rows of B for a last step that is not whole, with zeros past k; null if k is a multiple of 16.

@@ -48,7 +48,7 @@ int64_t WinogradPlan::last_pixels() const {
 }
 
 WinogradPlan plan_winograd(const ConvKernel& k, const CpuTarget& target) {
-  const WinogradForm& form = winograd_form(k.winograd);
+  const WinogradVariant& variant = winograd_variant(k.winograd);
   WinogradPlan plan;
   plan_groups(k, target, plan);
   plan.tile_columns = ceil_div(k.out_width, k.winograd);
@@ -72,9 +72,9 @@ WinogradPlan plan_winograd(const ConvKernel& k, const CpuTarget& target) {
   plan.groups_per_task = blocks_of(plan.groups, plan.group_tasks);
   plan.group_tasks = blocks_of(plan.groups, plan.groups_per_task);
   plan.tasks = spread * Dim(plan.group_tasks);
-  plan.sums_at = units * form.products() * plan.padded_tiles * block;
-  plan.outputs_at = plan.sums_at + form.products() * plan.padded_tiles * columns;
-  plan.scratch = plan.outputs_at + form.tile * form.tile * plan.lanes;
+  plan.sums_at = units * variant.products() * plan.padded_tiles * block;
+  plan.outputs_at = plan.sums_at + variant.products() * plan.padded_tiles * columns;
+  plan.scratch = plan.outputs_at + variant.tile * variant.tile * plan.lanes;
   return plan;
 }
 

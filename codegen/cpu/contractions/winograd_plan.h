@@ -1,4 +1,4 @@
-// The plan of a convolution by Winograd's form: its tasks. No code is emitted here.
+// The plan of a convolution by Winograd's algorithm: its tasks. No code is emitted here.
 //
 // A task takes some tiles of an image. It transforms their inputs, of all channels, into scratch memory. Then, for each
 // group of output channels, it multiplies them by the weights of every product (each a matrix product of tiles by

@@ -12,7 +12,7 @@ namespace {
 
 using Value = llvm::Value;
 using Values = FunctionBuilder::Values;
-using Matrix = WinogradForm::Matrix;
+using Matrix = WinogradVariant::Matrix;
 
 bool same(double a, double b) { return std::abs(a - b) < 1e-9; }
 
@@ -40,7 +40,7 @@ class MatrixProduct {
   }
 
  private:
-  /// True if rows i and i + 1 differ in the signs of some elements, of more than one.
+  /// True if rows i and i + 1 differ in the signs of at least two elements.
   bool paired_rows(size_t i) const {
     if (i + 1 >= m_.size() || m_.size() < m_[0].size()) return false;
     size_t alike = 0, opposite = 0;
@@ -122,9 +122,9 @@ void transform_tile(FunctionBuilder& f, const Matrix& m, const std::function<Val
 /// Emits the function of input_transform.
 class InputTransform {
  public:
-  InputTransform(FunctionBuilder& f, const WinogradForm& form, int64_t lanes, llvm::Function& function)
+  InputTransform(FunctionBuilder& f, const WinogradVariant& variant, int64_t lanes, llvm::Function& function)
       : f_(f),
-        form_(form),
+        variant_(variant),
         lanes_(lanes),
         image_(function.getArg(0)),
         to_(function.getArg(1)),
@@ -140,7 +140,7 @@ class InputTransform {
   void emit() {
     const auto within = [&](Value* first, Value* extent) {
       Value* begins = f_.ir().CreateICmpSGE(first, f_.i64(0));
-      Value* end = f_.ir().CreateAdd(first, f_.i64(form_.side()), "", false, true);
+      Value* end = f_.ir().CreateAdd(first, f_.i64(variant_.side()), "", false, true);
       return f_.ir().CreateAnd(begins, f_.ir().CreateICmpSLE(end, extent));
     };
     Value* inner = f_.ir().CreateAnd(within(row_, height_), within(column_, width_));
@@ -154,13 +154,13 @@ class InputTransform {
   Value* mul(Value* a, Value* b) { return f_.ir().CreateMul(a, b, "", false, true); }
   Value* floats(Value* base, Value* offset) { return f_.ir().CreateGEP(f_.ir().getFloatTy(), base, offset); }
   Value* number(size_t n) { return f_.i64(static_cast<int64_t>(n)); }
-  size_t place(size_t row, size_t column) const { return row * static_cast<size_t>(form_.side()) + column; }
+  size_t place(size_t row, size_t column) const { return row * static_cast<size_t>(variant_.side()) + column; }
 
   /// The mask of the tile's elements that exist.
   Values elements_inside() {
     Values inside;
-    for (int64_t i = 0; i < form_.side(); ++i)
-      for (int64_t j = 0; j < form_.side(); ++j) {
+    for (int64_t i = 0; i < variant_.side(); ++i)
+      for (int64_t j = 0; j < variant_.side(); ++j) {
         Value* r = f_.ir().CreateICmpULT(f_.ir().CreateAdd(row_, f_.i64(i), "", false, true), height_);
         Value* c = f_.ir().CreateICmpULT(f_.ir().CreateAdd(column_, f_.i64(j), "", false, true), width_);
         inside.push_back(f_.ir().CreateAnd(r, c));
@@ -172,13 +172,13 @@ class InputTransform {
   void transform_units(const Values& inside) {
     Value* corner = mul(f_.ir().CreateAdd(mul(row_, width_), column_, "", false, true), f_.i64(kChannelBlock));
     Values rows;
-    for (int64_t i = 0; i < form_.side(); ++i) rows.push_back(mul(width_, f_.i64(i * kChannelBlock)));
+    for (int64_t i = 0; i < variant_.side(); ++i) rows.push_back(mul(width_, f_.i64(i * kChannelBlock)));
     f_.for_loop(f_.i64(0), units_, f_.i64(1), [&](Value* unit) {
       Value* plane = floats(floats(image_, mul(unit, image_block_)), corner);
       Value* to = floats(to_, mul(unit, to_block_));
       f_.for_loop(f_.i64(0), f_.i64(kChannelBlock), f_.i64(lanes_), [&](Value* lane) {
         transform_tile(
-            f_, form_.input,
+            f_, variant_.input,
             [&](size_t row, size_t column) {
               Value* address = floats(floats(plane, rows[row]), number(column * kChannelBlock));
               if (!inside.empty()) address = f_.ir().CreateSelect(inside[place(row, column)], address, zeros(f_));
@@ -193,27 +193,27 @@ class InputTransform {
   }
 
   FunctionBuilder& f_;
-  const WinogradForm& form_;
+  const WinogradVariant& variant_;
   const int64_t lanes_;
   Value *image_, *to_, *row_, *column_, *height_, *width_, *units_, *image_block_, *to_block_, *product_;
 };
 
 }  // namespace
 
-llvm::Function* input_transform(FunctionBuilder& f, const WinogradForm& form, int64_t lanes) {
+llvm::Function* input_transform(FunctionBuilder& f, const WinogradVariant& variant, int64_t lanes) {
   llvm::Type *pointer = f.ir().getPtrTy(), *number = f.ir().getInt64Ty();
-  return f.shared_function(concat("winograd_inputs_", form.tile, "_", lanes),
+  return f.shared_function(concat("winograd_inputs_", variant.tile, "_", lanes),
                            {pointer, pointer, number, number, number, number, number, number, number, number},
                            [&](llvm::Function& function) {
                              function.addParamAttr(1, llvm::Attribute::NoAlias);
-                             InputTransform(f, form, lanes, function).emit();
+                             InputTransform(f, variant, lanes, function).emit();
                            });
 }
 
-llvm::Function* output_transform(FunctionBuilder& f, const WinogradForm& form, int64_t lanes) {
+llvm::Function* output_transform(FunctionBuilder& f, const WinogradVariant& variant, int64_t lanes) {
   llvm::Type *pointer = f.ir().getPtrTy(), *number = f.ir().getInt64Ty();
   return f.shared_function(
-      concat("winograd_outputs_", form.tile, "_", lanes), {pointer, number, pointer}, [&](llvm::Function& function) {
+      concat("winograd_outputs_", variant.tile, "_", lanes), {pointer, number, pointer}, [&](llvm::Function& function) {
         function.addParamAttr(2, llvm::Attribute::NoAlias);
         const auto floats = [&](llvm::Value* base, llvm::Value* offset) {
           return f.ir().CreateGEP(f.ir().getFloatTy(), base, offset);
@@ -222,13 +222,13 @@ llvm::Function* output_transform(FunctionBuilder& f, const WinogradForm& form, i
           return static_cast<int64_t>(row) * side + static_cast<int64_t>(column);
         };
         transform_tile(
-            f, form.output,
+            f, variant.output,
             [&](size_t row, size_t column) {
-              llvm::Value* product = f.i64(place(row, column, form.side()));
+              llvm::Value* product = f.i64(place(row, column, variant.side()));
               return load_vector(f, floats(function.getArg(0), f.ir().CreateMul(function.getArg(1), product)), lanes);
             },
             [&](size_t row, size_t column, llvm::Value* y) {
-              store_vector(f, y, floats(function.getArg(2), f.i64(place(row, column, form.tile) * lanes)));
+              store_vector(f, y, floats(function.getArg(2), f.i64(place(row, column, variant.tile) * lanes)));
             });
         f.ir().CreateRetVoid();
       });

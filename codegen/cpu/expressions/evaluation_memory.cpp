@@ -163,7 +163,7 @@ Value* Evaluation::offsets(const Address& a) {
   return ir_.CreateAdd(lanes(a.offset), llvm::ConstantDataVector::get(f_.context(), steps));
 }
 
-/// Loads all lanes from one register, if a table of gradual indices gives their places; null for other loads.
+/// Loads all lanes from one register, if a table of gradual indices gives their positions; null for other loads.
 Value* Evaluation::gradual_load(const ExprNode& e) {
   if (point_.mask != nullptr || e.guarded || e.args.empty() || !f_.permutes(e.dtype, point_.lanes)) return nullptr;
   const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];

@@ -40,8 +40,8 @@ class ExprEmitter {
   /// The same for evaluate(value, point).
   void store(int operand, const std::vector<Expr>& index, const Expr& value, const Point& point);
 
-  /// Stores the lanes of values[0] at the point, values.size() elements apart, and those of the other values between
-  /// them.
+  /// Stores several values interleaved: lane j of values[i] goes to element j * values.size() + i after the
+  /// point.
   void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values,
                          const Point& point);
 

@@ -74,7 +74,7 @@ class LookUp {
 
 }  // namespace
 
-/// Null if the load reads no such table, or is no vector.
+/// Null if the load does not read such a table, or is not a vector.
 Value* Evaluation::looked_up(const ExprNode& e) {
   const Expr byte = byte_of_entry(f_.kernel(), e);
   const int bytes = shuffled_bytes(f_.target(), point_.lanes);

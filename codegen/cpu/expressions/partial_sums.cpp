@@ -65,13 +65,13 @@ bool is_plain(const Expr& body) {
 }
 
 /// Adds a few elements of an axis at a time to each sum, which is then read and written less often.
-class TogetherAdder {
+class UnrolledAdder {
  public:
-  TogetherAdder(FunctionBuilder& f, const Axis& axis, PartialSums& sums, const SetAxis& at, const Element& element)
+  UnrolledAdder(FunctionBuilder& f, const Axis& axis, PartialSums& sums, const SetAxis& at, const Element& element)
       : f_(f), axis_(axis), sums_(sums), at_(at), element_(element) {}
 
-  /// Adds the elements that come a few to each sum, and returns the number of the first element left. All sums have
-  /// begun then, unless there are fewer elements.
+  /// Adds elements as long as each sum gets several at once, and returns the number of the first element left. Every
+  /// sum has an element then, unless there are fewer elements than sums.
   Value* add() {
     llvm::IRBuilder<>& ir = f_.ir();
     const auto more = [&](Value* number, int each, const auto& element) { sums_.add(number, each, element); };
@@ -200,7 +200,7 @@ Value* reduce_in_order(FunctionBuilder& f, ReduceOp op, const Expr& body, int la
   PartialSums sums(f, op, dtype, lanes);
   int64_t begun = sums.count();  // at least
   if (axes.size() == 1 && is_plain(body)) {
-    Value* begin = TogetherAdder(f, axes[0], sums, at, element).add();
+    Value* begin = UnrolledAdder(f, axes[0], sums, at, element).add();
     if (axes[0].extent.is_constant()) begun = axes[0].extent.constant();
     f.for_loop(begin, f.dim(axes[0].extent), f.i64(1), [&](Value* i) {
       at(axes[0], i);

@@ -70,7 +70,7 @@ Value* emit_byte(FunctionBuilder& f, Value* x, Value* zero) {
   return ir.CreateTrunc(ir.CreateAdd(bits, zero), x->getType()->getWithNewType(ir.getInt8Ty()));
 }
 
-/// The other operand of a sum with a number, which goes into `number`; the expression itself if it is no such sum.
+/// The other operand of a sum with a number, which goes into `number`; the expression itself if it is not such a sum.
 Expr without_addend(const Expr& e, double& number) {
   if (e->kind != ExprKind::binary || e->binary != BinaryOp::add || e->args[1]->kind != ExprKind::constant) return e;
   number = e->args[1]->number;

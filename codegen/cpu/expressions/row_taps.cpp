@@ -26,8 +26,8 @@ Expr place_in_row(const ExprNode& reduction, const std::vector<Expr>& places) {
 /// A reduction over a window, split into a reduction shared by all places of a row, and taps into its result.
 struct RowTaps {
   Expr place;  // where a tap reads in the row
-  Axis tap;    // the axis that the place depends on besides the lane
-  Expr row;    // value at the place given by the lane axis
+  Axis tap;    // the axis that the position depends on besides the lane
+  Expr row;    // value at the position given by the lane axis
 };
 
 std::optional<RowTaps> row_taps(const ExprNode& e, const Expr& place, int lane_axis) {

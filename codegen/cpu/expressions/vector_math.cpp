@@ -38,7 +38,7 @@ class Math {
     for (++it; it != std::rend(c); ++it) sum = fma(sum, x, num(*it));
     return sum;
   }
-  /// An odd function from its values for |x| < cut, and its positive values elsewhere; NaN takes `near`.
+  /// An odd function: `near` if |x| < cut or x is NaN, otherwise `far` with the sign of x.
   Value* near_or_far(Value* x, double cut, Value* near, Value* far) {
     return ir_.CreateSelect(ir_.CreateFCmpULT(abs(x), num(cut)), near, copysign(far, x));
   }
@@ -55,7 +55,7 @@ class Math {
 };
 
 constexpr double kRound = 0x1.8p23;       // adding it rounds a float below 2^21 to an integer, kept in the lowest bits
-constexpr double kSigmoidCut = -87.3365;  // left of it results are no normal numbers
+constexpr double kSigmoidCut = -87.3365;  // below it results are subnormal
 constexpr double kLargestAngle = 0x1p17;
 
 /// exp(x) = 2^n * mantissa, |r| <= ln(2)/2. Requires |x| < 2^21.
@@ -84,7 +84,7 @@ Value* power_of_two(Math& m, const SplitExp& e) {
 }
 
 /// value * 2^n by the AVX-512 instruction, which rounds once and saturates; 0 in lanes that are not `taken`; one
-/// register of 16 lanes at a time. The instruction takes 54 ns on Intel's CPUs if a result is no normal number, unless
+/// register of 16 lanes at a time. The instruction takes 54 ns on Intel's CPUs if a result is subnormal, unless
 /// that lane is masked off.
 Value* scale_avx512(Math& m, Value* value, Value* n, Value* taken) {
   llvm::IRBuilder<>& ir = m.ir();
@@ -190,7 +190,7 @@ llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x) {
 
 llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
-  // 1 / (1 + exp(-x)); zero where that is no normal number, because denormal values slow down their readers.
+  // 1 / (1 + exp(-x)); zero where that is subnormal, because subnormal values slow down their readers.
   const SplitExp e = split_exp(m, f.ir().CreateFNeg(m.at_most(x, 88.0)));
   Value* result = m.div(m.num(1), m.fma(mantissa(m, e), power_of_two(m, e), m.num(1)));
   return f.ir().CreateSelect(f.ir().CreateFCmpOLT(x, m.num(kSigmoidCut)), m.num(0), result);
@@ -268,7 +268,7 @@ llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x
 llvm::Value* emit_atan(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
   llvm::IRBuilder<>& ir = f.ir();
-  // Beyond 1 it is pi/2 less that of the reciprocal.
+  // Above 1 it is pi/2 minus the arctangent of the reciprocal.
   Value* size = m.abs(x);
   Value* beyond = ir.CreateFCmpOGT(size, m.num(1));
   Value* r = m.div(ir.CreateSelect(beyond, m.num(1), size), ir.CreateSelect(beyond, size, m.num(1)));

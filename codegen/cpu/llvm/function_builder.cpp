@@ -266,20 +266,20 @@ llvm::Function* FunctionBuilder::shared_function(const std::string& name, const 
                                                  const std::function<void(llvm::Function&)>& emit) {
   if (llvm::Function* known = module_->getFunction(name)) return known;
   auto* type = llvm::FunctionType::get(ir_.getVoidTy(), arguments, false);
-  llvm::Function* made = llvm::Function::Create(type, llvm::Function::LinkOnceODRLinkage, name, *module_);
-  made->setVisibility(llvm::GlobalValue::HiddenVisibility);
-  made->setDSOLocal(true);
-  made->addFnAttrs(llvm::AttrBuilder(context(), function_->getAttributes().getFnAttrs()));
-  made->addFnAttr(llvm::Attribute::NoInline);
+  llvm::Function* created = llvm::Function::Create(type, llvm::Function::LinkOnceODRLinkage, name, *module_);
+  created->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  created->setDSOLocal(true);
+  created->addFnAttrs(llvm::AttrBuilder(context(), function_->getAttributes().getFnAttrs()));
+  created->addFnAttr(llvm::Attribute::NoInline);
   const llvm::IRBuilder<>::InsertPointGuard back(ir_);
-  llvm::Function* const kernel = std::exchange(function_, made);
+  llvm::Function* const kernel = std::exchange(function_, created);
   ir_.SetInsertPoint(new_block("entry"));
-  emit(*made);
+  emit(*created);
   function_ = kernel;
   std::string message;
   llvm::raw_string_ostream out(message);
-  GCG_CHECK(!llvm::verifyFunction(*made, &out), "function ", name, ": LLVM rejects its IR: ", message);
-  return made;
+  GCG_CHECK(!llvm::verifyFunction(*created, &out), "function ", name, ": LLVM rejects its IR: ", message);
+  return created;
 }
 
 void FunctionBuilder::finish() {

@@ -18,7 +18,7 @@
 
 namespace gcg::cpu {
 
-/// LLVM's freedom with a loop. It unrolls and vectorises nothing by itself; `unroll` requests a number of copies.
+/// How LLVM may change a loop. By itself it neither unrolls nor vectorises; `unroll` requests a number of copies.
 struct LoopHint {
   int unroll = 1;
 };
@@ -52,7 +52,7 @@ class FunctionBuilder {
   llvm::Value* scratch();
   /// A function of the import table, where the backend has put it (needed_imports).
   llvm::Value* import(const std::string& name);
-  /// An address of 32 readable bytes of no meaning, for scalar loads that are masked off.
+  /// The address of 32 readable bytes with arbitrary contents, for scalar loads that are masked off.
   llvm::Value* safe_address() { return function_->getArg(0); }
   /// The Dims that became run-time parameters, in slot order.
   const std::vector<Dim>& params() const { return params_; }

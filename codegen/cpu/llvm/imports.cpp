@@ -70,13 +70,13 @@ std::string import_of(BinaryOp op, DType dtype) {
   if (!is_float(dtype)) return "";
   const std::string suffix = dtype == DType::f64 ? "" : "f";
   if (op == BinaryOp::pow) return dtype == DType::f64 ? "pow" : "";
-  // Integer-like modulo of floats rounds the quotient down; both come from the C remainder.
+  // Both begin with the remainder of C; `mod` then takes the sign of the divisor.
   if (op == BinaryOp::fmod || op == BinaryOp::mod) return "fmod" + suffix;
   return "";
 }
 
 bool calls_per_element(UnaryOp op, DType dtype) {
-  const bool seldom = op == UnaryOp::sin || op == UnaryOp::cos || op == UnaryOp::tan;  // for angles of many turns
+  const bool seldom = op == UnaryOp::sin || op == UnaryOp::cos || op == UnaryOp::tan;  // for very large angles
   return !import_of(op, dtype).empty() && !(seldom && dtype == DType::f32);
 }
 

@@ -30,10 +30,10 @@ uint64_t align_up(uint64_t value, uint64_t align) { return (value + align - 1) /
 /// Places the sections of one object into the blob and resolves their references.
 class ObjectLinker {
  public:
-  using Places = std::map<std::string, uint64_t, std::less<>>;  // places of functions that objects may call
+  using FunctionOffsets = std::map<std::string, uint64_t, std::less<>>;  // places of functions that objects may call
 
   /// `shared` receives the functions that the object defines besides its entry.
-  ObjectLinker(std::span<const char> object, LinkedBlob& blob, Places& shared)
+  ObjectLinker(std::span<const char> object, LinkedBlob& blob, FunctionOffsets& shared)
       : file_(expect(ElfFile::create({object.data(), object.size()}), "header")),
         sections_(expect(file_.sections(), "sections")),
         blob_(&blob),
@@ -109,7 +109,7 @@ class ObjectLinker {
   ElfFile file_;
   llvm::ArrayRef<SectionHeader> sections_;
   LinkedBlob* blob_;
-  Places* shared_;
+  FunctionOffsets* shared_;
   uint64_t data_bytes_ = 0;
   std::map<size_t, uint64_t> offsets_;  // section index -> blob offset
   llvm::ArrayRef<Symbol> symbols_;
@@ -120,7 +120,7 @@ class ObjectLinker {
 
 LinkedBlob link_blob(const std::vector<std::span<const char>>& objects, const std::string& entry) {
   LinkedBlob blob;
-  ObjectLinker::Places places;
+  ObjectLinker::FunctionOffsets places;
   std::map<std::string_view, LinkedBlob::Function> known;
   for (const auto& object : objects) {
     const std::string_view text(object.data(), object.size());

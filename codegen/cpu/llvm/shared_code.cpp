@@ -32,19 +32,19 @@ bool SharedCode::claim(const std::string& name, uint64_t hash) {
   return first;
 }
 
-std::unique_lock<std::mutex> SharedCodeTurn::begin() {
+std::unique_lock<std::mutex> SharedCodeTicket::begin() {
   std::unique_lock lock(shared_.mutex_);
-  shared_.turn_over_.wait(lock, [&] { return shared_.turns_over_ == kernel_; });
+  shared_.ticket_served_.wait(lock, [&] { return shared_.tickets_served_ == kernel_; });
   return lock;
 }
 
-void SharedCodeTurn::end() {
+void SharedCodeTicket::end() {
   is_over_ = true;
-  ++shared_.turns_over_;
-  shared_.turn_over_.notify_all();
+  ++shared_.tickets_served_;
+  shared_.ticket_served_.notify_all();
 }
 
-void SharedCodeTurn::claim_functions(llvm::Module& module) {
+void SharedCodeTicket::claim_functions(llvm::Module& module) {
   const std::vector<llvm::Function*> functions = shared_functions(module);
   std::vector<uint64_t> hashes;
   hashes.reserve(functions.size());
@@ -62,7 +62,7 @@ void SharedCodeTurn::claim_functions(llvm::Module& module) {
   drop_unused_data(module);
 }
 
-SharedCodeTurn::~SharedCodeTurn() {
+SharedCodeTicket::~SharedCodeTicket() {
   if (is_over_) return;
   const std::unique_lock lock = begin();
   end();

@@ -15,32 +15,33 @@ namespace gcg::cpu {
 
 /// The shared functions of one target, for all threads that compile its kernels.
 class SharedCode {
-  friend class SharedCodeTurn;
+  friend class SharedCodeTicket;
 
   /// True if the caller is the first to claim the function.
   bool claim(const std::string& name, uint64_t hash);
 
   std::mutex mutex_;
-  std::condition_variable turn_over_;
-  size_t turns_over_ = 0;
+  std::condition_variable ticket_served_;
+  size_t tickets_served_ = 0;
   std::map<std::string, uint64_t> claimed_;  // hash of the code
 };
 
-/// A kernel's turn to claim its shared functions. Turns follow the order of the kernels, however many threads emit
-/// them, so that the code does not depend on timing. A turn ends unused if the kernel cannot be emitted.
-class SharedCodeTurn {
+/// A kernel's ticket to claim its shared functions. Tickets are served in the order of the kernels, however many
+/// threads emit them, so that the code does not depend on timing. A ticket is served unused if the kernel cannot be
+/// emitted.
+class SharedCodeTicket {
  public:
-  SharedCodeTurn(SharedCode& shared, size_t kernel) : shared_(shared), kernel_(kernel) {}
-  SharedCodeTurn(const SharedCodeTurn&) = delete;
-  SharedCodeTurn& operator=(const SharedCodeTurn&) = delete;
-  ~SharedCodeTurn();
+  SharedCodeTicket(SharedCode& shared, size_t kernel) : shared_(shared), kernel_(kernel) {}
+  SharedCodeTicket(const SharedCodeTicket&) = delete;
+  SharedCodeTicket& operator=(const SharedCodeTicket&) = delete;
+  ~SharedCodeTicket();
 
-  /// Waits for the earlier turns. Keeps in the module the shared functions that no earlier kernel had, callable by all,
-  /// and declarations of the others. Throws InternalError if functions of one name differ.
+  /// Waits until the earlier tickets are served. Keeps in the module the shared functions that no earlier kernel had,
+  /// callable by all, and declarations of the others. Throws InternalError if functions of one name differ.
   void claim_functions(llvm::Module& module);
 
  private:
-  /// Waits for the earlier turns.
+  /// Waits until the earlier tickets are served.
   std::unique_lock<std::mutex> begin();
   void end();
 

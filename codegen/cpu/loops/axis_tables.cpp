@@ -69,7 +69,7 @@ bool is_gradual(const Expr& e, const Axis& axis) {
   }
 }
 
-/// The axes along which points of `plan` divide.
+/// The axes along which the points of `plan` compute divisions.
 std::vector<int> dividing_axes(const LoopPlan& plan) {
   const StagePlan& stage = plan.stages[0];
   const auto& values = stage.inner ? stage.inner->values : stage.interior ? stage.interior->values : stage.values;
@@ -108,7 +108,7 @@ class Tabulator {
     return !others.is_constant() || others.constant() >= kFewestUses;
   }
 
-  /// The load that replaces `e`; null if `e` as a whole is no value for a table.
+  /// The load that replaces `e`; null if `e` as a whole is not a value for a table.
   Expr tabled(const Expr& e) {
     if (e->dtype != DType::i64 && e->dtype != DType::f32) return nullptr;
     const std::set<int> free = free_axes(e);

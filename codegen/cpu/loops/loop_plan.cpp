@@ -66,8 +66,8 @@ int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stag
   if (plan.interior && has_reduction(stage.value)) return plan.native;
   int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) || is_quantized(stage.value) ? 4 : 2;
   if (count_nodes(stage.value) > 40) unroll /= 2;
-  // Sums as many columns as registers allow and as have room for their partial sums in half of an L1. So each row of
-  // them is read a few cache lines at a time.
+  // Sums as many columns at once as registers allow, and as half of an L1 has room for with their partial sums. Each
+  // row of these columns is then read a few cache lines at a time.
   if (sums_plain_columns(stage.value)) unroll = std::min(target.vector_registers / 2, 8);
   if (plan.stage.kind == Stage::Kind::reduce) unroll = std::max(unroll, 4);
   while (unroll > 1 && plan.lane.extent.is_constant() && plan.lane.extent.constant() < int64_t{unroll} * plan.native)
@@ -83,8 +83,8 @@ bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const
   return step && inner && inner->is(1) && *step == minor.extent;
 }
 
-/// The axis of `axes` that a vector axis may step over; id -1: none. Indices that depend on data are checked, which an
-/// interleaved store cannot be.
+/// The axis of `axes` that a vector axis may step over; id -1: none. None if indices depend on
+/// data: they need checks, and an interleaved store cannot have any.
 Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::vector<Operand>& operands) {
   if (std::any_of(stage.index.begin(), stage.index.end(), is_data)) return {};
   for (const Axis& minor : axes)
@@ -164,8 +164,8 @@ bool is_short(const StagePlan& plan) {
   return extent < plan.native && (!plan.maskable || extent == plan.native / 2);
 }
 
-/// Lanes of a masked register that holds the whole row, so that the place of each lane's load is known; 0: the row does
-/// not fit.
+/// Lanes of a masked register that holds the whole row, so that the position of each lane's load is known; 0: the row
+/// does not fit.
 int register_of_row(const CpuTarget& target, const Stage& stage, const Axis& lane, const std::vector<Operand>& all) {
   const int lanes = native_lanes(target, stage);
   if (!lane.extent.is_constant() || lane.extent.constant() > lanes) return 0;

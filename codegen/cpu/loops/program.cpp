@@ -200,13 +200,13 @@ class ProgramEmitter {
 
 /// Work of one point of the outer axes, estimated from extents.
 Dim work_of(const Statements& block) {
-  constexpr int64_t kTurns = 16;  // assumed turns of a loop that ends on a condition
+  constexpr int64_t kAssumedTrips = 16;  // assumed iterations of a loop that ends on a condition
   Dim sum(0);
   for (const Statement& s : block) {
     Dim once = s.value ? cpu::work_of(s.value) : Dim(1);
     once = once + work_of(s.body) + work_of(s.otherwise);
-    const Dim turns = s.begin ? s.axis.extent : s.kind == Statement::Kind::loop_while ? Dim(kTurns) : Dim(1);
-    sum = sum + once * turns;
+    const Dim trips = s.begin ? s.axis.extent : s.kind == Statement::Kind::loop_while ? Dim(kAssumedTrips) : Dim(1);
+    sum = sum + once * trips;
   }
   return sum;
 }

@@ -60,7 +60,7 @@ class ReduceEmitter {
 
 /// Reduces elements in any order. Accumulators have the widths of the row's pieces, widest first, and live across the
 /// nest.
-class AnyOrder : ReduceEmitter {
+class UnorderedReduction : ReduceEmitter {
  public:
   using ReduceEmitter::ReduceEmitter;
 
@@ -101,7 +101,7 @@ class AnyOrder : ReduceEmitter {
 };
 
 /// Reduces elements in the order of partial_sums.h.
-class InOrder : ReduceEmitter {
+class OrderedReduction : ReduceEmitter {
  public:
   using ReduceEmitter::ReduceEmitter;
 
@@ -198,7 +198,7 @@ class InOrder : ReduceEmitter {
       f_.store(sums, memory, dtype_, ir_.CreateAdd(number, count));
     };
     store(identity(count_), f_.i64(0));
-    // Carries the place that the last row wrote, and the sum that the next row begins with.
+    // Carries the address that the last row wrote, and the sum that the next row begins with.
     nest(0, {f_.i64(0), f_.i64(0)}, [&](const Values& carried) {
       Value* number = carried[1];
       Value* from = ir_.CreateSelect(ir_.CreateICmpSGE(number, carried[0]), number, ir_.CreateAdd(number, count));
@@ -217,8 +217,8 @@ class InOrder : ReduceEmitter {
 }  // namespace
 
 Value* emit_reduce_stage(FunctionBuilder& f, const StagePlan& plan, const Point& point) {
-  if (depends_on_order(plan.stage.reduce, plan.stage.value->dtype)) return InOrder(f, plan, point).emit();
-  return AnyOrder(f, plan, point).emit();
+  if (depends_on_order(plan.stage.reduce, plan.stage.value->dtype)) return OrderedReduction(f, plan, point).emit();
+  return UnorderedReduction(f, plan, point).emit();
 }
 
 }  // namespace gcg::cpu

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kWidestBorder = 4096;  // widest border of an axis of unknown extent
 
 /// floor(numerator / divisor) + offset, divisor > 0.
-struct Form {
+struct QuotientIndex {
   Affine numerator;
   Dim divisor = 1, offset = 0;
 };
@@ -21,19 +21,19 @@ std::optional<Dim> number(const Expr& e) {
   return affine && affine->strides.empty() ? std::optional(affine->base) : std::nullopt;
 }
 
-std::optional<Form> form_of(const Expr& e) {
-  if (auto affine = as_affine(e)) return Form{std::move(*affine)};
+std::optional<QuotientIndex> quotient_of(const Expr& e) {
+  if (auto affine = as_affine(e)) return QuotientIndex{std::move(*affine)};
   if (e->kind != ExprKind::binary) return std::nullopt;
   const auto right = number(e->args[1]);
   if (!right) return std::nullopt;
   if (e->binary == BinaryOp::floor_div && right->lower_bound().value_or(0) > 0) {
     auto numerator = as_affine(e->args[0]);
-    return numerator ? std::optional(Form{std::move(*numerator), *right}) : std::nullopt;
+    return numerator ? std::optional(QuotientIndex{std::move(*numerator), *right}) : std::nullopt;
   }
   if (e->binary != BinaryOp::add && e->binary != BinaryOp::sub) return std::nullopt;
-  auto form = form_of(e->args[0]);
-  if (form) form->offset = e->binary == BinaryOp::add ? form->offset + *right : form->offset - *right;
-  return form;
+  auto quotient = quotient_of(e->args[0]);
+  if (quotient) quotient->offset = e->binary == BinaryOp::add ? quotient->offset + *right : quotient->offset - *right;
+  return quotient;
 }
 
 Affine negated(Affine a) {
@@ -95,7 +95,7 @@ class Resolver {
     }
   }
 
-  /// `a` minus `b` as often as `b` fits in the middle, if that is a small number.
+  /// `a` modulo `b` in the middle of the axis: subtracts `b` as often as it fits there, if that is a small number.
   Expr remainder(const Expr& a, const Expr& b) {
     if (!number(b)) return nullptr;
     for (int64_t times : {0, 1, -1}) {
@@ -118,12 +118,13 @@ class Resolver {
   bool holds(const Expr& large, const Expr& small, int64_t least) {
     const auto low = number(small), high = number(large);
     if (low) {
-      const auto form = form_of(large);
-      return form && is_natural(form->numerator, (*low + least - form->offset) * form->divisor);
+      const auto quotient = quotient_of(large);
+      return quotient && is_natural(quotient->numerator, (*low + least - quotient->offset) * quotient->divisor);
     }
     if (high) {
-      const auto form = form_of(small);
-      return form && is_natural(negated(form->numerator), Dim(1) - (*high - least - form->offset + 1) * form->divisor);
+      const auto quotient = quotient_of(small);
+      return quotient && is_natural(negated(quotient->numerator),
+                                    Dim(1) - (*high - least - quotient->offset + 1) * quotient->divisor);
     }
     const auto difference = as_affine(large - small);
     return difference && is_natural(*difference, least);

@@ -84,7 +84,8 @@ class StoreRowEmitter {
     for (const Expr& a : e->args) read_once(a);
   }
 
-  /// True if `e` reads at places that need no check, and does nothing else that is forbidden in a row without elements.
+  /// True if `e` may be evaluated even if the row has no elements: its reads need no check, and it does nothing else
+  /// that is forbidden then.
   static bool reads_plainly(const Expr& e) {
     bool reads = false, plain = true;
     visit(e, [&](const ExprNode& n) {

@@ -18,14 +18,15 @@ std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vec
   constexpr int kLargestBody = 24;  // its code is emitted once per row of a tile
   const int64_t bytes = lane_bytes(stage);
   if (count_nodes(stage.value) > kLargestBody) return std::nullopt;
-  const auto can_turn = [&](const Expr& load) {  // rows are whole blocks of 16 bytes; a boolean is a bit in a register
-    const int64_t size = size_of(load->dtype);
-    return size <= bytes && side * size % 16 == 0 && load->dtype != DType::boolean;
-  };
+  const auto can_transpose =
+      [&](const Expr& load) {  // rows are whole blocks of 16 bytes; a boolean is a bit in a register
+        const int64_t size = size_of(load->dtype);
+        return size <= bytes && side * size % 16 == 0 && load->dtype != DType::boolean;
+      };
   const auto is_long = [&](const Axis& a) {
     return !a.extent.is_constant() || a.extent.constant() >= (a.id == lane.id ? side : fewest);
   };
-  return find_tile(stage, lane, axes, operands, side, can_turn, is_long);
+  return find_tile(stage, lane, axes, operands, side, can_transpose, is_long);
 }
 
 int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,

@@ -52,8 +52,9 @@ Values run_piece(FunctionBuilder& f, const RowPiece& s, const Values& initial,
     return f.if_else(ir.CreateICmpSLT(s.begin, s.end), rest, [&] { return initial; });
   }
   const auto *first = llvm::dyn_cast<llvm::ConstantInt>(s.begin), *end = llvm::dyn_cast<llvm::ConstantInt>(s.end);
-  const bool is_one_turn = first != nullptr && end != nullptr && end->getSExtValue() - first->getSExtValue() == s.lanes;
-  if (is_one_turn) return body(s.begin, nullptr, initial);
+  const bool is_one_iteration =
+      first != nullptr && end != nullptr && end->getSExtValue() - first->getSExtValue() == s.lanes;
+  if (is_one_iteration) return body(s.begin, nullptr, initial);
   return f.for_loop(s.begin, s.end, f.i64(s.lanes), initial,
                     [&](Value* i, const Values& carried) { return body(i, nullptr, carried); });
 }

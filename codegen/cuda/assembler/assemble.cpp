@@ -64,10 +64,10 @@ Assembler::Assembler(const Target& target, const CubinCache& cache)
   for (const Header& h : device_headers()) version_ += h.name + '\n' + h.text + '\n';
 }
 
-Assembled Assembler::assemble(const std::string& source, int least_registers) const {
+AssembledProgram Assembler::assemble(const std::string& source, int least_registers) const {
   const std::string key = hash_text(version_ + source);
   if (auto found = cache_.find(key)) return *std::move(found);
-  Assembled program = nvrtc_.compile(source, device_headers(), options_, target_.is_ptx());
+  AssembledProgram program = nvrtc_.compile(source, device_headers(), options_, target_.is_ptx());
   if (eases_pressure(source)) recompile_while_it_spills(source, program);
   if (!target_.is_ptx() && usage_of(program.log).registers < least_registers)
     program = nvrtc_.compile(source, device_headers(), with(kEven), false);
@@ -81,11 +81,11 @@ std::vector<std::string> Assembler::with(const std::string& option) const {
   return options;
 }
 
-void Assembler::recompile_while_it_spills(const std::string& source, Assembled& program) const {
+void Assembler::recompile_while_it_spills(const std::string& source, AssembledProgram& program) const {
   for (const std::string& level : kPressureLevels) {
     const int spilled = usage_of(program.log).spill_bytes;
     if (spilled == 0) return;
-    Assembled other = nvrtc_.compile(source, device_headers(), with(level), target_.is_ptx());
+    AssembledProgram other = nvrtc_.compile(source, device_headers(), with(level), target_.is_ptx());
     if (usage_of(other.log).spill_bytes < spilled) program = std::move(other);
   }
 }

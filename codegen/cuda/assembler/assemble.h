@@ -31,14 +31,14 @@ class Assembler {
   /// keeps the result that spills least. Recompiles a text that gets fewer registers per thread than `least_registers`
   /// with GART_EVEN_REGISTERS: each thread then keeps its registers, because a wait for more registers than exist would
   /// never end.
-  Assembled assemble(const std::string& source, int least_registers = 0) const;
+  AssembledProgram assemble(const std::string& source, int least_registers = 0) const;
   /// Everything except the text that the result depends on: compiler, options, headers.
   const std::string& version() const { return version_; }
   const Nvrtc& nvrtc() const { return nvrtc_; }
 
  private:
   std::vector<std::string> with(const std::string& option) const;
-  void recompile_while_it_spills(const std::string& source, Assembled& program) const;
+  void recompile_while_it_spills(const std::string& source, AssembledProgram& program) const;
 
   const Target& target_;
   const CubinCache& cache_;

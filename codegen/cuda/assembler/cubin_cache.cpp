@@ -21,7 +21,7 @@ constexpr size_t kHashDigits = 32;
 std::string entry_hash(const std::string& key, std::string_view rest) { return hash_text(key + std::string(rest)); }
 
 /// magic, hash of key and rest, size of the code in 8 bytes, code, log
-std::string to_file(const std::string& key, const Assembled& program) {
+std::string to_file(const std::string& key, const AssembledProgram& program) {
   const uint64_t size = program.code.size();
   std::string rest(sizeof size, '\0');
   std::memcpy(rest.data(), &size, sizeof size);
@@ -30,7 +30,7 @@ std::string to_file(const std::string& key, const Assembled& program) {
   return std::string(kMagic) + entry_hash(key, rest) + rest;
 }
 
-std::optional<Assembled> from_file(const std::string& key, std::string_view bytes) {
+std::optional<AssembledProgram> from_file(const std::string& key, std::string_view bytes) {
   uint64_t size = 0;
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kHashDigits + sizeof size) return std::nullopt;
   const std::string_view hash = bytes.substr(kMagic.size(), kHashDigits);
@@ -40,7 +40,7 @@ std::optional<Assembled> from_file(const std::string& key, std::string_view byte
   rest.remove_prefix(sizeof size);
   if (size > rest.size()) return std::nullopt;
   const auto* code = reinterpret_cast<const uint8_t*>(rest.data());
-  return Assembled{{code, code + size}, std::string(rest.substr(size))};
+  return AssembledProgram{{code, code + size}, std::string(rest.substr(size))};
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ std::filesystem::path CubinCache::default_folder() {
   return {};
 }
 
-std::optional<Assembled> CubinCache::find(const std::string& key) const {
+std::optional<AssembledProgram> CubinCache::find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
   std::ifstream file(path(key), std::ios::binary);
   std::ostringstream bytes;  // records read errors; iterators over the file would throw them
@@ -61,7 +61,7 @@ std::optional<Assembled> CubinCache::find(const std::string& key) const {
   return from_file(key, bytes.str());
 }
 
-void CubinCache::put(const std::string& key, const Assembled& program) const {
+void CubinCache::put(const std::string& key, const AssembledProgram& program) const {
   if (folder_.empty()) return;
   static std::atomic<int> counter{0};
   const std::filesystem::path target = path(key);

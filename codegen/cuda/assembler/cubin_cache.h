@@ -18,8 +18,8 @@ class CubinCache {
   /// $XDG_CACHE_HOME/gcc-graph, or ~/.cache/gcc-graph; empty if neither variable is set.
   static std::filesystem::path default_folder();
 
-  std::optional<Assembled> find(const std::string& key) const;
-  void put(const std::string& key, const Assembled& program) const;
+  std::optional<AssembledProgram> find(const std::string& key) const;
+  void put(const std::string& key, const AssembledProgram& program) const;
 
  private:
   std::filesystem::path path(const std::string& key) const { return folder_ / key.substr(0, 2) / key; }

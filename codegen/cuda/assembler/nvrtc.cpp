@@ -137,8 +137,8 @@ bool Nvrtc::supports(int architecture) const {
   return std::find(architectures_.begin(), architectures_.end(), architecture) != architectures_.end();
 }
 
-Assembled Nvrtc::compile(const std::string& text, const std::vector<Header>& headers,
-                         const std::vector<std::string>& options, bool ptx) const {
+AssembledProgram Nvrtc::compile(const std::string& text, const std::vector<Header>& headers,
+                                const std::vector<std::string>& options, bool ptx) const {
   std::vector<const char*> names, texts, flags;
   for (const Header& h : headers) {
     names.push_back(h.name.c_str());

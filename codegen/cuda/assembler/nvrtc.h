@@ -14,7 +14,7 @@ struct Header {
   std::string text;
 };
 
-struct Assembled {
+struct AssembledProgram {
   std::vector<uint8_t> code;  // cubin, or PTX text with its trailing NUL
   std::string log;            // the messages of the front end and of ptxas
 };
@@ -37,8 +37,8 @@ class Nvrtc {
   /// Can it generate code for sm_<architecture>?
   bool supports(int architecture) const;
   /// Compiles one program. Throws CompileError with the log if the text has errors.
-  Assembled compile(const std::string& text, const std::vector<Header>& headers,
-                    const std::vector<std::string>& options, bool ptx) const;
+  AssembledProgram compile(const std::string& text, const std::vector<Header>& headers,
+                           const std::vector<std::string>& options, bool ptx) const;
 
  private:
   struct Functions;

@@ -1,5 +1,5 @@
 // Attention in one kernel: each block takes some queries of one head and iterates over the keys with an online softmax.
-// This form runs on every GPU; attention_wide.cpp has the form for warpgroups.
+// This variant runs on every GPU; attention_wide.cpp has the variant for warpgroups.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -246,19 +246,21 @@ class AttentionText {
 };
 
 /// A variant of the kernel: an index into the warpgroup tiles or into the other tiles.
-struct Way {
+struct KernelVariant {
   bool is_wide = false;
   size_t index = 0;
   double clocks = 0;
 };
 
 /// Best first.
-std::vector<Way> ways_of(const std::vector<WideAttentionTile>& wide, const std::vector<AttentionTile>& tiles) {
-  std::vector<Way> ways;
-  for (size_t i = 0; i < wide.size(); ++i) ways.push_back({true, i, wide[i].clocks});
-  for (size_t i = 0; i < tiles.size(); ++i) ways.push_back({false, i, tiles[i].clocks});
-  std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.clocks < b.clocks; });
-  return ways;
+std::vector<KernelVariant> variants_of(const std::vector<WideAttentionTile>& wide,
+                                       const std::vector<AttentionTile>& tiles) {
+  std::vector<KernelVariant> variants;
+  for (size_t i = 0; i < wide.size(); ++i) variants.push_back({true, i, wide[i].clocks});
+  for (size_t i = 0; i < tiles.size(); ++i) variants.push_back({false, i, tiles[i].clocks});
+  std::stable_sort(variants.begin(), variants.end(),
+                   [](const KernelVariant& a, const KernelVariant& b) { return a.clocks < b.clocks; });
+  return variants;
 }
 
 }  // namespace
@@ -269,13 +271,14 @@ KernelText emit_attention(const Kernel& kernel, const Target& target) {
   const double keys = wide.empty() ? typical(attention.t.extent) : typical_keys(attention);
   const std::vector<AttentionTile> tiles = tiles_of(target, attention, keys);
   static_assert(kMostCandidates >= 15);
-  const std::vector<Way> ways = ways_of(wide, tiles);
+  const std::vector<KernelVariant> variants = variants_of(wide, tiles);
   std::vector<std::string> candidates;
-  for (const Way& w : ways) candidates.push_back(w.is_wide ? describe(wide[w.index]) : describe(tiles[w.index]));
+  for (const KernelVariant& w : variants)
+    candidates.push_back(w.is_wide ? describe(wide[w.index]) : describe(tiles[w.index]));
   const Choice choice = choose(target, "attention", shape_text(kernel, attention), std::move(candidates));
-  const Way& way = ways[choice.index];
-  KernelText text = way.is_wide ? emit_wide_attention(kernel, target, wide[way.index])
-                                : AttentionText(kernel, attention, tiles[way.index]).emit();
+  const KernelVariant& variant = variants[choice.index];
+  KernelText text = variant.is_wide ? emit_wide_attention(kernel, target, wide[variant.index])
+                                    : AttentionText(kernel, attention, tiles[variant.index]).emit();
   text.note += choice.note();
   return text;
 }

@@ -9,7 +9,7 @@
 namespace gcg::cuda {
 namespace {
 
-/// A score lowered by this much gets a weight of zero beside any score that is not.
+/// A score lowered by this much gets a weight of zero if any other score is not lowered.
 constexpr double kLow = -1e4;
 
 bool is(const Expr& e, BinaryOp op) { return e->kind == ExprKind::binary && e->binary == op; }
@@ -102,7 +102,7 @@ class ScoreReader {
   }
 
   /// Moves the bounds on positions that `condition` (or its opposite) states into the result. The remaining conditions
-  /// go to rest_, in the form in which they must hold. Returns false if no bound was found.
+  /// go to rest_, as conditions that must hold. Returns false if no bound was found.
   bool take(const Expr& condition, bool opposite, double low) {
     const SeenKeys before = seen_;
     rest_ = nullptr;

@@ -19,7 +19,7 @@ struct WideAttentionTile {
   int threads() const { return 128 * (groups + 1); }
 };
 
-/// The tiles that fit the kernel, best first. Empty if the kernel needs another form: other GPUs or precisions, or
+/// The tiles that fit the kernel, best first. Empty if the kernel needs another variant: other GPUs or precisions, or
 /// operands that TMA cannot copy as boxes.
 std::vector<WideAttentionTile> wide_attention_tiles(const Kernel& kernel, const Target& target);
 /// The number of keys that the cost model assumes.

@@ -1,5 +1,5 @@
-// Products of few rows with packed weights of few bits, which have a scale and perhaps an offset per block of a column.
-// The weights stay packed in memory (device/gart_block_weights.cuh).
+// Products of few rows with packed low-bit weights, which have a scale and perhaps an offset per block of a column. The
+// weights stay packed in memory (device/gart_block_weights.cuh).
 #pragma once
 
 #include "codegen/cuda/contractions/product.h"

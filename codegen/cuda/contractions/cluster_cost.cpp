@@ -98,8 +98,8 @@ std::vector<ProductTile> candidate_tiles(const Kernel& kernel, const Target& tar
                                          size_t most) {
   constexpr size_t kMostClusters = 6;
   std::vector<ProductTile> clusters = cluster_tiles(kernel, target, product, std::min(kMostClusters, most / 2));
-  std::vector<ProductTile> all =
-      best_product_tiles(target, size_for_cost(kernel, product), form_of(product, target), most - clusters.size());
+  std::vector<ProductTile> all = best_product_tiles(target, size_for_cost(kernel, product),
+                                                    constraints_of(product, target), most - clusters.size());
   all.insert(all.end(), clusters.begin(), clusters.end());
   std::stable_sort(all.begin(), all.end(),
                    [](const ProductTile& a, const ProductTile& b) { return a.microseconds < b.microseconds; });

@@ -30,8 +30,8 @@ class ConvProduct final : public Product {
     rows = conv.out_channels / conv.groups;
     columns = conv.batch * positions_;
     depth = taps * channels_;
-    if (!is_pointwise()) form = window_text();
-    if (conv.input_channels_last) form += concat(form.empty() ? "" : ", ", "channels last");
+    if (!is_pointwise()) properties = window_text();
+    if (conv.input_channels_last) properties += concat(properties.empty() ? "" : ", ", "channels last");
     const auto channel_stride =
         address_stride(kernel.operands[static_cast<size_t>(conv.result)], conv.index, conv.channel.id);
     by_position_ = channel_stride && channel_stride->is(1) && !positions_.is(1);
@@ -165,8 +165,8 @@ class ConvProduct final : public Product {
     return w;
   }
 
-  /// The upper corner of the window: its last place less the last pixel's. With it, the window has as many places as
-  /// there are outputs, for all extents.
+  /// The upper corner of the window: its last position minus the last pixel's. With it, the window has as many
+  /// positions as there are outputs, for all extents.
   static std::optional<int64_t> upper_corner(const Spatial& s) {
     constexpr int64_t kLeast = -128, kMost = 127;
     if (!s.pad.is_constant() || s.pad.constant() > -kLeast) return std::nullopt;

@@ -81,7 +81,7 @@ std::string shape_text(const Product& p) {
   std::string text = concat(p.rows.str(), " x ", p.columns.str(), " x ", p.depth.str());
   if (!p.batch.is(1)) text = concat(p.batch.str(), " of ", text);
   text += concat(", left ", copy(p.left), ", right ", copy(p.right));
-  return p.form.empty() ? text : concat(text, ", ", p.form);
+  return p.properties.empty() ? text : concat(text, ", ", p.properties);
 }
 
 KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile,
@@ -124,18 +124,18 @@ Conversion conversion_of(DType stored, Arithmetic arithmetic) {
   return {stored == DType::f32 ? "gart_kept<float>" : "gart_widened_" + half, "float", stored == DType::f32};
 }
 
-ProductForm form_of(const Product& product, const Target& target) {
+TileConstraints constraints_of(const Product& product, const Target& target) {
   const auto is_held = [&](const Product::Copy& copy) {
     const Conversion conversion = conversion_of(copy.stored, arithmetic_of(target));
     return !conversion.is_kept || size_of(copy.stored) * copy.vector < 4;
   };
-  ProductForm form = memory_form(product);
-  form.is_held = is_held(product.left) || is_held(product.right);
-  form.whole_steps = product.whole_steps;
-  form.divides = product.divides;
-  form.gathers = product.gathers;
-  form.left_by_element = product.left.vector == 1;
-  form.right_by_element = product.right.vector == 1;
+  TileConstraints constraints = memory_constraints(product);
+  constraints.is_held = is_held(product.left) || is_held(product.right);
+  constraints.whole_steps = product.whole_steps;
+  constraints.divides = product.divides;
+  constraints.gathers = product.gathers;
+  constraints.left_by_element = product.left.vector == 1;
+  constraints.right_by_element = product.right.vector == 1;
   const auto left = product.tma_view(true), right = product.tma_view(false);
   const Arithmetic arithmetic = arithmetic_of(target);
   const auto fits = [&](const std::optional<Product::TmaView>& view) {
@@ -143,22 +143,22 @@ ProductForm form_of(const Product& product, const Target& target) {
     // tf32 products read lines along the depth only.
     return is_half(arithmetic) || (arithmetic == Arithmetic::tf32x3 && view->dimensions[0].kind == 'd');
   };
-  form.has_tma_views = fits(left) && fits(right);
-  form.left_has_windows = left && left->window;
-  form.has_windows = form.left_has_windows || (right && right->window);
-  form.epilogue_operations = operations_of(product.epilogue);
-  return form;
+  constraints.has_tma_views = fits(left) && fits(right);
+  constraints.left_has_windows = left && left->window;
+  constraints.has_windows = constraints.left_has_windows || (right && right->window);
+  constraints.epilogue_operations = operations_of(product.epilogue);
+  return constraints;
 }
 
-ProductForm memory_form(const Product& product) {
-  ProductForm form;
-  form.left_along_depth = product.left.along_depth;
-  form.right_along_depth = product.right.along_depth;
+TileConstraints memory_constraints(const Product& product) {
+  TileConstraints constraints;
+  constraints.left_along_depth = product.left.along_depth;
+  constraints.right_along_depth = product.right.along_depth;
   if (product.boxes) {
-    form.box_bytes = static_cast<int>(size_of(product.boxes->results.stored));
-    form.reads_boxes = product.boxes->read != nullptr;
+    constraints.box_bytes = static_cast<int>(size_of(product.boxes->results.stored));
+    constraints.reads_boxes = product.boxes->read != nullptr;
   }
-  return form;
+  return constraints;
 }
 
 std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth) {

@@ -37,7 +37,7 @@ class Product : public Epilogue {
   Copy left, right;
   int left_operand = -1, right_operand = -1;  // operands of the kernel
   /// Properties beyond extents and copies that the time depends on: "3x3, strides 2x2"; may be empty.
-  std::string form;
+  std::string properties;
   /// > 0: a tile should not cross a multiple of this many depths.
   int64_t whole_steps = 0;
   int64_t taps = 1;          // of a convolution
@@ -53,8 +53,8 @@ class Product : public Epilogue {
   virtual std::optional<Matrix> matrix(FunctionText& f, bool of_left) const = 0;
   /// An operand as a tensor whose tiles TMA copies, if it is one.
   struct TmaView {
-    /// The windows of a convolution over images (channels, columns, rows, images): one line per window place, with up
-    /// to box_depths channels of a tap.
+    /// The windows of a convolution over images (channels, columns, rows, images): one line per window position, with
+    /// up to box_depths channels of a tap.
     struct Window {
       int64_t channels = 0;
       int64_t kernel_columns = 1, column_dilation = 1, row_dilation = 1;
@@ -75,7 +75,7 @@ class Product : public Epilogue {
   };
   virtual std::optional<TmaView> tma_view(bool) const { return std::nullopt; }
   /// For views of windows: declares `window_column`, `window_row` and `image`, where the window of the tile's first
-  /// place begins.
+  /// position begins.
   virtual void declare_window(FunctionText&) const {}
   /// How results are stored, and how the epilogue's inputs are loaded, as boxes. `at` gives the coordinates of the box
   /// that begins at `box_column` and `box_row`.
@@ -105,9 +105,9 @@ struct Conversion {
 };
 /// The conversion to the arithmetic's element type.
 Conversion conversion_of(DType stored, Arithmetic arithmetic);
-ProductForm form_of(const Product& product, const Target& target);
+TileConstraints constraints_of(const Product& product, const Target& target);
 /// The properties of the product that its shared memory depends on.
-ProductForm memory_form(const Product& product);
+TileConstraints memory_constraints(const Product& product);
 /// "gart_tile<float, 64, 32, true>", where `shape` is "64, 32".
 std::string tile_type(const Conversion& conversion, const std::string& shape, bool along_depth);
 /// The tile type of a product's operand: `rows` are rows of the left, columns of the right one.
@@ -167,12 +167,14 @@ std::string result_map(FunctionText& f, const Product::TmaView& view);
 /// The coordinates of a box: "{box_column, box_row}".
 std::string places(const Product::TmaView& view);
 
-/// A description for decisions: the extents "12 of 128 x 64 x 384" (rows, columns, depth), the copies, the form.
+/// A description for decisions: the extents "12 of 128 x 64 x 384" (rows, columns, depth), the copies, the other
+/// properties.
 std::string shape_text(const Product& product);
 
 /// The launches that compute the product in tiles. `kind` begins the functions' names.
 KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile, const std::string& kind);
-/// The persistent form: operands and results are copied as boxes, one tile after the other (device/gart_tile_loop.cuh).
+/// The persistent variant: operands and results are copied as boxes, one tile after the other
+/// (device/gart_tile_loop.cuh).
 KernelText emit_tile_loop(const Kernel& kernel, const Product& product, const ProductTile& tile,
                           const std::string& kind);
 /// As above, with the tile that the target's decisions name, otherwise the cost model's best one.

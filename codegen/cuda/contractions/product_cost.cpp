@@ -68,12 +68,12 @@ double shared_bytes_per_depth(const ProductTile& t) {
 }
 
 /// Instructions of a block's warps per step: copies by element or by 16 bytes, fragments and products.
-double instructions(const ProductTile& t, const ProductForm& form) {
-  const double single = (form.left_by_element ? t.rows : 0) + (form.right_by_element ? t.columns : 0);
+double instructions(const ProductTile& t, const TileConstraints& constraints) {
+  const double single = (constraints.left_by_element ? t.rows : 0) + (constraints.right_by_element ? t.columns : 0);
   const double chunks = (t.rows + t.columns - single) * element_bytes(t.arithmetic) * t.depth / 16;
-  const double copies =
-      (single * t.depth * kElementInstructions + chunks * (form.gathers ? kGatheredInstructions : kChunkInstructions)) /
-      kWarpThreads;
+  const double copies = (single * t.depth * kElementInstructions +
+                         chunks * (constraints.gathers ? kGatheredInstructions : kChunkInstructions)) /
+                        kWarpThreads;
   if (t.is_wide || t.arithmetic == Arithmetic::scalar)
     return copies;  // products take few instructions, or their own
                     // rate limits them
@@ -87,8 +87,8 @@ double l2_rate(const Machine& gpu, double active) {
                   gpu.l2_bytes_per_clock * gpu.processors / std::clamp<double>(active, 1, gpu.processors));
 }
 
-double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
-                   double residents, double active) {
+double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& size,
+                   const TileConstraints& constraints, double residents, double active) {
   const double warps = t.threads() / kWarpThreads * residents;
   const double reached = t.is_wide                            ? 1 / kWideProductClocks
                          : t.arithmetic == Arithmetic::scalar ? 1
@@ -97,7 +97,7 @@ double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& 
                           (reached * (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic)));
   const double transfer = (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
-  const double issue = instructions(t, form) / kSchedulers;
+  const double issue = instructions(t, constraints) / kSchedulers;
   // A stage of a warpgroup product is read together with the next one, and overwritten after that.
   const double latency = (issue + kLatencyClocks + transfer) / (t.stages - (t.is_wide ? 2 : 1));
   return std::max({products, transfer * residents, fragments, issue * residents, latency}) + kBarrierClocks;
@@ -130,20 +130,21 @@ double sum_microseconds(const Machine& gpu, const ProductTile& t, const ProductS
   return kDependentLaunch + 8 * size.batch * size.rows * size.columns * t.splits / (2 * gpu.bytes_per_second) * 1e6;
 }
 
-double loop_microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form) {
+double loop_microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size,
+                         const TileConstraints& constraints) {
   using namespace tile_loop;
   const double peak = double{1} * t.rows * t.columns * t.depth / gpu.warpgroup_rate;
   const double bytes = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth;
   double step = std::max({peak * kWideProductClocks, peak + kStepClocks,
-                          bytes / (form.has_windows ? kWindowBytesPerClock : kBoxBytesPerClock)});
+                          bytes / (constraints.has_windows ? kWindowBytesPerClock : kBoxBytesPerClock)});
   if (t.arithmetic == Arithmetic::tf32x3)  // three products, at half the rate
     step = kF32StepClocks + 6 * peak * kF32ProductClocks;
-  if (form.has_windows)
-    step = std::max(step, kWindowStepClocks + kWindowLineClocks * (form.left_has_windows ? t.rows : t.columns));
+  if (constraints.has_windows)
+    step = std::max(step, kWindowStepClocks + kWindowLineClocks * (constraints.left_has_windows ? t.rows : t.columns));
   const double sums = double{1} * t.rows * t.columns;
-  double end = kTileEndClocks + sums / kSumsPerClock + sums * form.epilogue_operations / kOperationsPerClock;
-  if (form.box_bytes > 0)
-    end += sums * form.box_bytes * (form.reads_boxes ? 2 : 1) / kStoredBytesPerClock;
+  double end = kTileEndClocks + sums / kSumsPerClock + sums * constraints.epilogue_operations / kOperationsPerClock;
+  if (constraints.box_bytes > 0)
+    end += sums * constraints.box_bytes * (constraints.reads_boxes ? 2 : 1) / kStoredBytesPerClock;
   else
     end += sums / kScatteredPerClock;
   const double waves = ceil_ratio(tiles_of(t, size) * t.splits, gpu.processors);
@@ -152,13 +153,13 @@ double loop_microseconds(const Machine& gpu, const ProductTile& t, const Product
          sum_microseconds(gpu, t, size);
 }
 
-double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size, const ProductForm& form,
-                    int residents_at_most) {
-  if (t.producers > 0) return loop_microseconds(gpu, t, size, form);
+double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size,
+                    const TileConstraints& constraints, int residents_at_most) {
+  if (t.producers > 0) return loop_microseconds(gpu, t, size, constraints);
   const double blocks = std::max(1.0, tiles_of(t, size) * t.splits);
   const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
   const double waves = ceil_ratio(blocks, gpu.processors * residents);
-  const double step = step_clocks(gpu, t, size, form, residents, blocks);
+  const double step = step_clocks(gpu, t, size, constraints, residents, blocks);
   const double clocks = waves * (kFillClocks + steps_of(t, size) * step + kEndClocks);
   return kLaunch + together(clocks / gpu.gigahertz * 1e-3, memory_microseconds(gpu, size)) +
          sum_microseconds(gpu, t, size);
@@ -209,19 +210,19 @@ Arithmetic arithmetic_of(const Target& target) {
   return has_tf32 && faster ? Arithmetic::tf32x3 : Arithmetic::scalar;
 }
 
-std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form,
-                                            size_t most) {
+std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size,
+                                            const TileConstraints& constraints, size_t most) {
   const Machine& gpu = machine_of(target);
   std::vector<ProductTile> all;
-  for (ProductTile t : product_tiles(target, form)) {
-    const int64_t shared = shared_bytes(t, form) + kReservedShared;
+  for (ProductTile t : product_tiles(target, constraints)) {
+    const int64_t shared = shared_bytes(t, constraints) + kReservedShared;
     const auto fit = static_cast<int>(gpu.shared_bytes / shared);
     const int residents = std::max(1, std::min({t.blocks, fit, gpu.threads / t.threads()}));
     const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));
     const int most_splits = t.is_wide && t.columns > 128 ? 1 : kMostSplits;  // see kWide of product_tiles.cpp
     for (int splits = 1; splits <= std::min(most_splits, steps); splits = splits < 4 ? splits + 1 : splits * 2) {
       t.splits = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, splits)));  // every split has work
-      t.microseconds = microseconds(gpu, t, size, form, residents);
+      t.microseconds = microseconds(gpu, t, size, constraints, residents);
       all.push_back(t);
     }
   }

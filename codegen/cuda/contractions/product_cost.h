@@ -50,7 +50,7 @@ struct ProductTile {
 };
 
 /// The properties of a product's operands that restrict tiles.
-struct ProductForm {
+struct TileConstraints {
   bool left_along_depth = true, right_along_depth = true;  // whether lines in shared memory run along the depth
   bool is_held = false;     // some operand passes through registers on its way to shared memory
   int64_t whole_steps = 0;  // depth multiple at which operands are best cut; 0: any is equally good
@@ -65,12 +65,12 @@ struct ProductForm {
 };
 
 /// Shared memory of a block; must match the layout of device/gart_operand.cuh.
-int64_t shared_bytes(const ProductTile& tile, const ProductForm& form);
+int64_t shared_bytes(const ProductTile& tile, const TileConstraints& constraints);
 
 /// True if a tile loop copies the epilogue's inputs as boxes. Threads read them if boxes would take the room of stages.
-bool reads_boxes(const ProductTile& tile, const ProductForm& form);
+bool reads_boxes(const ProductTile& tile, const TileConstraints& constraints);
 /// Boxes of results (64 lines of 128 bytes) that fit for each warpgroup of a tile loop.
-int boxes_of(const ProductTile& tile, const ProductForm& form);
+int boxes_of(const ProductTile& tile, const TileConstraints& constraints);
 
 struct ProductSize {
   double batch = 1, rows = 1, columns = 1, depth = 1;
@@ -78,12 +78,12 @@ struct ProductSize {
   double box_depth = 0;  // depth of tiles that are copied as boxes, if it is more than `depth`
 };
 /// All tile shapes of the target, with the depths and numbers of stages that fit; not split.
-std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form);
+std::vector<ProductTile> product_tiles(const Target& target, const TileConstraints& constraints);
 
 /// The tiles of least expected time, best first, at most `most`. Each shape appears with its best numbers of stages and
 /// splits.
-std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size, const ProductForm& form,
-                                            size_t most);
+std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size,
+                                            const TileConstraints& constraints, size_t most);
 
 /// "64x64x32 3xtf32, 3 stages, 8 splits"
 std::string describe(const ProductTile& tile);

@@ -126,7 +126,7 @@ void ProductText::store_partial_sums() {
 
 KernelText ProductText::finish(const std::string& kind, int least_blocks) const {
   KernelText text = f_.finish(kind, tile_.threads(), least_blocks);
-  text.shared_bytes = shared_bytes(tile_, memory_form(p_));
+  text.shared_bytes = shared_bytes(tile_, memory_constraints(p_));
   text.note = concat(describe(tile_), ", expected ", std::round(tile_.microseconds * 10) / 10, " us", assumed_text());
   if (tile_.splits > 1) text.scratch_bytes = p_.batch * p_.rows * p_.columns * (4 * tile_.splits);
   return text;

@@ -41,11 +41,11 @@ constexpr int kF32Depth = 32;
 constexpr int kBoxBytes = 64 * 128;  // of results
 
 /// True if tiles of this depth can be copied, with registers that do not spill.
-bool takes_depth(const Target& target, Arithmetic arithmetic, const ProductForm& form, int depth) {
-  const int64_t whole = form.whole_steps;
-  if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0 && !form.divides);
+bool takes_depth(const Target& target, Arithmetic arithmetic, const TileConstraints& constraints, int depth) {
+  const int64_t whole = constraints.whole_steps;
+  if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0 && !constraints.divides);
   if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes pay only where longer ones would be cut
-  if (depth == 64 && (form.is_held || !machine_of(target).has_async_copies)) return false;
+  if (depth == 64 && (constraints.is_held || !machine_of(target).has_async_copies)) return false;
   return whole % depth == 0;
 }
 
@@ -55,19 +55,20 @@ bool leaves_room(Arithmetic arithmetic, const Shape& s) {
   return !is_half(arithmetic) || s.columns_each < 4 || s.rows_each > 1;
 }
 
-std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
+std::vector<ProductTile> shapes(const Target& target, const TileConstraints& constraints) {
   const Arithmetic arithmetic = arithmetic_of(target);
   std::vector<ProductTile> all;
   const auto add = [&](const Shape& s) {
-    if (form.divides && !leaves_room(arithmetic, s)) return;
+    if (constraints.divides && !leaves_room(arithmetic, s)) return;
     for (int depth : {16, 32, 64}) {
-      if (!takes_depth(target, arithmetic, form, depth)) continue;
+      if (!takes_depth(target, arithmetic, constraints, depth)) continue;
       // Each value takes two registers: more than one k-step of large fragments at a time spills.
       if (arithmetic == Arithmetic::tf32x3 && s.rows_each * s.columns_each >= 16 && depth > 16) continue;
       ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
       // Without asynchronous copies, registers also hold the next tile.
       t.blocks = machine_of(target).has_async_copies ? s.blocks : std::min(s.blocks, 4);
-      if (form.divides || (form.gathers && arithmetic == Arithmetic::tf32x3)) t.blocks -= (t.blocks + 1) / 3;
+      if (constraints.divides || (constraints.gathers && arithmetic == Arithmetic::tf32x3))
+        t.blocks -= (t.blocks + 1) / 3;
       // 128 registers hold two k-steps of the fragments, but not also the bounds checks of a depth that ends within a
       // step.
       if (arithmetic == Arithmetic::tf32x3 && s.rows == 32 && s.columns == 64 && depth == 32)
@@ -83,14 +84,16 @@ std::vector<ProductTile> shapes(const Target& target, const ProductForm& form) {
 }
 
 /// The tiles for warpgroups, if the target has them.
-std::vector<ProductTile> wide_shapes(const Target& target, const ProductForm& form) {
+std::vector<ProductTile> wide_shapes(const Target& target, const TileConstraints& constraints) {
   const Arithmetic arithmetic = arithmetic_of(target);
   std::vector<ProductTile> all;
-  if (target.name != "sm_90a" || !is_half(arithmetic) || form.divides || form.whole_steps % kWideDepth != 0) return all;
+  if (target.name != "sm_90a" || !is_half(arithmetic) || constraints.divides ||
+      constraints.whole_steps % kWideDepth != 0)
+    return all;
   const auto add = [&](const WideShape& s) {
-    if (form.is_held && s.columns > 128) return;  // registers
+    if (constraints.is_held && s.columns > 128) return;  // registers
     ProductTile t{arithmetic, s.rows, s.columns, kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
-    t.blocks = form.is_held ? 2 / s.groups : s.blocks;
+    t.blocks = constraints.is_held ? 2 / s.groups : s.blocks;
     t.is_wide = true;
     all.push_back(t);
   };
@@ -99,11 +102,11 @@ std::vector<ProductTile> wide_shapes(const Target& target, const ProductForm& fo
 }
 
 /// Tiles of the tile loop, with as many stages as shared memory has room for.
-std::vector<ProductTile> loop_shapes(const Target& target, const ProductForm& form) {
+std::vector<ProductTile> loop_shapes(const Target& target, const TileConstraints& constraints) {
   const Machine& gpu = machine_of(target);
   const Arithmetic arithmetic = arithmetic_of(target);
   std::vector<ProductTile> all;
-  if (target.name != "sm_90a" || !form.has_tma_views) return all;
+  if (target.name != "sm_90a" || !constraints.has_tma_views) return all;
   const auto add = [&](const WideShape& s) {
     const bool is_f32 = arithmetic == Arithmetic::tf32x3;
     ProductTile t{arithmetic, s.rows, s.columns, is_f32 ? kF32Depth : kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
@@ -111,7 +114,7 @@ std::vector<ProductTile> loop_shapes(const Target& target, const ProductForm& fo
     t.producers = is_f32 ? 256 : 128;
     t.grid = gpu.processors;
     for (t.stages = 12; t.stages >= 3; --t.stages) {
-      if (shared_bytes(t, form) > gpu.shared_block_bytes) continue;
+      if (shared_bytes(t, constraints) > gpu.shared_block_bytes) continue;
       all.push_back(t);
       break;
     }
@@ -125,42 +128,43 @@ std::vector<ProductTile> loop_shapes(const Target& target, const ProductForm& fo
 
 }  // namespace
 
-bool reads_boxes(const ProductTile& t, const ProductForm& form) {
+bool reads_boxes(const ProductTile& t, const TileConstraints& constraints) {
   constexpr int kMostBoxes = 4;
-  return form.reads_boxes && t.splits == 1 && t.columns * form.box_bytes / 128 <= kMostBoxes;
+  return constraints.reads_boxes && t.splits == 1 && t.columns * constraints.box_bytes / 128 <= kMostBoxes;
 }
 
-int boxes_of(const ProductTile& t, const ProductForm& form) {
-  if (t.splits > 1 || form.box_bytes == 0) return 0;
-  const int all = t.columns * form.box_bytes / 128;
-  return reads_boxes(t, form) ? all : std::min(all, 2);
+int boxes_of(const ProductTile& t, const TileConstraints& constraints) {
+  if (t.splits > 1 || constraints.box_bytes == 0) return 0;
+  const int all = t.columns * constraints.box_bytes / 128;
+  return reads_boxes(t, constraints) ? all : std::min(all, 2);
 }
 
-int64_t shared_bytes(const ProductTile& t, const ProductForm& form) {
+int64_t shared_bytes(const ProductTile& t, const TileConstraints& constraints) {
   const int groups = t.warp_rows / 4;
   const bool has_rests = t.is_wide && t.arithmetic == Arithmetic::tf32x3;
   const int barriers = (has_rests ? 3 : 2) * t.stages + groups;
-  const int loop = t.producers > 0 ? groups * boxes_of(t, form) * kBoxBytes + barriers * int{sizeof(uint64_t)} : 0;
+  const int loop =
+      t.producers > 0 ? groups * boxes_of(t, constraints) * kBoxBytes + barriers * int{sizeof(uint64_t)} : 0;
   if (t.is_wide) return int64_t{128} * t.stages * (t.rows + (has_rests ? 2 : 1) * t.columns) + loop;
   const int element = element_bytes(t.arithmetic);
   const auto elements = [&](int rows, bool along_depth) {
     return along_depth ? rows * (t.depth + 16 / element) : t.depth * (rows + 8);
   };
   return int64_t{element} * t.stages *
-         (elements(t.rows, form.left_along_depth) + elements(t.columns, form.right_along_depth));
+         (elements(t.rows, constraints.left_along_depth) + elements(t.columns, constraints.right_along_depth));
 }
 
-std::vector<ProductTile> product_tiles(const Target& target, const ProductForm& form) {
+std::vector<ProductTile> product_tiles(const Target& target, const TileConstraints& constraints) {
   const Machine& gpu = machine_of(target);
   const int most_stages = gpu.has_async_copies ? 5 : 2;
   std::vector<ProductTile> tiles;
-  for (ProductTile t : shapes(target, form))
+  for (ProductTile t : shapes(target, constraints))
     for (t.stages = 2; t.stages <= most_stages; ++t.stages)
-      if (shared_bytes(t, form) <= gpu.shared_block_bytes) tiles.push_back(t);
-  for (const ProductTile& t : loop_shapes(target, form)) tiles.push_back(t);
-  for (ProductTile t : wide_shapes(target, form))
+      if (shared_bytes(t, constraints) <= gpu.shared_block_bytes) tiles.push_back(t);
+  for (const ProductTile& t : loop_shapes(target, constraints)) tiles.push_back(t);
+  for (ProductTile t : wide_shapes(target, constraints))
     for (t.stages = 3; t.stages <= 6; ++t.stages)
-      if (shared_bytes(t, form) <= gpu.shared_block_bytes) tiles.push_back(t);
+      if (shared_bytes(t, constraints) <= gpu.shared_block_bytes) tiles.push_back(t);
   return tiles;
 }
 

@@ -174,12 +174,12 @@ bool fits(const Kernel& kernel, const Product& product, bool few_rows) {
 
 /// The variants worth measuring: tensor cores, divisions of lines among warps, then tiles.
 struct Candidates {
-  std::vector<VectorForm> forms;
+  std::vector<VectorTiling> tilings;
   std::vector<Sharing> sharings;
   std::vector<ProductTile> tiles;
   std::vector<std::string> names() const {
     std::vector<std::string> names;
-    for (const VectorForm& f : forms) names.push_back(describe(f));
+    for (const VectorTiling& f : tilings) names.push_back(describe(f));
     for (const Sharing& s : sharings) names.push_back(describe(s));
     for (const ProductTile& t : tiles) names.push_back(describe(t));
     return names;
@@ -193,7 +193,7 @@ class SkinnyGemmChoice {
 
   KernelText emit() {
     find_candidates();
-    if (all_.forms.empty() && all_.sharings.empty()) return {};
+    if (all_.tilings.empty() && all_.sharings.empty()) return {};
     add_tiles();
     const Choice choice = choose(target_, kind_ + "_vector", shape_text(product_), all_.names());
     KernelText text = emit(choice.index);
@@ -206,24 +206,25 @@ class SkinnyGemmChoice {
     constexpr size_t kMostSharings = 12;
     if (const auto few_rows = few_rows_of(product_, kMostVectors)) {
       few_rows_ = *few_rows;
-      all_.forms = vector_forms(kernel_, target_, product_, few_rows_);
+      all_.tilings = vector_tilings(kernel_, target_, product_, few_rows_);
     }
     const auto few_rows = few_rows_of(product_, kMostLines);
     if (!few_rows || !fits(kernel_, product_, *few_rows)) return;
     lines_.emplace(product_, *few_rows);
     all_.sharings = sharings(machine_of(target_), product_, *lines_);
-    all_.sharings.resize(std::min(all_.sharings.size(), kMostSharings - all_.forms.size()));
+    all_.sharings.resize(std::min(all_.sharings.size(), kMostSharings - all_.tilings.size()));
   }
 
   void add_tiles() {
     if (target_.decisions != nullptr)
       all_.tiles =
-          candidate_tiles(kernel_, target_, product_, kMostCandidates - all_.forms.size() - all_.sharings.size());
+          candidate_tiles(kernel_, target_, product_, kMostCandidates - all_.tilings.size() - all_.sharings.size());
   }
 
   KernelText emit(size_t index) const {
-    if (index < all_.forms.size()) return emit_vectors(kernel_, target_, product_, few_rows_, all_.forms[index], kind_);
-    index -= all_.forms.size();
+    if (index < all_.tilings.size())
+      return emit_vectors(kernel_, target_, product_, few_rows_, all_.tilings[index], kind_);
+    index -= all_.tilings.size();
     if (index >= all_.sharings.size())
       return emit_product(kernel_, product_, all_.tiles[index - all_.sharings.size()], kind_);
     const Sharing& sharing = all_.sharings[index];
@@ -237,7 +238,7 @@ class SkinnyGemmChoice {
   const Product& product_;
   std::string kind_;
   Candidates all_;
-  bool few_rows_ = true;  // whether the rows are the few lines of `forms`
+  bool few_rows_ = true;  // whether the rows are the few lines of `tilings`
   std::optional<SkinnyGemm> lines_;
 };
 

@@ -42,7 +42,7 @@ class TileLoopText : public ProductText {
   bool is_f32() const { return tile_.arithmetic == Arithmetic::tf32x3; }
   /// True if results are stored as boxes. Split products store sums.
   bool stores_boxes() const { return p_.boxes && tile_.splits == 1; }
-  bool reads_boxes() const { return stores_boxes() && cuda::reads_boxes(tile_, memory_form(p_)); }
+  bool reads_boxes() const { return stores_boxes() && cuda::reads_boxes(tile_, memory_constraints(p_)); }
   int box_columns() const { return kBoxBytes / static_cast<int>(size_of(p_.boxes->results.stored)); }
 
   void declare_maps() {
@@ -57,7 +57,7 @@ class TileLoopText : public ProductText {
     f_.line(
         "typedef ", kind, "Left, Right, ", tile_.stages, ", ",
         is_f32() ? concat(registers.few, ", ", registers.splitting) : concat(tile_.warp_rows / 4, ", ", registers.few),
-        ", ", registers.many, ", ", boxes_of(tile_, memory_form(p_)), "> Loop;");
+        ", ", registers.many, ", ", boxes_of(tile_, memory_constraints(p_)), "> Loop;");
     f_.open("if (threadIdx.x == Loop::kMultiplying)");
     for (const std::string& map : operands.maps()) f_.line("gart_prefetch_map(", map, ");");
     if (stores_boxes()) f_.line("gart_prefetch_map(", results_, ");");
@@ -73,7 +73,7 @@ class TileLoopText : public ProductText {
   }
 
   /// Declares the position of the tile, and its steps.
-  Steps place_tile() {
+  Steps tile_position() {
     coordinates("tile");
     batch_ = {};
     p_.declare_batch(f_, batch_);
@@ -90,7 +90,7 @@ class TileLoopText : public ProductText {
     f_.line("return;");
     f_.close();
     open_tiles();
-    const Steps of_tile = place_tile();
+    const Steps of_tile = tile_position();
     operands.declare(f_);
     f_.open("if (tile == blockIdx.x)");
     if (ahead != 0) f_.line("loop.feed_ahead<", ahead, ">(left, right, ", of_tile.first, ", ", of_tile.count, ");");
@@ -106,14 +106,14 @@ class TileLoopText : public ProductText {
     f_.open("if (loop.splits())");
     f_.line("gart_await_last_launch();");
     open_tiles();
-    f_.line("loop.make_rests(", place_tile().count, ");");
+    f_.line("loop.make_rests(", tile_position().count, ");");
     f_.close();
     f_.line("return;");
     f_.close();
   }
 
   void compute_tile() {
-    const Steps of_tile = place_tile();
+    const Steps of_tile = tile_position();
     if (stores_boxes()) f_.line("const int box_row = row0 + loop.warp / 4 * 64;");
     if (reads_boxes()) ask_for_boxes();
     f_.line("Loop::Sums sums;");

@@ -17,8 +17,9 @@ constexpr int kTile = 16, kPiece = 64;  // lines; depths that a warp takes at on
 constexpr int kPieceBytes = kTile * kPiece * 2;
 constexpr double kLeastPieces = 4;  // pieces per depth: fewer leave most warps without work
 
-// Where several forms cost the same, the first is the fastest on an H200.
-constexpr std::array kForms = {VectorForm{8, 2, 2}, VectorForm{16, 2, 1}, VectorForm{4, 4, 3}, VectorForm{8, 4, 2}};
+// Where several tilings cost the same, the first is the fastest on an H200.
+constexpr std::array kForms = {VectorTiling{8, 2, 2}, VectorTiling{16, 2, 1}, VectorTiling{4, 4, 3},
+                               VectorTiling{8, 4, 2}};
 
 /// The two operands.
 struct Sides {
@@ -36,13 +37,13 @@ struct Sides {
 double tiles_of(const Sides& s) { return std::ceil(typical(s.lines) / kTile); }
 
 /// The number of blocks that share the tiles of one product of the batch.
-double blocks_of_batch(const Machine& gpu, const VectorForm& f, const Product& p) {
+double blocks_of_batch(const Machine& gpu, const VectorTiling& f, const Product& p) {
   return std::max(1.0, std::floor(double{1} * gpu.processors * f.blocks / typical(p.batch)));
 }
 
 /// The time is limited by memory bandwidth, less the share of blocks with one tile fewer than others, or by the reads
-/// in flight. Measured on an H200 for one row times 0.6 to 500 MB: within 8 %, and the best form within 3 %.
-double microseconds(const Machine& gpu, const VectorForm& f, const Product& p, const Sides& s) {
+/// in flight. Measured on an H200 for one row times 0.6 to 500 MB: within 8 %, and the best tiling within 3 %.
+double microseconds(const Machine& gpu, const VectorTiling& f, const Product& p, const Sides& s) {
   constexpr double kStart = 1.5, kUnderLoad = 0.8, kEnd = 0.1;  // latency of a read under load; the end of a tile
   constexpr double kIdle = 0.25;  // lost fraction of idle blocks' time: the other blocks get their share of the
                                   // bandwidth
@@ -58,14 +59,15 @@ double microseconds(const Machine& gpu, const VectorForm& f, const Product& p, c
 
 class VectorText {
  public:
-  VectorText(const Kernel& kernel, const Target& target, const Product& product, bool few_rows, const VectorForm& form)
+  VectorText(const Kernel& kernel, const Target& target, const Product& product, bool few_rows,
+             const VectorTiling& tiling)
       : f_(kernel),
         p_(product),
         few_rows_(few_rows),
         sides_(product, few_rows),
-        form_(form),
+        tiling_(tiling),
         arithmetic_(arithmetic_of(target)),
-        most_blocks_(static_cast<int64_t>(blocks_of_batch(machine_of(target), form, product))) {}
+        most_blocks_(static_cast<int64_t>(blocks_of_batch(machine_of(target), tiling, product))) {}
 
   KernelText emit(const std::string& kind) {
     const Dim tiles = ceil_div(sides_.lines, Dim(kTile)), blocks = min(tiles, Dim(most_blocks_));
@@ -76,21 +78,21 @@ class VectorText {
     p_.declare_batch(f_, place);
     declare("few", few_rows_);
     declare("many", !few_rows_);
-    f_.line("__shared__ float shared[", 2 * form_.warps * kTile * few(), "];");
+    f_.line("__shared__ float shared[", 2 * tiling_.warps * kTile * few(), "];");
     const bool ahead = is_constant(f_.kernel(), sides_.many_operand);
-    f_.wait_later(ahead ? sides_.many_operand : -1, int64_t{kPieceBytes} * form_.warps * form_.unroll);
+    f_.wait_later(ahead ? sides_.many_operand : -1, int64_t{kPieceBytes} * tiling_.warps * tiling_.unroll);
     f_.open("const auto finish = [&](int few_line, int many_line, float sum)");
     f_.line("const int row = ", few_rows_ ? "few" : "many", "_line, column = ", few_rows_ ? "many" : "few", "_line;");
     finish_one_sum(f_, p_, place);
     f_.close(";");
     const bool whole = is_multiple_of_pieces();
-    f_.line("gart_multiply_vectors<gart_", name_of(arithmetic_), ", ", few(), ", ", form_.warps, ", ", form_.unroll,
+    f_.line("gart_multiply_vectors<gart_", name_of(arithmetic_), ", ", few(), ", ", tiling_.warps, ", ", tiling_.unroll,
             ", ", few_vector(), ", ", whole ? "true" : "false", ", ", ahead ? "true" : "false", ">(few, many, ",
             int_text(f_, p_.depth), ", first_tile, blocks, shared, finish);");
-    KernelText text = f_.finish(kind + "_vector", kWarpThreads * form_.warps, form_.blocks);
+    KernelText text = f_.finish(kind + "_vector", kWarpThreads * tiling_.warps, tiling_.blocks);
     text.tasks = blocks * p_.batch;
-    text.note = concat("vectors of ", few(), ", ", describe(form_), ", expected ",
-                       std::round(form_.microseconds * 10) / 10, " us");
+    text.note = concat("vectors of ", few(), ", ", describe(tiling_), ", expected ",
+                       std::round(tiling_.microseconds * 10) / 10, " us");
     return text;
   }
 
@@ -110,14 +112,14 @@ class VectorText {
   const Product& p_;
   bool few_rows_;
   Sides sides_;
-  VectorForm form_;
+  VectorTiling tiling_;
   Arithmetic arithmetic_;
   int64_t most_blocks_;
 };
 
 /// True if registers hold all data that a lane has in flight: 16 registers of weights per piece, and 8 for each eight
 /// lines.
-bool fits_registers(const VectorForm& f, const Sides& s) {
+bool fits_registers(const VectorTiling& f, const Sides& s) {
   constexpr int64_t kMost = 96, kMostOfManyWarps = 48;
   return f.unroll * (16 + 8 * ((s.vectors.constant() + 7) / 8)) <= (f.warps > 8 ? kMostOfManyWarps : kMost);
 }
@@ -136,29 +138,29 @@ bool fits(const Kernel& kernel, const Target& target, const Product& product, bo
 
 }  // namespace
 
-std::string describe(const VectorForm& f) {
+std::string describe(const VectorTiling& f) {
   return concat("tensor cores, ", f.warps, " warps, ", f.unroll, " pieces, ", f.blocks,
                 f.blocks == 1 ? " block" : " blocks");
 }
 
-std::vector<VectorForm> vector_forms(const Kernel& kernel, const Target& target, const Product& product,
-                                     bool few_rows) {
+std::vector<VectorTiling> vector_tilings(const Kernel& kernel, const Target& target, const Product& product,
+                                         bool few_rows) {
   if (!fits(kernel, target, product, few_rows)) return {};
   const Sides sides(product, few_rows);
-  std::vector<VectorForm> forms;
-  std::copy_if(kForms.begin(), kForms.end(), std::back_inserter(forms),
-               [&](const VectorForm& f) { return fits_registers(f, sides); });
-  for (VectorForm& f : forms) f.microseconds = microseconds(machine_of(target), f, product, sides);
-  const auto is_faster = [](const VectorForm& a, const VectorForm& b) {
+  std::vector<VectorTiling> tilings;
+  std::copy_if(kForms.begin(), kForms.end(), std::back_inserter(tilings),
+               [&](const VectorTiling& f) { return fits_registers(f, sides); });
+  for (VectorTiling& f : tilings) f.microseconds = microseconds(machine_of(target), f, product, sides);
+  const auto is_faster = [](const VectorTiling& a, const VectorTiling& b) {
     return std::llround(a.microseconds * 1000) < std::llround(b.microseconds * 1000);
   };
-  std::stable_sort(forms.begin(), forms.end(), is_faster);
-  return forms;
+  std::stable_sort(tilings.begin(), tilings.end(), is_faster);
+  return tilings;
 }
 
 KernelText emit_vectors(const Kernel& kernel, const Target& target, const Product& product, bool few_rows,
-                        const VectorForm& form, const std::string& kind) {
-  return VectorText(kernel, target, product, few_rows, form).emit(kind);
+                        const VectorTiling& tiling, const std::string& kind) {
+  return VectorText(kernel, target, product, few_rows, tiling).emit(kind);
 }
 
 }  // namespace gcg::cuda

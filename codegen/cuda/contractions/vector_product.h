@@ -12,19 +12,20 @@ namespace gcg::cuda {
 constexpr int64_t kMostVectors = 16;
 
 /// How the product is divided among blocks and warps.
-struct VectorForm {
+struct VectorTiling {
   int warps = 8;   // warps of a block; they share the depth
   int unroll = 2;  // pieces of 64 depths that a warp has in flight
   int blocks = 2;  // resident on a multiprocessor
   double microseconds = 0;
 };
-std::string describe(const VectorForm& form);
+std::string describe(const VectorTiling& tiling);
 
-/// The forms for the product, least expected time first. Empty if the target, the element type or the operands' order
+/// The tilings for the product, least expected time first. Empty if the target, the element type or the operands' order
 /// does not support them. `few_rows`: the few lines are rows of the left operand, otherwise columns of the right one.
-std::vector<VectorForm> vector_forms(const Kernel& kernel, const Target& target, const Product& product, bool few_rows);
+std::vector<VectorTiling> vector_tilings(const Kernel& kernel, const Target& target, const Product& product,
+                                         bool few_rows);
 
 KernelText emit_vectors(const Kernel& kernel, const Target& target, const Product& product, bool few_rows,
-                        const VectorForm& form, const std::string& kind);
+                        const VectorTiling& tiling, const std::string& kind);
 
 }  // namespace gcg::cuda

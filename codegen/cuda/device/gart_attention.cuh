@@ -158,13 +158,13 @@ struct gart_attention {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const float their_most = value(4 * Columns + h), largest = fmaxf(most[h], their_most);
-        const float mine = weight(most[h], largest), theirs = weight(their_most, largest);
+        const float own_scale = weight(most[h], largest), other_scale = weight(their_most, largest);
         most[h] = largest;
-        total[h] = total[h] * mine + value(4 * Columns + 2 + h) * theirs;
+        total[h] = total[h] * own_scale + value(4 * Columns + 2 + h) * other_scale;
 #pragma unroll
         for (int c = 0; c < Columns; ++c)
 #pragma unroll
-          for (int e = h * 2; e < h * 2 + 2; ++e) sums[c][e] = sums[c][e] * mine + value(c * 4 + e) * theirs;
+          for (int e = h * 2; e < h * 2 + 2; ++e) sums[c][e] = sums[c][e] * own_scale + value(c * 4 + e) * other_scale;
       }
     }
   }

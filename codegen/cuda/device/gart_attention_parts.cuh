@@ -55,10 +55,10 @@ struct gart_attention_parts {
 #pragma unroll
       for (int b = 0; b < Blocks; ++b) {
         const float factor = gart_exp2_fast(fmaf(mosts[b], log2_scale, offset));
-        const gart_vector<float, 4> theirs = gart_load4_in_cluster(gart_in_cluster(part + row * kLine + column, b));
+        const gart_vector<float, 4> other_part = gart_load4_in_cluster(gart_in_cluster(part + row * kLine + column, b));
         sum = fmaf(gart_load_in_cluster(gart_in_cluster(total() + row, b)), factor, sum);
 #pragma unroll
-        for (int v = 0; v < 4; ++v) values[v] = fmaf(theirs.at[v], factor, values[v]);
+        for (int v = 0; v < 4; ++v) values[v] = fmaf(other_part.at[v], factor, values[v]);
       }
       const float by = 1.0f / sum;
 #pragma unroll

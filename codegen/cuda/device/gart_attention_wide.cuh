@@ -33,7 +33,7 @@ struct gart_attention_wide {
   unsigned char* shared;
   Tiles tiles;
 
-  struct Place {
+  struct Position {
     int stage = 0, parity;
     void advance() {
       if (++stage < kStages) return;
@@ -74,7 +74,7 @@ struct gart_attention_wide {
     if constexpr (kShares) gart_give_registers<Few>();
     gart_await_last_launch();
     if (threadIdx.x != kMultiplying) return;
-    Place keys{0, 1}, values{0, 1};  // at first no thread has anything to read
+    Position keys{0, 1}, values{0, 1};  // at first no thread has anything to read
     int queries_parity = 1;
     for (int unit = tiles.first_unit(); unit < tiles.units; unit += tiles.unit_step())
 #pragma unroll 1
@@ -126,7 +126,7 @@ struct gart_attention_wide {
     const unsigned long long q0 = gart_wgmma_descriptor(shared + me * 64 * 128, 64 * 128, 1024);
     const unsigned long long k0 = gart_wgmma_descriptor(shared + kKeysAt, 64 * 128, 1024);
     const unsigned long long v0 = gart_wgmma_descriptor(shared + kValuesAt, Keys * 128, 1024);
-    Place keys{0, 0}, values{0, 0};
+    Position keys{0, 0}, values{0, 0};
     int queries_parity = 0;
     if (kTakesTurns && me == Groups - 1) end_turn(me);
     for (int unit = tiles.first_unit(); unit < tiles.units; unit += tiles.unit_step())
@@ -160,7 +160,7 @@ struct gart_attention_wide {
 #pragma unroll
           for (int i = 0; i < Keys / 4; ++i) weights[i] = Half::pack(scores[2 * i], scores[2 * i + 1]);
         };
-        const auto next = [&](Place& place, unsigned long long* read) {
+        const auto next = [&](Position& place, unsigned long long* read) {
           if (threadIdx.x % 32 == 0) gart_mbarrier_arrive(read);
           place.advance();
         };

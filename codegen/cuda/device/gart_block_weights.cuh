@@ -1,4 +1,4 @@
-// Products of few lines with weights that are integers of few bits, with a scale and perhaps an offset per block of a
+// Products of few lines with weights that are low-bit integers, with a scale and perhaps an offset per block of a
 // column: w = q * scale - offset. Words stay packed until the tensor cores multiply. q is converted exactly to a 16-bit
 // float in registers, and each block's sums are multiplied by its scale in f32.
 //
@@ -155,10 +155,10 @@ struct gart_block_matrix {
 inline float gart_scale(float v) { return v; }
 inline float gart_scale(unsigned short v) { return gart_widen_f16(v); }
 
-/// The form of a product. The few lines have Parts parts. Blocks have Block depths, a multiple of 16 (0: one scale per
+/// The plan of a product. The few lines have Parts parts. Blocks have Block depths, a multiple of 16 (0: one scale per
 /// column). A unit is Tiles (1 or 3) times 16 columns.
 template <class Kind_, int Few_, int Parts_, int Bits_, int Block_, int Tiles_, int Warps_, int Stages_, bool Offsets_, class Scale>
-struct gart_block_form {
+struct gart_block_plan {
   typedef Kind_ Kind;
   static constexpr int kFew = Few_, kParts = Parts_, kBits = Bits_, kBlock = Block_, kTiles = Tiles_, kWarps = Warps_, kStages = Stages_;
   static constexpr bool kOffsets = Offsets_;
@@ -276,7 +276,7 @@ struct gart_block_product {
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int p = 0; p < kParts; ++p) {
-      const bool mine = !kSixteens || t / 2 == p % 2;  // for blocks of 16, half of the lanes hold the depths
+      const bool owns = !kSixteens || t / 2 == p % 2;  // for blocks of 16, half of the lanes hold the depths
       float ones[Form::kEights][4] = {};
       if constexpr (Form::kOffsets) {
         constexpr unsigned int kOne = gart_ones<Kind>::kPair;
@@ -285,7 +285,7 @@ struct gart_block_product {
           for (int h = 0; h < Form::kEights; ++h)
 #pragma unroll
             for (int i = 0; i < 2; ++i)
-              Kind::add(ones[h], typename Kind::A{{kOne, kOne, kOne, kOne}}, right(factors[b][h], i, mine));
+              Kind::add(ones[h], typename Kind::A{{kOne, kOne, kOne, kOne}}, right(factors[b][h], i, owns));
         });
       }
 #pragma unroll
@@ -298,7 +298,7 @@ struct gart_block_product {
           for (int i = 0; i < 2; ++i) {
             const typename Kind::A a = {{upper[2 * i], lower[2 * i], upper[2 * i + 1], lower[2 * i + 1]}};
 #pragma unroll
-            for (int h = 0; h < Form::kEights; ++h) Kind::add(part[h], a, right(factors[b][h], i, mine));
+            for (int h = 0; h < Form::kEights; ++h) Kind::add(part[h], a, right(factors[b][h], i, owns));
           }
         });
         const gart_vector<Scale, 2> scale = two<Scale>(scales_at(s) + p * Form::kScaleBytes, tile, g);

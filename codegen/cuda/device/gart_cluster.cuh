@@ -20,7 +20,7 @@ inline void gart_cluster_arrive() { asm volatile("barrier.cluster.arrive.release
 inline void gart_cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 inline void gart_cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-/// The address of the same place in the shared memory of block `rank` of the cluster.
+/// The same address in the shared memory of block `rank` of the cluster.
 inline unsigned int gart_in_cluster(const void* shared, int rank) {
   unsigned int there;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
@@ -46,7 +46,7 @@ inline gart_vector<float, 4> gart_load4_in_cluster(unsigned int address) {
 /// Makes barriers that this thread initialised visible to copies and to the cluster, after a barrier of the block or
 /// cluster.
 inline void gart_mbarrier_init_fence() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-/// Arrives at the barrier in the same place of block `rank` of the cluster.
+/// Arrives at the barrier at the same address in block `rank` of the cluster.
 inline void gart_mbarrier_arrive_in_cluster(unsigned long long* barrier, int rank) {
   asm volatile("{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\nmbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(
                    (unsigned int)__cvta_generic_to_shared(barrier)),

@@ -16,7 +16,7 @@ struct gart_f32_depths {
   static int of(int step) { return step * 32; }
 };
 
-/// An f32 tile in the layout that wgmma reads: lines of 32 elements, 16-byte chunk c of line l at place c ^ l % 8.
+/// An f32 tile in the layout that wgmma reads: lines of 32 elements, 16-byte chunk c of line l at position c ^ l % 8.
 template <int Rows>
 struct gart_f32_tile {
   typedef float Element;

@@ -62,10 +62,10 @@ gart_threshold<Key> gart_find_threshold(const KeyOf& key_of, int n, int count, g
         atomicAdd(&room.bins[(unsigned int)(key >> low) & mask], 1u);
     });
     __syncthreads();
-    unsigned int mine = 0u, total;
-    for (int b = 0; b < kEach; ++b) mine += room.bins[threadIdx.x * kEach + b];
-    unsigned int before = gart_block_scan<Threads, gart_op_sum>(mine, 0u, room.slots, total);
-    if (before < (unsigned int)last.equals && (unsigned int)last.equals <= before + mine) {
+    unsigned int own_count = 0u, total;
+    for (int b = 0; b < kEach; ++b) own_count += room.bins[threadIdx.x * kEach + b];
+    unsigned int before = gart_block_scan<Threads, gart_op_sum>(own_count, 0u, room.slots, total);
+    if (before < (unsigned int)last.equals && (unsigned int)last.equals <= before + own_count) {
       unsigned int bin = threadIdx.x * kEach;
       while (before + room.bins[bin] < (unsigned int)last.equals) before += room.bins[bin++];
       room.found[0] = bin;
@@ -89,7 +89,7 @@ void gart_collect(const KeyOf& key_of, int n, int count, const gart_threshold<Ke
   for (int base = 0; base < n; base += kGartAtOnce * Threads) {
     const int first = base + (int)threadIdx.x * kGartAtOnce;
     Key keys[kGartAtOnce];
-    unsigned int mine = 0u, total;
+    unsigned int own_count = 0u, total;
 #pragma unroll
     for (int u = 0; u < kGartAtOnce; ++u)
       if (first + u < n) keys[u] = key_of(first + u);
@@ -97,9 +97,9 @@ void gart_collect(const KeyOf& key_of, int n, int count, const gart_threshold<Ke
     for (int u = 0; u < kGartAtOnce; ++u) {
       if (first + u >= n) continue;
       const Key key = keys[u] >> last.shift, limit = last.key >> last.shift;
-      mine += key < limit ? 1u : key == limit ? 0x10000u : 0u;
+      own_count += key < limit ? 1u : key == limit ? 0x10000u : 0u;
     }
-    const unsigned int before = gart_block_scan<Threads, gart_op_sum>(mine, 0u, room.slots, total);
+    const unsigned int before = gart_block_scan<Threads, gart_op_sum>(own_count, 0u, room.slots, total);
     int to = below + (int)(before & 0xffffu), equal = at + (int)(before >> 16);
 #pragma unroll
     for (int u = 0; u < kGartAtOnce; ++u) {
@@ -161,10 +161,10 @@ bool gart_sort_digit(const KeyOf& key_of, int count, int shift, const int* from,
   __syncthreads();
   for (int i = (int)threadIdx.x; i < count; i += Threads) atomicAdd(&room.begins[digit_of(i)], 1u);
   __syncthreads();
-  const unsigned int mine = (int)threadIdx.x < kDigits ? room.begins[threadIdx.x] : 0u;
-  if (__syncthreads_or(mine == (unsigned int)count)) return false;
+  const unsigned int own_count = (int)threadIdx.x < kDigits ? room.begins[threadIdx.x] : 0u;
+  if (__syncthreads_or(own_count == (unsigned int)count)) return false;
   unsigned int total;
-  const unsigned int begin = gart_block_scan<Threads, gart_op_sum>(mine, 0u, room.slots, total);
+  const unsigned int begin = gart_block_scan<Threads, gart_op_sum>(own_count, 0u, room.slots, total);
   if ((int)threadIdx.x < kDigits) room.begins[threadIdx.x] = begin;
   for (int base = 0; base < count; base += Threads) {
     for (int d = lane; d < kDigits; d += 32) room.counts[warp][d] = 0u;

@@ -76,7 +76,7 @@ struct gart_tile_sums {
   float& sum(int i, int j) { return sums[j / 2 * 4 + i * 2 + j % 2]; }
 };
 
-// Results as boxes of 64 lines of 128 bytes, whose 16-byte chunk c of line l lies at place c ^ l % 8.
+// Results as boxes of 64 lines of 128 bytes, whose 16-byte chunk c of line l lies at position c ^ l % 8.
 struct gart_box_f16 {
   static constexpr int kColumns = 64;
   static unsigned int pack(float low, float high) { return gart_pack_f16(low, high); }

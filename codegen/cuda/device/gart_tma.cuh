@@ -64,7 +64,7 @@ inline void gart_prefetch_map(const GartTensorMap& map) {
 
 // Starts copying the box whose first element has these coordinates, the contiguous one first. Elements outside the
 // tensor become zero. `shared`: 128-aligned, 1024-aligned if the map swizzles by 128 bytes. `hint`: a kGartEvict. In a
-// cluster, gart_copy_box_multicast copies to this place of each block whose bit is set in `blocks`; there the bytes
+// cluster, gart_copy_box_multicast copies to this address in each block whose bit is set in `blocks`; there the bytes
 // count for the barrier in the same place.
 #define GART_COPY(name, rank, kind, tail, blocks, hint, ...)                                                                \
   inline void name(void* shared, const GartTensorMap& map, const int(&at)[rank], unsigned long long* barrier __VA_ARGS__) { \

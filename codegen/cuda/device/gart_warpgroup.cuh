@@ -4,7 +4,7 @@
 #include "gart_operand.cuh"
 #include "gart_wgmma.cuh"
 
-/// A tile in the layout that wgmma reads: lines of 64 elements, 16-byte chunk c of line l at place c ^ l % 8. Across
+/// A tile in the layout that wgmma reads: lines of 64 elements, 16-byte chunk c of line l at position c ^ l % 8. Across
 /// the depth: blocks of 64 rows one after the other, with a line per depth.
 template <int Rows, bool AlongDepth>
 struct gart_swizzled_tile {

@@ -37,18 +37,18 @@ struct StageRange {
 /// and other stages may read its result.
 std::vector<StageRange> launches_of(const std::vector<StagePlan>& stages) {
   std::vector<StageRange> ranges;
-  std::set<int> made;  // reductions made by the last range
+  std::set<int> reduced;  // reductions made by the last range
   bool reduces = false;
   for (size_t s = 0; s < stages.size(); ++s) {
     const std::set<int> wanted = locals_of(stages[s].stage);
-    const bool waits = std::any_of(wanted.begin(), wanted.end(), [&](int l) { return made.count(l) > 0; });
+    const bool waits = std::any_of(wanted.begin(), wanted.end(), [&](int l) { return reduced.count(l) > 0; });
     if (ranges.empty() || !reduces || !is_reduce(stages[s]) || waits) {
       ranges.push_back({s, s});
-      made.clear();
+      reduced.clear();
     }
     ranges.back().end = s + 1;
     reduces = is_reduce(stages[s]);
-    if (reduces) made.insert(stages[s].stage.local);
+    if (reduces) reduced.insert(stages[s].stage.local);
   }
   return ranges;
 }

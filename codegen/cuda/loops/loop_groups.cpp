@@ -64,7 +64,7 @@ void GroupsText::emit_point(const Dim& points, int per_block) {
   const std::string first = concat("blockIdx.x * ", per_block, " + ");
   const std::string point = number("point", points, first + in_block, "(long long)" + first + in_block);
   const std::string end = f_.dim(points).text;
-  IndexText mine{point, !fits(points)};
+  IndexText own_point{point, !fits(points)};
   if (plan_.group == 1) {
     f_.line("if (", point, " >= ", end, ") return;");
   } else {
@@ -74,11 +74,11 @@ void GroupsText::emit_point(const Dim& points, int per_block) {
     if (per_block > 1) {
       f_.line("const bool active = ", point, " < ", end, ";");
       const std::string clamped = f_.fresh("e");
-      f_.line("const ", mine.wide ? "long long " : "int ", clamped, " = active ? ", point, " : ", end, " - 1;");
-      mine.text = clamped;
+      f_.line("const ", own_point.wide ? "long long " : "int ", clamped, " = active ? ", point, " : ", end, " - 1;");
+      own_point.text = clamped;
     }
   }
-  const std::vector<std::string> names = f_.coordinates(plan_.outer, mine);
+  const std::vector<std::string> names = f_.coordinates(plan_.outer, own_point);
   for (size_t k = 0; k < names.size(); ++k) place_.axes[plan_.outer[k].id] = names[k];
 }
 

@@ -155,8 +155,8 @@ void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
 
 }  // namespace
 
-LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& given) {
-  LoopKernel loop = hoist_reductions(given);
+LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& original) {
+  LoopKernel loop = hoist_reductions(original);
   for (Stage& stage : loop.stages) stage.value = share_reductions(stage.value);
   LoopPlan plan;
   if (is_single_store(loop))

@@ -115,16 +115,16 @@ void ProgramText::share_scan(const Statement& s) {
     f_.line(after);
     f_.close();
   };
-  const std::string mine = concat(own, "[", u, "]");
+  const std::string own_element = concat(own, "[", u, "]");
   const std::string inside = concat(i, " < ", end);
   each(
       [&] {
-        f_.line(mine, " = ", none, ";");
+        f_.line(own_element, " = ", none, ";");
         f_.open("if (", inside, ")");
-        f_.line(mine, " = ", value(s.value), ";");
+        f_.line(own_element, " = ", value(s.value), ";");
         f_.close();
       },
-      concat(sum, " = ", op, sum, ", ", mine, ");"));
+      concat(sum, " = ", op, sum, ", ", own_element, ");"));
   f_.line(type, " ", before, " = gart_block_scan<", threads_, ", ", combine_functor(s.reduce), ", ", type, ">(", sum,
           ", ", none, ", ", slots, ", ", all, ");");
   f_.line(before, " = ", op, carry, ", ", before, ");");
@@ -132,12 +132,12 @@ void ProgramText::share_scan(const Statement& s) {
   each(
       [&] {
         f_.line(local, " = ", before, ";");
-        f_.line(here, " = ", mine, ";");
+        f_.line(here, " = ", own_element, ";");
         f_.open("if (", inside, ")");
         emit(s.body);
         f_.close();
       },
-      concat(before, " = ", op, before, ", ", mine, ");"));
+      concat(before, " = ", op, before, ", ", own_element, ");"));
   together_ = true;
   f_.line(carry, " = ", op, carry, ", ", all, ");");
   f_.close();

@@ -19,7 +19,7 @@ struct Interval {
 };
 
 Interval interval_of(const Dim& dim);
-/// The range of a loop variable: from 0 to the extent's largest value less one.
+/// The range of a loop variable: from 0 to the extent's largest value minus one.
 Interval interval_of_axis(const Dim& extent);
 
 class IndexRanges {

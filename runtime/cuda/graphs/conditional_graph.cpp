@@ -183,12 +183,12 @@ Nodes ConditionalGraph::add_loop(CUgraph graph, uint32_t index, Nodes before, co
   decision.yes = make_handle(graph);
   decision.flags = GART_CONDITIONAL_FIRST;
   const Nodes decided = {add_decision(graph, decision, before, what)};
-  const Conditional turns = add_conditional(graph, CU_GRAPH_COND_TYPE_WHILE, decision.yes, decided, what);
-  Nodes end = add_sequence(turns.body, step.manifest->bodies()->Get(0), {}, c);
-  end = add_carries(turns.body, loop, end, what, c);
+  const Conditional while_node = add_conditional(graph, CU_GRAPH_COND_TYPE_WHILE, decision.yes, decided, what);
+  Nodes end = add_sequence(while_node.body, step.manifest->bodies()->Get(0), {}, c);
+  end = add_carries(while_node.body, loop, end, what, c);
   decision.flags = 0;
-  add_decision(turns.body, decision, end, what);
-  return {turns.node};
+  add_decision(while_node.body, decision, end, what);
+  return {while_node.node};
 }
 
 Nodes ConditionalGraph::add_carries(CUgraph graph, const fb::Loop& loop, Nodes before, const std::string& what,

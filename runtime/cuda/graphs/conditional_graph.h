@@ -20,7 +20,8 @@ class ConditionalGraph {
   ConditionalGraph(Device& device, const Plan& plan, CUfunction conditional_kernel);
 
   /// True if the graph must be rebuilt because some address moved: nodes within a conditional cannot be changed.
-  /// Therefore such a plan's inputs and outputs have fixed places on the device. Launches must be over before update().
+  /// Therefore such a plan's inputs and outputs have fixed addresses on the device. Launches must be over before
+  /// update().
   bool must_go(const GraphContext& context) const { return graph_.exec != nullptr && !fits(context); }
   /// Builds the graph if it does not fit; otherwise updates only its copies. Throws Failure.
   void update(const GraphContext& context);

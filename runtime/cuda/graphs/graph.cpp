@@ -46,7 +46,7 @@ SegmentGraph::SegmentGraph(Device& device, const Plan& plan, const Segment& segm
     : plan_(plan), segment_(segment), nodes_(device, plan), graph_(device) {
   for (uint32_t i = segment.begin; i < segment.end; ++i) {
     const PlanStep& step = plan.steps[i];
-    late_ = late_ || step.late;
+    run_bound_ = run_bound_ || step.run_bound;
     uint8_t moving = 0;
     for (uint32_t o = 0; o < step.operands; ++o) {
       const fb::BufferKind kind = plan.buffer(plan.operands[step.first_operand + o]).kind();
@@ -71,14 +71,14 @@ bool SegmentGraph::same_work(const GraphContext& c) const {
 
 bool SegmentGraph::fits(const GraphContext& c) {
   return built_ && copies_.same(c, segment_.inputs, segment_.outputs) &&
-         ((!late_ && generation_ == c.generation) || same_work(c));
+         ((!run_bound_ && generation_ == c.generation) || same_work(c));
 }
 
 bool SegmentGraph::must_go(const GraphContext& c) { return graph_.exec != nullptr && !fits(c); }
 
 void SegmentGraph::update(const GraphContext& c) {
   if (!fits(c)) return build(c);
-  const bool all = late_ || generation_ != c.generation;
+  const bool all = run_bound_ || generation_ != c.generation;
   built_ = false;
   for (Node& node : nodes_.list) {
     if (!all && node.kind == NodeKind::step && moving_[node.index - segment_.begin] == 0) continue;

@@ -59,7 +59,7 @@ class SegmentGraph {
 
   const Plan& plan_;
   const Segment segment_;
-  bool late_ = false;            // a step depends on a symbol that is bound during the run
+  bool run_bound_ = false;       // a step depends on a symbol that is bound during the run
   std::vector<uint8_t> moving_;  // per step of the segment: it uses memory of the caller
   bool built_ = false;
   uint64_t generation_ = 0;

@@ -96,16 +96,16 @@ Nodes GraphNodes::add_steps(CUgraph graph, const Segment& run, const Nodes& befo
   std::vector<uint32_t> last(plan_.manifest->streams(), kNone);
   for (uint32_t i = run.begin; i < run.end; ++i) {
     const PlanStep& step = plan_.steps[i];
-    Nodes& mine = done[i - run.begin];
+    Nodes& ends = done[i - run.begin];
     const uint32_t previous = std::exchange(last[step.manifest->stream()], i);
-    collect_dependencies(i, run, previous, done, mine);
-    if (mine.empty()) mine = before;
+    collect_dependencies(i, run, previous, done, ends);
+    if (ends.empty()) ends = before;
     if (has_work(step, c.bound.step(i))) {
       const bool overlaps = may_overlap(i, previous, run, c);
-      if (overlaps) mine = done[previous - run.begin];
-      mine.assign(1, add(graph, NodeKind::step, i, mine, c, overlaps));
+      if (overlaps) ends = done[previous - run.begin];
+      ends.assign(1, add(graph, NodeKind::step, i, ends, c, overlaps));
     }
-    if (written != nullptr) note_writes(step, mine, *written);
+    if (written != nullptr) note_writes(step, ends, *written);
   }
   Nodes end;
   for (const uint32_t i : last) {
@@ -138,7 +138,7 @@ void GraphNodes::note_writes(const PlanStep& step, const Nodes& nodes, std::vect
   }
 }
 
-/// Steps outside the run are ordered by the nodes that the run comes after.
+/// A step outside of the run has no nodes here; the nodes that the run comes after already order it.
 void GraphNodes::collect_dependencies(uint32_t index, const Segment& run, uint32_t previous,
                                       const std::vector<Nodes>& done, Nodes& out) const {
   const PlanStep& step = plan_.steps[index];

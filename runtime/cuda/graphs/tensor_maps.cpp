@@ -40,8 +40,8 @@ bool has_no_place(const fb::TensorMap& map, const int64_t* extents) {
   return false;
 }
 
-/// Throws Failure naming the step. Nothing is copied from a tensor without elements, or without a place for a window,
-/// so it needs no map.
+/// Throws Failure naming the step. Nothing is copied from a tensor without elements, or without a position for a
+/// window, so it needs no map.
 void encode(Device& device, const std::string& step, const fb::TensorMap& map, const int64_t* numbers, uint8_t* data,
             int64_t bytes, CUtensorMap& out) {
   const uint32_t rank = count_of(map.box());

@@ -61,14 +61,14 @@ uint32_t epilogue(const fb::Call& call) {
 }
 
 /// The library's view of the transpose of one of our matrices.
-struct Stored {
+struct TransposedView {
   int64_t rows, columns, stride;
   bool transposed;
 };
 
-Stored stored(const CallTensor& t, const std::string& step) {
+TransposedView transposed_view(const CallTensor& t, const std::string& step) {
   const int64_t rows = t.extents[1], columns = t.extents[2], row_stride = t.strides[1], column_stride = t.strides[2];
-  Stored s = {};
+  TransposedView s = {};
   if (columns == 1 || column_stride == 1) {
     s = {columns, rows, rows == 1 ? columns : row_stride, false};
   } else if (rows == 1 || row_stride == 1) {
@@ -117,7 +117,7 @@ class Layout {
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
 
-  void make(const CallTensor& t, const Stored& s, const std::string& step) {
+  void make(const CallTensor& t, const TransposedView& s, const std::string& step) {
     check(lt_,
           lt_.cublasLtMatrixLayoutCreate(&handle, data_type(t.dtype, step), uint64_t(s.rows), uint64_t(s.columns),
                                          s.stride),
@@ -210,8 +210,8 @@ class MatMulPlan final : public CallPlan {
   }
 
  private:
-  static Stored d_of(const CallTensor& t, const std::string& step) {
-    const Stored s = stored(t, step);
+  static TransposedView d_of(const CallTensor& t, const std::string& step) {
+    const TransposedView s = transposed_view(t, step);
     if (!s.transposed) return s;
     if (s.columns > 1 && s.rows > 1) fail(ErrorCode::unsupported, step, ": cuBLASLt writes rows only");
     return {s.columns, s.rows, s.columns, false};
@@ -224,8 +224,8 @@ class MatMulPlan final : public CallPlan {
   }
 
   void describe(const CallProblem& p) {
-    a_ = stored(p.tensors[0], p.step);
-    b_ = stored(p.tensors[1], p.step);
+    a_ = transposed_view(p.tensors[0], p.step);
+    b_ = transposed_view(p.tensors[1], p.step);
     check(lt_, lt_.cublasLtMatmulDescCreate(&desc_.handle, compute_type(p), CUDA_R_32F), "cublasLtMatmulDescCreate",
           p.step);
     set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{b_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N}, p.step);
@@ -238,10 +238,10 @@ class MatMulPlan final : public CallPlan {
 
   /// Takes the algorithm that was measured on such a GPU, if the library accepts it.
   bool take_stored(const CallProblem& p) {
-    const std::span<const int64_t> stored = p.algorithm(library_.device.sm(), lt_.cublasLtGetVersion());
-    if (stored.empty()) return false;
+    const std::span<const int64_t> transposed_view = p.algorithm(library_.device.sm(), lt_.cublasLtGetVersion());
+    if (transposed_view.empty()) return false;
     cublasLtMatmulHeuristicResult_t known = {};
-    std::memcpy(&known.algo, stored.data(), sizeof known.algo);
+    std::memcpy(&known.algo, transposed_view.data(), sizeof known.algo);
     const cublasStatus_t status =
         lt_.cublasLtMatmulAlgoCheck(library_.handle, desc_.handle, layouts_[0].handle, layouts_[1].handle,
                                     layouts_[2].handle, layouts_[3].handle, &known.algo, &known);
@@ -259,7 +259,7 @@ class MatMulPlan final : public CallPlan {
   const Functions& lt_ = library_.lt;
   const float scale_;
   const bool bias_, addend_;
-  Stored a_ = {}, b_ = {};
+  TransposedView a_ = {}, b_ = {};
   Description desc_{lt_};
   Layout layouts_[4] = {Layout(lt_), Layout(lt_), Layout(lt_), Layout(lt_)};  // the library's A, B, C, D
   cublasLtMatmulAlgo_t algorithm_ = {};

@@ -24,29 +24,29 @@ std::string found(uint64_t version) { return text("the installed version is ", l
 
 }  // namespace
 
-Libraries::Opened Libraries::open(const fb::Library& wanted) {
-  Opened opened;
+Libraries::LoadedLibrary Libraries::open(const fb::Library& wanted) {
+  LoadedLibrary loaded;
   for (const Known& known : kKnown) {
-    if (view_of(wanted.name()) == known.name) opened.library = known.open(device_, opened.reason);
+    if (view_of(wanted.name()) == known.name) loaded.library = known.open(device_, loaded.reason);
   }
-  if (opened.library == nullptr) {
-    if (opened.reason.empty()) opened.reason = "this runtime does not support it";
-    return opened;
+  if (loaded.library == nullptr) {
+    if (loaded.reason.empty()) loaded.reason = "this runtime does not support it";
+    return loaded;
   }
-  const uint64_t version = opened.library->version();
+  const uint64_t version = loaded.library->version();
   if (version < wanted.oldest() || version >= wanted.below()) {
     return {nullptr, found(version)};
   }
   try {
-    opened.library->start();
+    loaded.library->start();
   } catch (const Failure& failure) {
     if (failure.error.code != ErrorCode::unsupported) throw;
     return {nullptr, failure.error.message};
   }
-  return opened;
+  return loaded;
 }
 
-const Libraries::Opened& Libraries::open(const fb::Manifest& manifest, uint32_t index) {
+const Libraries::LoadedLibrary& Libraries::open(const fb::Manifest& manifest, uint32_t index) {
   const auto known = opened_.find(index);
   return known != opened_.end() ? known->second
                                 : opened_.emplace(index, open(*manifest.libraries()->Get(index))).first->second;
@@ -58,16 +58,16 @@ void Libraries::open(const fb::Manifest& manifest, Plan& plan) {
     if (step.kind == fb::StepKind::launch && step.call < i) step.off = !plan.steps[step.call].off;
     if (step.kind != fb::StepKind::call) continue;
     const uint32_t index = step.manifest->call()->library();
-    const Opened& opened = open(manifest, index);
+    const LoadedLibrary& loaded = open(manifest, index);
     const uint32_t oldest = step.manifest->call()->oldest();
-    const bool too_old = opened.library != nullptr && opened.library->version() < oldest;
-    step.off = opened.library == nullptr || too_old;
+    const bool too_old = loaded.library != nullptr && loaded.library->version() < oldest;
+    step.off = loaded.library == nullptr || too_old;
     if (!step.off || has_fallback(plan, i)) continue;
     const fb::Library& wanted = *manifest.libraries()->Get(index);
     fail(ErrorCode::unsupported, "the model needs ", view_of(wanted.name()), " from ",
          library_version_text(std::max(oldest, wanted.oldest())), " on and below ",
          library_version_text(wanted.below()), " for step '", view_of(step.manifest->source()),
-         "', but: ", too_old ? found(opened.library->version()) : opened.reason);
+         "', but: ", too_old ? found(loaded.library->version()) : loaded.reason);
   }
 }
 
@@ -75,7 +75,7 @@ void Libraries::settle(BoundPlan& bound) {
   const Plan& steps = bound.plan();
   for (uint32_t i = 0; i < steps.steps.size(); ++i) {
     const PlanStep& step = steps.steps[i];
-    if (step.kind != fb::StepKind::call || step.off || step.late || bound.step(i).tasks == 0) continue;
+    if (step.kind != fb::StepKind::call || step.off || step.run_bound || bound.step(i).tasks == 0) continue;
     try {
       plan(make_call_problem(steps, bound, i));
     } catch (const Failure& failure) {

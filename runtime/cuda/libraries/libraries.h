@@ -29,16 +29,16 @@ class Libraries {
   CUgraph record(CallPlan& plan, const std::vector<void*>& data, void* workspace, const std::string& step);
 
  private:
-  struct Opened {
+  struct LoadedLibrary {
     std::unique_ptr<Library> library;  // null: `reason`
     std::string reason;
   };
-  const Opened& open(const fb::Manifest& manifest, uint32_t index);
-  Opened open(const fb::Library& wanted);
+  const LoadedLibrary& open(const fb::Manifest& manifest, uint32_t index);
+  LoadedLibrary open(const fb::Library& wanted);
 
   Device& device_;
   std::mutex mutex_;
-  std::map<uint32_t, Opened> opened_;  // by their numbers in the artifact
+  std::map<uint32_t, LoadedLibrary> opened_;  // by their numbers in the artifact
   std::map<std::vector<int64_t>, std::shared_ptr<CallPlan>> plans_;
 };
 

@@ -15,7 +15,7 @@
 namespace gcg::cpu {
 namespace {
 
-/// CPU time of this thread alone, in seconds: neighbours on a busy machine count little.
+/// CPU seconds of this thread alone, so that other processes on a busy machine hardly matter.
 double now() {
   timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);

@@ -1,6 +1,6 @@
-// Forms of the rows of tests/ops as CUDA text that the assembler takes for a GPU: without spills and without ptxas
-// saying that it had to serialise something. A sample of them, in turns over a sample of SMs; $GCC_GRAPH_TEST_SMS names
-// SMs for each of which every form is assembled ("sm_75,sm_120", or "all"), and a table of them is printed at the end.
+// Assembles the CUDA text of variants of tests/ops rows: without spills, and without messages of ptxas about serialised
+// code. By default a sample of variants is spread over a sample of SMs. $GCC_GRAPH_TEST_SMS names SMs for which every
+// variant is assembled ("sm_75,sm_120", or "all"), and a table is printed at the end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,13 +23,13 @@ namespace {
 const std::vector<std::string> kSample[] = {
     {"sm_75"}, {"sm_80"}, {"sm_90a", "sm_90"}, {"sm_100a", "sm_100"}, {"sm_120a", "sm_120"}};
 
-/// One in kStride forms is in the sample. One in kComparisonStride kernels that several targets share is assembled for
-/// each of them.
+/// One in kStride variants is in the sample. One in kComparisonStride kernels that several targets share is assembled
+/// for each of them.
 constexpr size_t kStride = 13, kComparisonStride = 7;
 
 const char* named_sms() { return std::getenv("GCC_GRAPH_TEST_SMS"); }
 
-/// The targets of the next form.
+/// The targets of the next variant.
 std::vector<std::string> next_targets() {
   static size_t turn = 0;
   if (named_sms() == nullptr) {
@@ -52,7 +52,7 @@ Assembly& assembly() {
 /// Operators on layouts that only CPU plans have.
 constexpr std::string_view kForCpus[] = {"BlockedConv", "PackedMatMul", "WinogradConv"};
 
-void collect_texts(const RowForm& form) {
+void collect_texts(const RowVariant& form) {
   if (std::count(std::begin(kForCpus), std::end(kForCpus), form.row.op) > 0) return;
   CompileOptions options;
   options.targets = next_targets();
@@ -63,13 +63,13 @@ void collect_texts(const RowForm& form) {
   try {
     compile(form.graph.clone(), "", options, backends);
   } catch (const UnsupportedModel&) {
-    return;  // compiled_ops_test says which these are
+    return;  // compiled_ops_test checks these refusals
   } catch (const CompileError& error) {
     ADD_FAILURE() << error.what();
   }
 }
 
-/// Assembles what the rows of a test have, before the test is counted as passed.
+/// Assembles the kernels of a test's rows before the test counts as passed.
 class AssembleAtEnd : public testing::EmptyTestEventListener {
   void OnTestEnd(const testing::TestInfo&) override {
     const size_t stride = kComparisonStride * (named_sms() == nullptr ? 1 : kStride);

@@ -1,4 +1,5 @@
-// From text to code: what is read from the assembler's log, what the cache keeps, that bytes are always the same.
+// From text to code: reads the assembler's log, checks the cache's contents, and checks that the bytes are
+// deterministic.
 #include "codegen/cuda/assembler/assemble.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +49,7 @@ class Cache : public testing::Test {
   }
 
   const fs::path folder_ = fs::path(testing::TempDir()) / ("gcc-graph-cache-" + std::to_string(getpid()));
-  const Assembled program_{{1, 2, 3, 0, 255}, "a log\nof two lines"};
+  const AssembledProgram program_{{1, 2, 3, 0, 255}, "a log\nof two lines"};
 };
 
 TEST_F(Cache, GivesBackWhatWasPut) {
@@ -91,7 +92,7 @@ TEST_F(Cache, UnreadableEntriesCountAsMissing) {
   cache.put("aabb", program_);
   const fs::path file = files().at(0);
   fs::remove(file);
-  fs::create_directory(file);  // reading it is an error, of root's, too
+  fs::create_directory(file);  // reading it is an error, even for root
   EXPECT_FALSE(cache.find("aabb"));
   cache.put("aabb", program_);
   EXPECT_FALSE(cache.find("aabb"));
@@ -151,7 +152,7 @@ TEST_F(Cache, BytesDependOnNothingButKernelsAndTarget) {
   }
 }
 
-/// A kernel of 32 registers at most whose values in flight are `values` floats.
+/// A kernel of at most 32 registers, with `values` floats live at once.
 std::string text_with(const std::string& values, const std::string& includes) {
   return concat("#include \"gart_prelude.cuh\"\n", includes,
                 "extern \"C\" __global__ void __launch_bounds__(1024, 2) k(float* p) {\n", "float v[", values, "];\n",
@@ -201,7 +202,8 @@ TEST(Registers, ATextThatGetsFewerThanItSharesOutKeepsThem) {
   EXPECT_STREQ(name(168), "even");
 }
 
-/// In a process of its own, which looks for libraries anew: prints why there is none for that driver, exits with 3.
+/// Runs in a process of its own, which searches for libraries from scratch: prints why there is none for that driver,
+/// and exits with 3.
 void ask_for(const std::string& named, int driver, bool ptx) {
   setenv("GCC_GRAPH_NVRTC", named.c_str(), 1);
   try {
@@ -233,7 +235,7 @@ TEST(Nvrtc, SaysWhichLibraryCannotBeLoaded) {
 
 TEST(Nvrtc, ALibraryTooNewForTheDriverIsNotTaken) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  std::string path;  // found without a look into the libraries, which a process takes once
+  std::string path;  // found without opening libraries, which a process does once
   for (const std::string& candidate : nvrtc_candidates())
     if (path.empty() && candidate.find("/libnvrtc.so.13") != std::string::npos) path = candidate;
   if (path.empty()) GTEST_SKIP() << "there is no NVRTC 13 on this machine";

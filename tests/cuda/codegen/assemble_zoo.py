@@ -26,7 +26,7 @@ SKIP = 77
 
 
 class Assembler:
-    """The tool for some targets, fed with models one by one."""
+    """The tool for some targets; it reads models one by one."""
 
     def __init__(self, tool, cache, targets):
         self.process = subprocess.Popen([tool, "--cache", cache, targets, "-"], stdin=subprocess.PIPE,

@@ -16,33 +16,35 @@ namespace gcg::test {
 namespace {
 
 /// Starting the compiler and reading the headers takes longer than compiling most loop kernels, so this many of them
-/// share a program. ptxas works on each function by itself: what it says about one does not depend on the others.
+/// share a program. ptxas handles each function separately: its messages about one function do not depend on the
+/// others.
 constexpr size_t kKernelsOfProgram = 30;
 constexpr size_t kBytesOfProgram = 150'000;
 
-/// Do the texts include nothing but the prelude, as loop kernels do? Products need long enough to stay alone.
+/// Do the texts include only the prelude, like loop kernels? Products take so long that they stay alone.
 bool can_share_program(const std::string& source) {
   const size_t first = source.find("#include");
   return source.find("#include", first + 1) == std::string::npos;
 }
 
-// Spills that have a reason.
+// Spills with a known reason.
 
-/// Divisions and some functions are calls inside the kernel (their slow path, for floats), around which ptxas saves a
-/// few registers: that is no shortage where it uses few of them.
+/// Divisions and some functions are calls inside the kernel (their slow path, for floats). ptxas saves a few registers
+/// around them. This is not a shortage if the kernel uses few registers.
 bool is_around_calls(const cuda::Usage& usage) { return usage.registers <= 64 && usage.spill_bytes <= 96; }
 
-/// Kernels of loops and attention do not bound the blocks of a multiprocessor. ptxas may still keep what a long loop
-/// does not need in memory meanwhile, so that more of them fit (in loops on sm_90 and newer: index arithmetic of
-/// convolutions whose extents are all open, f64 functions; in attention one or two values of a step over keys): no
-/// shortage either, where it leaves half of the registers unused that the threads may have.
+/// Kernels of loops and attention set no bound for blocks per multiprocessor. ptxas may move values that a long loop
+/// does not use to memory, so that more blocks fit. It does so in loops on sm_90 and newer (index arithmetic of
+/// convolutions with open extents, f64 functions) and in attention (one or two values of a step over keys). This is not
+/// a shortage either if at least half of the available registers stay unused.
 bool is_for_occupancy(const std::string& symbol, int threads, const cuda::Usage& usage) {
   const int allowed = std::min(255, 65536 / threads);
   const int most = symbol.starts_with("loop_") ? 192 : symbol.starts_with("attention_") ? 16 : 0;
   return 2 * usage.registers <= allowed && usage.spill_bytes <= most;
 }
 
-/// Bytes of shared memory that a block may have. PTX runs on every GPU from sm_80 on, not all of which have sm_80's.
+/// Limit of shared memory per block, in bytes. PTX runs on every GPU from sm_80 on, and some of them have less than
+/// sm_80.
 int64_t shared_limit(const Target& target) {
   constexpr int64_t kEveryGpu = 99 << 10;
   return target.is_ptx() ? kEveryGpu : machine_of(target).shared_block_bytes;
@@ -131,7 +133,7 @@ void Assembly::add(const Target& target, const cuda::KernelText& text, const std
 
 std::vector<Assembly::Program> Assembly::make_programs() const {
   std::vector<Program> programs;
-  std::map<std::string, size_t> shared;  // the program of the class that still takes kernels
+  std::map<std::string, size_t> shared;  // the program of the class that still has room for kernels
   for (const Collected& kernel : waiting_) {
     if (!can_share_program(kernel.source)) {
       programs.push_back({{&kernel}, kernel.source.size()});

@@ -1,4 +1,4 @@
-// Kernels of many compilations, assembled for many GPUs: each distinct text once per class of GPUs, small ones
+// Assembles the kernels of many compilations for many GPUs: each distinct text once per class of GPUs, small ones
 // together.
 #pragma once
 
@@ -19,36 +19,37 @@ namespace gcg::test {
 /// Is NVRTC on this machine? If not, tests of assembly are skipped.
 bool has_nvrtc();
 inline constexpr const char* kInstallLine = "pip install nvidia-cuda-nvrtc installs it";
-/// Where tests keep what was assembled before: $GCC_GRAPH_TEST_CACHE, or a folder of the build.
+/// The folder in which tests keep earlier results: $GCC_GRAPH_TEST_CACHE, or a folder of the build.
 std::string default_cache();
 /// The GPU targets of the compiler that NVRTC makes code for.
 std::vector<std::string> all_gpu_targets();
 
-/// Summary of the assembler's output for one target's kernels.
+/// Summary of the assembler's messages for one target's kernels.
 struct TargetSummary {
-  int kernels = 0, spilling = 0, refused = 0;  // refused: or with complaints about wgmma, setmaxnreg, too much memory
-  int most_registers = 0;                      // per thread
-  int64_t most_shared_bytes = 0;               // per block, static and dynamic
-  std::string most_registers_of, most_shared_of;  // who has the kernel
+  int kernels = 0, spilling = 0, refused = 0;     // refused, or with complaints about wgmma, setmaxnreg or memory
+  int most_registers = 0;                         // per thread
+  int64_t most_shared_bytes = 0;                  // per block, static and dynamic
+  std::string most_registers_of, most_shared_of;  // the kernel's owner
 };
 
 class Assembly {
  public:
-  /// The folder `cache` ("": none) keeps earlier results: the assembler's words, not code.
+  /// The folder `cache` ("": none) keeps the messages of earlier runs, but no code.
   Assembly(const std::string& cache, int threads) : cache_(cache), threads_(threads) {}
 
-  /// A backend that collects the kernels' texts instead of assembling them. With `print`, they are written there, too.
+  /// A backend that collects the kernels' texts instead of assembling them. If `print` is set, it also writes them
+  /// there.
   std::unique_ptr<Backend> make_backend(std::ostream* print = nullptr);
-  /// Names the owner of the kernels that are collected from now on.
+  /// Names the owner of the kernels that are collected next.
   void set_owner(const std::string& owner) { owner_ = owner; }
 
-  /// Assembles what was collected since the last time. Returns a sentence for each kernel that is refused, that spills
-  /// registers, or of which ptxas says that wgmma or setmaxnreg suffered. `progress`, if any, is told how many of how
-  /// many kernels are done.
+  /// Assembles the texts collected since the last call. Returns a sentence for each kernel that is refused, that spills
+  /// registers, or for which ptxas reports a problem with wgmma or setmaxnreg. `progress` (may be empty) receives the
+  /// number of finished kernels and their total.
   std::vector<std::string> assemble_collected(const std::function<void(size_t, size_t)>& progress = {});
 
-  /// Takes every `stride`-th of the texts that were collected since the last time and that several targets of a class
-  /// share. Returns a sentence for each target whose code differs from the first one's.
+  /// Takes every `stride`-th text that was collected since the last call and that several targets of a class share.
+  /// Returns a sentence for each target whose code differs from that of the first target.
   std::vector<std::string> compare_codes(size_t stride) const;
 
   /// A table by target.
@@ -87,12 +88,12 @@ class Assembly {
   std::string owner_;
   std::map<std::string, Target> targets_;
   std::set<std::string> seen_;                // targets' names with hashes of texts
-  std::map<std::string, size_t> waiting_at_;  // classes with hashes of texts: where in waiting_
+  std::map<std::string, size_t> waiting_at_;  // hash of class and text -> index in waiting_
   std::vector<Collected> waiting_;
   std::map<std::string, TargetSummary> summaries_;
 };
 
-/// The part of a program's log about each function, by name.
+/// The part of a program's log for each function, by name.
 std::map<std::string, std::string> split_log(const std::string& log);
 
 }  // namespace gcg::test

@@ -1,4 +1,4 @@
-// GPUs for which ptxas makes the same code of the same text.
+// Groups GPUs for which ptxas makes the same code from the same text.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace gcg::test {
 
-/// One name for all targets whose code is equal byte by byte: "sm_90a" has instructions that "sm_90" has not, but makes
-/// the same of a text that both take. (That is not so of "sm_120" and "sm_121", nor of "sm_86" and "sm_89".)
-/// Assembly::compare_codes holds it.
+/// One name for all targets whose code is equal byte by byte. For example, "sm_90a" has instructions that "sm_90"
+/// lacks, but a text that both accept gives the same code. (This does not hold for "sm_120" and "sm_121", nor for
+/// "sm_86" and "sm_89".) Assembly::compare_codes checks this.
 std::string code_class(const Target& target);
 
 /// The machine code of each function of a cubin, by section name.

@@ -1,4 +1,4 @@
-// tests/codegen/loop_harness.h for GPUs: the kernel's text, compiled for the host, on the simulated device.
+// tests/codegen/loop_harness.h for GPUs: compiles the kernel's text for the host and runs it on the simulated device.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 using gart_sim::DeviceMemory;
 using gart_sim::LoadedModule;
 
-/// Compiled once per text.
+/// Each text is compiled once.
 const LoadedModule& module_of(const std::string& source, const Target& target) {
   static std::map<std::string, std::unique_ptr<LoadedModule>> known;
   std::unique_ptr<LoadedModule>& module = known[source];
@@ -107,7 +107,7 @@ RunnableKernel::RunnableKernel(const Kernel& kernel, const std::string& name)
 
 RunnableKernel::~RunnableKernel() = default;
 
-/// All tasks, whatever the range; backwards where the range does not begin at the first.
+/// Runs all tasks, whatever the range is; in reverse order if the range does not begin at the first one.
 int32_t RunnableKernel::call(const std::vector<void*>& buffers, const SymbolValues& symbols, int64_t begin,
                              int64_t) const {
   std::map<void*, std::unique_ptr<DeviceBytes>> memory;

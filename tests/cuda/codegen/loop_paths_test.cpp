@@ -1,4 +1,4 @@
-// Each way in which a loop kernel can run on a GPU: that it is chosen, and that it computes the right thing.
+// Each thread mapping of a loop kernel on a GPU: it is chosen, and it computes the right result.
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/text/kernel_text.h"
@@ -9,7 +9,7 @@
 namespace gcg::test {
 namespace {
 
-/// Checks the kernel's values, and that its text or note has `wanted` in it.
+/// Checks the kernel's values, and that its text or note contains `wanted`.
 void expect_path(const Kernel& kernel, const std::string& wanted, const SymbolValues& symbols,
                  double tolerance = 2e-6) {
   const cuda::KernelText text = cuda::emit_kernel(kernel, *find_target("sm_80"));
@@ -89,7 +89,7 @@ TEST(LoopPaths, RowsAcrossMemoryAreSharedByThreadsAWarpApart) {
 }
 
 TEST(LoopPaths, LongReductionsInsideAStoreAreShared) {
-  // The mean over the rows of [b, 50, 40], plus a window's sum, which stays inside.
+  // The mean over the rows of [b, 50, 40], plus a window's sum, which stays inside the store.
   const Axis row{10, 50}, w{11, 3};
   const Operand x{DType::f32, {kBatch, 50, 40}};
   const Kernel kernel = map_kernel("mean", {x, {DType::f32, {kBatch, 38}}}, [&](const auto& i) {
@@ -216,7 +216,7 @@ TEST(LoopPaths, WindowsOfNeighbouringChannelsAreSummedSideBySide) {
 }
 
 TEST(LoopPaths, ShortAxesAreWalkedTogether) {
-  // The mean of 40 x 6 of every 8 columns.
+  // The mean of 40 x 6 elements in every 8 columns.
   const Axis n{0, kBatch}, h{1, 40}, w{2, 6};
   Kernel kernel;
   kernel.name = "mean";

@@ -1,4 +1,4 @@
-// device/gart_order.cuh and gart_scan.cuh on the simulated device: what a block sorts, selects and sums up.
+// device/gart_order.cuh and gart_scan.cuh on the simulated device: sorting, selection and sums by a block.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The real assembler's code of contractions: no spills, at any tile that the cost model may choose. Skipped where
-// there is no NVRTC. A sample of tiles per GPU; with GCC_GRAPH_ALL_TILES=1 all of them, and a line for each.
+// The real assembler's code of contractions: no spills, for any tile that the cost model may choose. Skipped without
+// NVRTC. Tests a sample of tiles per GPU; with GCC_GRAPH_ALL_TILES=1 all tiles, and prints a line for each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,7 +28,7 @@ const char* const kTransposedVectors = R"(graph g(%a: f32[8,768], %b: f32[50257,
   %t = Transpose(%b) {perm = [1,0]}
   %y = MatMul(%a, %t)
 })";
-/// Attention of 12 heads; queries, keys and the size of a head in braces.
+/// Attention of 12 heads; the braces stand for queries, keys and head size.
 std::string attention(int queries, int keys, int size) {
   return concat("graph g(%q: f32[1,12,", queries, ",", size, "], %k: f32[1,12,", keys, ",", size, "], %v: f32[1,12,",
                 keys, ",", size, "], %m: f32[1,1,1,", keys, R"(]) -> (%y) {
@@ -48,14 +48,14 @@ const char* const kConv = R"(graph g(%x: f32[1,64,56,56], %r: f32[1,64,56,56]) -
   %y = Relu(%s)
 })";
 
-/// An epilogue that reads two operands of the result's size.
+/// An epilogue that reads two operands of the result's shape.
 const char* const kGatedMatMul =
     R"(graph g(%a: f32[512,1024], %b: f32[1024,768], %g: f32[512,768], %r: f32[512,768]) -> (%y) {
   %p = MatMul(%a, %b)
   %s = Mul(%p, %g)
   %y = Add(%s, %r)
 })";
-/// With operands stored in 16 bits where the precision says so.
+/// Operands are stored in 16 bits if the precision requires it.
 const char* const kStoredMatMul = R"(graph g(%a: f32[512,1024], %r: f32[512,768]) -> (%y) {
   constant %w: f32[1024,768] = random(1)
   constant %c: f32[768] = random(2)
@@ -118,12 +118,12 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
     const Plan plan = cuda_plan(parse_graph(gir), target_);
     const Kernel& kernel = contraction(plan);
     const auto product = is_conv ? cuda::conv_product(kernel) : cuda::matmul_product(kernel);
-    const auto tiles = cuda::product_tiles(target_, cuda::form_of(*product, target_));
+    const auto tiles = cuda::product_tiles(target_, cuda::constraints_of(*product, target_));
     const bool all = std::getenv("GCC_GRAPH_ALL_TILES") != nullptr;
     for (size_t i = 0; i < tiles.size(); ++i) {
       cuda::ProductTile tile = tiles[i];
       tile.splits = i % 2 == 0 ? 1 : 2;
-      // Stages change shared memory only.
+      // The number of stages only changes shared memory.
       const bool is_sample = tile.producers > 0 || tile.is_wide ? tile.producers > 0 || tile.stages == 3
                              : all                              ? tile.stages == 2
                                                                 : i % (tiles.size() / 3) == 0;
@@ -171,7 +171,7 @@ TEST_P(Assembly, VectorsDoNotSpill) {
   }
 }
 TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
-  constexpr int kMostBytes = 64;  // what such a candidate loses by it is measured
+  constexpr int kMostBytes = 64;  // this candidate's loss is measured
   const size_t each = std::getenv("GCC_GRAPH_ALL_TILES") != nullptr ? 1 : 4;
   for (const std::string& gir :
        {std::string(kVector), std::string(kTransposedVectors), attention(384, 384, 64), attention(50, 50, 128)}) {

@@ -121,7 +121,7 @@ TEST_P(Attention, EmptyRowsAreNaN) {
   })");
 }
 
-/// The kernels that the graph becomes.
+/// The kernels made from the graph.
 std::vector<std::string> kernels(const std::string& gir) {
   return expect_simulates(gir, gpu_target("sm_86"), 1e-5).kernels;
 }

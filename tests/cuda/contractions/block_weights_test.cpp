@@ -1,5 +1,5 @@
-// Products of few rows by weights of few bits that stay packed: values on the simulated GPU, and what the real
-// assembler makes of them.
+// Products of few rows by packed low-bit weights: results on the simulated GPU, and the real assembler's
+// code.
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/assembler/assemble.h"
@@ -17,7 +17,7 @@ struct BlockCase {
   int rows, depth, columns, block;  // block 0: a scale for each column
   const char* type;                 // of the weights
   bool zeros;
-  const char* tail;  // what follows the product %p
+  const char* tail;  // the operators after the product %p
 };
 const BlockCase kBlocks[] = {
     {"4 bits, blocks of 32", 1, 512, 128, 32, "u4", false, "%y = Relu(%p)"},
@@ -30,7 +30,7 @@ const BlockCase kBlocks[] = {
     {"more columns than 132 panels", 1, 256, 6400, 32, "u4", false, "%y = Add(%p, %r)"},
 };
 
-/// x is the result of an operator, stored in 16 bits where the precision says so.
+/// x is an operator's result, stored in 16 bits if the precision requires it.
 std::string graph_of(const BlockCase& c) {
   const std::string scales =
       c.block == 0 ? concat(c.columns) : concat(c.columns, ",", (c.depth + c.block - 1) / c.block);
@@ -54,7 +54,7 @@ std::string kept(const BlockCase& c) {
 struct BlockTarget {
   const char* name;
   Precision precision;
-  double tolerance;  // of sums of large terms of both signs, whose factors are narrowed; weights are exact
+  double tolerance;  // large terms of both signs, whose factors are narrowed; weights are exact
 };
 const BlockTarget kTargets[] = {
     {"sm_90a", Precision::fp32, 4e-5}, {"sm_90a", Precision::fp16, 3e-2}, {"sm_80", Precision::bf16, 3e-1}};
@@ -79,7 +79,7 @@ TEST(BlockWeights, EveryForm) {
     }
 }
 
-/// Weights become floats for more rows, for blocks that cut a warp's share, and for GPUs without such products.
+/// Weights become floats for more rows, for blocks that do not fit a warp's share, and for GPUs without such products.
 TEST(BlockWeights, BecomeFloatsForOthers) {
   const auto last = [](const BlockCase& c, const Target& target) {
     return expect_simulates(kept(c), target, 3e-2).kernels.back();

@@ -132,7 +132,7 @@ TEST_P(ConvLoop, ProductsAreNotSerialised) {
     for (const cuda::ProductTile& tile : loop_tiles(*product, target)) {
       const cuda::KernelText text = cuda::emit_product(k, *product, tile, "conv");
       SCOPED_TRACE(text.note);
-      const cuda::Assembled program = cuda::Assembler(target, cache).assemble(text.source, text.least_registers);
+      const cuda::AssembledProgram program = cuda::Assembler(target, cache).assemble(text.source, text.least_registers);
       const cuda::Usage usage = cuda::usage_of(program.log);
       EXPECT_TRUE(usage.notes.empty()) << (usage.notes.empty() ? "" : usage.notes[0]);
       EXPECT_EQ(usage.spill_bytes, 0);

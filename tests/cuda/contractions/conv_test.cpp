@@ -98,7 +98,8 @@ TEST_P(Conv, SmallImagesOfManyChannelsAreCutIntoSlices) {
   EXPECT_EQ(run.kernels, (std::vector<std::string>{"conv", "conv_sum"}));
 }
 
-// Channels last in memory, from the second value on: the same convolutions read and write it, and what lies between.
+// Channels last in memory, from the second value on: the same convolutions and the operators between them read and
+// write it.
 
 TEST_P(Conv, ChannelsLast) {
   const SimulatedRun run = check(R"(graph g(%x: f32[2,3,15,13]) -> (%y) {

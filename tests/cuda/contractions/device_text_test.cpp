@@ -1,4 +1,4 @@
-// The device headers for sm_90a: the real assembler takes each function. Skipped where there is no NVRTC.
+// The device headers for sm_90a: the real assembler accepts each function. Skipped without NVRTC.
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/assembler/assemble.h"
@@ -16,7 +16,7 @@ class DeviceText : public testing::Test {
     target_ = gpu_target("sm_90a", Precision::fp16);
     if (cuda::Nvrtc::find_for_driver(target_.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
   }
-  /// Assembles a kernel with this body; `includes` beside the prelude.
+  /// Assembles a kernel with this body; `includes` in addition to the prelude.
   cuda::Usage assemble(const std::string& includes, const std::string& parameters, const std::string& body,
                        const std::string& kind = "__launch_bounds__(128)") const {
     std::string text = "#include \"gart_prelude.cuh\"\n";
@@ -33,7 +33,7 @@ class DeviceText : public testing::Test {
   Target target_;
 };
 
-/// A product of so many columns, from shared memory or registers, and the sums' use.
+/// A product of this many columns, from shared memory or registers, and a use of the sums.
 std::string product_of(const std::string& kind, const std::string& sum, const std::string& across, int columns) {
   const std::string product = concat("gart_wgmma<", kind, ", ", columns, ", ", across, ">::");
   return concat("  const unsigned long long a = gart_wgmma_descriptor(raw, 8192, 1024), b = a + 512;\n  ", sum,

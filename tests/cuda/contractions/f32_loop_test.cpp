@@ -1,5 +1,5 @@
-// Products of f32 as three of tf32 by warpgroups (device/gart_f32_loop.cuh): on the simulated GPU, every tile over odd
-// and even extents; infinities and NaN; when there are such tiles; what the assembler makes of them.
+// Products of f32 as three of tf32 by warpgroups (device/gart_f32_loop.cuh): every tile on the simulated GPU, with odd
+// and even extents; infinities and NaN; the conditions for such tiles; the assembler's code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ TEST(F32Loop, EveryTileComputesEveryProduct) {
 TEST(F32Loop, InfinitiesAndNaNAreThoseOfTheProduct) {
   const Target target = f32_target();
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
-  // One number that matters in each row and column: x[i] * z[j].
+  // One large number in each row and column: x[i] * z[j].
   const std::vector<float> xs = {kInfinity, -kInfinity, kNaN, 1, -2, 0, 3.1f, 1e-30f},
                            zs = {kInfinity, kNaN, 1, 0, -3.7f, 0.5f, -kInfinity, 4};
   Tensor x(DType::f32, {8, 32}), z(DType::f32, {8, 32});
@@ -142,7 +142,8 @@ TEST(F32Loop, ProductsAreNotSerialised) {
       for (const cuda::ProductTile& tile : loop_tiles(*product, target)) {
         const cuda::KernelText text = cuda::emit_product(k, *product, tile, "matmul");
         SCOPED_TRACE(concat(c.what, ": ", text.note));
-        const cuda::Assembled program = cuda::Assembler(target, cache).assemble(text.source, text.least_registers);
+        const cuda::AssembledProgram program =
+            cuda::Assembler(target, cache).assemble(text.source, text.least_registers);
         const cuda::Usage usage = cuda::usage_of(program.log);
         EXPECT_TRUE(usage.notes.empty()) << (usage.notes.empty() ? "" : usage.notes[0]);
         EXPECT_EQ(usage.spill_bytes, 0);

@@ -1,5 +1,5 @@
-// Contractions whose operands are stored in 16 bits, on the simulated GPU against the interpreter: every way in which
-// they may be aligned and lie, tensor cores and (bf16 on sm_75) CUDA cores.
+// Contractions whose operands are stored in 16 bits, on the simulated GPU against the interpreter: every alignment and
+// layout, on tensor cores and (bf16 on sm_75) on CUDA cores.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The machine code of a cubin, by opcode: no disassembler is needed for what tests ask.
+// Reads the machine code of a cubin by opcode, so that tests need no disassembler.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace gcg::test {
 struct Instruction {
   uint64_t low = 0, high = 0;
   unsigned opcode() const { return low & 0xfffu; }
-  /// Is it wgmma.wait_group, and for all but how many groups?
+  /// Is it wgmma.wait_group, and how many groups may remain?
   bool waits_for_products() const { return opcode() == 0x9c5 && (low >> 47 & 1) != 0; }
   int products_left() const { return static_cast<int>(high >> 8 & 7); }
 };

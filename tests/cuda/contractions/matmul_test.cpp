@@ -1,4 +1,4 @@
-// Matrix products on the simulated GPU against the interpreter: every arithmetic, every way operands may lie.
+// Matrix products on the simulated GPU against the interpreter: every arithmetic, every operand layout.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,7 +11,7 @@
 namespace gcg::test {
 namespace {
 
-constexpr double kExact = 4e-6;  // sums in another order, 22 bits of each factor
+constexpr double kExact = 4e-6;  // another summation order, 22 bits of each factor
 
 // On sm_75: CUDA cores and copies through registers. On sm_86: CUDA cores and asynchronous copies.
 const ContractionCase kArithmetics[] = {

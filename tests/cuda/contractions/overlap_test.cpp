@@ -1,5 +1,5 @@
-// The work of kernels before they wait for the previous launch (griddepcontrol.wait): the text asks for weights first,
-// and the assembler's code does so, too. The simulation (tests/cuda/sim) sees which buffers these bytes belong to.
+// The work of kernels before they wait for the previous launch (griddepcontrol.wait): both the text and the assembler's
+// code read weights first. The simulation (tests/cuda/sim) sees which buffers these bytes belong to.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -192,7 +192,7 @@ TEST_P(Waiting, ConstantsReadAheadGiveTheSameResults) {
   }
 }
 
-/// ptxas moves none of the weights' loads after the wait, and nothing else before it.
+/// ptxas must not move a load of weights after the wait, nor any other load before it.
 TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
   const Target target = gpu_target(GetParam().name, GetParam().precision);
   if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
@@ -200,13 +200,13 @@ TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
   const cuda::Assembler assembler(target, cache);
   for (const OverlapCase& c : kCases) {
     const cuda::KernelText text = text_of(c, GetParam());
-    const cuda::Assembled program = assembler.assemble(text.source);
+    const cuda::AssembledProgram program = assembler.assemble(text.source);
     const std::vector<unsigned> code = opcodes(program.code);
     const auto wait = std::find(code.begin(), code.end(), kWait),
                trigger = std::find(code.begin(), code.end(), kTrigger);
     ASSERT_NE(wait, code.end()) << c.name;
     EXPECT_LT(trigger - code.begin(), wait - code.begin()) << c.name;
-    // Where boxes are copied (TMA), those that ask for them stand after those that multiply, and wait for themselves.
+    // With TMA, the code that requests boxes stands after the multiplying code, and waits separately.
     const bool is_fed = text.note.find("TMA") != text.note.npos || text.note.find("cluster") != text.note.npos;
     const auto last_wait = std::find(code.rbegin(), code.rend(), kWait).base() - 1;
     const auto loads =
@@ -228,7 +228,7 @@ TEST(WaitingText, HasNoLoadsByWayOfTheReadOnlyCache) {
   if (nvrtc == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
   for (const OverlapCase& c : kCases) {
     const cuda::KernelText text = text_of(c, kTargets[1]);
-    const cuda::Assembled ptx =
+    const cuda::AssembledProgram ptx =
         nvrtc->compile(text.source, cuda::device_headers(),
                        {"--gpu-architecture=compute_90a", "--std=c++17", "-default-device"}, true);
     const std::string code(ptx.code.begin(), ptx.code.end());

@@ -64,7 +64,7 @@ struct alignas(128) EncodedMap {
   unsigned char bytes[gart_sim::TensorMap::kBytes];
 };
 
-/// As the runtime has the driver encode it, of an operand at this address.
+/// The map of an operand at this address, encoded as the driver does for the runtime.
 EncodedMap encoded(const TensorMap& map, uint64_t address, const SymbolValues& symbols) {
   gart_sim::TensorMap tensor;
   tensor.element_bytes = static_cast<unsigned>(size_of(map.dtype));
@@ -159,7 +159,7 @@ class Runner {
     if (!text.then.empty()) workspace_.reset();
   }
 
-  /// Before it waits the kernel writes nothing, and reads of what it says it reads ahead: constants.
+  /// Before its wait the kernel writes nothing, and reads only the constants that it declares.
   void expect_waits(const KernelText& text, const std::vector<BufferId>& operands,
                     const gart_sim::Footprint& footprint) {
     EXPECT_TRUE(footprint.has_waited && footprint.early_writes.empty()) << text.source;
@@ -225,7 +225,7 @@ Target gpu_target(const std::string& name, Precision precision) {
 
 std::vector<cuda::ProductTile> loop_tiles(const cuda::Product& product, const Target& target) {
   std::vector<cuda::ProductTile> tiles;
-  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::form_of(product, target)))
+  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::constraints_of(product, target)))
     if (tile.producers > 0) tiles.push_back(tile);
   return tiles;
 }

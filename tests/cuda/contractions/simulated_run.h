@@ -1,5 +1,5 @@
-// Runs the CUDA plan of a small graph on the simulated GPU, kernel by kernel, without artifact and runtime: what is
-// tested is the kernels' text.
+// Runs the CUDA plan of a small graph on the simulated GPU, kernel by kernel, without artifact and runtime, to test the
+// kernels' text.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace gcg::test {
 
-/// The text of a kernel, instead of the one that the cost model chooses.
+/// Text that replaces the kernel that the cost model chooses.
 using Emit = std::function<cuda::KernelText(const Kernel&)>;
 
 struct SimulatedRun {
@@ -28,7 +28,7 @@ struct SimulatedRun {
   int half_operands = 0;  // operands of the launches that are stored as f16 or bf16
 };
 
-/// Takes the candidate of this number for every kernel, the last one where there are fewer.
+/// Takes this candidate for every kernel, or the last one if there are fewer.
 class ForcedChoice final : public Decisions {
  public:
   explicit ForcedChoice(size_t candidate) : candidate_(candidate) {}
@@ -36,7 +36,7 @@ class ForcedChoice final : public Decisions {
     count_ = decision.candidates.size();
     return std::min(candidate_, count_ - 1);
   }
-  /// How many candidates the last kernel had.
+  /// Number of candidates of the last kernel.
   size_t count() const { return count_; }
 
  private:
@@ -46,7 +46,7 @@ class ForcedChoice final : public Decisions {
 
 Target gpu_target(const std::string& name, Precision precision = Precision::fp32);
 
-/// One way of computing, and what its results may be off by.
+/// A way to compute, and the tolerance of its results.
 struct ContractionCase {
   const char* target;
   Precision precision;
@@ -54,10 +54,10 @@ struct ContractionCase {
 };
 std::string case_name(const testing::TestParamInfo<ContractionCase>& info);
 
-/// The product's tiles whose operands are copied as boxes by a thread of their own.
+/// The product's tiles whose operands are copied as boxes by a separate thread.
 std::vector<cuda::ProductTile> loop_tiles(const cuda::Product& product, const Target& target);
 
-/// The schedule of the graph after the CUDA passes; `graph` becomes the graph after them.
+/// The schedule of the graph after the CUDA passes, which change `graph`.
 Plan cuda_plan(Graph& graph, const Target& target);
 inline Plan cuda_plan(Graph&& graph, const Target& target) { return cuda_plan(graph, target); }
 
@@ -65,7 +65,7 @@ inline Plan cuda_plan(Graph&& graph, const Target& target) { return cuda_plan(gr
 SimulatedRun run_simulated(const Graph& graph, const std::vector<Tensor>& inputs, const Target& target,
                            const SymbolValues& symbols = {}, const Emit& emit = nullptr);
 
-/// Random inputs, run and compared with the interpreter: |got - want| <= tolerance * (1 + |want|).
+/// Runs on random inputs and compares with the interpreter: |got - want| <= tolerance * (1 + |want|).
 SimulatedRun expect_simulates(const std::string& gir, const Target& target, double tolerance,
                               const SymbolValues& symbols = {}, const Emit& emit = nullptr);
 

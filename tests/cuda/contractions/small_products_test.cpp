@@ -1,5 +1,5 @@
-// Products that few tiles cover, whose depth the blocks of a cluster share: values on the simulated GPU, the same bits
-// for any order of blocks, and what the real assembler makes of them.
+// Products that few tiles cover, whose depth the blocks of a cluster share: results on the simulated GPU, the same bits
+// for any order of blocks, and the real assembler's code.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -103,7 +103,7 @@ TEST_P(SmallProducts, OpenExtents) {
                      emit_tile(target, tile));
 }
 
-/// Expected times of the products that were measured on an H200 (microseconds).
+/// Expected times of products that were measured on an H200 (microseconds).
 TEST(SmallProductsCost, FollowsMeasurements) {
   struct Measured {
     int rows, depth, columns;

@@ -1,5 +1,5 @@
-// The code of ptxas for the tile loop of sm_90a: registers as warpgroups share them out, and nothing in the loop of
-// products that would hold them up. Skipped where there is no NVRTC.
+// The code of ptxas for the tile loop of sm_90a: the registers of each warpgroup, and no instruction that would stall
+// the loop of products. Skipped without NVRTC.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ std::ptrdiff_t count(const std::vector<Instruction>& code, const unsigned (&opco
   return std::count_if(code.begin(), code.end(), [&](const Instruction& i) { return is_one(i, opcodes); });
 }
 
-/// From the first product to the wait for the step before.
+/// From the first product to the wait for the previous step.
 void expect_nothing_holds_up(const std::vector<Instruction>& code) {
   const auto first =
       std::find_if(code.begin(), code.end(), [](const Instruction& i) { return is_one(i, opcode::kProduct); });
@@ -45,7 +45,7 @@ void expect_nothing_holds_up(const std::vector<Instruction>& code) {
 struct CodeCase {
   const char* what;
   bool is_conv;
-  bool reads;  // the epilogue, what lies as the results do
+  bool reads;  // the epilogue reads a tensor in the results' layout
   const char* graph;
 };
 const CodeCase kCases[] = {
@@ -94,11 +94,11 @@ class TileLoopCode : public testing::TestWithParam<Precision> {
                     : !std::holds_alternative<MatMulKernel>(kernel.body))
         continue;
       const auto product = c.is_conv ? cuda::conv_product(kernel) : cuda::matmul_product(kernel);
-      const cuda::ProductForm form = cuda::form_of(*product, target_);
-      ASSERT_EQ(form.box_bytes, 2);
-      ASSERT_EQ(form.reads_boxes, c.reads);
+      const cuda::TileConstraints constraints = cuda::constraints_of(*product, target_);
+      ASSERT_EQ(constraints.box_bytes, 2);
+      ASSERT_EQ(constraints.reads_boxes, c.reads);
       int tiles = 0;
-      for (const cuda::ProductTile& tile : cuda::product_tiles(target_, form))
+      for (const cuda::ProductTile& tile : cuda::product_tiles(target_, constraints))
         if (tile.producers > 0) ++tiles, check(kernel, *product, tile);
       EXPECT_EQ(tiles, 8);
       return;
@@ -110,7 +110,8 @@ class TileLoopCode : public testing::TestWithParam<Precision> {
     SCOPED_TRACE(describe(tile));
     const cuda::KernelText text = cuda::emit_product(kernel, product, tile, "product");
     const cuda::CubinCache cache{std::filesystem::path()};
-    const cuda::Assembled assembled = cuda::Assembler(target_, cache).assemble(text.source, text.least_registers);
+    const cuda::AssembledProgram assembled =
+        cuda::Assembler(target_, cache).assemble(text.source, text.least_registers);
     const cuda::Usage usage = cuda::usage_of(assembled.log);
     EXPECT_TRUE(usage.notes.empty()) << assembled.log;
     EXPECT_EQ(usage.spill_bytes, 0);
@@ -121,7 +122,7 @@ class TileLoopCode : public testing::TestWithParam<Precision> {
     EXPECT_EQ(count(code, opcode::kBoxStore), tile.columns / 64);
     EXPECT_EQ(count(code, opcode::kMatrixStore), tile.columns / 16);
     EXPECT_EQ(count(code, opcode::kStore), 0);
-    // The bias, a pair of columns at a time.
+    // Reads the bias for two columns at a time.
     EXPECT_LE(count(code, opcode::kLoad), tile.columns / 8);
   }
 

@@ -95,7 +95,7 @@ const ContractionCase kArithmetics[] = {{"sm_90a", Precision::fp16, 2e-2}, {"sm_
 class TileLoop : public testing::TestWithParam<ContractionCase> {};
 INSTANTIATE_TEST_SUITE_P(Arithmetics, TileLoop, testing::ValuesIn(kArithmetics), case_name);
 
-/// Emits products in the `number`-th tile of the loop, in so many blocks and splits.
+/// Emits products with the loop's tile `number`, this many blocks and splits.
 Emit in_tile(const Target& target, int number, int blocks, int splits) {
   return [=](const Kernel& kernel) {
     if (!std::holds_alternative<MatMulKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
@@ -140,7 +140,7 @@ TEST_P(TileLoop, SplitsPastTheEndAddZeros) {
     expect_simulates(kCases[0].graph, target, GetParam().tolerance, {}, in_tile(target, splits, 2, splits));
 }
 
-/// Functions of an f16 result are approximations that its rounding hides.
+/// Functions of an f16 result are approximations whose error its rounding hides.
 TEST(TileLoopFunctions, AreAsExactAsTheirResults) {
   constexpr int64_t kSide = 64;
   const Target target = gpu_target("sm_90a", Precision::fp16);

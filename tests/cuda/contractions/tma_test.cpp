@@ -1,5 +1,5 @@
-// Products whose operands the GPU copies itself (TMA, sm_90a), on the simulated GPU: every tile over odd and even
-// extents, when there are such tiles, and when they are chosen.
+// Products whose operands the GPU copies itself (TMA, sm_90a), on the simulated GPU: every tile with odd and even
+// extents, and the conditions for having and choosing such tiles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Arithmetics, TmaTiles, testing::ValuesIn(kArithmetics),
 
 std::vector<cuda::ProductTile> fed_tiles(const cuda::Product& product, const Target& target) {
   std::vector<cuda::ProductTile> fed;
-  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::form_of(product, target)))
+  for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::constraints_of(product, target)))
     if (tile.producers > 0) fed.push_back(tile);
   return fed;
 }
@@ -94,7 +94,7 @@ TEST_P(TmaTiles, EveryTileComputesEveryProduct) {
     }
 }
 
-/// Says that the product's factors lie in memory the other way round: columns, or rows, one after the other.
+/// Declares that the product's factors have the other layout: columns instead of rows are contiguous, or the reverse.
 Kernel turned(Kernel kernel, bool left, bool right) {
   auto& mm = std::get<MatMulKernel>(kernel.body);
   if (left) mm.a.row_stride = 1, mm.a.column_stride = mm.m.extent;
@@ -147,7 +147,7 @@ TEST(TmaChoice, OnlyOfRightElementsInRightSteps) {
   const Target target = gpu_target("sm_90a", Precision::fp16);
   const auto can = [&](const char* graph, const Target& t) {
     const Kernel kernel = product_kernel(graph, t);
-    return cuda::form_of(*cuda::matmul_product(kernel), t).has_tma_views &&
+    return cuda::constraints_of(*cuda::matmul_product(kernel), t).has_tma_views &&
            !fed_tiles(*cuda::matmul_product(kernel), t).empty();
   };
   const char* const good = R"(graph g(%x: f32[64,128]) -> (%y) {
@@ -159,7 +159,7 @@ TEST(TmaChoice, OnlyOfRightElementsInRightSteps) {
   EXPECT_FALSE(can(good, gpu_target("sm_90a", Precision::tf32)));  // no 16-bit factors
   EXPECT_FALSE(can(good, gpu_target("sm_80", Precision::fp16)));
   const Kernel kernel = product_kernel(good, target);
-  EXPECT_EQ(cuda::form_of(*cuda::matmul_product(kernel), target).box_bytes, 4) << "f32 results of the caller's";
+  EXPECT_EQ(cuda::constraints_of(*cuda::matmul_product(kernel), target).box_bytes, 4) << "f32 results of the caller's";
   EXPECT_FALSE(can(R"(graph g(%x: f32[64,100]) -> (%y) {
     constant %w: f32[100,64] = random(1)
     %a = Neg(%x)
@@ -213,7 +213,7 @@ TEST(TmaChoice, ForMatricesOfAnySize) {
     EXPECT_NE(chosen.find(tile), std::string::npos) << chosen;
     EXPECT_NE(chosen.find("TMA"), std::string::npos) << chosen;
   };
-  // As measured to be best on an H200, within 3 %.
+  // Measured as best on an H200, within 3 %.
   expect(note(4096, 4096, 4096), "128x256");
   expect(note(3072, 768, 3072), "128x192");
   expect(note(1024, 1024, 1024), "64x128");
@@ -229,7 +229,7 @@ TEST(TmaChoice, TuningHearsOfBothWays) {
                                        target);
   const auto product = cuda::matmul_product(kernel);
   const auto tiles =
-      cuda::best_product_tiles(target, {1, 1024, 1024, 1024, 2, 2, 4}, cuda::form_of(*product, target), 16);
+      cuda::best_product_tiles(target, {1, 1024, 1024, 1024, 2, 2, 4}, cuda::constraints_of(*product, target), 16);
   const auto fed = std::count_if(tiles.begin(), tiles.end(), [](const auto& t) { return t.producers > 0; });
   EXPECT_GE(fed, 3);
   EXPECT_GE(static_cast<int64_t>(tiles.size()) - fed, 3);

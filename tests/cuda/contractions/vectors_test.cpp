@@ -1,5 +1,5 @@
-// Products of few rows on tensor cores straight from memory: values on the simulated GPU, the form that is chosen, and
-// what the real assembler makes of it.
+// Products of few rows on tensor cores straight from memory: results on the simulated GPU, the chosen tiling, and the
+// real assembler's code.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -102,8 +102,8 @@ TEST(Vectors, EveryForm) {
     }
 }
 
-/// Which products keep other forms: those of more rows, of a depth that a few pieces cover, of lines that lie across
-/// the depth, and in f32.
+/// Products that use other kernels: those with more rows, with a depth of few pieces, with lines across the depth, and
+/// in f32.
 TEST(Vectors, NotForOthers) {
   const Target half = gpu_target("sm_80", Precision::fp16);
   const char* const others[] = {
@@ -127,7 +127,7 @@ TEST(Vectors, NotForOthers) {
   EXPECT_EQ(last_note(run).find("tensor cores"), std::string::npos) << last_note(run);
 }
 
-/// Weights that memory gives at full speed want 27 to 33 KB under way on each multiprocessor of an H200.
+/// On an H200, reading weights at the full memory rate takes 27 to 33 KB in flight on each multiprocessor.
 TEST(Vectors, EnoughBytesUnderWay) {
   for (const int columns : {768, 4096, 14336, 50304, 128256}) {
     const std::string gir = concat("graph g(%a: f32[1,4096], %w: f32[", columns, R"(,4096]) -> (%y) {
@@ -138,7 +138,7 @@ TEST(Vectors, EnoughBytesUnderWay) {
     const Target target = gpu_target("sm_90a", Precision::fp16);
     const Plan plan = cuda_plan(parse_graph(gir), target);
     const Kernel& kernel = plan.kernels.back();
-    const auto forms = cuda::vector_forms(kernel, target, *cuda::matmul_product(kernel), true);
+    const auto forms = cuda::vector_tilings(kernel, target, *cuda::matmul_product(kernel), true);
     ASSERT_FALSE(forms.empty());
     EXPECT_GE(forms[0].warps * forms[0].unroll * forms[0].blocks * 2048, 33 << 10) << describe(forms[0]);
   }
@@ -194,7 +194,8 @@ int wide_loads_ahead(const std::vector<uint8_t>& cubin) {
   return -1;
 }
 
-/// Loads into registers keep the memory busy: all of a warp's first pieces are asked for before the wait, by 16 bytes.
+/// Loads into registers keep the memory busy: a warp requests all of its first pieces before the wait, 16 bytes at a
+/// time.
 TEST(Vectors, PiecesAreAskedForAheadOfTheWait) {
   Target target = gpu_target("sm_90a", Precision::fp16);
   if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
@@ -209,9 +210,9 @@ TEST(Vectors, PiecesAreAskedForAheadOfTheWait) {
     const Plan plan = cuda_plan(parse_graph(gir), target);
     const Kernel& kernel = plan.kernels[plan.entry().steps.back().as<Launch>()->kernel];
     const auto product = cuda::matmul_product(kernel);
-    for (const cuda::VectorForm& form : cuda::vector_forms(kernel, target, *product, true)) {
+    for (const cuda::VectorTiling& form : cuda::vector_tilings(kernel, target, *product, true)) {
       const cuda::KernelText text = cuda::emit_vectors(kernel, target, *product, true, form, "matmul");
-      const cuda::Assembled assembled = assembler.assemble(text.source);
+      const cuda::AssembledProgram assembled = assembler.assemble(text.source);
       const cuda::Usage usage = cuda::usage_of(assembled.log);
       EXPECT_EQ(usage.spill_bytes, 0) << text.note;
       EXPECT_GE(usage.registers, 16 * form.unroll) << text.note;

@@ -1,5 +1,5 @@
 // The real assembler's code of attention by warpgroups: no spills, products that are not serialised, exponentials
-// beside them. Skipped where there is no NVRTC.
+// beside them. Skipped without NVRTC.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,8 +61,8 @@ class WideAssembly : public testing::TestWithParam<Precision> {
 INSTANTIATE_TEST_SUITE_P(Arithmetics, WideAssembly, testing::Values(Precision::fp16, Precision::bf16),
                          [](const auto& p) { return p.param == Precision::fp16 ? "fp16" : "bf16"; });
 
-/// How many exponentials stand between the waits for the scores of a step and for the values of the one before it, in
-/// the loop that has the fewest; -1: there is no such loop.
+/// Number of exponentials between the wait for the scores of a step and the wait for the values of the previous step,
+/// in the loop with the fewest; -1: there is no such loop.
 int fewest_beside_products(const std::vector<Instruction>& code) {
   int fewest = -1, since = -1;
   for (const Instruction& i : code) {
@@ -81,7 +81,8 @@ TEST_P(WideAssembly, ExponentialsRunBesideProducts) {
     EXPECT_FALSE(texts.empty()) << c.what;
     for (const cuda::KernelText& text : texts) {
       SCOPED_TRACE(concat(c.what, ": ", text.note));
-      const cuda::Assembled program = cuda::Assembler(target_, cache).assemble(text.source, text.least_registers);
+      const cuda::AssembledProgram program =
+          cuda::Assembler(target_, cache).assemble(text.source, text.least_registers);
       const cuda::Usage usage = cuda::usage_of(program.log);
       EXPECT_TRUE(usage.notes.empty()) << (usage.notes.empty() ? "" : usage.notes[0]);
       EXPECT_EQ(usage.spill_bytes, 0);

@@ -1,6 +1,6 @@
-// No operator falls off a cliff on a GPU: in every form of the long rows of tests/ops, with symbolic extents taken as
-// large ones, no launch works more than 64 times the bytes that it touches, and no thread walks through more than 4096
-// points one after the other if others could take them.
+// No operator falls off a cliff on a GPU. The test covers every variant of the long rows of tests/ops, with large
+// values for symbolic extents. No launch may do more than 64 operations per byte that it touches. No thread may process
+// more than 4096 points in sequence if other threads could share them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kMostWorkPerByte = 64, kMostSteps = 4096;
 
-/// Operators that may, and why.
+/// Exempt operators, with the reason.
 const std::map<std::string, std::string> kExceptions = {
     {"Loop", "its turns follow each other"},
     {"Scan", "its turns follow each other"},
@@ -31,8 +31,8 @@ const std::map<std::string, std::string> kExceptions = {
     {"Unique", "rows are sorted by their columns one after the other"},
 };
 
-/// Extents of open kernels: together about 2^21 elements, which one block sorts, but enough of each to tell a square
-/// from a line.
+/// Values for open extents: together about 2^21 elements, which one block sorts, but large enough to tell quadratic
+/// from linear work.
 SymbolValues large_extents(const Kernel& kernel) {
   std::set<std::string> symbols;
   for (const Operand& o : kernel.operands)
@@ -59,7 +59,7 @@ class KernelWork {
     return points;
   }
 
-  /// Points that an expression visits: 1, and those of reductions in it.
+  /// Number of points that an expression visits: 1, plus those of its reductions.
   double points(const Expr& e) const {
     double total = 1;
     const std::function<void(const Expr&, double)> walk = [&](const Expr& at, double times) {
@@ -92,7 +92,7 @@ class KernelWork {
     return 0;
   }
 
-  /// Points of a statement's range. One that ends at min(begin + number, ...) has at most so many.
+  /// Number of points of a statement's range. A range that ends at min(begin + number, ...) has at most `number`.
   double turns(const Statement& s, const std::map<int, Expr>& assigned) const {
     if (!s.begin) return 1;
     const double most = value(s.axis.extent);
@@ -105,7 +105,7 @@ class KernelWork {
     return size->kind == ExprKind::constant ? std::min(most, static_cast<double>(size->integer)) : most;
   }
 
-  /// Steps of a thread of a program's launch (or of all its threads): `sharing` threads take a range together.
+  /// Steps of a thread in a program's launch (or of all its threads): `sharing` threads divide a range.
   double steps(const Statements& block, double sharing, bool all) const {
     double total = 0;
     std::map<int, Expr> assigned;
@@ -138,7 +138,7 @@ class KernelWork {
     return total;
   }
 
-  /// The longest way of one thread through its points.
+  /// The longest sequence of points for one thread.
   double serial_steps(const cuda::KernelText& text) const {
     if (const auto* program = std::get_if<ProgramKernel>(&kernel_.body)) return steps(program->body, 1, false);
     const double threads = value(text.tasks) * text.threads;
@@ -150,7 +150,7 @@ class KernelWork {
   SymbolValues values_;
 };
 
-/// Takes kernels as text and counts; nothing is assembled.
+/// Collects kernels as text and counts their work; nothing is assembled.
 class CountingBackend final : public Backend {
  public:
   DeviceClass device() const override { return DeviceClass::cuda; }
@@ -174,7 +174,7 @@ class CountingBackend final : public Backend {
     return blob;
   }
 
-  static std::string row;  // which is counted
+  static std::string row;  // the counted kernel
 
  private:
   static void count(const Kernel& kernel, const cuda::KernelText& text) {
@@ -193,7 +193,7 @@ constexpr std::string_view kForCpus[] = {"BlockedConv", "PackedMatMul", "Winogra
 
 int forms_counted = 0;
 
-void count_form(const RowForm& form) {
+void count_form(const RowVariant& form) {
   if (std::count(std::begin(kForCpus), std::end(kForCpus), form.row.op) > 0 || kExceptions.contains(form.row.op))
     return;
   CountingBackend::row = concat(form.row.op, ": ", form.row.what);
@@ -205,7 +205,7 @@ void count_form(const RowForm& form) {
     compile(form.graph.clone(), "", options, backends);
     ++forms_counted;
   } catch (const UnsupportedModel&) {
-    return;  // compiled_ops_test says which these are
+    return;  // compiled_ops_test checks these refusals
   }
 }
 
@@ -214,7 +214,7 @@ const bool hooked = [] {
   return true;
 }();
 
-/// A sum over n for each of n elements, as an operator without a form of its own would have it.
+/// A sum over n for each of n elements, as an operator without its own kernel would compute it.
 TEST(LaunchWork, QuadraticWorkIsFound) {
   EXPECT_TRUE(hooked);
   const Dim n = Dim::symbol("n");

@@ -1,4 +1,4 @@
-// Calls that say how the library is to do them.
+// Calls that name the library's algorithm.
 #include "compiler/kernel/decisions.h"
 #include "compiler/kernel/library_algorithm.h"
 #include "tests/cuda/libraries/bound_model.h"
@@ -20,13 +20,13 @@ constexpr const char* kModel = R"(graph g(%x: f32[1,6,9,11], %m: f32[7,16]) -> (
 })";
 const std::vector<Shape> kShapes = {{1, 6, 9, 11}, {7, 16}};
 
-// An engine of the simulated cuDNN, its two knobs, and values that its heuristic does not give them.
+// An engine of the simulated cuDNN, its two knobs, and values that its heuristic would not choose.
 constexpr uint32_t kCudnn = 91900, kCublasLt = 130100;
 constexpr int64_t kEngine = 12, kTileSize = 2, kStages = 14;
-const LibraryAlgorithm kTurned = {kCudnn, {kEngine, kTileSize, 3, kStages, 4}};
+const LibraryAlgorithm kTransposed = {kCudnn, {kEngine, kTileSize, 3, kStages, 4}};
 constexpr const char *kTurnedTile = "knob 2 at 3 of cuDNN", *kTurnedStages = "knob 14 at 4 of cuDNN";
 
-/// The same algorithm for all of a library's calls.
+/// Sets the same algorithm for all of a library's calls.
 class Fixed final : public gcg::Decisions {
  public:
   explicit Fixed(LibraryAlgorithm of_cudnn, LibraryAlgorithm of_cublaslt = {})
@@ -48,7 +48,7 @@ class Algorithms : public WithLibraries {
   static std::vector<uint8_t> compile(const Fixed& decisions, bool fallbacks = false) {
     return compile_bound(kModel, {{"cublasLt", "cudnn"}, fallbacks, {"x86-64-v3", "sm_80"}, &decisions});
   }
-  /// The result is right, whoever chose. Counts begin anew.
+  /// The result is right, whichever algorithm runs. Resets the counts.
   void run(const std::vector<uint8_t>& artifact) const {
     gart_sim::sim_forget_counts();
     const Program program = *load_on(artifact, "cuda");
@@ -62,25 +62,25 @@ class Algorithms : public WithLibraries {
 
 TEST_F(Algorithms, EngineAndKnobsOfCudnnAreTaken) {
   for (const bool fallbacks : {false, true}) {
-    run(compile(Fixed(kTurned), fallbacks));
+    run(compile(Fixed(kTransposed), fallbacks));
     EXPECT_EQ(sim_count("engine 12 of cuDNN"), 1u);
     EXPECT_EQ(sim_count(kTurnedTile), 1u);
     EXPECT_EQ(sim_count(kTurnedStages), 1u);
   }
-  run(compile(Fixed({kCudnn, {kEngine + 1}})));  // has no knobs
+  run(compile(Fixed({kCudnn, {kEngine + 1}})));  // an engine without knobs
   EXPECT_EQ(sim_count("engine 13 of cuDNN"), 1u);
 }
 
 TEST_F(Algorithms, OfAnotherVersionTheHeuristicDecides) {
-  run(compile(Fixed({kCudnn - 1, kTurned.config}, {kCublasLt + 1, std::vector<int64_t>(8)})));
+  run(compile(Fixed({kCudnn - 1, kTransposed.config}, {kCublasLt + 1, std::vector<int64_t>(8)})));
   EXPECT_EQ(sim_count(kTurnedTile), 0u);
   EXPECT_EQ(sim_count("cublasLtMatmulAlgoCheck"), 0u);
   EXPECT_EQ(sim_count("cublasLtMatmulAlgoGetHeuristic"), 1u);
 }
 
 TEST_F(Algorithms, OnAnotherGpuTheHeuristicDecides) {
-  const auto artifact = compile(Fixed(kTurned));
-  gart_sim::sim_set_sm(86);  // runs the code of sm_80
+  const auto artifact = compile(Fixed(kTransposed));
+  gart_sim::sim_set_sm(86);  // a GPU that runs code for sm_80
   run(artifact);
   gart_sim::sim_set_sm(80);
   EXPECT_EQ(sim_count(kTurnedTile), 0u);
@@ -101,14 +101,14 @@ TEST_F(Algorithms, WhatTheLibraryRefusesIsItsOwnToChoose) {
   }
 }
 
-/// Engine 10 computes with less than f32's precision: the file may say what it wants.
+/// Engine 10 computes with less than f32's precision, so it is refused even if the file names it.
 TEST_F(Algorithms, AnEngineOfLessPrecisionIsNotTaken) {
   run(compile(Fixed({kCudnn, {10}})));
   EXPECT_EQ(sim_count("engine 10 of cuDNN"), 0u);
 }
 
 TEST_F(Algorithms, EveryCallFailsOnce) {
-  const auto artifact = compile(Fixed(kTurned, {kCublasLt, {1, 2, 3, 4, 5, 6, 7, 8}}));
+  const auto artifact = compile(Fixed(kTransposed, {kCublasLt, {1, 2, 3, 4, 5, 6, 7, 8}}));
   ASSERT_EQ(error_with("", artifact, inputs), "");
   std::vector<std::pair<std::string, uint64_t>> calls;
   for (const char* name : {"cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute", "cudnnBackendFinalize",

@@ -1,4 +1,4 @@
-// Every call that attention makes of cuDNN fails in turn.
+// Makes each cuDNN call of attention fail in turn.
 #include "tests/cuda/libraries/attention_model.h"
 #include "tests/cuda/libraries/bound_model.h"
 #include "tests/cuda/sim/end_to_end/simulation.h"
@@ -48,7 +48,7 @@ TEST_P(AttentionFailures, AreNamedOrLeftToOurKernel) {
       const std::string error = use_with(failure);
       EXPECT_EQ(gart_sim::sim_reports(), std::vector<std::string>{}) << failure;
       EXPECT_EQ(gart_sim::sim_alive(), "") << failure << ": " << error;
-      // An engine that fails leaves the next one, and before the graph is built the kernel can still take over.
+      // If an engine fails, the next one is used. Before the graph is built, the kernel can still replace the call.
       EXPECT_TRUE(!error.empty() || model.fallbacks || name == "cudnnBackendFinalize") << failure;
       EXPECT_TRUE(error.empty() || !name.starts_with("cudnn") ||
                   error.find(" of cuDNN 9.19.0 failed") != std::string::npos)

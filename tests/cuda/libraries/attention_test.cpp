@@ -1,4 +1,4 @@
-// Attention that cuDNN does, against the CPU's and our own kernel's.
+// Attention by cuDNN, compared with the CPU's and with our own kernel's.
 #include <algorithm>
 
 #include "artifact_schema/reader.h"
@@ -107,7 +107,7 @@ class CudnnAttention : public WithLibraries {
   std::vector<uint8_t> bound(bool fallbacks, gcg::Precision precision = gcg::Precision::fp16) const {
     return compile_bound(gir, {{"cudnn"}, fallbacks}, precision);
   }
-  /// One run that must be right; how many of cuDNN's graphs were made for it.
+  /// Runs once and checks the result; returns the number of cuDNN graphs that were made.
   uint64_t run_with(const std::vector<uint8_t>& artifact) const {
     gart_sim::sim_forget_counts();
     auto program = load_on(artifact, "cuda");
@@ -142,7 +142,7 @@ TEST_F(CudnnAttention, IsCapturedWhereTheEngineFillsNoGraphs) {
   unsetenv("GART_SIM_CUDNN_FILLS");
 }
 
-/// cuDNN 9.12 does convolutions, but has no such operation.
+/// cuDNN 9.12 supports convolutions, but lacks this operation.
 TEST_F(CudnnAttention, OlderVersionsAreNamedOrLeaveItToOurKernel) {
   setenv("GART_SIM_CUDNN", "91200", 1);
   auto program = load_on(bound(false), "cuda");
@@ -154,7 +154,7 @@ TEST_F(CudnnAttention, OlderVersionsAreNamedOrLeaveItToOurKernel) {
   EXPECT_EQ(run_with(bound(true)), 0u);
 }
 
-/// Calls in the plans for a target, one number per target.
+/// Number of calls in the plans for a target, one entry per target.
 std::vector<int> calls_of(const std::vector<uint8_t>& artifact) {
   ArtifactView view;
   EXPECT_TRUE(read_artifact(artifact, view).ok());
@@ -165,7 +165,7 @@ std::vector<int> calls_of(const std::vector<uint8_t>& artifact) {
   return calls;
 }
 
-/// sm_75 has no engines for it: there our kernel runs, and where none shall stand in, the call is in no plan.
+/// No engine supports sm_75: our kernel runs there. If no fallback is allowed, the call is in no plan.
 TEST_F(CudnnAttention, OldGpusGetOurKernel) {
   const auto both = [&](bool fallbacks) {
     return compile_bound(gir, {{"cudnn"}, fallbacks, {"sm_75", "sm_80"}}, gcg::Precision::fp16);
@@ -211,7 +211,7 @@ TEST_F(CudnnAttention, ConvolutionsBesideItTakeOlderVersions) {
     expect_close(floats(out->at(0)), on_cpu(artifact, views(pixels, image)), 1e-2);
     calls[old] = filled_and_captured();
   }
-  EXPECT_EQ(calls[0], 3u);  // two of the convolutions have 16 bits, and channels last, on both sides
+  EXPECT_EQ(calls[0], 3u);  // two of the convolutions have 16-bit, channels-last tensors on both sides
   EXPECT_EQ(calls[1], 2u);
 }
 

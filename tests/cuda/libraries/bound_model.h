@@ -11,7 +11,7 @@
 
 namespace gart::test {
 
-/// The libraries bound, whether kernels can stand in for them, and what for.
+/// The bound libraries, whether kernels may replace them, and the targets.
 struct Binding {
   std::vector<std::string> libraries = {};
   bool fallbacks = false;
@@ -28,21 +28,21 @@ std::vector<TensorView> views(const std::vector<std::vector<float>>& data, const
 
 std::vector<float> floats(const TensorView& tensor);
 std::vector<float> floats(const Tensor& tensor);
-/// As accurate as sums in another order are.
+/// The tolerance for sums in another order.
 void expect_close(const std::vector<float>& got, const std::vector<float>& want, double tolerance = 2e-5);
 
-/// The program reads the artifact as long as it lives; a temporary one is kept.
+/// The program reads the artifact as long as it lives, so a temporary artifact is kept.
 Result<Program> load_on(const std::vector<uint8_t>& artifact, const std::string& device);
 Result<Program> load_on(std::vector<uint8_t>&& artifact, const std::string& device);
 /// The first output on the CPU.
 std::vector<float> on_cpu(const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs);
 
-/// The message of the first error of a load and a run while the simulation makes a call fail ("NAME:K:CODE"; "": none);
-/// counts begin anew.
+/// Makes a call of the simulation fail ("NAME:K:CODE"; "": none), then loads and runs. Returns the first error's
+/// message. Resets the counts.
 std::string error_with(const std::string& failure, const std::vector<uint8_t>& artifact,
                        const std::vector<TensorView>& inputs);
 
-/// The driver forgets the K-th edge of graphs; 0: none.
+/// Makes the driver drop the K-th edge of graphs; 0: none.
 void drop_edge(uint64_t k);
 
 /// Memory of the simulated GPU.
@@ -52,7 +52,7 @@ class DeviceArray {
   ~DeviceArray();
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
-  /// `at`: elements from its begin on.
+  /// `at`: offset in elements.
   float* data(size_t at = 0) const { return reinterpret_cast<float*>(address_) + at; }
   void write(const std::vector<float>& values, size_t at = 0) const;
   std::vector<float> read(size_t count, size_t at = 0) const;
@@ -62,7 +62,7 @@ class DeviceArray {
   unsigned long long address_ = 0;
 };
 
-/// The libraries of the simulation are there with their own versions; at the end nothing may be reported or left.
+/// The simulated libraries have their own versions. At the end there may be no findings and no live objects.
 class WithLibraries : public testing::Test {
  protected:
   void SetUp() override;

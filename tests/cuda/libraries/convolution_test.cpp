@@ -1,4 +1,4 @@
-// Convolutions that cuDNN does, against the CPU's.
+// Convolutions by cuDNN, compared with the CPU's.
 #include "tests/cuda/libraries/bound_model.h"
 #include "tests/cuda/sim/end_to_end/simulation.h"
 
@@ -152,7 +152,7 @@ TEST_P(Conv, EqualsTheCpus) {
   unsetenv("GART_SIM_CUDNN_FILLS");
 }
 
-/// Of 16-bit activations, weights and biases; the first one's image is the caller's f32.
+/// 16-bit activations, weights and biases; the first convolution's image is the caller's f32.
 TEST_F(WithLibraries, ConvolutionsOf16BitsHoldTheirPrecision) {
   constexpr const char* kNetwork = R"(graph g(%x: f32[2,3,12,10]) -> (%y) {
     constant %u: f32[8,3,3,3] = random(1)
@@ -243,7 +243,7 @@ TEST_F(Cudnn, EveryCallFailsOnce) {
       EXPECT_EQ(gart_sim::sim_reports(), std::vector<std::string>{}) << failure;
       EXPECT_EQ(gart_sim::sim_alive(), "") << failure << ": " << error;
       refused += error.empty() ? 0 : 1;
-      // An engine that fails leaves the next one; anything else is an error that names the call.
+      // If an engine fails, the next one is used; any other failure is an error that names the call.
       EXPECT_TRUE(!error.empty() || name == "cudnnBackendFinalize") << failure;
       if (!error.empty() && name.starts_with("cudnn") && name != "cudnnBackendFinalize") {
         EXPECT_NE(error.find(name + " of cuDNN 9.19.0 failed"), std::string::npos) << error;

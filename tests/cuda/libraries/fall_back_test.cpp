@@ -1,4 +1,4 @@
-// Libraries that are too old, that refuse or that fail, and memory that moves.
+// Libraries that are too old, that refuse a call or that fail, and memory that moves.
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
@@ -117,8 +117,8 @@ TEST_F(FallBack, EqualProblemsAreChosenForOnce) {
   EXPECT_EQ(sim_count("cublasLtMatmulAlgoGetHeuristic"), 2u);
 }
 
-/// The simulated library does a product in another number of pieces where the address of its weights, or of its rows,
-/// is other.
+/// The simulated library splits a product differently if the address of its weights, or of its rows,
+/// changes.
 TEST_F(FallBack, TheCallersMemoryMayMove) {
   constexpr const char* kTwoInputs = R"(graph g(%x: f32[16,24], %w: f32[24,10]) -> (%y) {
     %y = MatMul(%x, %w)
@@ -164,7 +164,7 @@ TEST_F(FallBack, RunsFollowEachOtherWhileTheMemoryMoves) {
   for (const size_t at : places) expect_close(y.read(kOut, at), on_cpu(artifact, inputs));
 }
 
-/// Each caller with shapes of its own, so that plans are made and recorded beside each other.
+/// Each caller has its own shapes, so that plans are made and recorded concurrently.
 TEST_F(FallBack, ConcurrentInvocationsShareALibrary) {
   const auto artifact = compile_bound(kModel, {{"cublasLt"}, false});
   const Program program = *load_on(artifact, "cuda");
@@ -207,7 +207,7 @@ TEST_F(FallBack, EveryCallFailsOnce) {
         const std::string error = error_with(failure, artifact, inputs);
         EXPECT_EQ(gart_sim::sim_reports(), std::vector<std::string>{}) << failure;
         if (name == "cuGraphDestroy") {
-          gart_sim::sim_revive();  // what could not be given back stays
+          gart_sim::sim_revive();  // objects that could not be freed remain
           continue;
         }
         // Before the graph is built the kernels can still take over.
@@ -268,7 +268,7 @@ TEST_F(FallBack, TensorsThatDoNotFitAreRefusedWhenShapesAreKnown) {
   EXPECT_NE(refusal(5, -24).find("with operand 0, which does not lie"), std::string::npos);
 }
 
-/// An axis with a stride of 0 lies within its buffer whatever its extent: sums of extents must not overflow.
+/// An axis with stride 0 stays inside its buffer for any extent, but sums of extents must not overflow.
 TEST_F(FallBack, ExtentsWithoutEndAreRefused) {
   const auto artifact = compile_bound(R"(graph g(%x: f32[1,3,9,9]) -> (%y) {
   constant %w: f32[4,3,3,3] = random(1)

@@ -1,4 +1,4 @@
-// Matrix products that cuBLASLt does, against the CPU's.
+// Matrix products by cuBLASLt, compared with the CPU's.
 #include "tests/cuda/libraries/bound_model.h"
 #include "tests/cuda/sim/end_to_end/simulation.h"
 
@@ -9,7 +9,7 @@ struct Product {
   const char* name;
   std::string gir;
   std::vector<Shape> inputs;
-  uint64_t calls;  // of cublasLtMatmul in one run; 0: the kernel does more than the library can
+  uint64_t calls;  // number of cublasLtMatmul calls in one run; 0: the library cannot do all of the kernel's work
 };
 
 const Product kProducts[] = {
@@ -135,7 +135,7 @@ TEST_P(MatMul, EqualsTheCpus) {
   }
 }
 
-/// With 16 bits, products of a chain take and give such numbers; the first one's rows are the caller's f32.
+/// With 16 bits, the products of a chain read and write 16-bit numbers; the first one's rows are the caller's f32.
 TEST_F(WithLibraries, PrecisionsHold) {
   constexpr const char* kChain = R"(graph g(%x: f32[8,64]) -> (%y) {
     constant %u: f32[64,64] = random(1)

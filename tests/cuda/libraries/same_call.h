@@ -1,4 +1,4 @@
-// Are our declarations of a library's functions called like the real ones?
+// Checks that our declarations of a library's functions have the same calling convention as the real ones.
 #pragma once
 
 #include <type_traits>

@@ -26,7 +26,7 @@ void* allocate(size_t size, const void* caller) {
 
 void* operator new(size_t size) { return allocate(size, __builtin_return_address(0)); }
 void* operator new[](size_t size) { return allocate(size, __builtin_return_address(0)); }
-// A sanitizer's own, which std::stable_sort would call, is not for the operators delete below.
+// Sanitizers have their own, which std::stable_sort would call; the operators delete below cannot free its memory.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return try_allocate(size, __builtin_return_address(0));
 }

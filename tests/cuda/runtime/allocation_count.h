@@ -1,4 +1,4 @@
-// Counts what libgart, which is linked into the test, takes from the heap; the simulated driver's own memory does not
+// Counts the heap allocations of libgart, which is linked into the test. The simulated driver's own memory does not
 // count.
 #pragma once
 
@@ -6,7 +6,7 @@
 
 namespace gart::test {
 
-/// Calls of operator new out of the program itself so far.
+/// Number of calls of operator new from the program itself so far.
 int64_t allocations();
 
 }  // namespace gart::test

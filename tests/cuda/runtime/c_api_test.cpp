@@ -1,4 +1,4 @@
-// Hands the C program a model and a stream.
+// Passes a model and a stream to the C program.
 #include "runtime/cuda/driver/driver.h"
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"

@@ -1,5 +1,5 @@
-// Simulated GPUs as the device suite's devices: control flow decided by the host or on the device, work in adversarial
-// orders.
+// The simulated GPUs that the device suite tests: control flow decided by the host or on the device, and adversarial
+// orders of work.
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"
 #include "tests/runtime/device_suite.h"

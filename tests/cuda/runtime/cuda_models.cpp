@@ -22,7 +22,7 @@ extern "C" __global__ void __launch_bounds__(16) test_subtract(const float* a, c
   const long long i = blockIdx.x * 16LL + threadIdx.x;
   if (i < n) out[i] = a[i] - b[i];
 }
-// Through the workspace, whose size is the scratch slot's.
+// Uses the workspace, whose size is the scratch slot's value.
 extern "C" __global__ void __launch_bounds__(16) test_double(const float* a, float* out, long long n, void* workspace,
     unsigned* status) {
   const long long i = blockIdx.x * 16LL + threadIdx.x;
@@ -171,7 +171,7 @@ ArtifactBuilder on_sm_90(ArtifactBuilder model) {
 ArtifactBuilder with_cuda(ArtifactBuilder model) {
   const size_t plans = model.entry().plans.size();
   for (size_t i = 0; i < plans; ++i) {
-    std::swap(model.entry().plans[0], model.entry().plans[i]);  // copy_plan copies the first
+    std::swap(model.entry().plans[0], model.entry().plans[i]);  // copy_plan copies the first plan
     fb::PlanT& copy = model.copy_plan();
     std::swap(model.entry().plans[0], model.entry().plans[i]);
     make_cuda(copy);

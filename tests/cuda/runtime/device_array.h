@@ -1,4 +1,4 @@
-// Device memory of a caller's own.
+// Device memory that belongs to the caller.
 #pragma once
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 namespace gart::test {
 
-/// Device memory as a caller of the driver has it.
+/// Device memory that a caller allocates through the driver.
 class DeviceArray {
  public:
   explicit DeviceArray(const Sim& sim, size_t count) : count_(count) {

@@ -1,4 +1,4 @@
-// Behaviour when there is no fitting GPU, when memory runs out, when the device dies, and when any call fails.
+// Behaviour without a suitable GPU, without memory, after the device is lost, and when any call fails.
 #include "runtime/cuda/driver/driver.h"
 #include "tests/cuda/runtime/cuda_models.h"
 #include "tests/cuda/runtime/sim.h"
@@ -53,7 +53,7 @@ TEST_F(CudaChoice, SaysWhyNot) {
   expect_error(load(both(), {.target = "sm_90"}), ErrorCode::unsupported,
                "the model has no CPU code for target 'sm_90', only for: " + cpu +
                    "; on GPUs: the model has no GPU code for target 'sm_90', only for: sm_80");
-  // Its plan for sm_80 left a step to the CPU; the one for CPUs is read as ever (tests/runtime/golden_test.cpp).
+  // Its plan for sm_80 left a step to the CPU; the CPU's plan is still used (tests/runtime/golden_test.cpp).
   const std::string older = GCC_GRAPH_SOURCE_DIR "/tests/artifact/golden/1.2.gart";
   expect_error(gart::load(older, {.device = "cuda:0"}), ErrorCode::unsupported,
                "cannot load '" + older +
@@ -94,7 +94,7 @@ TEST_F(CudaChoice, AnUnsoundModuleIsRefused) {
   sim.reports();
 }
 
-/// The driver is given a module without its size, so what the module says of itself must be true.
+/// The driver gets a module without its size, so the sizes in the module's headers must be right.
 TEST_F(CudaChoice, AModuleCutShortIsRefused) {
   for (const size_t cut : {size_t{1}, size_t{64}, size_t{4096}}) {
     test::ArtifactBuilder model = test::on_cuda(test::add_and_double());
@@ -144,7 +144,7 @@ TEST_F(CudaError, ADeadDeviceStaysDeadForItsProgramAlone) {
   sim.revive();
 }
 
-/// Memory that fails and a context that somebody else destroyed, as well as a kernel that goes astray.
+/// Allocations that fail, a context that other code destroyed, and a kernel with a wrong address.
 TEST_F(CudaError, WhatTheDeviceDoesNotSurviveIsItsLoss) {
   const std::vector<float> x = ramp(100);
   const auto is_lost = [&](const std::string& failure) {
@@ -178,7 +178,7 @@ TEST_F(CudaError, MemoryRunsOutInWords) {
   EXPECT_TRUE(program.run(std::vector<TensorView>{view(big), view(big)}));
 }
 
-/// The simulation reports whoever uses a stream that is gone.
+/// The simulation reports any use of a destroyed stream.
 TEST_F(CudaError, ARunThatFailsForgetsTheCallersStream) {
   const Program program = load(test::on_cuda(test::add_and_double())).value();
   const std::vector<float> x = ramp(100);
@@ -211,13 +211,13 @@ TEST_F(CudaError, WeightsThatDoNotFit) {
   test::ArtifactBuilder model = test::on_cuda(test::doubling_loop());
   model.content.weights.resize(100000);
   sim.set_memory(16 << 10);
-  EXPECT_TRUE(load(std::move(model)));  // only what the plans use goes there
+  EXPECT_TRUE(load(std::move(model)));  // only weights that the plans use are uploaded
   sim.set_memory(1);
   expect_error(load(test::on_cuda(test::doubling_loop())), ErrorCode::out_of_memory,
                "no memory for 64 bytes: 1 of 1 bytes are free on cuda:0");
 }
 
-/// Loads and runs in every way; all that may go wrong is an Error.
+/// Loads and runs in every way; every failure is an Error.
 std::string use_everything(test::ArtifactBuilder model, size_t inputs) {
   Result<Program> program = test::load_model(model, {.device = "cuda:0"});
   if (!program) return program.error().message;
@@ -237,7 +237,7 @@ std::string use_everything(test::ArtifactBuilder model, size_t inputs) {
   return "";
 }
 
-/// If the driver refuses to give something back, that thing stays.
+/// If the driver refuses to free an object, the object stays.
 bool gives_back(const std::string& name) {
   for (const char* part : {"Free", "Destroy", "Unload", "Release", "cuCtxSetCurrent"}) {
     if (name.find(part) != std::string::npos) return true;
@@ -249,7 +249,7 @@ struct Case {
   const char* name;
   test::ArtifactBuilder (*model)();
   size_t inputs;
-  bool may_fall_back = false;  // what fails may have been a try
+  bool may_fall_back = false;  // the failing call may have been an optional attempt
   int sm = 80;
 };
 
@@ -275,7 +275,7 @@ INSTANTIATE_TEST_SUITE_P(Models, CudaAnyCall,
                                          Case{"Bind", [] { return test::on_cuda(test::positives()); }, 1}),
                          [](const auto& test_case) { return test_case.param.name; });
 
-/// Out of memory, an error that passes, and one that loses the device, in turn over the calls of each function.
+/// For each function's calls in turn: out of memory, an error that passes, and an error that loses the device.
 TEST_P(CudaAnyCall, MayFail) {
   sim.set_sm(GetParam().sm);
   ASSERT_EQ(use_everything(GetParam().model(), GetParam().inputs), "");
@@ -293,7 +293,7 @@ TEST_P(CudaAnyCall, MayFail) {
       const std::string error = use_everything_with(failure);
       const std::vector<std::string> reports = sim.reports();
       if (gives_back(name)) {
-        use_everything_with("kernels:1:700");  // a lost device takes along what stayed
+        use_everything_with("kernels:1:700");  // a lost device also frees the remaining objects
         sim.reports();
         sim.revive();
         continue;

@@ -1,4 +1,5 @@
-// A model over two GPUs and the CPU: parts where they are placed, the same bits anywhere, and a GPU that is lost.
+// A model over two GPUs and the CPU: parts run where they are placed, results have the same bits everywhere, and a GPU
+// is lost.
 #include "gart/fleet.hpp"
 
 #include <gtest/gtest.h>
@@ -97,7 +98,7 @@ TEST_F(CudaFleet, ALostGpuTakesItsRequestAlongAndItsGroupMoves) {
     fleet::Request request = program->submit(inputs_).value();
     ASSERT_TRUE(request.wait().ok());
     sim.forget_counts();
-    sim.fail("cuGraphLaunch:2:719");  // from now on the second: cuda:1's
+    sim.fail("cuGraphLaunch:2:719");  // from now on the second GPU, cuda:1
     const Result<void> done = request.run();
     ASSERT_FALSE(done.ok());
     EXPECT_EQ(done.error().code, ErrorCode::device_lost);

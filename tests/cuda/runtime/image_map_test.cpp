@@ -1,5 +1,5 @@
-// A launch of clusters whose maps are of the caller's own buffers: images that a window goes over (im2col), and results
-// that leave as boxes. At any address: what no map may have is copied first.
+// A launch of clusters whose tensor maps describe the caller's own buffers: images with a sliding window (im2col), and
+// results stored as boxes. Buffers may have any address: those that no map supports are copied first.
 #include <functional>
 #include <stdexcept>
 
@@ -15,8 +15,8 @@ using test::DeviceArray;
 using test::floats;
 using test::ramp;
 
-/// x: f32 images of 3 rows of 4 pixels of 4 channels, a row of x each; y: the same, of which pixel (i, j) is pixel
-/// (i - 1 + 2, j - 1) of x. A block has 8 pixels, a cluster 16.
+/// x: f32 images of 3 rows of 4 pixels of 4 channels; each image is a row of x. y has the same shape: its pixel (i, j)
+/// is pixel (i - 1 + 2, j - 1) of x. A block computes 8 pixels, a cluster 16.
 constexpr uint32_t kImage = 3 * 4 * 4, kPixels = 12, kBoxPixels = 8;
 constexpr const char* kKernel = R"(
 struct alignas(64) Map { unsigned char bytes[128]; };

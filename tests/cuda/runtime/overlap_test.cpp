@@ -69,11 +69,11 @@ TEST_F(CudaOverlap, AnEdgeThatTheDriverRefusesIsAFullOne) {
     const Program program = load(test::overlapping());
     auto out = program.run(std::vector<TensorView>{view(x)});
     sim.fail("");
-    if (!out) continue;  // the node's edges were full
+    if (!out) continue;  // the node had full edges
     edges.insert(count("programmatic_edges"));
     EXPECT_EQ(floats(out->at(0)), times(x, 8));
   }
-  EXPECT_EQ(edges, (std::set<uint64_t>{1, 2}));  // one of two was refused; none was
+  EXPECT_EQ(edges, (std::set<uint64_t>{1, 2}));  // one of two was refused, so none was made
 }
 
 TEST_F(CudaOverlap, ShapesComeAndGoInPlace) {
@@ -85,7 +85,7 @@ TEST_F(CudaOverlap, ShapesComeAndGoInPlace) {
     ASSERT_TRUE(invocation->run());
     EXPECT_EQ(floats(invocation->output(0)), times(x, 8));
   }
-  EXPECT_EQ(count("graph_instantiations"), 8u);  // the others were changed in place
+  EXPECT_EQ(count("graph_instantiations"), 8u);  // the others were updated in place
   EXPECT_EQ(count("programmatic_edges"), 16u);
   EXPECT_GT(count("graph_updates"), 0u);
 }
@@ -97,7 +97,7 @@ TEST_F(CudaOverlap, WithoutWorkThereIsNothingToOverlap) {
   EXPECT_EQ(count("programmatic_edges"), 0u);
 }
 
-/// A step that comes after the copy of an input has an edge from there, and full edges only.
+/// A step after the copy of an input has an edge from the copy, and only full edges.
 TEST_F(CudaOverlap, NotAfterCopies) {
   test::ArtifactBuilder builder = test::overlapping();
   fb::PlanT& plan = builder.plan();
@@ -121,7 +121,7 @@ TEST_F(CudaOverlap, OlderDevicesStartALaunchWhenTheLastOneHasEnded) {
   EXPECT_EQ(count("programmatic_edges"), 0u);
 }
 
-/// The simulation refuses other edges there, and the host would then have to decide.
+/// The simulation refuses other edges there; the host would then decide.
 TEST_F(CudaOverlap, WithinLoopsOnTheDeviceEdgesAreFull) {
   test::ArtifactBuilder builder = test::on_sm_90(test::with_conditional_kernel(test::doubling_loop()));
   for (const auto& kernel : builder.plan().kernels) kernel->waits = true;
@@ -135,7 +135,7 @@ TEST_F(CudaOverlap, WithinLoopsOnTheDeviceEdgesAreFull) {
   EXPECT_EQ(count("programmatic_edges"), 0u);
 }
 
-/// The artifact describes its kernels wrongly.
+/// Artifacts with wrong descriptions of their kernels.
 class CudaOverlapBug : public CudaOverlap, public testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Planted, CudaOverlapBug, testing::Values("test_hasty", "test_heedless"),
                          [](const auto& instance) { return std::string(instance.param); });

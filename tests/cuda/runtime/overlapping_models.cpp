@@ -8,7 +8,7 @@
 namespace gart::test {
 namespace {
 
-// out = in * weights[i % 16], where launches may overlap: as it should be, with bugs after it.
+// out = in * weights[i % 16], with overlapping launches: first the correct kernel, then kernels with bugs.
 constexpr const char* kOverlappingKernels = R"(
 #if __CUDA_ARCH__ >= 900
 #define TRIGGER gart_griddepcontrol_launch_dependents();
@@ -37,7 +37,7 @@ std::vector<uint8_t> compile(const gart_sim::Architecture& architecture) {
   return {compiled.module.begin(), compiled.module.end()};
 }
 
-/// The model's one kernel lies in this module.
+/// This module contains the model's only kernel.
 void set_code(ArtifactBuilder& model, const std::vector<uint8_t>& module) {
   model.content.code = {module};
   model.plan().kernels[0]->size = module.size();

@@ -1,4 +1,4 @@
-// Running CUDA plans: results, launches, memory of the caller's on either side, shapes, control flow, errors of the
+// Running CUDA plans: results, launches, the caller's memory on host and device, shapes, control flow, errors of the
 // model.
 #include <cstring>
 #include <thread>
@@ -157,7 +157,7 @@ TEST_F(CudaRun, OutputsStayOnTheDeviceOnRequest) {
   ASSERT_TRUE(invocation->run());
   const TensorView result = invocation->output(0);
   EXPECT_STREQ(result.device, "cuda:0");
-  auto next = program.new_invocation();  // it can be the input of another
+  auto next = program.new_invocation();  // it can be the input of another run
   for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(next->set_input(i, result));
   ASSERT_TRUE(next->run());
   EXPECT_STREQ(next->output(0).device, "cpu");
@@ -226,10 +226,10 @@ TEST_F(CudaRun, ShapesComeAndGoInPlace) {
       EXPECT_EQ(floats(invocation->output("out")), twice_the_sum(x, y));
     }
   }
-  EXPECT_EQ(count("graph_instantiations"), 8u);  // the others were changed in place
+  EXPECT_EQ(count("graph_instantiations"), 8u);  // the others were updated in place
 }
 
-/// Control flow decided by the host between graphs, and by the device within one.
+/// Control flow that the host decides between graphs, or the device within one graph.
 class CudaControl : public CudaRun, public testing::WithParamInterface<bool> {
  protected:
   Program load_model(test::ArtifactBuilder model) {
@@ -270,7 +270,7 @@ TEST_P(CudaControl, ABranchThatEndsTheRun) {
   otherwise[0]->kind = fb::StepKind::fail;
   otherwise[0]->source = "If_2";
   otherwise[0]->message = "there is nothing else";
-  // Without the loop, whose place the branch's result takes.
+  // Without the loop; the branch's result replaces its result.
   auto& sequences = model.plan().sequences;
   auto& steps = sequences[3]->steps;
   steps.erase(steps.begin() + 2);
@@ -294,7 +294,7 @@ TEST_P(CudaControl, ABranchThatEndsTheRun) {
 }
 
 TEST_P(CudaControl, ABranchWithNothingInIt) {
-  sim.set_driver_version(12060);  // which hangs at an empty body
+  sim.set_driver_version(12060);  // which hangs if a body is empty
   test::ArtifactBuilder model = test::small_artifact();
   model.plan().sequences[1]->steps.clear();
   const Program program = load_model(std::move(model));
@@ -340,7 +340,7 @@ TEST_P(CudaControl, DeviceMemoryMoves) {
   EXPECT_EQ(count("graph_instantiations"), 0u);
 }
 
-/// A driver may refuse other sizes of fills and copies, and memory of another kind.
+/// A driver may refuse updates of fills and copies with another size or kind of memory.
 TEST_P(CudaControl, AnUpdateThatTheDriverRefusesBuildsTheGraphAnew) {
   const Program program = load_model(test::doubling_loop());
   DeviceArray x(sim, 100), y(sim, 100);

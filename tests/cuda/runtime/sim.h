@@ -1,4 +1,4 @@
-// The simulated driver's control functions, and a fixture that demands that nothing was misused and nothing is left.
+// The simulated driver's control functions, and a fixture that requires no misuse and no live objects at the end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,16 +23,16 @@ struct Sim {
   decltype(&gart_sim_take_report) take_report;
   decltype(&gart_sim_alive) alive;
   decltype(&gart_sim_revive) revive;
-  void* driver;  // what dlopen gave
+  void* driver;  // the handle from dlopen
 
   std::vector<std::string> reports();
-  /// A sound sm_80 and counts of 0; work that nothing orders is done in this order.
+  /// Resets to an intact sm_80 and zero counts; unordered work is done in this order.
   void begin(const char* order = "mixed:1");
-  /// Expects no report and nothing alive.
+  /// Expects no findings and no live objects.
   void end();
 };
 
-/// Each test begins with a sound sm_80 and counts of 0, and ends with no report and nothing alive.
+/// Each test begins with an intact sm_80 and zero counts, and ends with no findings and no live objects.
 class OnSim : public testing::Test {
  protected:
   void SetUp() override { sim.begin(); }

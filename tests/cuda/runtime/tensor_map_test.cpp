@@ -1,5 +1,5 @@
-// Launches with tensor maps: encoded for the addresses and extents of the moment, and not again while these stay;
-// numbers that TMA does not take are refused in words.
+// Launches with tensor maps: encoded for the current addresses and extents, and only again when these change. Numbers
+// that TMA does not support give an error.
 #include <functional>
 #include <stdexcept>
 
@@ -63,7 +63,7 @@ fb::KernelT& set_kernel(fb::KernelT& kernel, uint32_t shared) {
   return kernel;
 }
 
-/// The model's slots that its map is made of.
+/// The slots of the model that determine its map.
 struct MapSlots {
   uint32_t offset, columns, rows, stride;
 };

@@ -1,5 +1,5 @@
-// A line with a request in, a line with the answer out: {"do": "place" | "simulate" | "rules", "problem": .., "effort",
-// "seed", "placement"}. check_place.py drives it.
+// Reads one request per line and writes one answer per line: {"do": "place" | "simulate" | "rules", "problem": ..,
+// "effort", "seed", "placement"}. check_place.py drives it.
 #include <chrono>
 #include <iostream>
 #include <string>
@@ -35,7 +35,7 @@ Json answer(const Json& request) {
   const Placed result = place(problem, options);
   Json out = {{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()}};
   if (!result.placement) {
-    out["misfit"] = describe(problem, result.misfit);
+    out["misfit"] = describe(problem, result.failure);
     return out;
   }
   out["placement"] = to_json(*result.placement);

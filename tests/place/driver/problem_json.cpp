@@ -26,7 +26,7 @@ Problem problem_from(const Json& json) {
     Value value;
     value.bytes = v.value("bytes", int64_t{0});
     value.producer = v.value("producer", kCaller);
-    value.given = v.value("given", kAnywhere);
+    value.fixed_device = v.value("given", kAnywhere);
     value.readers = v.value("readers", std::vector<int>());
     value.wanted = v.value("wanted", false);
     value.wanted_on = v.value("wanted_on", kAnywhere);

@@ -1,7 +1,7 @@
-// Problems of placing as JSON, for tests that others' solvers take part in. Numbers as in compiler/place/problem.h;
-// what is left out is as there: {"devices": [{"name", "memory"}], "links": [[bytes_per_us, us], ..] (devices x devices,
-// 0: without end), "groups": [{"name", "us": [..] (null: not supported), "weights", "working"}], "values": [{"bytes",
-// "producer", "given", "readers", "wanted", "wanted_on"}], "weights": [bytes], "links_queue"}.
+// Placement problems as JSON, for tests with other solvers. Numbers and defaults are those of compiler/place/problem.h:
+// {"devices": [{"name", "memory"}], "links": [[bytes_per_us, us], ..] (devices x devices; 0: infinite), "groups":
+// [{"name", "us": [..] (null: not supported), "weights", "working"}], "values": [{"bytes", "producer", "given",
+// "readers", "wanted", "wanted_on"}], "weights": [bytes], "links_queue"}.
 #pragma once
 
 #include <nlohmann/json.hpp>

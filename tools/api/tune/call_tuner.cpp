@@ -86,16 +86,16 @@ void CallTuner::tune(const LibraryCall& call, Decision decision) const {
 std::vector<LibraryAlgorithm> CallTuner::propose(const LibraryCall& call) const {
   try {
     const gart::cuda::CurrentContext current(*device_);
-    Opened& opened = open(call.library);
-    if (!opened.library) return {};
-    const uint64_t version = opened.library->version();
+    LoadedLibrary& loaded = open(call.library);
+    if (!loaded.library) return {};
+    const uint64_t version = loaded.library->version();
     if (version < call.oldest || version >= call.below) {
       refusals_[call.library] = concat("the installed version is ", gart::cuda::library_version_text(version));
       return {};
     }
     const Problem problem(call, target_);
     std::vector<LibraryAlgorithm> all;
-    for (auto& config : opened.algorithms(*opened.library, problem.problem, kMostAlgorithms))
+    for (auto& config : loaded.algorithms(*loaded.library, problem.problem, kMostAlgorithms))
       all.push_back({static_cast<uint32_t>(version), std::move(config)});
     return all;
   } catch (const gart::Failure& failure) {
@@ -105,21 +105,21 @@ std::vector<LibraryAlgorithm> CallTuner::propose(const LibraryCall& call) const 
   }
 }
 
-CallTuner::Opened& CallTuner::open(const std::string& name) const {
+CallTuner::LoadedLibrary& CallTuner::open(const std::string& name) const {
   const auto [it, fresh] = opened_.try_emplace(name);
   if (!fresh) return it->second;
-  Opened& opened = it->second;
+  LoadedLibrary& loaded = it->second;
   const bool products = name == "cublasLt";
-  opened.algorithms = products ? gart::cuda::cublaslt_algorithms : gart::cuda::cudnn_algorithms;
+  loaded.algorithms = products ? gart::cuda::cublaslt_algorithms : gart::cuda::cudnn_algorithms;
   std::string reason;
   auto library = products ? gart::cuda::open_cublaslt(*device_, reason) : gart::cuda::open_cudnn(*device_, reason);
   if (!library) {
     refusals_[name] = reason;
-    return opened;
+    return loaded;
   }
   library->start();
-  opened.library = std::move(library);
-  return opened;
+  loaded.library = std::move(library);
+  return loaded;
 }
 
 }  // namespace gcg::tune

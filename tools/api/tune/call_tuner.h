@@ -24,7 +24,7 @@ class CallTuner final : public LibraryBinder {
   const std::map<std::string, std::string>& refusals() const { return refusals_; }
 
  private:
-  struct Opened {
+  struct LoadedLibrary {
     std::unique_ptr<gart::cuda::Library> library;  // null: the library is not available
     std::vector<std::vector<int64_t>> (*algorithms)(gart::cuda::Library&, const gart::cuda::CallProblem&,
                                                     size_t) = nullptr;
@@ -33,13 +33,13 @@ class CallTuner final : public LibraryBinder {
   void tune(const LibraryCall& call, Decision decision) const;
   /// The algorithms that the library proposes. If empty, refusals_ has the reason.
   std::vector<LibraryAlgorithm> propose(const LibraryCall& call) const;
-  Opened& open(const std::string& name) const;
+  LoadedLibrary& open(const std::string& name) const;
 
   const std::shared_ptr<const LibraryBinder> binder_;
   const Target target_;
   Tuner& tuner_;
   const std::unique_ptr<gart::cuda::Device> device_;
-  mutable std::map<std::string, Opened> opened_;
+  mutable std::map<std::string, LoadedLibrary> opened_;
   mutable std::map<std::string, std::string> refusals_;
 };
 

@@ -23,25 +23,25 @@ gcg::Target require_gpu_target(const std::string& name) {
   return targets[0];
 }
 
-Tuned measured(const std::string& path, const TuneOptions& given, const std::optional<NamedText>& known) {
-  gcg::CompileOptions options = detail::own_options(given);
+Tuned measured(const std::string& path, const TuneOptions& requested, const std::optional<NamedText>& known) {
+  gcg::CompileOptions options = detail::own_options(requested);
   if (options.targets.empty()) options.targets = {gcg::tune::target_of_gpu()};
   gcg::Target asking = require_gpu_target(options.targets.front());
   asking.precision = options.precision;
   gcg::TuningFile file;
   if (known) file = gcg::TuningFile::parse({known->text.begin(), known->text.end()}, known->name);
   const auto report = [&](const std::string& text) {
-    if (given.progress) given.progress(text);
+    if (requested.progress) requested.progress(text);
   };
-  gcg::tune::Tuner tuner(file, {given.launches, given.again, given.run_us}, report);
+  gcg::tune::Tuner tuner(file, {requested.launches, requested.again, requested.run_us}, report);
   const std::unique_ptr<gcg::Backend> backend =
-      given.cache.empty() ? gcg::cuda::make_cuda_backend() : gcg::cuda::make_cuda_backend(given.cache);
+      requested.cache.empty() ? gcg::cuda::make_cuda_backend() : gcg::cuda::make_cuda_backend(requested.cache);
   gcg::Backends backends;
   backends.push_back(std::make_unique<gcg::tune::KernelTuner>(*backend, tuner));
   std::shared_ptr<const gcg::tune::CallTuner> calls;
   if (options.libraries.binder)
     options.libraries.binder = calls = std::make_shared<gcg::tune::CallTuner>(options.libraries.binder, asking, tuner);
-  gcg::ImportedModel model = gcg::import_onnx(path, {}, {}, given.functions);
+  gcg::ImportedModel model = gcg::import_onnx(path, {}, {}, requested.functions);
   options.same_dims = model.separated;
   gcg::compile(std::move(model.graph), model.source_hash, options, backends);
   const std::vector<uint8_t> json = file.bytes();

@@ -38,7 +38,7 @@ const Driver& require_driver() {
 
 }  // namespace
 
-Tuner::Tuner(TuningFile& file, const Measuring& options, Report report)
+Tuner::Tuner(TuningFile& file, const MeasuringOptions& options, Report report)
     : file_(file), options_(options), report_(std::move(report)) {
   const Driver& driver = require_driver();
   try {

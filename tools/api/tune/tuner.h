@@ -15,7 +15,7 @@ class Device;
 
 namespace gcg::tune {
 
-struct Measuring {
+struct MeasuringOptions {
   int launches = 20;                                       // number of launches of the kernel in one run
   bool again = false;                                      // also measure the decisions that the file has
   std::function<double(std::span<const uint8_t>)> run_us;  // time of an artifact's run; its inputs may hold any values
@@ -26,9 +26,9 @@ class Tuner {
   using Report = std::function<void(const std::string&)>;
 
   /// Throws CompileError where there is no GPU. The file must outlive the tuner.
-  Tuner(TuningFile& file, const Measuring& options, Report report);
+  Tuner(TuningFile& file, const MeasuringOptions& options, Report report);
 
-  const Measuring& options() const { return options_; }
+  const MeasuringOptions& options() const { return options_; }
   const TuningFile& file() const { return file_; }
 
   /// True if the decision is still to be made. If the file has it, it is counted as known.
@@ -46,7 +46,7 @@ class Tuner {
 
  private:
   TuningFile& file_;
-  const Measuring options_;
+  const MeasuringOptions options_;
   const Report report_;
   std::shared_ptr<gart::cuda::Device> context_;  // creating it takes longer than measuring a candidate
   std::string device_, driver_;

@@ -81,7 +81,7 @@ void add_model_options(CLI::App& c, Arguments& args) {
       ->delimiter(',')
       ->allow_extra_args(false);
   c.add_option("--dim", args.dims,
-               "NAME=VALUE[,VALUE...]: static plans for these extents, beside the symbolic one. "
+               "NAME=VALUE[,VALUE...]: static plans for these extents, in addition to the symbolic one. "
                "For an input that is a sequence, NAME=LENGTH: an input per element")
       ->delimiter('\0')
       ->allow_extra_args(false);

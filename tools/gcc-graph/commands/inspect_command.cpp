@@ -128,7 +128,7 @@ bool is_open(const fb::EntryPoint& entry, const fb::Plan& plan) {
   return false;
 }
 
-/// The steps, and the edges that order them beside their streams.
+/// The steps, and the edges that order them in addition to their streams.
 std::pair<size_t, size_t> count_steps_and_waits(const fb::Plan& plan) {
   size_t steps = 0, waits = 0;
   for (const auto* sequence : *plan.sequences())
@@ -278,7 +278,7 @@ void add_inspect_command(CLI::App& app) {
   c->add_flag("--kernels", a->kernels, "List every plan's kernels");
   c->add_flag("--steps", a->steps, "List every plan's steps");
   c->add_option("--profile", a->profile,
-                "File of run or bench --monitor: prints when groups ran beside the predicted times");
+                "File of run or bench --monitor: prints when groups ran, and the predicted times");
   auto* html = c->add_option("--html", a->html,
                              "Write a page for browsers to this file: steps, streams, arena, kernels and weights");
   c->add_option("--dot", a->dot, "Write the steps as graphs in Graphviz's language to this file");

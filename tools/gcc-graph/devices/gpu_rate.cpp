@@ -64,22 +64,22 @@ class Rate {
       device_.driver.cuModuleUnload(module_);
   }
 
-  /// Increases the number of turns until a launch takes long enough to be timed.
+  /// Increases the number of iterations until a launch takes long enough to be timed.
   double measure() {
     constexpr double kLong = 2e-3;  // seconds
-    constexpr int kMostTurns = 1 << 22;
-    int turns = 1;
-    double best = seconds_of(turns);
-    while (best < kLong && turns < kMostTurns) best = seconds_of(turns *= 4);
-    for (int i = 0; i < 3; ++i) best = std::min(best, seconds_of(turns));
-    return 2.0 * kAddsPerTurn * turns * kThreads * blocks_ / best * 1e-9;
+    constexpr int kMaxIterations = 1 << 22;
+    int iterations = 1;
+    double best = seconds_of(iterations);
+    while (best < kLong && iterations < kMaxIterations) best = seconds_of(iterations *= 4);
+    for (int i = 0; i < 3; ++i) best = std::min(best, seconds_of(iterations));
+    return 2.0 * kAddsPerTurn * iterations * kThreads * blocks_ / best * 1e-9;
   }
 
  private:
-  double seconds_of(int turns) {
+  double seconds_of(int iterations) {
     const CurrentContext current(device_);
     void* memory = never_.data();
-    void* parameters[] = {static_cast<void*>(&memory), static_cast<void*>(&turns)};
+    void* parameters[] = {static_cast<void*>(&memory), static_cast<void*>(&iterations)};
     const auto begin = std::chrono::steady_clock::now();
     device_.check(launch_(function_, blocks_, 1, 1, kThreads, 1, 1, 0, stream_.handle, parameters, nullptr),
                   "cuLaunchKernel");

@@ -17,7 +17,7 @@ std::string first_word(const fs::path& file, std::string* second = nullptr) {
   return word;
 }
 
-/// 0 if the text is no positive number ("max", "-1", a missing file).
+/// 0 if the text is not a positive number ("max", "-1", a missing file).
 double number(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);

@@ -1,4 +1,4 @@
-// The weights that an artifact stores in several forms, for `inspect`.
+// The weights that an artifact stores in several layouts or types, for `inspect`.
 #pragma once
 
 #include <nlohmann/json.hpp>

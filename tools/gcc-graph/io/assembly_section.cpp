@@ -63,12 +63,12 @@ bool copy(const File& from, const File& to, uint64_t bytes) {
 }
 
 /// The start of a file with the new assembly, and the assembly's position.
-struct Front {
+struct FileHead {
   std::vector<uint8_t> header;  // prologue and section table
   uint64_t assembly = 0, total = 0;
 };
 
-Front front_with(const gart::ArtifactView& artifact, std::span<const uint8_t> section) {
+FileHead front_with(const gart::ArtifactView& artifact, std::span<const uint8_t> section) {
   std::vector<gart::SectionEntry> table = artifact.sections;
   table.back().size = section.size();
   table.back().digest = gart::digest_section(section);
@@ -76,14 +76,14 @@ Front front_with(const gart::ArtifactView& artifact, std::span<const uint8_t> se
   std::memcpy(&prologue, artifact.file.data(), sizeof(prologue));
   prologue.total_bytes = table.back().offset + section.size();
   prologue.digest = gart::digest_header(prologue, table);
-  Front out{std::vector<uint8_t>(sizeof(prologue) + table.size() * sizeof(table[0])), table.back().offset,
-            prologue.total_bytes};
+  FileHead out{std::vector<uint8_t>(sizeof(prologue) + table.size() * sizeof(table[0])), table.back().offset,
+               prologue.total_bytes};
   std::memcpy(out.header.data(), &prologue, sizeof(prologue));
   std::memcpy(out.header.data() + sizeof(prologue), table.data(), table.size() * sizeof(table[0]));
   return out;
 }
 
-bool write_front(const File& file, const Front& front, std::span<const uint8_t> section) {
+bool write_front(const File& file, const FileHead& front, std::span<const uint8_t> section) {
   return write_at(file, section, front.assembly) && ftruncate(file.number(), static_cast<off_t>(front.total)) == 0 &&
          write_at(file, front.header, 0);
 }
@@ -99,8 +99,8 @@ void verify_written(const std::string& path) {
   }
 }
 
-bool change_copy(const std::string& from, const std::string& to, const gart::ArtifactView& artifact, const Front& front,
-                 std::span<const uint8_t> section) {
+bool change_copy(const std::string& from, const std::string& to, const gart::ArtifactView& artifact,
+                 const FileHead& front, std::span<const uint8_t> section) {
   const std::string temporary = to + ".tmp" + std::to_string(getpid());
   const File source(from, O_RDONLY);
   struct stat facts = {};
@@ -192,7 +192,7 @@ void write_assembly(const std::string& from, const std::string& to, std::span<co
   check_writable(to);
   const MappedArtifact artifact(from);
   if (artifact.view().assembly().empty()) fail(from, ": it has no fleet plan: it was not compiled for a fleet");
-  const Front front = front_with(artifact.view(), section);
+  const FileHead front = front_with(artifact.view(), section);
   const std::string target = is_same(from, to) ? fs::canonical(from).string() : to;
   if (!change_copy(from, target, artifact.view(), front, section))
     fail("cannot write ", to, ": ", std::strerror(errno));

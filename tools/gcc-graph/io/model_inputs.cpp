@@ -66,12 +66,12 @@ namespace {
 using SymbolValues = std::map<std::string, int64_t>;
 
 SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::vector<std::string>& dims,
-                           const SymbolValues& given) {
+                           const SymbolValues& tensors) {
   std::set<std::string> known, asked;
   for (const gart::TensorInfo& info : infos)
     for (const std::string& d : info.dims) known.merge(gcc_graph::symbols_of_extent(d));
   SymbolValues values;
-  for (const std::string& k : known) values[k] = given.count(k) != 0 ? given.at(k) : 1;
+  for (const std::string& k : known) values[k] = tensors.count(k) != 0 ? tensors.at(k) : 1;
   for (const std::string& text : dims) {
     const auto [name, list] = parse_dim(text);
     if (!known.count(name)) {
@@ -86,17 +86,17 @@ SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::v
   // seq_1 is a dimension that the model calls seq, too (compiler/import/separate_names.h).
   for (const std::string& k : known) {
     const std::string name = k.substr(0, k.find_last_not_of("0123456789") == k.rfind('_') ? k.rfind('_') : k.size());
-    if (asked.count(name) != 0 && asked.count(k) == 0 && given.count(k) == 0) values[k] = values[name];
+    if (asked.count(name) != 0 && asked.count(k) == 0 && tensors.count(k) == 0) values[k] = values[name];
   }
   return values;
 }
 
 /// Values of symbols, from the shapes of inputs that were read from files.
-SymbolValues known_extents(std::span<const gart::TensorInfo> infos, const NamedTensors& given) {
+SymbolValues known_extents(std::span<const gart::TensorInfo> infos, const NamedTensors& tensors) {
   SymbolValues values;
   for (const gart::TensorInfo& info : infos) {
-    const auto it = given.find(info.name);
-    if (it == given.end() || it->second.shape.size() != info.dims.size()) continue;
+    const auto it = tensors.find(info.name);
+    if (it == tensors.end() || it->second.shape.size() != info.dims.size()) continue;
     for (size_t d = 0; d < info.dims.size(); ++d)
       if (gcc_graph::symbols_of_extent(info.dims[d]).count(info.dims[d]) != 0)  // the extent is a single symbol
         values.emplace(info.dims[d], it->second.shape[d]);
@@ -105,17 +105,17 @@ SymbolValues known_extents(std::span<const gart::TensorInfo> infos, const NamedT
 }
 
 /// Handles --input: reads arrays from files, and returns the texts of the other inputs.
-std::map<std::string, std::string> read_given(const std::vector<std::string>& options, NamedTensors& given) {
+std::map<std::string, std::string> read_inputs(const std::vector<std::string>& options, NamedTensors& tensors) {
   std::map<std::string, std::string> numbers;
   for (const std::string& text : options) {
     const auto eq = text.find('=');
     if (eq == std::string::npos || eq == 0) fail("--input ", text, ": expected NAME=FILE or NAME=NUMBER");
     const std::string name = text.substr(0, eq), value = text.substr(eq + 1);
-    if (given.count(name) != 0 || numbers.count(name) != 0) fail("--input ", text, ": given twice");
+    if (tensors.count(name) != 0 || numbers.count(name) != 0) fail("--input ", text, ": given twice");
     if (value.ends_with(".npy"))
-      given.emplace(name, read_npy(value));
+      tensors.emplace(name, read_npy(value));
     else if (value.ends_with(".pb"))
-      given.emplace(name, read_pb(value));
+      tensors.emplace(name, read_pb(value));
     else
       numbers.emplace(name, value);
   }
@@ -147,31 +147,31 @@ void check_array(std::span<const gart::TensorInfo> infos, const std::string& nam
 }  // namespace
 
 NamedTensors collect_inputs(std::span<const gart::TensorInfo> infos, const InputOptions& options) {
-  NamedTensors given;
+  NamedTensors tensors;
   if (!options.npz.empty())
-    given = read_npz(options.npz, [&](const std::string& name, gart::DType dtype, const std::vector<int64_t>& shape) {
+    tensors = read_npz(options.npz, [&](const std::string& name, gart::DType dtype, const std::vector<int64_t>& shape) {
       check_array(infos, name, dtype, shape);
     });
-  const std::map<std::string, std::string> numbers = read_given(options.files, given);
+  const std::map<std::string, std::string> numbers = read_inputs(options.files, tensors);
   std::set<std::string> names;
   for (const gart::TensorInfo& info : infos) names.insert(info.name);
-  for (const auto& [name, tensor] : given)
+  for (const auto& [name, tensor] : tensors)
     if (!names.count(name)) fail("the model has no input '", name, "'");
   for (const auto& [name, text] : numbers)
     if (!names.count(name)) fail("the model has no input '", name, "'");
   const auto seed = static_cast<uint64_t>(std::max<int64_t>(options.random_seed, 0));
   const bool random = options.random_seed >= 0 || !options.dims.empty();
-  const SymbolValues values = symbol_values(infos, options.dims, known_extents(infos, given));
+  const SymbolValues values = symbol_values(infos, options.dims, known_extents(infos, tensors));
   for (const gart::TensorInfo& info : infos) {
-    if (given.count(info.name)) continue;
+    if (tensors.count(info.name)) continue;
     if (const auto it = numbers.find(info.name); it != numbers.end())
-      given.emplace(info.name, literal_tensor(info, shape_of(info, values), it->second));
+      tensors.emplace(info.name, literal_tensor(info, shape_of(info, values), it->second));
     else if (random)
-      given.emplace(info.name, random_tensor(info, shape_of(info, values), seed));
+      tensors.emplace(info.name, random_tensor(info, shape_of(info, values), seed));
     else
       fail("input '", info.name, "' is missing; give it with --inputs or --input, or use --random SEED");
   }
-  return given;
+  return tensors;
 }
 
 }  // namespace gcg::tools

@@ -1,5 +1,5 @@
-// Measures the peak rates of a core beside the code under test, because clock rates drift: FMAs alone, FMAs with the
-// loads of a register tile, and plain reads.
+// Measures the peak rates of a core in turns with the code under test, because clock rates drift: FMAs alone, FMAs with
+// the loads of a register tile, and plain reads.
 #pragma once
 
 #include <algorithm>

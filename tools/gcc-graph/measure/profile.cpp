@@ -48,10 +48,10 @@ class Peaks {
   Roofline whole_;
 };
 
-/// The work of one thread on one step in one run: all turns of loops together.
+/// The work of one thread on one step in one run: all iterations of loops together.
 struct StepWork {
   double us = 0;
-  int64_t turns = 0;
+  int64_t iterations = 0;
 };
 
 /// For each step, the work of the thread that spent the longest time on it.
@@ -60,7 +60,7 @@ std::map<uint32_t, StepWork> step_work(const std::vector<gart::StepTime>& log) {
   for (const gart::StepTime& t : log) {
     StepWork& work = by_thread[{t.step, t.thread}];
     work.us += static_cast<double>(t.end_ns - t.begin_ns) * 1e-3;
-    ++work.turns;
+    ++work.iterations;
   }
   std::map<uint32_t, StepWork> longest;
   for (const auto& [key, work] : by_thread)
@@ -111,8 +111,8 @@ void write_trace(const std::string& path, const std::vector<gart::StepTime>& log
 }
 
 Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts& f, const Roofline& roof) {
-  Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"turns", work.turns}};
-  const double us = work.us / static_cast<double>(work.turns);  // facts are for one turn
+  Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"turns", work.iterations}};
+  const double us = work.us / static_cast<double>(work.iterations);  // facts are for one iteration
   if (f.operations) row["gflops"] = *f.operations / us * 1e-3;
   if (f.bytes) row["gbytes_per_s"] = *f.bytes / us * 1e-3;
   if (roof.gflops > 0 && f.operations && f.bytes)
@@ -130,7 +130,7 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
   Recorder recorder(invocation);
   recorder.run();
   std::map<uint32_t, std::vector<double>> times;
-  std::map<uint32_t, int64_t> turns;  // of the last run
+  std::map<uint32_t, int64_t> iterations;  // of the last run
   std::vector<double> runs;
   std::vector<gart::StepTime> log;
   for (const double end = bench::seconds() + seconds;
@@ -140,7 +140,7 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
     runs.push_back((bench::seconds() - begin) * 1e6);
     for (const auto& [step, work] : step_work(log)) {
       times[step].push_back(work.us);
-      turns[step] = work.turns;
+      iterations[step] = work.iterations;
     }
   }
   if (!options.trace.empty()) write_trace(options.trace, log, facts, program);
@@ -159,7 +159,7 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
   std::sort(order.rbegin(), order.rend());
   Json steps = Json::array();
   for (const auto& [us, step] : order)
-    steps.push_back(step_row(step, {us, turns[step]}, total, facts.at(step), peaks.of(facts.at(step))));
+    steps.push_back(step_row(step, {us, iterations[step]}, total, facts.at(step), peaks.of(facts.at(step))));
   Json out = {{"runs", runs.size()}, {"run_us", median(runs)}, {"steps_us", total}};
   if (const Roofline& whole = peaks.whole(); whole.gflops > 0)
     out["machine"] = {{"gflops", whole.gflops}, {"gbytes_per_s", whole.gbytes_per_s}};

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int kTurns = 5;
+constexpr int kAssumedTrips = 5;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -76,9 +76,10 @@ std::string siblings(int cpu) {
 Throughput measure_throughput(const gart::Program& program, const NamedTensors& inputs, int callers, double seconds) {
   Callers all(program, inputs, callers);
   Throughput out{callers};
-  for (int turn = 0; turn < kTurns; ++turn) {
-    out.runs_per_second_of_one = std::max(out.runs_per_second_of_one, all.measure(1, seconds / kTurns / 2).first);
-    const auto [rate, runs] = all.measure(callers, seconds / kTurns / 2);
+  for (int turn = 0; turn < kAssumedTrips; ++turn) {
+    out.runs_per_second_of_one =
+        std::max(out.runs_per_second_of_one, all.measure(1, seconds / kAssumedTrips / 2).first);
+    const auto [rate, runs] = all.measure(callers, seconds / kAssumedTrips / 2);
     out.runs_per_second = std::max(out.runs_per_second, rate);
     out.runs += runs;
   }

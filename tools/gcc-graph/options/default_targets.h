@@ -1,4 +1,4 @@
-// The GPU targets that `compile` uses by default, beside the CPU targets.
+// The GPU targets that `compile` uses by default, in addition to the CPU targets.
 #pragma once
 
 #include <string>

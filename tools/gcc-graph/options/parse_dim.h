@@ -8,7 +8,7 @@
 
 namespace gcg::tools {
 
-/// "batch=1,8" -> {"batch", {1, 8}}. Fails with one sentence if the text has another form.
+/// "batch=1,8" -> {"batch", {1, 8}}. Fails with one sentence if the text has another format.
 std::pair<std::string, std::vector<int64_t>> parse_dim(const std::string& text);
 
 /// Fails if a name occurs twice. `option`: the option that the names belong to.

@@ -26,7 +26,7 @@ enum Slot : int {
   kSlots
 };
 
-/// A Python number as an operand beside an array of `dtype`, with NumPy's type rules. Empty if the Python code must
+/// A Python number as the other operand of an array of `dtype`, with NumPy's type rules. Empty if the Python code must
 /// handle it.
 Array weak_scalar(PyObject* value, DType dtype);
 

@@ -1,4 +1,4 @@
-// Converts lists, texts, numbers and attributes to Python and back. Throws gcc_graph::Error for values of another form.
+// Converts lists, texts, numbers and attributes to Python and back. Throws gcc_graph::Error for values of other types.
 #pragma once
 
 #include <string>

@@ -176,9 +176,9 @@ PyObject* place(const Call& call, const char* op, std::map<Ints, Operator>& know
   if (!axes || axes->size() != 1) return nullptr;
   const Ints key = {axes->front(), a->keeps ? 1 : 0};
   return guarded([&] {
-    const Operator& made =
+    const Operator& recorded =
         remembered(known, key, [&] { return Operator::make(op, "x", {{"axis", key[0]}, {"keepdims", key[1]}}); });
-    return wrap(gcc_graph::lazy::record(made, call.array(), here()));
+    return wrap(gcc_graph::lazy::record(recorded, call.array(), here()));
   });
 }
 PyObject* argmax(const Call& call) {
@@ -334,8 +334,8 @@ PyObject* general(const char* name, PyObject* first, const Call& call) {
 template <int which>
 PyObject* as_method(PyObject* self, PyObject* const* at, Py_ssize_t places, PyObject* names) {
   const Call call{self, at, places, names};
-  PyObject* made = kForms[which].record(call);
-  return made != nullptr || PyErr_Occurred() != nullptr ? made : general(kForms[which].name, self, call);
+  PyObject* recorded = kForms[which].record(call);
+  return recorded != nullptr || PyErr_Occurred() != nullptr ? recorded : general(kForms[which].name, self, call);
 }
 
 template <int which>

@@ -43,12 +43,12 @@ PyObject* record(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     std::vector<std::vector<int64_t>> ints;
     for_each(lists, [&](PyObject* list) { ints.push_back(integers_of(list)); });
-    std::vector<Array> made =
+    std::vector<Array> results =
         gcc_graph::lazy::record(reinterpret_cast<PyOperator*>(op)->op, arrays_of(arrays), ints, here());
-    if (made.size() == 1) return wrap(std::move(made[0]));
-    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(made.size()));
-    for (size_t i = 0; i < made.size(); ++i)
-      PyTuple_SetItem(tuple, static_cast<Py_ssize_t>(i), wrap(std::move(made[i])));
+    if (results.size() == 1) return wrap(std::move(results[0]));
+    PyObject* tuple = PyTuple_New(static_cast<Py_ssize_t>(results.size()));
+    for (size_t i = 0; i < results.size(); ++i)
+      PyTuple_SetItem(tuple, static_cast<Py_ssize_t>(i), wrap(std::move(results[i])));
     return tuple;
   });
 }
@@ -72,7 +72,7 @@ PyObject* from_bytes(PyObject*, PyObject* args) {
   if (PyArg_ParseTuple(args, "iOO", &dtype, &shape, &data) == 0) return nullptr;
   Py_buffer view;
   if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) != 0) return nullptr;
-  PyObject* made = guarded([&] {
+  PyObject* results = guarded([&] {
     const std::vector<int64_t> extents = integers_of(shape);
     int64_t bytes = gcc_graph::size_of(static_cast<DType>(dtype));
     for (const int64_t e : extents) bytes *= e;
@@ -81,7 +81,7 @@ PyObject* from_bytes(PyObject*, PyObject* args) {
     return wrap(Array(static_cast<DType>(dtype), extents, view.buf));
   });
   PyBuffer_Release(&view);
-  return made;
+  return results;
 }
 
 /// Collects the arrays in nested lists, tuples and dicts; ignores other contents. False with an exception set.

@@ -19,10 +19,10 @@ PyObject* call_recording(PyObject* self, PyObject* args, PyObject*) {
   PyObject* inputs = nullptr;
   if (PyArg_ParseTuple(args, "O", &inputs) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
-    std::vector<Array> made = reinterpret_cast<PyRecording*>(self)->recording.record(arrays_of(inputs));
-    PyObject* list = PyList_New(static_cast<Py_ssize_t>(made.size()));
-    for (size_t i = 0; list != nullptr && i < made.size(); ++i)
-      PyList_SetItem(list, static_cast<Py_ssize_t>(i), wrap(std::move(made[i])));
+    std::vector<Array> results = reinterpret_cast<PyRecording*>(self)->recording.record(arrays_of(inputs));
+    PyObject* list = PyList_New(static_cast<Py_ssize_t>(results.size()));
+    for (size_t i = 0; list != nullptr && i < results.size(); ++i)
+      PyList_SetItem(list, static_cast<Py_ssize_t>(i), wrap(std::move(results[i])));
     return list;
   });
 }

@@ -96,7 +96,7 @@ class _CustomOp(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("function", _OpFunction), ("user", ctypes.c_void_p)]
 
 
-_raised = threading.local()  # .error: the exception of a custom operator's function in a run of this thread
+_raised = threading.local()  # .error: the exception of a custom operator's function in a run on this thread
 
 
 def _op_function(function):

@@ -1,4 +1,4 @@
-// Assembles every kernel of ONNX models for GPU targets and says what the assembler thinks of them.
+// Assembles every kernel of ONNX models for GPU targets and prints the assembler's findings.
 //
 //   assemble_models [--print] [--cache DIR] TARGET[,TARGET...] [--dims NAME=VALUE,...] MODEL.onnx...
 //   assemble_models --is-there-nvrtc
@@ -26,7 +26,7 @@ namespace {
 using namespace gcg;
 
 struct Model {
-  std::string path, dims;  // dims: as given
+  std::string path, dims;  // dims: see above
 };
 
 struct Options {
@@ -72,7 +72,7 @@ SymbolValues values_of(const std::string& dims) {
   return values;
 }
 
-/// Collects the model's kernels for all targets. False, with a word, where it does not compile.
+/// Collects the model's kernels for all targets. Returns false, with a message, if it does not compile.
 bool collect(const Options& options, const Model& model, test::Assembly& assembly) {
   std::string name = model.path.substr(model.path.rfind('/') + 1);
   if (!model.dims.empty()) name += " " + model.dims;
@@ -97,7 +97,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Collects and assembles the model's kernels that no model before had. Returns how many things are wrong.
+/// Collects and assembles the model's kernels that no earlier model had. Returns the number of faults.
 int assemble(const Options& options, const Model& model, test::Assembly& assembly) {
   const Clock::time_point begin = Clock::now();
   Clock::time_point told = begin;

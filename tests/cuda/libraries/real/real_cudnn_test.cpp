@@ -1,5 +1,5 @@
-// What needs no GPU of the real cuDNN: does it accept our descriptors, and has it engines for them on GPUs that are
-// only described?
+// Tests of the real cuDNN that need no GPU: it must accept our descriptors, and have engines for them on GPUs that are
+// only described.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace gart::cuda {
 namespace {
 
-// The part of the library's interface that only this test calls.
+// The part of the library's interface that only this test uses.
 constexpr auto kDeviceProperties = cudnnBackendDescriptorType_t(38);
 constexpr auto kDevicePropertiesJson = cudnnBackendAttributeName_t(2702);
 constexpr auto kHeuristicDevice = cudnnBackendAttributeName_t(204), kPlanDevice = cudnnBackendAttributeName_t(407);
@@ -47,7 +47,7 @@ Described convolution(const char* name, fb::DType dtype, bool extras, bool one_a
   Described d{name, {}, {}, dtype == fb::DType::bf16 ? 80 : 75};
   d.call.operation = fb::Operation::convolution;
   d.call.strides = {2, 1}, d.call.dilations = {1, 1}, d.call.pads = {1, 1};
-  // An axis of one element has no stride of its own; the result lies in a larger tensor.
+  // An axis of one element has an arbitrary stride; the result is part of a larger tensor.
   d.tensors = {tensor(dtype, {1, 8, 16, 16}, {0, 256, 16, 1}), tensor(dtype, {4, 8, 3, 3}, {72, 9, 3, 1}),
                tensor(dtype, {1, 4, 8, 16}, {1024, 128, 16, 1})};
   if (one_axis) {
@@ -90,7 +90,7 @@ Described attention(const char* name, fb::DType dtype, int64_t heads, int64_t ke
   return d;
 }
 
-/// With a mask added to the scores: of every element, or of keys alone, at addresses of no alignment.
+/// With a mask added to the scores: one number per element, or per key; addresses have no alignment.
 Described masked(const char* name, fb::DType dtype, bool keys_alone) {
   Described d = attention(name, dtype, 12, 12, 77, 131, 64);
   d.call.addend = true;
@@ -121,7 +121,7 @@ std::vector<Described> descriptions() {
 }
 
 struct Gpu {
-  int sm, processors, shared, threads;  // bytes a block may ask for; of a multiprocessor
+  int sm, processors, shared, threads;  // bytes per block, with opting in; bytes per multiprocessor
 };
 constexpr Gpu kGpus[] = {{75, 40, 65536, 1024},   {80, 108, 166912, 2048},  {86, 28, 101376, 1536},
                          {90, 132, 232448, 2048}, {100, 148, 232448, 2048}, {120, 170, 101376, 1536}};
@@ -160,7 +160,8 @@ class RealCudnn : public testing::Test {
 
   void SetUp() override {
     if (*kCudnn == '\0') GTEST_SKIP() << "no libcudnn.so.9 on this machine";
-    // Its compiling engines look for these by name. The toolkit's stub of the driver does nothing, which is enough.
+    // Its compiling engines look up these functions by name. The toolkit's stub of the driver does nothing, which is
+    // enough.
     for (const char* path : {GART_TEST_LIBCUDA_STUB, GART_TEST_LIBNVRTC}) {
       if (*path == '\0') continue;
       ASSERT_NE(dlopen(path, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
@@ -229,7 +230,7 @@ class RealCudnn : public testing::Test {
   }
 
   CudnnFunctions f;
-  bool compiles = false;  // has what engines need that compile for the GPU
+  bool compiles = false;  // fields that engines need if they compile for the GPU
   const std::string step = "this test";
 };
 
@@ -267,7 +268,7 @@ TEST_F(RealCudnn, MakesPlansOfThem) {
     });
 }
 
-/// The numbers that tuning records name the same engine with the same knobs.
+/// The numbers in tuning records name the same engine with the same knobs.
 TEST_F(RealCudnn, RestoresEnginesFromTheirNumbers) {
   if (!compiles) GTEST_SKIP() << "no NVRTC, no stub of the driver, or cuDNN older than 9.13.1";
   constexpr size_t kOfEach = 1;

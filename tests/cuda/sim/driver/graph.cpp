@@ -97,7 +97,7 @@ int run_graph(const Graph& graph, Footprint& footprint) {
 }
 
 int run_conditional(const ConditionalWork& work, Footprint& footprint) {
-  constexpr int kTurns = 1 << 16;
+  constexpr int kAssumedTrips = 1 << 16;
   unsigned& value = conditional_value(work.handle);
   if (work.type == kSwitch) return value < work.bodies.size() ? run_graph(*work.bodies[value], footprint) : 0;
   if (work.type == kIf) {
@@ -105,7 +105,7 @@ int run_conditional(const ConditionalWork& work, Footprint& footprint) {
     return work.bodies.size() == 2 ? run_graph(*work.bodies[1], footprint) : 0;
   }
   for (int turn = 0; value; ++turn) {
-    if (turn == kTurns) return kLaunchTimeout;
+    if (turn == kAssumedTrips) return kLaunchTimeout;
     if (const int error = run_graph(*work.bodies[0], footprint)) return error;
   }
   return 0;

@@ -36,7 +36,7 @@ struct GraphNode {
   int type = kEmptyNode;
   NodeWork work;
   std::vector<size_t> after;       // lower indices in the same graph
-  std::vector<size_t> overlapped;  // likewise, for programmatic edges: kernels beside which this one may start
+  std::vector<size_t> overlapped;  // likewise, for programmatic edges: kernels during which this one may start
 };
 
 struct Graph {

@@ -1,11 +1,11 @@
 // The queue of work that the device has not done yet: a graph of operations. They run only when the host waits, in an
 // order that respects only the edges. The queue also checks that operations that no path orders touch different bytes.
 //
-// Three things order operations: a stream (one after the other), events between streams, and a graph's edges. Nothing
-// else does, because streams of other programs may run at any time (CUDA C++ Programming Guide, "Streams", "Events",
-// "CUDA Graphs"). Non-blocking streams do not wait for the default stream (CUDA Driver API, "Stream synchronization
-// behavior"). If a programmatic edge starts work early, only griddepcontrol.wait orders it (PTX ISA, griddepcontrol;
-// Programming Guide, "Programmatic Dependent Launch and Synchronization").
+// Only three things order operations: a stream (one after the other), events between streams, and a graph's edges. Work
+// on different streams may otherwise run in any order (CUDA C++ Programming Guide, "Streams", "Events", "CUDA Graphs").
+// Non-blocking streams do not wait for the default stream (CUDA Driver API, "Stream synchronization behavior"). If a
+// programmatic edge starts work early, only griddepcontrol.wait orders it (PTX ISA, griddepcontrol; Programming Guide,
+// "Programmatic Dependent Launch and Synchronization").
 #ifndef GART_TESTS_CUDA_SIM_DRIVER_QUEUE_H
 #define GART_TESTS_CUDA_SIM_DRIVER_QUEUE_H
 

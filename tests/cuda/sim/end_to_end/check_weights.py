@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A table of embeddings that also makes the logits, once in the file whatever the GPU's kernels want, on a simulated sm_80.
+"""A table of embeddings that also computes the logits, on a simulated sm_80. The file stores it once, whatever layouts the GPU's kernels use.
 
   run_sim.sh --sm 80 check_weights.py
 """

@@ -1,5 +1,5 @@
-// Runs every form of every row of tests/ops once more as CUDA kernels. The one-node graph goes through the whole
-// compiler, and the runtime runs the artifact on the simulated GPU, which watches memory, threads and the order of
+// Runs every variant of every row of tests/ops as CUDA kernels. The one-node graph goes through the whole
+// compiler, and the runtime runs the artifact on the simulated GPU, which checks memory, threads and the order of
 // work.
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kTarget = "sm_80";
 
-// Every kernel costs a run of the host's compiler, and some tests have a row per type. Beyond the first rows, only some
-// run, unless $GART_SIM_ALL_ROWS is set.
+// Each kernel takes a run of the host's compiler, and some tests have a row per type. So beyond the first rows, only a
+// sample runs, unless $GART_SIM_ALL_ROWS is set.
 bool is_taken() {
   static const bool all = std::getenv("GART_SIM_ALL_ROWS") != nullptr;
   static const testing::TestInfo* test = nullptr;
@@ -30,7 +30,7 @@ bool is_taken() {
 
 int forms_checked = 0;
 
-void check_simulated(const RowForm& form) {
+void check_simulated(const RowVariant& form) {
   if (!is_taken()) return;
   ++forms_checked;
   static const Backends backends = [] {
@@ -44,7 +44,7 @@ void check_simulated(const RowForm& form) {
   gart_sim::sim_revive();
 }
 
-/// Prints the number of forms at the end; check_all_rows.sh adds the numbers up.
+/// Prints the number of variants at the end; check_all_rows.sh adds the numbers up.
 class CountForms : public testing::EmptyTestEventListener {
   void OnTestProgramEnd(const testing::UnitTest&) override { std::cout << "forms: " << forms_checked << std::endl; }
 };

@@ -76,8 +76,8 @@ void BlockRunner::prepare(const Launch& launch) {
 LaunchResult BlockRunner::run(const Launch& launch) {
   prepare(launch);
   DeviceMemory& memory = DeviceMemory::get();
-  Range exempt;  // The status word is exempt; by convention it is the last parameter that is no tensor map. Any block
-                 // may set it.
+  Range exempt;  // The status word is exempt; by convention it is the last parameter that is not a tensor map. Any
+                 // block may set it.
   const Kernel& kernel = *launch.kernel;
   unsigned parameters = kernel.parameters;
   while (parameters && kernel.sizes[parameters - 1] == TensorMap::kBytes) --parameters;
@@ -118,7 +118,7 @@ LaunchResult BlockRunner::run(const Launch& launch) {
 
 void BlockRunner::begin_block(Block& block, unsigned rank) {
   const Triple& grid = launch_.grid;
-  const unsigned number = state_->block.x + rank;  // state_->block is still that of the cluster's first block
+  const unsigned number = state_->block.x + rank;  // state_->block is still the first block of the cluster
   block.rank = rank;
   block.place = {number % grid.x, number / grid.x % grid.y, number / (grid.x * grid.y)};
   block.first_thread = rank * block_threads_;

@@ -1,4 +1,4 @@
-// The lines of a box, and their places in shared memory and in the tensor.
+// The lines of a box, and their positions in shared memory and in the tensor.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_BOX_LINES_H
 #define GART_TESTS_CUDA_SIM_ENGINE_BOX_LINES_H
 
@@ -15,7 +15,7 @@ inline size_t swizzled(size_t target, size_t offset, unsigned swizzle) {
 }
 
 // PTX ISA, "Im2col mode": pixels come in the order columns, rows, images, each dimension from its lower corner to its
-// last place; then each is moved by the offsets.
+// last position; then each is moved by the offsets.
 template <class Line>
 void each_pixel(const BoxCopy& copy, const Line& line) {
   const TensorMap& map = copy.map;

@@ -7,7 +7,7 @@
 
 namespace gart_sim {
 namespace {
-constexpr unsigned kRankShift = 24;  // the form in which the shim makes addresses
+constexpr unsigned kRankShift = 24;  // the shim's address format
 }
 
 void BlockRunner::cluster_arrive(bool relaxed, Site site) {

@@ -32,7 +32,7 @@ struct TensorMap {
   // The reason why the driver would refuse the map, or "".
   [[nodiscard]] std::string problem() const;
   void encode(void* map) const;
-  // Returns false if these bytes are no map.
+  // Returns false if these bytes are not a map.
   [[nodiscard]] bool decode(const void* map);
 
  private:

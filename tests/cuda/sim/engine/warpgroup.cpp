@@ -94,9 +94,9 @@ const unsigned char* BlockRunner::wide_bytes(uint64_t address, unsigned swizzle,
   return block_->dynamic + address;
 }
 
-// A row of a tile over all depths of a product, 32 bytes. Along the depth: lines of 128, 64 or 32 bytes, 8 of them
-// every `stride` bytes. Across, elements of 16 bits: lines of 64 rows, every `leading` bytes the next 64 rows, every
-// `stride` bytes the next 8 depths.
+// A row of a tile over all depths of a product, 32 bytes. Not `across`: lines along the depth of 128, 64 or 32 bytes;
+// the next 8 lines follow after `stride` bytes. `across` (only elements of 16 bits): lines of 64 rows; the next 64 rows
+// follow after `leading` bytes, the next 8 depths after `stride` bytes.
 WideProduct::Line BlockRunner::wide_line(uint64_t descriptor, bool across, unsigned row, bool touches, Site site) {
   const auto field = [descriptor](unsigned shift) { return static_cast<unsigned>(descriptor >> shift & 0x3fffu) << 4; };
   const unsigned begin = field(0), leading = field(16), stride = field(32),

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kEngines = 4, kFirstIndex = 10;
 
-// The heuristic sets a knob that the caller leaves alone to another value than its default.
+// If the caller does not set a knob, the heuristic gives it a value other than the default.
 struct Knob {
   int type;
   int64_t least, most, unturned, chosen;

@@ -20,7 +20,7 @@ inline std::string to_ptx(std::string_view module) {
   return text + "\n";
 }
 
-// Empty if `text` is no simulated PTX.
+// Empty if `text` is not simulated PTX.
 inline std::string from_ptx(std::string_view text) {
   if (!text.starts_with(kPtxHead)) return "";
   const auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };

@@ -38,7 +38,7 @@ struct WideCall {
   bool adds;  // true: adds to the sums
 };
 
-// A box between a tensor and shared memory.
+// A copy or reduction of a box between a tensor and shared memory.
 struct BoxCall {
   void* shared;
   const void* map;

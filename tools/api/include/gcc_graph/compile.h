@@ -15,7 +15,7 @@ namespace gcc_graph {
 /// The fields mean the same as the options of gcc-graph compile with these names.
 struct CompileOptions {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
-  /// Example: {"batch", {1, 8}} adds static plans for batch 1 and 8 beside the symbolic one.
+  /// Example: {"batch", {1, 8}} adds static plans for batch 1 and 8 in addition to the symbolic one.
   std::vector<std::pair<std::string, std::vector<int64_t>>> dims = {};
   std::vector<std::string> assignments = {};      ///< "PATTERN=cpu": nodes for the CPU, for gart::fleet::load
   std::string precision = "fp32";                 ///< fp32, tf32, fp16, bf16

@@ -1,4 +1,4 @@
-"""Arrays beside their operators: values, protocols, methods."""
+"""Arrays, without their operators: values, protocols, methods."""
 import operator as _op
 import os
 

@@ -365,7 +365,7 @@ def _scattered(scatter, gather, ordered):
 
 
 def _product(g, n):
-    """Uses the products of the elements before and after each element, so that zeros are no problem."""
+    """Uses the products of the elements before and after each element, so that zeros do not matter."""
     x, axes = n.x[0], _reduced_axes(n)
     order = [a for a in range(x.ndim) if a not in axes] + list(axes)
     rows = transpose(x, order)

@@ -26,7 +26,7 @@ def getitem(x, index):
             if not has_arrays:  # an ordinary number: another one needs no new compilation
                 out = record("Gather", (out, i), {"axis": axis})
                 continue
-            arrays.append((axis, i))  # beside arrays, numbers are arrays, too
+            arrays.append((axis, i))  # among arrays, numbers are arrays, too
         axis += 1
     return _gathered(out, arrays) if arrays else out
 

@@ -120,7 +120,7 @@ def _count(x, axis):
 
 @without_out
 def var(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where=None):
-    """The variance over `axis`, with `ddof` degrees of freedom less than elements."""
+    """The variance over `axis`, divided by the number of elements minus `ddof`."""
     x = array(x)
     x = cast(x, _mean_type(x, dtype) or dtype_of(x))
     ddof = ddof if correction is None else correction
@@ -133,7 +133,7 @@ def var(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where
 
 @without_out
 def std(x, axis=None, keepdims=False, ddof=0, dtype=None, correction=None, where=None):
-    """The standard deviation over `axis`, with `ddof` degrees of freedom less than elements."""
+    """The standard deviation over `axis`, divided by the number of elements minus `ddof`."""
     return core.sqrt(var(x, axis, keepdims, ddof, dtype, correction, where))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ._core import (Array, Error, IndexFault, array, axes_of, axis_of, cast, core, dtype_of, extents_of, float32, form, operator, operator_index, record,
                     together)
 
-# ---- made of nothing
+# ---- created from shapes and numbers
 
 
 def full(shape, value, dtype=None):
@@ -15,7 +15,7 @@ def full(shape, value, dtype=None):
     shape = extents_of(shape)
     if isinstance(value, Array):
         return broadcast_to(array(value, dtype), shape)
-    # Memory of its own, like a loop's results. So the first turn of a loop has the same graph as the later ones.
+    # Memory of its own, like a loop's results. So the first iteration of a loop has the same graph as the later ones.
     return array(np.full(shape, value, dtype or array(value).dtype), dtype)
 
 

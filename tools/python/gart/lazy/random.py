@@ -59,8 +59,7 @@ def _words(key, count, stream=0):
 
 
 def _words_now(key, count, stream):
-    """_words of both halves of a key, at once. So the graph of a loop that splits its key in each turn does not grow
-    with the turns."""
+    """_words of both halves of a key, at once. So the graph of a loop that splits its key in each iteration does not grow."""
     words = []
     for number in range(-(-count // 4)):
         c, k = [number, 0, stream, 0], list(key)

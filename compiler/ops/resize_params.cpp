@@ -1,4 +1,4 @@
-#include "compiler/ops/resize_form.h"
+#include "compiler/ops/resize_params.h"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@ void require_one_of(const Node& node, const char* attribute, const std::string& 
   fail_node(node, concat("attribute ", attribute, " is '", value, "', which is not known"));
 }
 
-void read_attributes(const Node& node, ResizeForm& form) {
+void read_attributes(const Node& node, ResizeParams& form) {
   form.mode = node.string_attribute("mode", "nearest");
   form.coordinates = node.string_attribute("coordinate_transformation_mode", "half_pixel");
   form.nearest = node.string_attribute("nearest_mode", "round_prefer_floor");
@@ -154,7 +154,7 @@ Ratio simplest_ratio(float scale) {
   return {up, down};
 }
 
-SourceLine source_line(const ResizeForm& form, const ResizedDim& d) {
+SourceLine source_line(const ResizeParams& form, const ResizedDim& d) {
   const Dim &up = d.ratio->up, &down = d.ratio->down;
   const std::string& how = form.coordinates;
   if (how == "asymmetric") return {down, 0, up};
@@ -204,7 +204,7 @@ int64_t nearest_in_floats(const std::string& how, float scale, float x) {
 
 }  // namespace
 
-bool takes_exact_nearest(const ResizeForm& form, const ResizedDim& d) {
+bool takes_exact_nearest(const ResizeParams& form, const ResizedDim& d) {
   if (form.coordinates == "align_corners") return true;  // the whole numbers are multiplied before the division
   if (!d.ratio->up.is_constant() || !d.ratio->down.is_constant()) return false;
   ResizedDim some = d;  // a symbolic extent stands for many elements
@@ -226,7 +226,7 @@ bool takes_exact_nearest(const ResizeForm& form, const ResizedDim& d) {
   return true;
 }
 
-SourceLine nearest_line(const ResizeForm& form, const ResizedDim& d, const SourceLine& line) {
+SourceLine nearest_line(const ResizeParams& form, const ResizedDim& d, const SourceLine& line) {
   const auto& [slope, start, divisor] = line;
   const bool shrinks = (d.ratio->down - d.ratio->up).lower_bound().value_or(-1) > 0;
   if (form.nearest == "floor" || (form.nearest == "simple" && !shrinks)) return same_floors(line);
@@ -235,8 +235,8 @@ SourceLine nearest_line(const ResizeForm& form, const ResizedDim& d, const Sourc
   return same_floors({slope * 2, start * 2 + divisor - 1, divisor * 2});  // the ceiling of x - 1/2
 }
 
-ResizeForm resize_form(const Node& node, const Shape& x, const Shape* y, const Value* scales, const Value* sizes) {
-  ResizeForm form;
+ResizeParams resize_params(const Node& node, const Shape& x, const Shape* y, const Value* scales, const Value* sizes) {
+  ResizeParams form;
   read_attributes(node, form);
   if (!scales == !sizes) fail_node(node, "either scales (input 2) or sizes (input 3) must be given");
   form.dims = listed_dims(node, x, y, scales ? *scales : *sizes);

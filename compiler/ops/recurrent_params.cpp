@@ -54,7 +54,7 @@ std::vector<bool> backward_directions(const Node& node) {
 }
 
 /// The activation names for each direction. Values of alpha and beta go, in order, to the activations that take one.
-std::vector<std::vector<Activation>> activations_of(const Node& node, const RecurrentForm& form) {
+std::vector<std::vector<Activation>> activations_of(const Node& node, const RecurrentParams& form) {
   std::vector<std::string> names = node.strings_attribute("activations");
   const std::vector<std::string> defaults = default_activations(form.gates);
   if (names.empty())
@@ -90,8 +90,8 @@ bool is_recurrent(const Node& node) {
          node.op == &op_RNN;
 }
 
-RecurrentForm recurrent_form(const Node& node) {
-  RecurrentForm form;
+RecurrentParams recurrent_params(const Node& node) {
+  RecurrentParams form;
   form.quantized = node.op == &op_microsoft_DynamicQuantizeLSTM;
   form.gates = form.quantized || node.op == &op_LSTM ? 4 : node.op == &op_GRU ? 3 : 1;
   form.backward = backward_directions(node);

@@ -1,4 +1,4 @@
-#include "compiler/ops/attention_form.h"
+#include "compiler/ops/attention_params.h"
 
 namespace gcg {
 namespace {
@@ -16,7 +16,7 @@ Dim per_head(const Node& node, const Dim& hidden, int64_t heads, const char* wha
   return floor_div(hidden, heads);
 }
 
-void read_attributes(const Node& node, AttentionForm& form) {
+void read_attributes(const Node& node, AttentionParams& form) {
   form.causal = node.int_attribute("is_causal", 0) != 0;
   form.softcap = node.float_attribute("softcap", 0);
   if (node.has_attribute("scale")) form.scale = node.float_attribute("scale", 0);
@@ -34,8 +34,9 @@ void read_attributes(const Node& node, AttentionForm& form) {
 
 }  // namespace
 
-AttentionForm attention_form(const Node& node, const Shape& q, const Shape& k, const Shape& v, const Shape* past_key) {
-  AttentionForm form;
+AttentionParams attention_params(const Node& node, const Shape& q, const Shape& k, const Shape& v,
+                                 const Shape* past_key) {
+  AttentionParams form;
   read_attributes(node, form);
   if (q.size() != k.size() || k.size() != v.size() || (q.size() != 3 && q.size() != 4))
     fail_node(node, concat("Q, K and V have ", q.size(), ", ", k.size(), " and ", v.size(),

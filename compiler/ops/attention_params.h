@@ -19,7 +19,7 @@ enum : size_t {
 
 /// Extents: B batch, H query heads, G key and value heads (H is a multiple of G), S queries, T keys including past
 /// ones, D head size of queries and keys, E head size of values.
-struct AttentionForm {
+struct AttentionParams {
   bool packed_heads = false;  // 3-D inputs: [B, sequence, heads * head size]
   Dim batch, query_heads, key_heads, queries, keys, past, head, value_head;
   bool causal = false;
@@ -32,6 +32,7 @@ struct AttentionForm {
 
 /// The shapes belong to Q, K, V and past_key, which may be null. Fails, naming the node, on ranks, head counts and
 /// attributes that do not fit.
-AttentionForm attention_form(const Node& node, const Shape& q, const Shape& k, const Shape& v, const Shape* past_key);
+AttentionParams attention_params(const Node& node, const Shape& q, const Shape& k, const Shape& v,
+                                 const Shape* past_key);
 
 }  // namespace gcg

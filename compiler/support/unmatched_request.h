@@ -6,9 +6,9 @@
 namespace gcg {
 
 /// A request for nodes, "PATTERN=DEVICE" or "PATTERN=GROUP", that moves nothing.
-struct IdleWish {
-  std::string option, wish;  // "--label", "b=mine"
-  std::string reason;        // "passes removed all work of 'b'"
+struct UnmatchedRequest {
+  std::string option, request;  // "--label", "b=mine"
+  std::string reason;           // "passes removed all work of 'b'"
 };
 
 }  // namespace gcg

@@ -26,7 +26,7 @@ struct ResizedDim {
   std::optional<float> scale;  // as written in the model
 };
 
-struct ResizeForm {
+struct ResizeParams {
   std::string mode, coordinates, nearest;
   bool exclude_outside = false;
   bool antialias = false;  // if a dimension shrinks, the weights are stretched over proportionally more elements
@@ -42,7 +42,7 @@ struct ResizeForm {
 
 /// Reads the node. `y` is the output's shape, or null during inference. `scales` and `sizes` are null if omitted or
 /// empty; exactly one must be given. Fails, naming the node, on invalid attributes and values.
-ResizeForm resize_form(const Node& node, const Shape& x, const Shape* y, const Value* scales, const Value* sizes);
+ResizeParams resize_params(const Node& node, const Shape& x, const Shape* y, const Value* scales, const Value* sizes);
 
 /// A simple fraction that rounds to the f32 `scale`: 0.6f is 3/5. Exporters round fractions, so the fraction gives
 /// exact positions. The extents of results still come from the product in f32. Requires: scale in [2^-20, 2^20].
@@ -52,19 +52,19 @@ Ratio simplest_ratio(float scale);
 struct SourceLine {
   Dim slope, start, divisor = 1;
 };
-/// Requires: the ratio is known, and the form does not crop.
-SourceLine source_line(const ResizeForm& form, const ResizedDim& d);
+/// Requires: the ratio is known, and the node does not crop.
+SourceLine source_line(const ResizeParams& form, const ResizedDim& d);
 
 /// A line with the same floors and smaller numbers, if slope and divisor have a common factor.
 SourceLine same_floors(const SourceLine& line);
 
 /// True if `nearest_mode` takes the same elements on the exact line as with onnxruntime's f32 positions. The rounding
-/// of f32 matters if a position is an element, or the midpoint between two. Requires: the ratio is known, and the form
+/// of f32 matters if a position is an element, or the midpoint between two. Requires: the ratio is known, and the node
 /// does not crop.
-bool takes_exact_nearest(const ResizeForm& form, const ResizedDim& d);
+bool takes_exact_nearest(const ResizeParams& form, const ResizedDim& d);
 
 /// The line whose floor is the element that `nearest_mode` takes on `line`.
-SourceLine nearest_line(const ResizeForm& form, const ResizedDim& d, const SourceLine& line);
+SourceLine nearest_line(const ResizeParams& form, const ResizedDim& d, const SourceLine& line);
 
 // resize_upgrade.cpp
 void upgrade_resize(UpgradeContext& ctx);

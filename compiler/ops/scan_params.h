@@ -10,12 +10,12 @@
 namespace gcg {
 
 /// All attributes of a Scan node, with one entry per scan input or output. Axes are not yet normalised.
-struct ScanForm {
+struct ScanParams {
   int states = 0, inputs = 0, outputs = 0;
   std::vector<int64_t> input_axes, output_axes;
   std::vector<int64_t> input_backward, output_backward;  // directions; 1: last element first
 
-  explicit ScanForm(const Node& node) {
+  explicit ScanParams(const Node& node) {
     inputs = static_cast<int>(node.int_attribute("num_scan_inputs", 0));
     states = static_cast<int>(node.inputs.size()) - node.captures - inputs;
     outputs = static_cast<int>(node.bodies[0]->outputs.size()) - states;
