@@ -107,6 +107,15 @@ Entry make_entry(const fb::EntryPoint& manifest) {
   return entry;
 }
 
+size_t find_tensor(std::span<const TensorInfo> infos, std::string_view name, const char* what) {
+  std::string names;
+  for (size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].name == name) return i;
+    names += text(i == 0 ? "" : ", ", "'", infos[i].name, "'");
+  }
+  fail(ErrorCode::invalid_argument, "the model has no ", what, " '", name, "', only ", names.empty() ? "none" : names);
+}
+
 void bind_shapes(const Entry& entry, std::span<const Shape> inputs, Slots& slots) {
   slots.clear(entry.slots());
   for (size_t i = 0; i < entry.symbols.size(); ++i) {

@@ -39,6 +39,9 @@ struct Entry {
 /// Makes an entry without plans.
 Entry make_entry(const fb::EntryPoint& manifest);
 
+/// The index of the tensor with that name; the error lists the existing names.
+size_t find_tensor(std::span<const TensorInfo> infos, std::string_view name, const char* what);
+
 /// Sets `slots` to the values of the entry's slots for inputs of these shapes, whose ranks were checked. Fails if
 /// extents disagree with the model or with each other, naming inputs, axes and values.
 void bind_shapes(const Entry& entry, std::span<const Shape> inputs, Slots& slots);

@@ -12,15 +12,6 @@
 namespace gart {
 namespace detail {
 
-size_t find_tensor(std::span<const TensorInfo> infos, std::string_view name, const char* what) {
-  std::string names;
-  for (size_t i = 0; i < infos.size(); ++i) {
-    if (infos[i].name == name) return i;
-    names += text(i == 0 ? "" : ", ", "'", infos[i].name, "'");
-  }
-  fail(ErrorCode::invalid_argument, "the model has no ", what, " '", name, "', only ", names.empty() ? "none" : names);
-}
-
 InvocationState::InvocationState(ProgramState& p, const Entry& e)
     : program(&p),
       entry(&e),
@@ -241,7 +232,7 @@ Result<void> Invocation::set_input(size_t index, const TensorView& tensor) {
 }
 
 Result<void> Invocation::set_input(std::string_view name, const TensorView& tensor) {
-  return guarded([&] { state_->inputs.set(detail::find_tensor(state_->entry->own_inputs(), name, "input"), tensor); });
+  return guarded([&] { state_->inputs.set(find_tensor(state_->entry->own_inputs(), name, "input"), tensor); });
 }
 
 Result<void> Invocation::set_output(size_t index, const OutputBuffer& buffer) {
@@ -252,8 +243,7 @@ Result<void> Invocation::set_output(size_t index, const OutputBuffer& buffer) {
 }
 
 Result<void> Invocation::set_output(std::string_view name, const OutputBuffer& buffer) {
-  return guarded(
-      [&] { state_->outputs.set(detail::find_tensor(state_->entry->own_outputs(), name, "output"), buffer); });
+  return guarded([&] { state_->outputs.set(find_tensor(state_->entry->own_outputs(), name, "output"), buffer); });
 }
 
 void Invocation::record_steps(std::span<StepTime> times) { state_->log.places = times; }

@@ -12,9 +12,6 @@
 
 namespace gart::detail {
 
-/// The index of the tensor with that name; the error lists the existing names.
-size_t find_tensor(std::span<const TensorInfo> infos, std::string_view name, const char* what);
-
 struct StateSet;
 struct InvocationState;
 

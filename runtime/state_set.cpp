@@ -5,7 +5,6 @@
 
 #include "artifact_schema/state_form.h"
 #include "runtime/errors.h"
-#include "runtime/invocation.h"
 #include "runtime/safetensors.h"
 
 namespace gart::detail {

@@ -138,6 +138,61 @@ class Train(CliCase):
             np.testing.assert_allclose(model.state(k), value[k], rtol=1e-4)
             np.testing.assert_allclose(model.state("h" + k), h[k], rtol=1e-4)
 
+    def test_momentum_and_adagrad(self):
+        """Momentum: V = alpha V + beta G (beta is 1 at T = 0), Nesterov steps by G + alpha V. Adagrad: R / (1 + T decay)."""
+        update = """w_new, v_new = ai.onnx.preview.training.Momentum<alpha = 0.9, beta = 0.5, mode = "nesterov", norm_coefficient = 0.01>(
+            rate, count, w, dw, v)
+          b_new, h_new = ai.onnx.preview.training.Adagrad<decay_factor = 0.1, epsilon = 0.001, norm_coefficient = 0.0>(
+            rate, count, b, db, h)
+          one = Constant<value_int = 1>()
+          count_new = Add(count, one)"""
+        states = {"v": np.zeros_like(W), "h": np.full_like(B, 0.5), "count": np.int64(0)}
+        onnx.save(trained_model(update, states, {"rate": np.float32(0.05)}), self.path("both.onnx"))
+        self.accepted("compile", "both.onnx", "-o", "both.gart")
+        model = gart.load(self.path("both.gart"))
+        w, b, v, h = W.astype(np.float64), B.astype(np.float64), np.zeros((3, 1)), np.full(1, 0.5)
+        for step in range(10):
+            x, t = samples(8, step)
+            _, dw, db = gradients(x, t, w, b)
+            model.run({"x": x, "t": t}, entry="train")
+            g = 0.01 * w + dw
+            v = 0.9 * v + (0.5 if step > 0 else 1) * g
+            w = w - 0.05 * (g + 0.9 * v)
+            h = h + db * db
+            b = b - 0.05 / (1 + 0.1 * step) * db / (np.sqrt(h) + 0.001)
+            np.testing.assert_allclose(model.state("w"), w, rtol=1e-4)
+            np.testing.assert_allclose(model.state("b"), b, rtol=1e-4)
+
+    def test_batch_statistics(self):
+        """BatchNormalization in training: momentum * old + (1 - momentum) * the batch's, with the population variance."""
+        kinds = '<ir_version: 8, opset_import: ["": 16]>\n'
+        model = parser.parse_model(kinds + """norm (float[n, 3] x) => (float[n, 3] y) {
+          y = BatchNormalization<momentum = 0.75>(x, scale, shift, mean, var)
+        }""")
+        values = {"scale": [1, 2, 3], "shift": [0, 1, 0], "mean": [0, 0, 0], "var": [1, 1, 1]}
+        model.graph.initializer.extend([tensor(n, np.float32(v)) for n, v in values.items()])
+        info = model.training_info.add()
+        info.algorithm.CopyFrom(parser.parse_model(kinds + """step () => (float[] loss, float[3] mean_new, float[3] var_new) {
+          z, mean_new, var_new = BatchNormalization<momentum = 0.75, training_mode = 1>(x, scale, shift, mean, var)
+          zz = Mul(z, z)
+          loss = ReduceMean<keepdims = 0>(zz)
+        }""").graph)
+        for name in ("mean", "var"):
+            binding = info.update_binding.add()
+            binding.key, binding.value = name, name + "_new"
+        onnx.save(model, self.path("norm.onnx"))
+        self.accepted("compile", "norm.onnx", "-o", "norm.gart")
+        loaded = gart.load(self.path("norm.gart"))
+        mean, var = np.zeros(3), np.ones(3)
+        for step in range(4):
+            x = samples(6, step)[0] + step
+            z = (x - x.mean(0)) / np.sqrt(x.var(0) + 1e-5) * values["scale"] + values["shift"]
+            np.testing.assert_allclose(loaded.run({"x": x}, entry="train")["loss"], np.mean(z * z), rtol=1e-4)
+            mean, var = 0.75 * mean + 0.25 * x.mean(0), 0.75 * var + 0.25 * x.var(0)
+            y = (x - mean) / np.sqrt(var + 1e-5) * values["scale"] + values["shift"]
+            np.testing.assert_allclose(loaded.run({"x": x})["y"], y, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(loaded.state("var"), var, rtol=1e-5)
+
     def test_initialization(self):
         model = trained_model(DESCENT, {}, {"rate": np.float32(0.05)})
         start = parser.parse_model(HEADER + """start () => (float[3, 1] w0) {

@@ -1,4 +1,4 @@
-// The output of a training run: progress on a terminal, a line an epoch elsewhere, and a file of metrics.
+// Shows a training run to the user: progress on a terminal, a line an epoch elsewhere, and a file of metrics.
 #pragma once
 
 #include <chrono>
