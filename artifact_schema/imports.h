@@ -16,7 +16,7 @@ namespace gart {
 /// (runtime/include/gart/custom_op.h). The application gave it for the rest of the name when it loaded the artifact.
 inline constexpr const char* kCustomImport = "custom:";
 
-inline constexpr const char* kImportNames[] = {
+inline constexpr char kImportNames[][8] = {  // no pointers, which would be relocated when the library is loaded
 #define GART_IMPORT_NAME(name) #name, #name "f",
     GART_IMPORTS_1(GART_IMPORT_NAME) GART_IMPORTS_2(GART_IMPORT_NAME)
 #undef GART_IMPORT_NAME

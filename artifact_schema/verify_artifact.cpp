@@ -175,39 +175,7 @@ Status check_early(Budget& budget, const fb::EntryPoint& entry) {
   return {};
 }
 
-/// States are the last inputs and outputs, in order.
-Status check_states(Budget& budget, const fb::EntryPoint& entry) {
-  const size_t states = count_of(entry.states()), inputs = count_of(entry.inputs()),
-               outputs = count_of(entry.outputs());
-  if (states > inputs || states > outputs) {
-    return failure("it has ", states, " states, but ", inputs, " inputs and ", outputs, " outputs");
-  }
-  std::set<std::string_view> names;
-  for (uint32_t i = 0; i < states; ++i) {
-    const fb::State& state = *entry.states()->Get(i);
-    if (Status status = check_string(budget, state.name(), "name"); !status.ok())
-      return within(status, text("state ", i));
-    if (!names.insert(view_of(state.name())).second) return failure("state ", i, ": its name occurs twice");
-    const auto wrong = [&](const char* what) { return failure("state ", i, ": ", what); };
-    if (state.output() != outputs - states + i) return wrong("its output is not in the order of the states");
-    const fb::TensorInfo& in = *entry.inputs()->Get(static_cast<uint32_t>(inputs - states + i));
-    const fb::TensorInfo& out = *entry.outputs()->Get(state.output());
-    const auto from = span_of(in.dims()), to = span_of(out.dims());
-    if (in.dtype() != out.dtype() || from.size() != to.size())
-      return wrong("its input and output differ in type or rank");
-    if (state.axis() < -1 || state.axis() >= int64_t(from.size())) return wrong("it has no such axis");
-    const bool grows = state.axis() >= 0;
-    if (grows && from[0] >= count_of(entry.symbols())) return wrong("the extent that grows is not a symbol");
-    if (state.in_place() && !grows) return wrong("it is appended to, but does not grow");
-    if (state.capacity() > uint64_t(kMaxExtent)) return wrong("its capacity is too large");
-    for (size_t d = grows ? 1 : 0; d < from.size(); ++d) {
-      if (from[d] != to[d]) return wrong("its input and output differ in an extent that does not grow");
-    }
-  }
-  return {};
-}
-
-Status check_interface(Budget& budget, const fb::EntryPoint& entry) {
+Status check_interface(Budget& budget, const ArtifactView& artifact, const fb::EntryPoint& entry) {
   if (Status status = check_elements_aligned(span_of(entry.program()), "its program"); !status.ok()) return status;
   const size_t symbols = count_of(entry.symbols()), slots = symbols + span_of(entry.program()).size();
   if (Status status = check_tensors(budget, entry.inputs(), slots, "input"); !status.ok()) return status;
@@ -218,7 +186,7 @@ Status check_interface(Budget& budget, const fb::EntryPoint& entry) {
   }
   if (Status status = budget.spend(slots); !status.ok()) return status;
   if (Status status = verify_program(span_of(entry.program()), symbols); !status.ok()) return status;
-  if (Status status = check_states(budget, entry); !status.ok()) return status;
+  if (Status status = check_states(budget, artifact, entry); !status.ok()) return status;
   return check_early(budget, entry);
 }
 
@@ -301,7 +269,7 @@ bool is_gpu_plan(const fb::Manifest& manifest, const fb::Plan& plan) {
 
 Status check_entry(Budget& budget, const ArtifactView& artifact, const fb::EntryPoint& entry) {
   if (Status status = check_string(budget, entry.name(), "its name"); !status.ok()) return status;
-  if (Status status = check_interface(budget, entry); !status.ok()) return status;
+  if (Status status = check_interface(budget, artifact, entry); !status.ok()) return status;
   if (count_of(entry.plans()) == 0) return failure("it has no plan");
   for (uint32_t i = 0; i < entry.plans()->size(); ++i) {
     const fb::Plan& plan = *entry.plans()->Get(i);
@@ -352,6 +320,7 @@ Status verify_artifact(const ArtifactView& artifact) {
       return within(status, text("entry point ", i, " '", view_of(entry.name()).substr(0, 64), "'"));
     }
   }
+  if (Status status = check_shared_states(budget, manifest); !status.ok()) return status;
   const fb::EntryPoint* packing = manifest.load_time_packing();
   if (packing == nullptr || !runs_gpu_plans()) return {};
   if (count_of(packing->symbols()) + count_of(packing->inputs()) + count_of(packing->outputs()) != 0)

@@ -67,9 +67,12 @@ struct PlanCheck {
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
 };
 
-Status check_buffers(PlanCheck& check);                                // verify_buffers.cpp; fills early_buffer
-Status check_sequences(const PlanCheck& check);                        // verify_steps.cpp
-Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp
+Status check_states(Budget& budget, const ArtifactView& artifact,
+                    const fb::EntryPoint& entry);                          // verify_states.cpp
+Status check_shared_states(Budget& budget, const fb::Manifest& manifest);  // requires check_states of all entry points
+Status check_buffers(PlanCheck& check);                                    // verify_buffers.cpp; fills early_buffer
+Status check_sequences(const PlanCheck& check);                            // verify_steps.cpp
+Status check_libraries(Budget& budget, const fb::Manifest& manifest);      // verify_calls.cpp
 /// Checks a call step. Requires valid indices of buffers and slots.
 /// False in libgart_cpu.so, which cannot run plans for GPUs. It does not verify them either, so that the linker leaves
 /// these checks out.

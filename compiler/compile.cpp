@@ -15,6 +15,7 @@
 #include "compiler/partition/implied_fleet.h"
 #include "compiler/partition/runs_on.h"
 #include "compiler/parts.h"
+#include "compiler/passes/order_states.h"
 #include "compiler/passes/pair_states.h"
 #include "compiler/passes/pass.h"
 #include "compiler/passes/specialise.h"
@@ -79,6 +80,8 @@ class Compilation {
         remarks_(idle_options(options.libraries, options.precision, targets_)) {
     check_interface(graph_, options.labels);
     for (const Graph& other : more_) check_interface(other, {});
+    check_states(graph_);
+    for (const Graph& other : more_) check_states(other);
     check_names();
     if (fleet_) check_targets(*fleet_, targets_);
     if (options.fleet)
@@ -134,7 +137,10 @@ class Compilation {
 
   CompileResult result(const std::string& source_hash) {
     stage("artifact");
-    const WeightsSection weights = place_weights(plans_, packing_sources_);
+    WeightsSection weights = place_weights(plans_, packing_sources_);
+    for (const Graph* entry : entries_)
+      for (const State& state : entry->states)
+        if (state.initial) weights.place(state.initial, state.name);
     CompileResult out;
     const std::vector<uint8_t> section = assembly();
     if (parted_) out.cut = report_cut(*parted_, *fleet_, plans_, targets_, section);

@@ -1,5 +1,6 @@
 #include "runtime/entry.h"
 
+#include "artifact_schema/state_form.h"
 #include "runtime/errors.h"
 
 namespace gart {
@@ -102,6 +103,7 @@ Entry make_entry(const fb::EntryPoint& manifest) {
   entry.early_slot = reachable_slots(entry.program, entry.carried);
   entry.inputs = tensor_infos(manifest.inputs(), entry);
   entry.outputs = tensor_infos(manifest.outputs(), entry);
+  entry.written = written_states(manifest);
   return entry;
 }
 

@@ -20,13 +20,15 @@ struct Entry {
   std::vector<uint8_t> carried;     // per symbol: whether an input carries it
   std::vector<uint8_t> early_slot;  // per slot: whether it is known before the first step
   ShapeProgram program;
-  std::vector<Plan> plans;               // for the program's target
-  std::vector<uint32_t> program_states;  // per state: its number in ProgramState::states
+  std::vector<Plan> plans;              // for the program's target
+  std::vector<uint32_t> state_numbers;  // per state: its number among those of its owner (ProgramState::states_of)
+  size_t written = 0;                   // states that a run writes: the last outputs
+  bool uses_session_states = false, uses_program_states = false, writes_program_states = false;
 
   size_t states() const { return count_of(manifest->states()); }
   const fb::State& state(size_t i) const { return *manifest->states()->Get(static_cast<uint32_t>(i)); }
   std::span<const TensorInfo> own_inputs() const { return std::span(inputs).first(inputs.size() - states()); }
-  std::span<const TensorInfo> own_outputs() const { return std::span(outputs).first(outputs.size() - states()); }
+  std::span<const TensorInfo> own_outputs() const { return std::span(outputs).first(outputs.size() - written); }
   size_t state_input(size_t i) const { return inputs.size() - states() + i; }
   std::span<const uint32_t> input_dims(size_t input) const {
     return span_of(manifest->inputs()->Get(static_cast<uint32_t>(input))->dims());

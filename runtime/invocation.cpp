@@ -7,7 +7,7 @@
 #include "runtime/errors.h"
 #include "runtime/executor.h"
 #include "runtime/live_bytes.h"
-#include "runtime/session_memory.h"
+#include "runtime/state_set.h"
 
 namespace gart {
 namespace detail {
@@ -35,6 +35,7 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
     if (shapes.size() == e.inputs.size()) add_bound(shapes);
   }
   const BaseAddresses all = bases();
+  if (e.states() > 0) return;  // their memory is not known yet
   for (const auto& plan : bound) lane->prepare({*plan, inputs, outputs, all});
 }
 
@@ -66,7 +67,6 @@ BaseAddresses InvocationState::bases() const {
 }
 
 void InvocationState::prepare() {
-  cancelled.store(false, std::memory_order_relaxed);
   inputs.check_complete(inputs.count());
   const auto found =
       std::find_if(bound.begin(), bound.end(), [&](const auto& plan) { return inputs.matches(plan->inputs()); });
@@ -121,20 +121,21 @@ InvocationState::Turn::Turn(bool& under_way) : under_way_(under_way) {
 
 template <class Body>
 auto InvocationState::with_states(Body&& run_prepared) {
+  cancelled.store(false, std::memory_order_relaxed);  // before the wait for the states: cancel() may come during it
   if (entry->states() == 0) {
     prepare();
     return run_prepared();
   }
-  SessionTurn states(*session, *entry);
+  StateTurn states(session, *program->own_states, *entry);
   states.lend_inputs(inputs);
   prepare();
   states.lend_outputs(inputs, outputs, *bound[0]);
   if constexpr (std::is_void_v<decltype(run_prepared())>) {
     run_prepared();
-    states.commit();
+    states.commit(*bound[0]);
   } else {
     auto result = run_prepared();
-    states.commit();
+    states.commit(*bound[0]);
     return result;
   }
 }
@@ -146,8 +147,9 @@ void InvocationState::run() {
 
 void InvocationState::run_async(void* stream) {
   program->device().check_streams();
-  if (session != nullptr)
-    fail(ErrorCode::unsupported, "an invocation of a session runs with run(), not with run_async()");
+  if (session != nullptr || entry->states() > 0)
+    fail(ErrorCode::unsupported, "an invocation with states runs with run(), not with run_async()");
+  cancelled.store(false, std::memory_order_relaxed);
   prepare();
   start({false, stream});
   note_shapes();
@@ -227,7 +229,7 @@ Invocation::~Invocation() {
   if (state_ == nullptr) return;
   // Both must outlive the objects that point into them.
   const std::shared_ptr<detail::ProgramState> program = std::move(state_->keep_alive);
-  const std::shared_ptr<detail::SessionMemory> session = std::move(state_->keep_session);
+  const std::shared_ptr<detail::StateSet> session = std::move(state_->keep_session);
   state_.reset();
 }
 

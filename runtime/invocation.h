@@ -15,7 +15,7 @@ namespace gart::detail {
 /// The index of the tensor with that name; the error lists the existing names.
 size_t find_tensor(std::span<const TensorInfo> infos, std::string_view name, const char* what);
 
-struct SessionMemory;
+struct StateSet;
 struct InvocationState;
 
 /// The inputs of one call in any of the forms that the API takes.
@@ -36,8 +36,8 @@ struct InvocationState {
   ProgramState* program;
   const Entry* entry;
   std::shared_ptr<ProgramState> keep_alive;  // null for invocations that the program or a session itself holds
-  SessionMemory* session = nullptr;          // supplies the memory of the entry's states
-  std::shared_ptr<SessionMemory> keep_session;
+  StateSet* session = nullptr;               // supplies the memory of the entry's states of a session
+  std::shared_ptr<StateSet> keep_session;
   Inputs inputs;
   Outputs outputs;
   Block arena;
@@ -83,7 +83,7 @@ struct InvocationState {
   void execute();
   std::vector<Tensor> execute_owned();
   void note_shapes();
-  /// Prepares and executes `run_prepared` with the session's states, and commits them if it succeeds.
+  /// Prepares and executes `run_prepared` with the entry's states, and commits them if it succeeds.
   template <class Body>
   auto with_states(Body&& run_prepared);
 };

@@ -34,7 +34,7 @@ class Inputs {
   explicit Inputs(std::span<const TensorInfo> infos, const Site& site);
 
   void set(size_t index, const TensorView& tensor);
-  /// Sets an input that is a session's state: kernels read `tensor`, which is on their device, in any case.
+  /// Sets an input that is a state: kernels read `tensor`, which is on their device, in any case.
   void lend(size_t index, const TensorView& tensor);
   void forget();
   bool is_set(size_t index) const { return slots_[index].set; }
@@ -84,7 +84,7 @@ class Outputs {
   Outputs(std::span<const TensorInfo> infos, const Site& site, const Inputs& inputs);
 
   void set(size_t index, const OutputBuffer& buffer);
-  /// Sets an output that is a session's state: kernels write `buffer`, which is on their device and may be the memory
+  /// Sets an output that is a state: kernels write `buffer`, which is on their device and may be the memory
   /// of the state's input.
   void lend(size_t index, const OutputBuffer& buffer);
   void forget();

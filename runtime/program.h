@@ -15,6 +15,7 @@
 namespace gart::detail {
 
 struct InvocationState;
+struct StateSet;
 
 /// A state's place in one of the entries that have it.
 struct StateHome {
@@ -27,9 +28,11 @@ struct ProgramState {
   ArtifactView artifact;  // a view of `file`, `copy` or the caller's memory
   std::string target_name;
   std::vector<Entry> entries;
-  std::vector<TensorInfo> states;       // of all entries, by their names, with the model's extents
+  std::vector<TensorInfo> states;       // those of sessions, then those of the program; with the model's extents
   std::vector<StateHome> homes;         // parallel to `states`
+  size_t session_states = 0;            // the number of states of sessions
   std::unique_ptr<DeviceProgram> part;  // on its device
+  std::unique_ptr<StateSet> own_states;
 
   // Idle invocations of Program::run, so that it need not allocate an arena for each run.
   std::mutex mutex;
@@ -44,9 +47,11 @@ struct ProgramState {
   /// "" names the first entry point.
   const Entry* find(std::string_view name) const;  ///< null: there is none
   const Entry& entry(std::string_view name) const;
-  /// The number of the state with that name. The error lists the existing names.
-  size_t state(std::string_view name) const;
-  /// An idle invocation, or a new one. Fails for an entry with states: it needs a session.
+  std::span<const TensorInfo> states_of(fb::StateScope scope) const {
+    const std::span<const TensorInfo> all(states);
+    return scope == fb::StateScope::session ? all.first(session_states) : all.subspan(session_states);
+  }
+  /// An idle invocation, or a new one. Fails for an entry with states of a session.
   std::unique_ptr<InvocationState> borrow(const Entry& entry);
   void give_back(std::unique_ptr<InvocationState> invocation) noexcept;
 };

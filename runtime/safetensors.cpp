@@ -14,7 +14,7 @@ namespace {
 
 struct StoredType {
   DType dtype;
-  const char* name;
+  char name[8];
 };
 constexpr StoredType kTypes[] = {
     {DType::f32, "F32"},      {DType::f64, "F64"},          {DType::f16, "F16"},       {DType::bf16, "BF16"},
@@ -195,22 +195,22 @@ class Header {
 
 }  // namespace
 
-void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors) {
+void write_safetensors(const std::string& path, std::span<const Tensor> tensors) {
   std::string header = "{";
   size_t offset = 0;
-  for (const StoredTensor& tensor : tensors) {
+  for (const Tensor& tensor : tensors) {
     const char* type = nullptr;
     for (const StoredType& t : kTypes) {
-      if (t.dtype == tensor.dtype) type = t.name;
+      if (t.dtype == tensor.dtype()) type = t.name;
     }
     if (type == nullptr) {
-      fail(ErrorCode::unsupported, "safetensors has no type for '", tensor.name, "' of ", name_of(tensor.dtype));
+      fail(ErrorCode::unsupported, "safetensors has no type for '", tensor.name(), "' of ", name_of(tensor.dtype()));
     }
     std::string shape;
-    for (const int64_t extent : tensor.shape.extents()) shape += text(shape.empty() ? "" : ",", extent);
-    header += text(offset == 0 && header.size() == 1 ? "" : ",", quoted(tensor.name), ":{\"dtype\":\"", type,
-                   "\",\"shape\":[", shape, "],\"data_offsets\":[", offset, ",", offset + tensor.bytes.size(), "]}");
-    offset += tensor.bytes.size();
+    for (const int64_t extent : tensor.shape().extents()) shape += text(shape.empty() ? "" : ",", extent);
+    header += text(offset == 0 && header.size() == 1 ? "" : ",", quoted(tensor.name()), ":{\"dtype\":\"", type,
+                   "\",\"shape\":[", shape, "],\"data_offsets\":[", offset, ",", offset + tensor.bytes(), "]}");
+    offset += tensor.bytes();
   }
   header += '}';
   header.resize((header.size() + 7) / 8 * 8, ' ');  // so that the data is aligned to 8 bytes
@@ -218,8 +218,7 @@ void write_safetensors(const std::string& path, std::span<const StoredTensor> te
   const std::string beside = text(path, ".tmp", getpid());
   const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   bool good = file >= 0 && write_all(file, &length, sizeof(length)) && write_all(file, header.data(), header.size());
-  for (size_t i = 0; good && i < tensors.size(); ++i)
-    good = write_all(file, tensors[i].bytes.data(), tensors[i].bytes.size());
+  for (size_t i = 0; good && i < tensors.size(); ++i) good = write_all(file, tensors[i].data(), tensors[i].bytes());
   good = good && ::fsync(file) == 0;
   int why = errno;
   if (file >= 0 && ::close(file) != 0 && good) good = false, why = errno;

@@ -5,12 +5,13 @@
 #include <vector>
 
 #include "runtime/invocation.h"
-#include "runtime/session_memory.h"
+#include "runtime/state_set.h"
 
 namespace gart::detail {
 
-struct SessionState : SessionMemory {
-  using SessionMemory::SessionMemory;
+struct SessionState : StateSet {
+  explicit SessionState(std::shared_ptr<ProgramState> program)
+      : StateSet(std::move(program), fb::StateScope::session) {}
   std::vector<std::unique_ptr<InvocationState>> idle;  // invocations of run(), at most one per entry point
 
   InvocationState& invocation(const Entry& entry);

@@ -11,8 +11,8 @@ namespace gart {
 namespace {
 
 struct DTypeFacts {
-  const char* name;
-  size_t size;
+  char name[11];  // no pointer, which would be relocated when the library is loaded
+  uint8_t size;
 };
 constexpr DTypeFacts kDTypes[] = {{"undefined", 0},  {"f32", 4},    {"f64", 8},        {"f16", 2},    {"bf16", 2},
                                   {"i8", 1},         {"i16", 2},    {"i32", 4},        {"i64", 8},    {"u8", 1},

@@ -9,6 +9,7 @@
 #include "compiler/artifact/emit_plan.h"
 #include "compiler/artifact/file_texts.h"
 #include "compiler/artifact/shape_program_builder.h"
+#include "compiler/ir/states.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -134,9 +135,22 @@ EntryFacts facts_of(const ArtifactParts& parts, int entry) {
   return facts;
 }
 
+std::unique_ptr<fb::StateT> emit_state(const State& state, const WeightsSection& weights) {
+  auto out = std::make_unique<fb::StateT>();
+  out->name = state.name;
+  out->read_only = !is_written(state);
+  if (is_written(state)) out->output = static_cast<uint32_t>(state.output);
+  out->axis = state.axis;
+  out->capacity = static_cast<uint64_t>(state.capacity);
+  out->in_place = state.in_place;
+  if (state.scope == StateScope::program) out->scope = fb::StateScope::program;
+  if (state.initial) out->initial = static_cast<int64_t>(weights.place_of(*state.initial));
+  return out;
+}
+
 /// Writes the entry point without plans. Keeps those facts in `facts.assumed` that are checked before the run.
 std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols,
-                                             EntryFacts& facts) {
+                                             const WeightsSection& weights, EntryFacts& facts) {
   auto out = std::make_unique<fb::EntryPointT>();
   out->name = graph.name.empty() ? "main" : graph.name;
   ShapeProgramBuilder program(symbols);
@@ -157,15 +171,7 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
     if (!is_late(c)) add(c, fb::ConstraintKind::equal);  // the others are checked during the run
   for (const DimConstraint& c : facts.pairs) add(c, fb::ConstraintKind::broadcast);
   for (const DimConstraint& c : facts.assumed) add(c, fb::ConstraintKind::assumed);
-  for (const State& s : graph.states) {
-    auto state = std::make_unique<fb::StateT>();
-    state->name = s.name;
-    state->output = static_cast<uint32_t>(s.output);
-    state->axis = s.axis;
-    state->capacity = static_cast<uint64_t>(s.capacity);
-    state->in_place = s.in_place;
-    out->states.push_back(std::move(state));
-  }
+  for (const State& s : graph.states) out->states.push_back(emit_state(s, weights));
   out->program = program.instructions();
   return out;
 }
@@ -209,7 +215,7 @@ void emit_entries(fb::ManifestT& manifest, const ArtifactParts& parts) {
   for (size_t e = 0; e < parts.entries.size(); ++e) {
     const std::vector<std::string> symbols = all_symbols(*parts.entries[e], parts.plans, static_cast<int>(e));
     EntryFacts facts = facts_of(parts, static_cast<int>(e));
-    auto entry = entry_point(*parts.entries[e], symbols, facts);
+    auto entry = entry_point(*parts.entries[e], symbols, parts.weights, facts);
     entry->internal = e >= parts.models;
     if (e == 0) label_outputs(*entry, parts.labels);
     for (size_t t = 0; t < parts.targets.size(); ++t)

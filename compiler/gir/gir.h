@@ -20,8 +20,8 @@
 // * Attributes: 1, 1.0, "text", [1,2], [1.0,2.0], ["a","b"], f32[2]{1,2}; empty lists are ints[], floats[], strings[].
 // * Constant data: {elements}, hex(bytes, little-endian), fill(number), random(seed): floats uniform in [-1,1), signed
 //   integers in [-8,8), unsigned in [0,16), booleans 0 or 1.
-// * A state is an input that becomes the output's value for the next run. Options: {axis = 2, capacity = 64, in_place =
-// 1}.
+// * A state is an input that becomes the output's value for the next run; without "-> %y" it keeps its value. Options:
+//   {axis = 2, capacity = 64, in_place = 1, scope = "program", initial = f32[2]{1,2}}.
 // * Subgraphs follow their node: %y = If(%c | %captured) graph then(%a: f32[2]) -> (%a) { } graph else(...) ...
 // * # starts a comment.
 //

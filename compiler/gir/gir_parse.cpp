@@ -4,6 +4,7 @@
 
 #include "compiler/gir/gir.h"
 #include "compiler/ir/gir_scanner.h"
+#include "compiler/ir/states.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
@@ -70,20 +71,23 @@ class Parser {
     std::string input, output;
   };
 
-  /// Parses 'state "name" %x -> %y {axis = 2}'.
+  /// Parses 'state "name" %x -> %y {axis = 2}'. Without "-> %y" the state is only read.
   StateText state() {
     in_.take_text("state");
     StateText out;
     out.state.name = in_.quoted_text();
     out.input = value_name();
-    if (!in_.take_text("->")) in_.fail("expected '->'");
-    out.output = value_name();
+    if (in_.take_text("->")) out.output = value_name();
     if (!in_.take('{')) return out;
     Node options;
     attributes(options);
     out.state.axis = static_cast<int>(options.int_attribute("axis", -1));
     out.state.capacity = options.int_attribute("capacity", 0);
     out.state.in_place = options.int_attribute("in_place", 0) != 0;
+    const std::string scope = options.string_attribute("scope", "session");
+    if (scope != "session" && scope != "program") in_.fail("the scope of a state is \"session\" or \"program\"");
+    if (scope == "program") out.state.scope = StateScope::program;
+    out.state.initial = options.tensor_attribute("initial");
     return out;
   }
 
@@ -95,7 +99,7 @@ class Parser {
       return static_cast<size_t>(it - list.begin());
     };
     out.input = position(g.inputs, text.input, "input");
-    out.output = position(g.outputs, text.output, "output");
+    out.output = text.output.empty() ? kNotWritten : position(g.outputs, text.output, "output");
     return out;
   }
 

@@ -2,6 +2,7 @@
 
 #include "compiler/gir/gir.h"
 #include "compiler/ir/gir_scanner.h"
+#include "compiler/ir/states.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
 
@@ -82,15 +83,17 @@ class Printer {
   }
 
   void state(const Graph& g, const State& s, const std::string& indent) {
-    out_ << indent << "  state " << quoted(s.name) << " " << use(g, g.inputs[s.input]) << " -> "
-         << use(g, g.outputs[s.output]);
+    out_ << indent << "  state " << quoted(s.name) << " " << use(g, g.inputs[s.input]);
+    if (is_written(s)) out_ << " -> " << use(g, g.outputs[s.output]);
     std::string options;
-    const auto option = [&](const char* key, int64_t v) {
+    const auto option = [&](const char* key, const auto& v) {
       options += concat(options.empty() ? "" : ", ", key, " = ", v);
     };
     if (s.axis >= 0) option("axis", s.axis);
     if (s.capacity > 0) option("capacity", s.capacity);
     if (s.in_place) option("in_place", 1);
+    if (s.scope == StateScope::program) option("scope", quoted("program"));
+    if (s.initial) option("initial", tensor(*s.initial));
     out_ << (options.empty() ? "" : concat(" {", options, "}")) << "\n";
   }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "compiler/ir/graph.h"
+#include "compiler/ir/states.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
@@ -96,8 +97,8 @@ void verify_structure(const Graph& g) {
   for (ValueId in : g.inputs) check_id(g, in, "an input");
   for (ValueId out : g.outputs) check_id(g, out, "an output");
   for (const State& s : g.states)
-    GCG_CHECK(s.input < g.inputs.size() && s.output < g.outputs.size(), "state '", s.name, "' of graph '", g.name,
-              "' names input ", s.input, " and output ", s.output);
+    GCG_CHECK(s.input < g.inputs.size() && (!is_written(s) || s.output < g.outputs.size()), "state '", s.name,
+              "' of graph '", g.name, "' names input ", s.input, " and output ", s.output);
   const std::set<ValueId> inputs(g.inputs.begin(), g.inputs.end());
   GCG_CHECK(inputs.size() == g.inputs.size(), "graph '", g.name, "' lists an input twice");
   for (int64_t i = 0; i < g.node_count(); ++i)

@@ -40,7 +40,10 @@ struct ImportedModel {
   std::set<std::string> initializers;  // of the model's graph: its weights, as opposed to the results of Constant nodes
   std::vector<std::string> sequences;  // sequence inputs of the model that became one input per element
   std::vector<FunctionCall> calls;     // in model order, outer calls before the calls inside them
-  int64_t training_graphs = 0;         // TrainingInfoProtos of the model, which are not imported
+  int64_t training_graphs = 0;         // TrainingInfoProtos of the model that are not imported
+  /// If its training step is imported: the graph is then the entry point `infer`, and these are `train` and, if there
+  /// are initial values to compute, `initialize` (training_info.h).
+  std::vector<Graph> training;
   std::vector<NodeLabel> node_labels;  // outer calls before the calls inside them
 };
 
@@ -52,10 +55,11 @@ struct ImportedModel {
 /// `libraries`: files of functions that nodes may call as if the model held them. No two may define the same name.
 /// `outputs`: values of the model's graph that become its only outputs; all unneeded nodes are removed. An empty list
 /// keeps the model's outputs.
+/// `training`: import the training step, too, if the model has one.
 /// Throws UnsupportedModel with all rows at once, or a CompileError of one sentence for a malformed model.
 ImportedModel import_onnx(const std::string& path, const std::map<std::string, int64_t>& lengths = {},
                           const std::vector<CustomOp>& custom_ops = {}, const std::vector<std::string>& libraries = {},
-                          const std::vector<std::string>& outputs = {});
+                          const std::vector<std::string>& outputs = {}, bool training = false);
 
 /// The same from bytes in memory. `folder` is where external files may lie; if empty, the model must have none.
 ImportedModel import_onnx(std::span<const uint8_t> bytes, const std::string& folder = {},

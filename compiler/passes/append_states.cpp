@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 
+#include "compiler/ir/states.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
@@ -116,6 +117,10 @@ bool append_states(Graph& graph) {
   bool changed = false;
   for (State& state : graph.states) {
     if (state.axis >= 0) continue;
+    if (!is_written(state)) {
+      state.capacity = 0;
+      continue;
+    }
     const std::optional<size_t> axis = growing_axis(graph, state);
     if (!axis) {
       state.capacity = 0;  // it does not grow

@@ -1,11 +1,13 @@
 #include "compiler/passes/pair_states.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "compiler/passes/order_states.h"
 #include "compiler/support/error.h"
 #include "compiler/support/nearest.h"
 
@@ -107,6 +109,8 @@ class Pairs {
       if (i == input) fail("input '", in.name, "' is in two states");
       if (o == output) fail("output '", out.name, "' is in two states");
     }
+    for (const State& state : graph_.states)
+      if (state.input == input) fail("input '", in.name, "' is in two states");
     if (in.dtype != out.dtype)
       fail("state '", in.name, "': its input is ", name_of(in.dtype), ", its output '", out.name, "' is ",
            name_of(out.dtype));
@@ -118,30 +122,16 @@ class Pairs {
   std::vector<Pair> pairs_;
 };
 
-/// Moves these positions of the list to its end, in their order.
-std::vector<ValueId> moved_back(const std::vector<ValueId>& list, const std::vector<size_t>& positions) {
-  std::vector<ValueId> out;
-  for (size_t i = 0; i < list.size(); ++i)
-    if (std::find(positions.begin(), positions.end(), i) == positions.end()) out.push_back(list[i]);
-  for (size_t p : positions) out.push_back(list[p]);
-  return out;
-}
-
 /// Makes states of the pairs, in their order.
-void move_back(Graph& graph, const std::vector<Pair>& pairs, int64_t capacity) {
-  std::vector<size_t> inputs, outputs;
+void add_states(Graph& graph, const std::vector<Pair>& pairs, int64_t capacity) {
   for (const auto& [input, output] : pairs) {
     State state;
     state.name = graph.value(graph.inputs[input]).name;
-    state.input = graph.inputs.size() - pairs.size() + inputs.size();
-    state.output = graph.outputs.size() - pairs.size() + outputs.size();
+    state.input = input;
+    state.output = output;
     state.capacity = capacity;
     graph.states.push_back(std::move(state));
-    inputs.push_back(input);
-    outputs.push_back(output);
   }
-  graph.inputs = moved_back(graph.inputs, inputs);
-  graph.outputs = moved_back(graph.outputs, outputs);
 }
 
 /// The state's type as the model gives it, with "*" for open extents, which may differ between graphs.
@@ -153,13 +143,15 @@ std::string type_of(const Graph& graph, const State& state) {
   return out + (state.axis < 0 ? "]" : concat("], stored with axis ", state.axis, " in front"));
 }
 
+bool are_equal(const TensorRef& a, const TensorRef& b) {
+  if (a == b || !a || !b) return a == b;
+  return a->bytes() == b->bytes() && std::memcmp(a->data(), b->data(), static_cast<size_t>(a->bytes())) == 0;
+}
+
 }  // namespace
 
 void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& wishes, int64_t capacity) {
-  if (wishes.empty()) {
-    if (capacity > 0) fail("--capacity ", capacity, " needs states: use --state");
-    return;
-  }
+  if (wishes.empty() && capacity > 0) fail("--capacity ", capacity, " needs states: use --state");
   std::vector<Pairs> pairs;
   for (const Graph* graph : graphs) pairs.emplace_back(*graph);
   for (const std::string& wish : wishes) {
@@ -167,18 +159,25 @@ void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::strin
     for (Pairs& own : pairs) found = own.add(wish) || found;
     if (!found) pairs[0].refuse(wish);
   }
-  for (size_t i = 0; i < graphs.size(); ++i) move_back(*graphs[i], pairs[i].all(), capacity);
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    add_states(*graphs[i], pairs[i].all(), capacity);
+    order_states(*graphs[i]);
+  }
 }
 
 void check_shared_states(const std::vector<const Graph*>& graphs) {
-  std::map<std::string, std::pair<std::string, std::string>> known;  // name: type, graph
+  std::map<std::string, std::pair<const Graph*, const State*>> known;  // the first graph that has the state
   for (const Graph* graph : graphs)
     for (const State& state : graph->states) {
-      const std::string type = type_of(*graph, state);
-      const auto [it, fresh] = known.try_emplace(state.name, type, graph->name);
-      if (!fresh && it->second.first != type)
-        fail("state '", state.name, "' is ", it->second.first, " in '", it->second.second, "' and ", type, " in '",
-             graph->name, "'");
+      const auto [it, fresh] = known.try_emplace(state.name, graph, &state);
+      if (fresh) continue;
+      const auto& [first, other] = it->second;
+      const std::string type = type_of(*first, *other), own = type_of(*graph, state);
+      if (own != type)
+        fail("state '", state.name, "' is ", type, " in '", first->name, "' and ", own, " in '", graph->name, "'");
+      if (state.scope != other->scope || !are_equal(state.initial, other->initial))
+        fail("state '", state.name, "' has another ", state.scope != other->scope ? "owner" : "first value", " in '",
+             first->name, "' than in '", graph->name, "'");
     }
 }
 

@@ -103,14 +103,17 @@ gart::TensorView view_of(const gart_tensor& tensor) {
   return {tensor.data, static_cast<DType>(tensor.dtype), shape, tensor.device == nullptr ? "cpu" : tensor.device};
 }
 
-/// Key: an index or a name.
-template <class Key>
-gart_status set_input(gart_invocation* invocation, Key key, const gart_tensor* tensor) {
-  if (invocation == nullptr || tensor == nullptr)
-    return status_of(null_argument(invocation == nullptr ? "invocation" : "tensor"));
-  const Result<gart::TensorView> view = gart::guarded([&] { return view_of(*tensor); });
-  return status_of(view ? invocation->invocation.set_input(key, *view) : Result<void>(view.error()));
+/// Passes the tensor to `set`, which takes it to an input or a state of `owner`. `key`: its index or name.
+gart_status set_tensor(void* owner, const void* key, const gart_tensor* tensor,
+                       Result<void> (*set)(void* owner, const void* key, const gart::TensorView& view)) {
+  if (owner == nullptr || key == nullptr || tensor == nullptr)
+    return status_of(null_argument(owner == nullptr ? "handle" : key == nullptr ? "name" : "tensor"));
+  return status_of(gart::guarded([&] {
+    if (const Result<void> done = set(owner, key, view_of(*tensor)); !done) throw gart::Failure{done.error()};
+  }));
 }
+
+std::string_view name_at(const void* key) { return static_cast<const char*>(key); }
 
 const gart_tensor_info* info_at(std::span<const gart::TensorInfo> infos, size_t index) {
   return index < infos.size() ? reinterpret_cast<const gart_tensor_info*>(&infos[index]) : nullptr;
@@ -126,6 +129,18 @@ gart_status give(const gart::TensorView& view, gart_tensor* tensor) {
   const std::span<const int64_t> extents = view.shape.extents();
   std::memcpy(tensor->dims, extents.data(), extents.size_bytes());
   return GART_OK;
+}
+
+/// Copies a state's elements to `data`, if that is not null, and describes them in `*tensor`.
+gart_status give_state(const Result<gart::Tensor>& value, const char* name, void* data, size_t bytes,
+                       gart_tensor* tensor) {
+  if (!value) return status_of(value.error());
+  if (data != nullptr && bytes < value->bytes()) {
+    return status_of(error(ErrorCode::invalid_argument, "state '", name, "' has ", value->bytes(),
+                           " bytes, but there is room for ", bytes));
+  }
+  if (data != nullptr && value->bytes() > 0) std::memcpy(data, value->data(), value->bytes());
+  return give({data, value->dtype(), value->shape(), "cpu"}, tensor);
 }
 
 }  // namespace
@@ -225,12 +240,15 @@ gart_status gart_invocation_new(const gart_program* program, const char* entry, 
 void gart_invocation_free(gart_invocation* invocation) { delete invocation; }
 
 gart_status gart_set_input(gart_invocation* invocation, size_t index, const gart_tensor* tensor) {
-  return set_input(invocation, index, tensor);
+  return set_tensor(invocation, &index, tensor, [](void* owner, const void* key, const gart::TensorView& view) {
+    return static_cast<gart_invocation*>(owner)->invocation.set_input(*static_cast<const size_t*>(key), view);
+  });
 }
 
 gart_status gart_set_input_by_name(gart_invocation* invocation, const char* name, const gart_tensor* tensor) {
-  if (name == nullptr) return status_of(null_argument("name"));
-  return set_input(invocation, std::string_view(name), tensor);
+  return set_tensor(invocation, name, tensor, [](void* owner, const void* key, const gart::TensorView& view) {
+    return static_cast<gart_invocation*>(owner)->invocation.set_input(name_at(key), view);
+  });
 }
 
 gart_status gart_set_output(gart_invocation* invocation, size_t index, void* data, size_t bytes, gart_dtype dtype) {
@@ -294,6 +312,33 @@ gart_status gart_get_output_by_name(const gart_invocation* invocation, const cha
   return give(view, tensor);
 }
 
+const gart_tensor_info* gart_program_state_info(const gart_program* program, size_t index) {
+  return program == nullptr ? nullptr : info_at(program->program.program_states(), index);
+}
+
+gart_status gart_program_get_state(const gart_program* program, const char* name, void* data, size_t bytes,
+                                   gart_tensor* tensor) {
+  if (program == nullptr || name == nullptr || tensor == nullptr)
+    return status_of(null_argument(program == nullptr ? "program" : name == nullptr ? "name" : "tensor"));
+  return give_state(program->program.state(name), name, data, bytes, tensor);
+}
+
+gart_status gart_program_set_state(gart_program* program, const char* name, const gart_tensor* value) {
+  return set_tensor(program, name, value, [](void* owner, const void* key, const gart::TensorView& view) {
+    return static_cast<gart_program*>(owner)->program.set_state(name_at(key), view);
+  });
+}
+
+gart_status gart_program_save_states(const gart_program* program, const char* path) {
+  if (program == nullptr || path == nullptr) return status_of(null_argument(program == nullptr ? "program" : "path"));
+  return status_of(program->program.save_states(path));
+}
+
+gart_status gart_program_load_states(gart_program* program, const char* path) {
+  if (program == nullptr || path == nullptr) return status_of(null_argument(program == nullptr ? "program" : "path"));
+  return status_of(program->program.load_states(path));
+}
+
 const gart_tensor_info* gart_state_info(const gart_program* program, size_t index) {
   return program == nullptr ? nullptr : info_at(program->program.states(), index);
 }
@@ -318,21 +363,13 @@ gart_status gart_session_get_state(const gart_session* session, const char* name
                                    gart_tensor* tensor) {
   if (session == nullptr || name == nullptr || tensor == nullptr)
     return status_of(null_argument(session == nullptr ? "session" : name == nullptr ? "name" : "tensor"));
-  const Result<gart::Tensor> value = session->session.state(name);
-  if (!value) return status_of(value.error());
-  if (data != nullptr && bytes < value->bytes()) {
-    return status_of(error(ErrorCode::invalid_argument, "state '", name, "' has ", value->bytes(),
-                           " bytes, but there is room for ", bytes));
-  }
-  if (data != nullptr && value->bytes() > 0) std::memcpy(data, value->data(), value->bytes());
-  return give({data, value->dtype(), value->shape(), "cpu"}, tensor);
+  return give_state(session->session.state(name), name, data, bytes, tensor);
 }
 
 gart_status gart_session_set_state(gart_session* session, const char* name, const gart_tensor* value) {
-  if (session == nullptr || name == nullptr || value == nullptr)
-    return status_of(null_argument(session == nullptr ? "session" : name == nullptr ? "name" : "value"));
-  const Result<gart::TensorView> view = gart::guarded([&] { return view_of(*value); });
-  return status_of(view ? session->session.set_state(name, *view) : Result<void>(view.error()));
+  return set_tensor(session, name, value, [](void* owner, const void* key, const gart::TensorView& view) {
+    return static_cast<gart_session*>(owner)->session.set_state(name_at(key), view);
+  });
 }
 
 gart_status gart_session_reset(gart_session* session) {

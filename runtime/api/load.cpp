@@ -7,6 +7,7 @@
 #include "runtime/features.h"
 #include "runtime/invocation.h"
 #include "runtime/program.h"
+#include "runtime/state_set.h"
 #include "runtime/targets.h"
 
 namespace gart {
@@ -70,25 +71,26 @@ void decode_entries(ProgramState& program, const LoadOptions& options) {
   }
 }
 
-/// Collects the states of all entries. Entries that have a state of the same name share it.
-void decode_states(ProgramState& program) {
+/// Collects the states of all entries that have this owner. Entries that have a state of the same name share it.
+void decode_states(ProgramState& program, fb::StateScope scope) {
+  const size_t first = program.states.size();
   for (uint32_t e = 0; e < program.entries.size(); ++e) {
     Entry& entry = program.entries[e];
+    entry.state_numbers.resize(entry.states());
     for (uint32_t i = 0; i < entry.states(); ++i) {
       const fb::State& state = entry.state(i);
+      if (state.scope() != scope) continue;
+      (scope == fb::StateScope::session ? entry.uses_session_states : entry.uses_program_states) = true;
+      entry.writes_program_states |= scope == fb::StateScope::program && !state.read_only();
       TensorInfo info = entry.inputs[entry.state_input(i)];
       info.name = view_of(state.name());
       if (state.axis() > 0) std::rotate(info.dims.begin(), info.dims.begin() + 1, info.dims.begin() + state.axis() + 1);
-      const auto known = std::find_if(program.states.begin(), program.states.end(),
+      const auto known = std::find_if(program.states.begin() + static_cast<std::ptrdiff_t>(first), program.states.end(),
                                       [&](const TensorInfo& other) { return other.name == info.name; });
-      entry.program_states.push_back(static_cast<uint32_t>(known - program.states.begin()));
-      if (known == program.states.end()) {
-        program.homes.push_back({e, i});
-        program.states.push_back(std::move(info));
-      } else if (known->dtype != info.dtype || known->dims.size() != info.dims.size()) {
-        fail(ErrorCode::invalid_artifact, "state '", info.name, "' is ", known->text(), " and, in entry point '",
-             entry.name, "', ", info.text());
-      }
+      entry.state_numbers[i] = static_cast<uint32_t>(known - program.states.begin()) - static_cast<uint32_t>(first);
+      if (known != program.states.end()) continue;
+      program.homes.push_back({e, i});
+      program.states.push_back(std::move(info));
     }
   }
 }
@@ -104,8 +106,12 @@ Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint
   program->target_name = view_of(program->target().name());
   decode_entries(*program, options);
   if (program->entries.empty()) fail(ErrorCode::invalid_artifact, "it has none of the requested entry points");
-  decode_states(*program);
+  decode_states(*program, fb::StateScope::session);
+  program->session_states = program->states.size();
+  decode_states(*program, fb::StateScope::program);
   program->part->load(program->artifact, program->entries);
+  const std::shared_ptr<ProgramState> unowned(std::shared_ptr<void>(), program.get());
+  program->own_states = std::make_unique<detail::StateSet>(unowned, fb::StateScope::program);
   return Program(std::move(program));
 }
 

@@ -2,6 +2,7 @@
 
 #include "runtime/errors.h"
 #include "runtime/invocation.h"
+#include "runtime/state_set.h"
 
 namespace gart {
 namespace detail {
@@ -9,10 +10,10 @@ namespace {
 
 constexpr size_t kMaxIdle = 16;
 
-void check_has_no_states(const Entry& entry) {
-  if (entry.states() == 0) return;
-  fail(ErrorCode::invalid_argument, "entry point '", entry.name, "' has ", entry.states(),
-       " states: run it in a session (Program::new_session)");
+void check_needs_no_session(const Entry& entry) {
+  if (!entry.uses_session_states) return;
+  fail(ErrorCode::invalid_argument, "entry point '", entry.name,
+       "' has states of a session: run it in one (Program::new_session)");
 }
 
 /// Null at and past the end.
@@ -38,10 +39,8 @@ const Entry& ProgramState::entry(std::string_view name) const {
   fail(ErrorCode::invalid_argument, "the model has no entry point '", name, "'");
 }
 
-size_t ProgramState::state(std::string_view name) const { return find_tensor(states, name, "state"); }
-
 std::unique_ptr<InvocationState> ProgramState::borrow(const Entry& entry) {
-  check_has_no_states(entry);
+  check_needs_no_session(entry);
   {
     const std::lock_guard lock(mutex);
     for (auto& invocation : idle) {
@@ -98,7 +97,18 @@ const char* Program::metadata(size_t index) const {
   return detail::text_at(state_->artifact.manifest->metadata(), index);
 }
 
-std::span<const TensorInfo> Program::states() const { return state_->states; }
+std::span<const TensorInfo> Program::states() const { return state_->states_of(fb::StateScope::session); }
+std::span<const TensorInfo> Program::program_states() const { return state_->states_of(fb::StateScope::program); }
+
+Result<Tensor> Program::state(std::string_view name) const { return state_->own_states->state(name); }
+
+Result<void> Program::set_state(std::string_view name, const TensorView& value) const {
+  return state_->own_states->set_state(name, value);
+}
+
+Result<void> Program::save_states(const std::string& path) const { return state_->own_states->save(path); }
+
+Result<void> Program::load_states(const std::string& path) const { return state_->own_states->load(path); }
 
 const std::string& Program::target() const { return state_->target_name; }
 const std::string& Program::device() const { return state_->device().name; }
@@ -147,7 +157,7 @@ Result<std::vector<Tensor>> Program::run(std::span<const NamedTensor> inputs, st
 Result<Invocation> Program::new_invocation(std::string_view entry) const {
   return guarded([&] {
     const Entry& found = state_->entry(entry);
-    detail::check_has_no_states(found);
+    detail::check_needs_no_session(found);
     auto invocation = std::make_unique<detail::InvocationState>(*state_, found);
     invocation->keep_alive = state_;
     return Invocation(std::move(invocation));

@@ -1,5 +1,4 @@
 #include "runtime/errors.h"
-#include "runtime/safetensors.h"
 #include "runtime/session_state.h"
 
 namespace gart {
@@ -58,12 +57,10 @@ Result<Invocation> Session::new_invocation(std::string_view entry) const {
   });
 }
 
-Result<Tensor> Session::state(std::string_view name) const {
-  return guarded([&] { return state_->get(state_->program->state(name)); });
-}
+Result<Tensor> Session::state(std::string_view name) const { return state_->state(name); }
 
 Result<void> Session::set_state(std::string_view name, const TensorView& value) const {
-  return guarded([&] { state_->set(state_->program->state(name), value); });
+  return state_->set_state(name, value);
 }
 
 Result<void> Session::reset() const {
@@ -78,35 +75,8 @@ Result<Session> Session::fork() const {
   });
 }
 
-Result<void> Session::save(const std::string& path) const {
-  return guarded([&] {
-    std::vector<Tensor> values;
-    std::vector<StoredTensor> stored;
-    for (size_t i = 0; i < state_->states.size(); ++i) {
-      if (state_->states[i].is_set) values.push_back(state_->get(i));
-    }
-    for (const Tensor& value : values) {
-      stored.push_back(
-          {value.name(), value.dtype(), value.shape(), {static_cast<const uint8_t*>(value.data()), value.bytes()}});
-    }
-    write_safetensors(path, stored);
-  });
-}
+Result<void> Session::save(const std::string& path) const { return state_->save(path); }
 
-Result<void> Session::load(const std::string& path) const {
-  return guarded([&] {
-    const Mapping file = Mapping::of_file(path);
-    try {
-      detail::SessionMemory loaded(state_->program);
-      for (const StoredTensor& tensor : read_safetensors(file.bytes())) {
-        loaded.set(state_->program->state(tensor.name), {tensor.bytes.data(), tensor.dtype, tensor.shape, "cpu"});
-      }
-      const detail::SessionGuard guard(*state_);
-      std::swap(state_->states, loaded.states);
-    } catch (const Failure& failure) {
-      fail(failure.error.code, "cannot load '", path, "': ", failure.error.message);
-    }
-  });
-}
+Result<void> Session::load(const std::string& path) const { return state_->load(path); }
 
 }  // namespace gart

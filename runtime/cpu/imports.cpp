@@ -1,29 +1,24 @@
 #include "runtime/cpu/imports.h"
 
 #include <cmath>
+#include <iterator>
 
 #include "artifact_schema/imports.h"
 
 namespace gart {
 namespace {
 
-struct Import {
-  const char* name;
-  const void* address;
-};
-
 using F1 = float (*)(float);
 using F2 = float (*)(float, float);
 using D1 = double (*)(double);
 using D2 = double (*)(double, double);
 
-const Import kImports[] = {
-#define GART_IMPORT_1(name)                                        \
-  {#name, reinterpret_cast<const void*>(static_cast<D1>(::name))}, \
-      {#name "f", reinterpret_cast<const void*>(static_cast<F1>(::name##f))},
-#define GART_IMPORT_2(name)                                        \
-  {#name, reinterpret_cast<const void*>(static_cast<D2>(::name))}, \
-      {#name "f", reinterpret_cast<const void*>(static_cast<F2>(::name##f))},
+/// Parallel to kImportNames.
+const void* const kAddresses[] = {
+#define GART_IMPORT_1(name) \
+  reinterpret_cast<const void*>(static_cast<D1>(::name)), reinterpret_cast<const void*>(static_cast<F1>(::name##f)),
+#define GART_IMPORT_2(name) \
+  reinterpret_cast<const void*>(static_cast<D2>(::name)), reinterpret_cast<const void*>(static_cast<F2>(::name##f)),
     GART_IMPORTS_1(GART_IMPORT_1) GART_IMPORTS_2(GART_IMPORT_2)
 #undef GART_IMPORT_1
 #undef GART_IMPORT_2
@@ -32,8 +27,8 @@ const Import kImports[] = {
 }  // namespace
 
 const void* import_address(std::string_view name) {
-  for (const Import& import : kImports) {
-    if (name == import.name) return import.address;
+  for (size_t i = 0; i < std::size(kAddresses); ++i) {
+    if (name == kImportNames[i]) return kAddresses[i];
   }
   return nullptr;
 }

@@ -33,8 +33,7 @@ TEST(RemarkText, EachFactHasItsSentence) {
       (std::vector<std::string>{
           "--libraries has no effect: no GPU is among the targets",
           "--assign 'b=cpu' has no effect: passes removed all work of 'b'",
-          "the model's training_info (1 entry) is left out: only its graph is compiled; a training step can be a model "
-          "of its own",
+          "the model's training_info (1 entry) is left out: only its graph is compiled",
           "CPUs [any shape]: --precision has no effect: no weights of contractions keep their accuracy in 16 bits",
           "CPUs [any shape]: weights of 102.1 MB are stored as f16 in 51.0 MB and widened where they are multiplied; "
           "values and sums are f32, as are 0.4 MB of other constants",

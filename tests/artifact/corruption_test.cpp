@@ -96,8 +96,8 @@ TEST(Corruption, ForgedLayoutsAreRejected) {
   }
   {
     Forgery f;
-    f.prologue().format_minor = 8;
-    expect_rejected(f, "format 1.8");
+    f.prologue().format_minor = kFormatMinor + 1;
+    expect_rejected(f, ("format 1." + std::to_string(kFormatMinor + 1)).c_str());
   }
   {
     Forgery f;

@@ -174,6 +174,77 @@ const Nonsense kKernelNonsense[] = {
     {"it writes buffer 0, which is of kind input", [](auto& b) { b.plan().sequences[0]->steps[0]->writes = {0, 1}; }},
 };
 
+/// An entry point that reads a state of the program and writes one of a session, both f32[2].
+ArtifactBuilder with_states() {
+  ArtifactBuilder b;
+  const uint32_t two = b.constant(2), size = b.constant(8), one = b.constant(1);
+  b.instruction(fb::ExprOp::add, two, one);  // slot 3, which is not a constant to the verifier
+  b.content.weights.assign(256, 0);
+  for (const char* name : {"w", "s"}) b.input(name, fb::DType::f32, {two});
+  b.output("next", fb::DType::f32, {two});
+  b.buffer(fb::BufferKind::input, 0, size);
+  b.buffer(fb::BufferKind::input, 1, size);
+  b.buffer(fb::BufferKind::output, 0, size);
+  b.step(fb::StepKind::copy, {2, 0}, one);
+  b.close_sequence();
+  for (const char* name : {"w", "s"}) {
+    b.entry().states.push_back(std::make_unique<fb::StateT>());
+    b.entry().states.back()->name = name;
+  }
+  b.entry().states[0]->scope = fb::StateScope::program;
+  b.entry().states[0]->read_only = true;
+  b.entry().states[0]->initial = 64;
+  return b;
+}
+
+/// The same twice: the second entry point shares the states of the first.
+void add_second_entry(ArtifactBuilder& b) {
+  ArtifactBuilder other = with_states();
+  other.entry().name = "second";
+  b.content.manifest.entry_points.push_back(std::move(other.content.manifest.entry_points[0]));
+}
+
+const Nonsense kStateNonsense[] = {
+    {"it has 3 states, but 2 inputs and 1 outputs",
+     [](auto& b) { b.entry().states.push_back(std::make_unique<fb::StateT>()); }},
+    {"it has 2 states, but 2 inputs and 1 outputs", [](auto& b) { b.entry().states[0]->read_only = false; }},
+    {"state 1: its name occurs twice", [](auto& b) { b.entry().states[1]->name = "w"; }},
+    {"state 1: its output is not in the order of the states", [](auto& b) { b.entry().states[1]->output = 1; }},
+    {"state 0: its scope 9 is not known", [](auto& b) { b.entry().states[0]->scope = fb::StateScope(9); }},
+    {"state 0: its first value (8 bytes at offset 65) does not lie in the weights of 256 bytes",
+     [](auto& b) { b.entry().states[0]->initial = 65; }},
+    {"(8 bytes at offset 256) does not lie in", [](auto& b) { b.entry().states[0]->initial = 256; }},
+    {"(8 bytes at offset 9223372036854775744) does not lie in",
+     [](auto& b) { b.entry().states[0]->initial = INT64_MAX - 63; }},
+    {"(8 bytes at offset 64) does not lie in the weights of 64 bytes", [](auto& b) { b.content.weights.resize(64); }},
+    {"state 0: an extent is open, but a first value and the program's states need constant ones",
+     [](auto& b) { b.entry().inputs[0]->dims = {3}; }},
+    {"state 1: an extent is open",
+     [](auto& b) { b.entry().states[1]->initial = 0, b.entry().inputs[1]->dims = b.entry().outputs[0]->dims = {3}; }},
+    {"state 0: it is appended to, but does not grow", [](auto& b) { b.entry().states[0]->in_place = true; }},
+    {"state 1: its input and output differ in type", [](auto& b) { b.entry().inputs[1]->dtype = fb::DType::i32; }},
+    {"entry points 0 and 1 differ in the type or the first value of state 'w'",
+     [](auto& b) { add_second_entry(b), b.entry().states[0]->initial = 128; }},
+    {"entry points 0 and 1 differ in the type or the first value of state 'w'",
+     [](auto& b) { add_second_entry(b), b.entry().inputs[0]->dtype = fb::DType::i32; }},
+    {"entry points 0 and 1 differ in the type or the first value of state 's'",
+     [](auto& b) { add_second_entry(b), b.entry().states[1]->scope = fb::StateScope::program; }},
+};
+
+TEST(Verify, StatesAgree) {
+  ArtifactBuilder shared = with_states();
+  add_second_entry(shared);
+  EXPECT_EQ(verdict(shared), "");
+  for (const Nonsense& nonsense : kStateNonsense) {
+    ArtifactBuilder builder = with_states();
+    ASSERT_EQ(verdict(builder), "");
+    nonsense.commit(builder);
+    const std::string message = verdict(builder);
+    EXPECT_NE(message.find(nonsense.message), std::string::npos)
+        << "got '" << message << "', wanted '" << nonsense.message << "'";
+  }
+}
+
 TEST(Verify, KernelsStayInsideTheCode) {
   for (const Nonsense& nonsense : kKernelNonsense) {
     ArtifactBuilder builder = with_kernel();

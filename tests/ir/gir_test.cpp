@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "compiler/gir/verify_graph.h"
+#include "compiler/ir/states.h"
 #include "compiler/ops/infer.h"
 #include "compiler/support/error.h"
 
@@ -21,6 +22,24 @@ TEST(Gir, InfersWhatIsNotWritten) {
   verify_graph(g);
   EXPECT_EQ(str(*g.value(g.outputs[0]).shape), "[batch,2]");
   EXPECT_EQ(g.node(g.value(g.outputs[0]).producer).name, "y");
+}
+
+TEST(Gir, StatesSurvive) {
+  const std::string text = R"(graph g(%x: f32[2], %cache: f32[n,2], %w: f32[2], %v: f32[2]) -> (%y, %next, %w_next) {
+  %y: f32[2] = Add(%x, %v)
+  %next: f32[n,2] = Relu(%cache)
+  %w_next: f32[2] = Add(%w, %x)
+  state "cache" %cache -> %next {axis = 1, capacity = 8, in_place = 1}
+  state "w" %w -> %w_next {scope = "program"}
+  state "v" %v {scope = "program", initial = f32[2]{1, 2}}
+}
+)";
+  EXPECT_EQ(print_graph(parse_graph(text)), text);
+  const Graph g = parse_graph(text);
+  verify_graph(g);
+  EXPECT_EQ(g.states[0].scope, StateScope::session);
+  EXPECT_TRUE(is_written(g.states[1]));
+  EXPECT_FALSE(is_written(g.states[2]));
 }
 
 TEST(Gir, PrintingAndReadingIsExact) {

@@ -111,28 +111,27 @@ std::unique_ptr<fb::AlgorithmT> measured_algorithm() {
   return algorithm;
 }
 
-/// An entry point with a state of two floats, which a run copies.
-std::unique_ptr<fb::EntryPointT> kept_entry() {
+/// An entry point that copies a state of two floats to its output.
+std::unique_ptr<fb::EntryPointT> copying_entry(const char* name, const char* state_name) {
   test::ArtifactBuilder builder;
   const uint32_t extent = builder.constant(2), size = builder.constant(8), tasks = builder.constant(1);
-  builder.input("s", fb::DType::f32, {extent});
+  builder.input(state_name, fb::DType::f32, {extent});
   builder.output("next", fb::DType::f32, {extent});
   builder.buffer(fb::BufferKind::input, 0, size);
   builder.buffer(fb::BufferKind::output, 0, size);
   builder.step(fb::StepKind::copy, {1, 0}, tasks);
   builder.close_sequence();
   std::unique_ptr<fb::EntryPointT> entry = std::move(builder.content.manifest.entry_points[0]);
-  entry->name = "kept";
-  auto state = std::make_unique<fb::StateT>();
-  state->name = "s";
-  entry->states.push_back(std::move(state));
+  entry->name = name;
+  entry->states.push_back(std::make_unique<fb::StateT>());
+  entry->states[0]->name = state_name;
   return entry;
 }
 
 /// Small, for any CPU; and a plan for a GPU with what later formats added: 1.1 a library's call and a buffer in host
 /// memory, 1.2 launches that overlap, tensor maps, and a call's own oldest version, 1.3 a call's algorithm and a plan
 /// for CPUs that multiply bytes, 1.6 a tensor map of images and a kernel with clusters; 1.7 an entry
-/// point with a state.
+/// point with a state of a session; 1.8 one that reads a state of the program.
 test::ArtifactBuilder current_artifact() {
   test::ArtifactBuilder builder = test::small_artifact();
   builder.content.manifest.targets[0]->name = "any";
@@ -159,7 +158,12 @@ test::ArtifactBuilder current_artifact() {
   plan.sequences.back()->steps.back()->call->oldest = 120100;
   plan.sequences.back()->steps.back()->call->algorithm = measured_algorithm();
   add_overlapping_launches(builder, plan, kX, kWeights, kSecond, zero, one, row);
-  builder.content.manifest.entry_points.push_back(kept_entry());
+  builder.content.manifest.entry_points.push_back(copying_entry("kept", "s"));
+  builder.content.manifest.entry_points.push_back(copying_entry("read", "w"));
+  fb::StateT& weights = *builder.content.manifest.entry_points.back()->states[0];
+  weights.scope = fb::StateScope::program;
+  weights.initial = 64;
+  weights.read_only = true;
   return builder;
 }
 
@@ -193,6 +197,14 @@ TEST(Golden, EveryReleasedFormatLoadsAndRuns) {
     ASSERT_TRUE(session.set_state("s", test::view(two)));
     ASSERT_TRUE(session.run(std::vector<NamedTensor>(), "kept"));
     EXPECT_EQ(test::floats(*session.state("s")), two);
+    if (program->program_states().empty()) continue;  // before 1.8
+    const auto first = program->run(std::vector<NamedTensor>(), "read");
+    ASSERT_TRUE(first) << first.error().message;
+    std::vector<float> filled(2);
+    std::memset(filled.data(), 0x3f, 8);
+    EXPECT_EQ(test::floats(first->at(0)), filled);
+    ASSERT_TRUE(program->set_state("w", test::view(two)));
+    EXPECT_EQ(test::floats(program->run(std::vector<NamedTensor>(), "read")->at(0)), two);
   }
 }
 

@@ -182,7 +182,8 @@ TEST(Sessions, RefuseWrongValues) {
             "the model has no state 'passed', only 'past'");
   const auto alone = program.run({view(values, {1, 1, 3})});
   ASSERT_FALSE(alone);
-  EXPECT_EQ(alone.error().message, "entry point 'appending' has 1 states: run it in a session (Program::new_session)");
+  EXPECT_EQ(alone.error().message,
+            "entry point 'appending' has states of a session: run it in one (Program::new_session)");
   EXPECT_FALSE(program.new_invocation());
 }
 

@@ -143,7 +143,8 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
   for (const std::string& text : given.custom_ops) custom_ops.push_back(gcg::parse_custom_op(text));
   if (given.progress) given.progress("import");
   gcg::ImportedModel model =
-      gcg::import_onnx(path, only_values(given.dims), custom_ops, given.functions, given.outputs);
+      gcg::import_onnx(path, only_values(given.dims), custom_ops, given.functions, given.outputs,
+                       given.training && given.train.empty() && given.outputs.empty() && !given.fleet);
   opsets = model.opsets;
   if (given.targets.empty())
     options.targets = default_targets(given.gpus, options.fleet, computes_with_bytes(model.graph),
@@ -163,6 +164,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& given, std::m
   });
   check_limit(model.graph, options);
   std::vector<gcg::NamedGraph> more;
+  for (gcg::Graph& graph : model.training) more.push_back({graph.name, std::move(graph)});
   for (const std::string& text : given.entries) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) gcg::fail("--entry ", text, ": expected NAME=FILE.onnx");

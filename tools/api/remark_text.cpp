@@ -58,7 +58,7 @@ Sentences say(const gcg::IdleName& idle) {
 
 Sentences say(const gcg::TrainingLeftOut& training) {
   return {concat("the model's training_info (", training.graphs, training.graphs == 1 ? " entry" : " entries",
-                 ") is left out: only its graph is compiled; a training step can be a model of its own")};
+                 ") is left out: only its graph is compiled")};
 }
 
 Sentences say(const gcg::TrainedParameters& p) {

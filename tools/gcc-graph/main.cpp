@@ -44,6 +44,8 @@ int main(int argc, char** argv) {
   gcg::tools::add_place_command(app);
   gcg::tools::add_run_command(app);
   gcg::tools::add_bench_command(app);
+  gcg::tools::add_train_command(app);
+  gcg::tools::add_state_command(app);
   gcg::tools::add_inspect_command(app);
   gcg::tools::add_check_command(app);
   gcg::tools::add_function_command(app);

@@ -166,7 +166,7 @@ GART_C_API void gart_cancel(gart_invocation* invocation);
 GART_C_API gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor);
 GART_C_API gart_status gart_get_output_by_name(const gart_invocation* invocation, const char* name,
                                                gart_tensor* tensor);
-/* Sessions: gart.hpp, Session. An entry point with states runs in an invocation of a session. */
+/* Sessions: gart.hpp, Session. An entry point with states of a session runs in an invocation of one. */
 GART_C_API const gart_tensor_info* gart_state_info(const gart_program* program, size_t index); /* NULL past the end */
 GART_C_API gart_status gart_session_new(const gart_program* program, gart_session** session);
 GART_C_API void gart_session_free(gart_session* session); /* NULL is allowed; invocations may outlive it */
@@ -181,6 +181,14 @@ GART_C_API gart_status gart_session_reset(gart_session* session);
 GART_C_API gart_status gart_session_fork(const gart_session* session, gart_session** copy);
 GART_C_API gart_status gart_session_save(const gart_session* session, const char* path);
 GART_C_API gart_status gart_session_load(gart_session* session, const char* path);
+/* The states that the program keeps for all callers: gart.hpp, Program::program_states. An entry point that has no
+ * other states runs in any invocation. gart_program_get_state is like gart_session_get_state. */
+GART_C_API const gart_tensor_info* gart_program_state_info(const gart_program* program, size_t index);
+GART_C_API gart_status gart_program_get_state(const gart_program* program, const char* name, void* data, size_t bytes,
+                                              gart_tensor* tensor);
+GART_C_API gart_status gart_program_set_state(gart_program* program, const char* name, const gart_tensor* value);
+GART_C_API gart_status gart_program_save_states(const gart_program* program, const char* path);
+GART_C_API gart_status gart_program_load_states(gart_program* program, const char* path);
 /* For the shapes of the last run; for static shapes also before. */
 GART_C_API gart_status gart_memory(const gart_invocation* invocation, gart_memory_info* memory);
 

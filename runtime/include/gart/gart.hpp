@@ -8,9 +8,10 @@
 //
 // Every call reports failure through Result (result.h); none throws.
 //
-// Threads: a Program is immutable and may be used by any number of threads at once. An Invocation belongs to one thread
-// at a time; concurrent callers take one each. All programs on the same cores with the same options share worker
-// threads. A run that begins while others are in progress runs on its caller's thread alone, with the same results.
+// Threads: a Program may be used by any number of threads at once, and apart from its states it is immutable. An
+// Invocation belongs to one thread at a time; concurrent callers take one each. All programs on the same cores with the
+// same options share worker threads. A run that begins while others are in progress runs on its caller's thread alone,
+// with the same results.
 //
 // A Program, Invocation or Tensor that was moved from may only be destroyed or assigned to.
 //
@@ -125,6 +126,20 @@ class GART_API Program {
   const char* metadata(size_t index) const;
   /// The values that last from one run of a session to the next, with the extents that the model gives them.
   std::span<const TensorInfo> states() const;
+  /// The values that the program keeps for all of its callers: trained weights. Runs that write one of them come one
+  /// after the other, and no other run that uses such values is under way meanwhile: a run waits for its turn. A run
+  /// that fails or is cancelled leaves them as they were. A custom operator must not run an entry point that uses them.
+  std::span<const TensorInfo> program_states() const;
+  /// A copy of a state of the program in host memory.
+  Result<Tensor> state(std::string_view name) const;
+  /// Copies the value, which is in host memory, to a state of the program.
+  Result<void> set_state(std::string_view name, const TensorView& value) const;
+  /// Writes all states of the program, as they are between two runs, to a safetensors file, which replaces `path` only
+  /// when it is complete.
+  Result<void> save_states(const std::string& path) const;
+  /// Replaces all states of the program by those of a safetensors file. A state that the file lacks gets its first
+  /// value. A failure changes nothing.
+  Result<void> load_states(const std::string& path) const;
   const std::string& target() const;  ///< the target whose code it runs: "x86-64-v4"
   const std::string& device() const;  ///< "cpu", "cpu:0-3", "cuda:0"
   int threads() const;
@@ -156,9 +171,9 @@ class GART_API Program {
 };
 
 /// One caller's memory for running one entry point. Keeps its program alive. A warm run (shapes seen before) allocates
-/// nothing and takes no lock. It makes no system call while the workers are awake; they sleep after about 2 ms without
-/// work. On a GPU a warm run of a model without If and Loop is one graph launch. Addresses that moved since the last
-/// run are updated in the graph before it.
+/// nothing, and takes no lock unless it uses states of the program. It makes no system call while the workers are
+/// awake; they sleep after about 2 ms without work. On a GPU a warm run of a model without If and Loop is one graph
+/// launch. Addresses that moved since the last run are updated in the graph before it.
 class GART_API Invocation {
  public:
   Invocation(Invocation&&) noexcept;

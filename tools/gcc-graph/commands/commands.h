@@ -12,6 +12,8 @@ void add_tune_command(CLI::App& app);
 void add_place_command(CLI::App& app);
 void add_run_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
+void add_train_command(CLI::App& app);
+void add_state_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_function_command(CLI::App& app);

@@ -6,6 +6,7 @@
 
 #include "artifact_schema/map_form.h"
 #include "artifact_schema/spans.h"
+#include "artifact_schema/state_form.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/inspect/inspect_assembly.h"
@@ -48,6 +49,9 @@ Json state_json(const fb::EntryPoint& entry, uint32_t index, SlotTexts& slots) {
   const auto states = static_cast<uint32_t>(count(entry.states()));
   Json out = tensor_json(*entry.inputs()->Get(static_cast<uint32_t>(count(entry.inputs())) - states + index), slots);
   out["name"] = text(state.name());
+  out["scope"] = state.scope() == fb::StateScope::program ? "program" : "session";
+  if (state.initial() >= 0) out["initial_offset"] = state.initial();
+  if (state.read_only()) out["read_only"] = true;
   if (state.axis() < 0) return out;
   auto& dims = out["dims"].get_ref<Json::array_t&>();
   std::rotate(dims.begin(), dims.begin() + 1, dims.begin() + state.axis() + 1);
@@ -197,9 +201,10 @@ Json entry_json(const fb::Manifest& m, const fb::EntryPoint& entry, const Argume
   Json e = {
       {"name", text(entry.name())}, {"inputs", Json::array()}, {"outputs", Json::array()}, {"plans", Json::array()}};
   const auto states = static_cast<uint32_t>(count(entry.states()));
+  const auto written = static_cast<uint32_t>(gart::written_states(entry));
   for (uint32_t i = 0; i + states < count(entry.inputs()); ++i)
     e["inputs"].push_back(tensor_json(*entry.inputs()->Get(i), slots));
-  for (uint32_t i = 0; i + states < count(entry.outputs()); ++i)
+  for (uint32_t i = 0; i + written < count(entry.outputs()); ++i)
     e["outputs"].push_back(tensor_json(*entry.outputs()->Get(i), slots));
   for (uint32_t i = 0; i < states; ++i) e["states"].push_back(state_json(entry, i, slots));
   for (uint32_t i = 0; i < count(entry.constraints()); ++i) {

@@ -18,7 +18,7 @@ namespace gcg::tools {
 namespace {
 
 struct Arguments {
-  std::string artifact, outputs, expect, trace;
+  std::string artifact, outputs, expect, trace, state_out;
   Tolerance tolerance;
   bool json = false;
   InputOptions inputs;
@@ -127,9 +127,12 @@ void run_on_fleet(const Arguments& a) {
 }
 
 void run(const Arguments& a) {
-  if (!a.outputs.empty()) check_writable(a.outputs);
+  for (const std::string& path : {a.outputs, a.state_out})
+    if (!path.empty()) check_writable(path);
   if (!a.trace.empty() || a.fleet.is_wanted(a.artifact, a.inputs)) return run_on_fleet(a);
   const gart::Program program = load_program(a.artifact, a.inputs);
+  if (!a.state_out.empty() && program.program_states().empty())
+    fail("--state-out ", a.state_out, ": the model keeps no states of its own");
   const NamedTensors inputs = collect_inputs(inputs_of(program, a.inputs), a.inputs);
   std::vector<gart::NamedTensor> views;
   for (const auto& [name, tensor] : inputs) views.push_back({name, tensor.view()});
@@ -138,6 +141,7 @@ void run(const Arguments& a) {
   const auto tensors =
       value_or_throw(session ? session->run(named, a.inputs.entry) : program.run(named, a.inputs.entry));
   if (session) a.session.save(*session);
+  if (!a.state_out.empty()) value_or_throw(program.save_states(a.state_out));
   a.fleet.tell_whole(a.artifact, a.inputs, program.device());
   Outputs outputs;
   for (const gart::Tensor& t : tensors) outputs.emplace_back(t.name(), t);
@@ -153,6 +157,8 @@ void add_run_command(CLI::App& app) {
   a->inputs.add_to(*c);
   a->fleet.add_to(*c);
   a->session.add_to(*c, true);
+  c->add_option("--state-out", a->state_out,
+                "F.safetensors: write the states that the model keeps for all callers, as they are after the run");
   c->add_option("--outputs", a->outputs, "F.npz: file for the outputs");
   c->add_option("--expect", a->expect, "F.npz: compare the outputs; exit code 3 if they differ");
   c->add_option(

@@ -81,6 +81,9 @@ void print_plan(const Json& p) {
 
 void print_state(const Json& s) {
   std::cout << "  state " << tensor_text(s);
+  if (s["scope"] == "program") std::cout << " of the program";
+  if (s.contains("read_only")) std::cout << ", only read";
+  if (s.contains("initial_offset")) std::cout << ", begins with values in the weights";
   if (s.contains("grows")) {
     const Json& grows = s["grows"];
     std::cout << ", grows along axis " << grows["axis"] << (grows["in_place"].get<bool>() ? " in place" : "");

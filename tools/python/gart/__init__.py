@@ -21,6 +21,12 @@ A model with states (gcc-graph compile --state) runs in sessions, which keep the
     outputs = session.run({"input_ids": token})   # states are not given
     session.save("conversation.safetensors")
 
+States that the model itself keeps (trained weights) are one for all callers, and need no session:
+
+    loss = model.run({"x": x, "labels": labels}, entry="train")["loss"]
+    scores = model.run({"x": x}, entry="infer")
+    model.save_states("weights.safetensors")
+
 libgart.so.0 is looked for in $GART_LIBRARY, in this package, in this repository's build, in the prefix that this package is
 installed to, then by the system's loader.
 """
@@ -118,7 +124,7 @@ def _library():
     for name, result in (("gart_last_error", ctypes.c_char_p), ("gart_input_name", ctypes.c_char_p),
                          ("gart_output_name", ctypes.c_char_p), ("gart_target", ctypes.c_char_p),
                          ("gart_device", ctypes.c_char_p), ("gart_version", ctypes.c_char_p), ("gart_output_label", ctypes.c_char_p), ("gart_metadata", ctypes.c_char_p),
-                         ("gart_info_name", ctypes.c_char_p), ("gart_state_info", ctypes.c_void_p), ("gart_entry_point", ctypes.c_char_p),
+                         ("gart_info_name", ctypes.c_char_p), ("gart_state_info", ctypes.c_void_p), ("gart_program_state_info", ctypes.c_void_p), ("gart_entry_point", ctypes.c_char_p),
                          ("gart_entry_input", ctypes.c_void_p), ("gart_entry_output", ctypes.c_void_p),
                          ("gart_input_count", ctypes.c_size_t), ("gart_output_count", ctypes.c_size_t)):
         getattr(lib, name).restype = result
@@ -255,6 +261,7 @@ class _Program:
         self.inputs, self.outputs = self.interface(None)
         self.labels = {name: labels for i, name in enumerate(self.outputs) if (labels := self._labels(i))}
         self.states = self._described(_lib.gart_state_info)
+        self.own_states = self._described(_lib.gart_program_state_info)
         texts = self._texts(_lib.gart_metadata, self.handle)
         self.metadata = dict(zip(texts[::2], texts[1::2]))
 
@@ -305,7 +312,7 @@ class Invocation:
         name = entry and entry.encode()
         if session is not None:
             _check(_lib.gart_session_invocation_new(session, name, ctypes.byref(self._invocation)))
-        elif not program.states:
+        elif not program.states or entry is not None:
             _check(_lib.gart_invocation_new(program.handle, name, ctypes.byref(self._invocation)))
 
     def __del__(self):
@@ -430,6 +437,22 @@ class Invocation:
             _synchronize(other, self.device)
 
 
+def _state(get, handle, name):
+    """A copy of the state as a numpy array. `get`: the library's function for its owner, whose handle is given."""
+    tensor = _Tensor()
+    _check(get(handle, name.encode(), None, ctypes.c_size_t(0), ctypes.byref(tensor)))
+    array = np.empty(tuple(tensor.dims[:tensor.rank]), _DTYPES[tensor.dtype])
+    _check(get(handle, name.encode(), ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes), ctypes.byref(tensor)))
+    return array
+
+
+def _set_state(assign, handle, name, array, device, codes):
+    memory = _Memory(f"state '{name}'", array, device, codes.get(name))
+    dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
+    tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
+    _check(assign(handle, name.encode(), ctypes.byref(tensor)))
+
+
 class Session(Invocation):
     """The states of one caller (a conversation's caches), and runs that read and replace them. Not for several threads at once.
     A run that fails or is cancelled leaves all states as they were. A state without a value begins with zeros, or without
@@ -462,19 +485,11 @@ class Session(Invocation):
 
     def state(self, name):
         """A copy of the state as a numpy array. Raises GartError if it has no value yet."""
-        tensor = _Tensor()
-        _check(_lib.gart_session_get_state(self._handle, name.encode(), None, ctypes.c_size_t(0), ctypes.byref(tensor)))
-        array = np.empty(tuple(tensor.dims[:tensor.rank]), _DTYPES[tensor.dtype])
-        _check(_lib.gart_session_get_state(self._handle, name.encode(), ctypes.c_void_p(array.ctypes.data),
-                                           ctypes.c_size_t(array.nbytes), ctypes.byref(tensor)))
-        return array
+        return _state(_lib.gart_session_get_state, self._handle, name)
 
     def set_state(self, name, array):
         """Copies an array of the host into a state."""
-        memory = _Memory(f"state '{name}'", array, self.device, self._program.states.get(name))
-        dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
-        tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
-        _check(_lib.gart_session_set_state(self._handle, name.encode(), ctypes.byref(tensor)))
+        _set_state(_lib.gart_session_set_state, self._handle, name, array, self.device, self._program.states)
 
     def reset(self):
         """Takes all values away, as in a new session."""
@@ -505,29 +520,49 @@ class Model(Invocation):
         parallel = parallel or {}
         if not parallel.keys() <= {"intra", "inter", "replicas"}:
             raise ValueError(f"parallel takes 'intra', 'inter' and 'replicas', not {sorted(parallel)}")
-        self._own, self._spare = threading.Lock(), []
+        self._own, self._spare = threading.Lock(), {}
         options = _LoadOptions(ctypes.sizeof(_LoadOptions), int(not verify), threads, device, target, int(blocking), no_spin=int(not spin),
                                **parallel)
         super().__init__(_Program(path, options, custom_ops or {}))
+        self.states = list(self._program.own_states)
 
-    def run(self, feeds):
+    def run(self, feeds, entry=None):
         """Runs like Invocation.run, from any number of threads at once. A concurrent caller gets an invocation of its
-        own."""
-        if self._program.states:
+        own. `entry`: the entry point; None: the first."""
+        if entry is None and self._program.states:
             raise GartError("the model has states: run it in a session (model.session())")
-        if self._own.acquire(blocking=False):
+        if entry is None and self._own.acquire(blocking=False):
             try:
                 return super().run(feeds)
             finally:
                 self._own.release()
+        spare = self._spare.setdefault(entry, [])
         try:
-            other = self._spare.pop()  # atomic, as append is
+            other = spare.pop()  # atomic, as append is
         except IndexError:
-            other = self.new_invocation()
+            other = self.new_invocation(entry)
         try:
             return other.run(feeds)
         finally:
-            self._spare.append(other)
+            spare.append(other)
+
+    def state(self, name):
+        """A copy, as a numpy array, of a state that the model keeps for all callers; `states` has their names."""
+        return _state(_lib.gart_program_get_state, self._program.handle, name)
+
+    def set_state(self, name, array):
+        """Copies an array of the host into a state of the model. A run that is under way ends first."""
+        _set_state(_lib.gart_program_set_state, self._program.handle, name, array, self.device, self._program.own_states)
+
+    def save_states(self, path):
+        """Writes the model's states, as they are between two runs, to a safetensors file, which replaces `path` only when it is
+        complete."""
+        _check(_lib.gart_program_save_states(self._program.handle, os.fsencode(path)))
+
+    def load_states(self, path):
+        """Replaces the model's states by those of a safetensors file; one that the file lacks gets its first value. A failure changes
+        nothing."""
+        _check(_lib.gart_program_load_states(self._program.handle, os.fsencode(path)))
 
     def session(self):
         """A new session: the states of one caller, without values."""

@@ -30,6 +30,7 @@ struct ModelOptions : CompileOptions {
   std::vector<std::string> custom_ops;  ///< "acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n"
   std::vector<std::string> functions;   ///< files with functions that nodes may call
   std::vector<std::string> outputs;     ///< values that become the outputs; empty: the model's own
+  bool training = true;                 ///< entry points for the model's training_info; not with a fleet or `outputs`
   std::optional<NamedText> tuning;      ///< the JSON that gcc-graph tune writes
 
   std::optional<NamedText> fleet;   ///< JSON of devices: the model is cut and placed for them

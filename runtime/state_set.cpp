@@ -1,9 +1,12 @@
-#include "runtime/session_memory.h"
+#include "runtime/state_set.h"
 
 #include <algorithm>
 #include <cstring>
 
+#include "artifact_schema/state_form.h"
 #include "runtime/errors.h"
+#include "runtime/invocation.h"
+#include "runtime/safetensors.h"
 
 namespace gart::detail {
 namespace {
@@ -12,11 +15,14 @@ size_t bytes_of(const Shape& shape, DType dtype) { return static_cast<size_t>(sh
 
 /// Moves axis `from` of a tensor to `to`; one of both is 0.
 Shape moved(const Shape& shape, size_t from, size_t to) {
-  std::vector<int64_t> extents(shape.extents().begin(), shape.extents().end());
-  const int64_t extent = extents[from];
-  extents.erase(extents.begin() + static_cast<int64_t>(from));
-  extents.insert(extents.begin() + static_cast<int64_t>(to), extent);
-  return Shape(extents);
+  int64_t extents[kMaxRank];
+  std::copy(shape.extents().begin(), shape.extents().end(), extents);
+  if (from > to) {
+    std::rotate(extents + to, extents + from, extents + from + 1);
+  } else {
+    std::rotate(extents + from, extents + from + 1, extents + to + 1);
+  }
+  return Shape(std::span(extents, shape.rank()));
 }
 
 /// Copies the elements of a tensor while axis 0 of one order becomes axis `axis` of the other. `model`: the shape whose
@@ -46,26 +52,78 @@ void grow(Block& block, MemorySource& source, size_t kept, size_t bytes) {
 
 }  // namespace
 
-SessionGuard::SessionGuard(SessionMemory& session) : session_(session) {
-  if (session.under_way.exchange(true, std::memory_order_acquire)) {
+StateGuard::StateGuard(StateSet& set, bool writes) : set_(set), writes_(writes) {
+  if (set.scope == fb::StateScope::program) {
+    set.lock.enter(writes);
+  } else if (set.under_way.exchange(true, std::memory_order_acquire)) {
     fail(ErrorCode::invalid_argument, "the session is in use: its runs and changes come one after the other");
   }
 }
 
-SessionMemory::SessionMemory(std::shared_ptr<ProgramState> p) : program(std::move(p)) {
-  for (size_t i = 0; i < program->states.size(); ++i) states.emplace_back(program->device().site.memory);
+StateGuard::~StateGuard() {
+  if (set_.scope == fb::StateScope::program) {
+    set_.lock.leave(writes_);
+  } else {
+    set_.under_way.store(false, std::memory_order_release);
+  }
 }
 
-Tensor SessionMemory::get(size_t state) {
-  const SessionGuard guard(*this);
-  const StateHome& home = program->homes[state];
-  const Entry* const entry = &program->entries[home.entry];
+StateSet::StateSet(std::shared_ptr<ProgramState> p, fb::StateScope s)
+    : program(std::move(p)), scope(s), states(infos().size()) {
+  for (size_t i = 0; i < states.size(); ++i) {
+    states[i].block = Block(program->device().site.memory);
+    states[i].spare = Block(program->device().site.memory);
+    if (scope == fb::StateScope::session) continue;
+    const Entry& entry = program->entries[home(i).entry];
+    const std::span<const uint32_t> dims = entry.input_dims(entry.state_input(home(i).position));
+    int64_t extents[kMaxRank];
+    for (size_t d = 0; d < dims.size(); ++d) extents[d] = constant_extent(*entry.manifest, dims[d]);
+    begin(i, Shape(std::span(extents, dims.size())));
+    states[i].is_set = true;
+  }
+}
+
+const StateHome& StateSet::home(size_t state) const { return program->homes[&infos()[state] - program->states.data()]; }
+
+size_t StateSet::find(std::string_view name) const { return find_tensor(infos(), name, "state"); }
+
+void StateSet::begin(size_t i, const Shape& shape) {
+  const TensorInfo& info = infos()[i];
+  const int64_t elements = shape.elements();
+  if (elements < 0 || elements > kMaxExtent) {
+    fail(ErrorCode::invalid_argument, "state '", info.name, "' would have the impossible shape ", shape.text());
+  }
+  const size_t bytes = bytes_of(shape, info.dtype);
+  MemorySource& source = *program->device().site.memory;
+  StateMemory& state = states[i];
+  grow(state.block, source, 0, bytes);
+  state.shape = shape;
+  if (bytes == 0) return;
+  const int64_t initial = program->entries[home(i).entry].state(home(i).position).initial();
+  if (initial >= 0) return source.write(state.block.data(), program->artifact.weights().data() + initial, bytes);
+  const std::vector<uint8_t> zeros(bytes);
+  source.write(state.block.data(), zeros.data(), bytes);
+}
+
+Result<Tensor> StateSet::state(std::string_view name) {
+  return guarded([&] {
+    const size_t found = find(name);
+    const StateGuard guard(*this, false);
+    return copy_of(found);
+  });
+}
+
+Result<void> StateSet::set_state(std::string_view name, const TensorView& value) {
+  return guarded([&] { set(find(name), value); });
+}
+
+Tensor StateSet::copy_of(size_t state) const {
   const StateMemory& memory = states[state];
-  const TensorInfo& info = program->states[state];
+  const TensorInfo& info = infos()[state];
   if (!memory.is_set) {
     fail(ErrorCode::invalid_argument, "state '", info.name, "' has no value before the first run");
   }
-  const int32_t axis = entry->state(home.position).axis();
+  const int32_t axis = program->entries[home(state).entry].state(home(state).position).axis();
   const Shape model = axis > 0 ? moved(memory.shape, 0, static_cast<size_t>(axis)) : memory.shape;
   Tensor out = value_or_fail(Tensor::allocate(info.dtype, model, info.name));
   MemorySource& source = *program->device().site.memory;
@@ -81,11 +139,10 @@ Tensor SessionMemory::get(size_t state) {
   return out;
 }
 
-void SessionMemory::set(size_t state, const TensorView& value) {
-  const SessionGuard guard(*this);
-  const StateHome& home = program->homes[state];
-  const Entry* const entry = &program->entries[home.entry];
-  const TensorInfo& info = program->states[state];
+void StateSet::set(size_t state, const TensorView& value) {
+  const StateGuard guard(*this, true);
+  const Entry& entry = program->entries[home(state).entry];
+  const TensorInfo& info = infos()[state];
   const auto refuse = [&](const std::string& why) {
     fail(ErrorCode::invalid_argument, "state '", info.name, "' is ", info.text(), ", but the value ", why);
   };
@@ -95,16 +152,13 @@ void SessionMemory::set(size_t state, const TensorView& value) {
   if (value.shape.rank() != info.dims.size() || elements < 0 || elements > kMaxExtent)
     refuse(text("has shape ", value.shape.text()));
   if (elements > 0 && value.data == nullptr) refuse("is null");
-  const fb::State& facts = entry->state(home.position);
+  const fb::State& facts = entry.state(home(state).position);
   const auto axis = static_cast<size_t>(std::max(facts.axis(), 0));
   const Shape memory_shape = axis > 0 ? moved(value.shape, axis, 0) : value.shape;
-  const std::span<const uint32_t> dims = entry->input_dims(entry->state_input(home.position));
+  const std::span<const uint32_t> dims = entry.input_dims(entry.state_input(home(state).position));
   for (size_t d = 0; d < dims.size(); ++d) {
-    const size_t slot = dims[d];
-    const bool fixed =
-        slot >= entry->symbols.size() && entry->program[slot - entry->symbols.size()].op() == fb::ExprOp::constant;
-    if (fixed && entry->program[slot - entry->symbols.size()].value() != memory_shape[d])
-      refuse(text("has shape ", value.shape.text()));
+    const int64_t fixed = constant_extent(*entry.manifest, dims[d]);
+    if (fixed >= 0 && fixed != memory_shape[d]) refuse(text("has shape ", value.shape.text()));
   }
   if (facts.axis() >= 0 && facts.capacity() > 0 && uint64_t(memory_shape[0]) > facts.capacity())
     refuse(text("has ", memory_shape[0], " along axis ", axis, "; its capacity is ", facts.capacity()));
@@ -124,17 +178,17 @@ void SessionMemory::set(size_t state, const TensorView& value) {
   memory.is_set = true;
 }
 
-void SessionMemory::reset() {
-  const SessionGuard guard(*this);
+void StateSet::reset() {
+  const StateGuard guard(*this, true);
   for (StateMemory& state : states) state.is_set = false;
 }
 
-void SessionMemory::copy_to(SessionMemory& copy) {
-  const SessionGuard guard(*this);
+void StateSet::copy_to(StateSet& copy) {
+  const StateGuard guard(*this, false);
   MemorySource& source = *program->device().site.memory;
   for (size_t i = 0; i < states.size(); ++i) {
     if (!states[i].is_set) continue;
-    const size_t bytes = bytes_of(states[i].shape, program->states[i].dtype);
+    const size_t bytes = bytes_of(states[i].shape, infos()[i].dtype);
     StateMemory& to = copy.states[i];
     grow(to.block, source, 0, bytes);
     if (bytes > 0) source.move(to.block.data(), states[i].block.data(), bytes);
@@ -143,7 +197,46 @@ void SessionMemory::copy_to(SessionMemory& copy) {
   }
 }
 
-Shape SessionTurn::first_shape(const Inputs& inputs, size_t state) const {
+std::vector<Tensor> StateSet::values() {
+  const StateGuard guard(*this, false);
+  std::vector<Tensor> values;
+  for (size_t i = 0; i < states.size(); ++i) {
+    if (states[i].is_set) values.push_back(copy_of(i));
+  }
+  return values;
+}
+
+Result<void> StateSet::save(const std::string& path) {
+  return guarded([&] { write_safetensors(path, values()); });
+}
+
+void StateSet::replace(const Mapping& file) {
+  StateSet loaded(program, scope);
+  for (const StoredTensor& tensor : read_safetensors(file.bytes())) {
+    loaded.set(find(tensor.name), {tensor.bytes.data(), tensor.dtype, tensor.shape, "cpu"});
+  }
+  const StateGuard guard(*this, true);
+  std::swap(states, loaded.states);
+}
+
+Result<void> StateSet::load(const std::string& path) {
+  return guarded([&] {
+    const Mapping file = Mapping::of_file(path);
+    try {
+      replace(file);
+    } catch (const Failure& failure) {
+      fail(failure.error.code, "cannot load '", path, "': ", failure.error.message);
+    }
+  });
+}
+
+StateTurn::StateTurn(StateSet* session, StateSet& shared, const Entry& entry)
+    : session_(session), shared_(shared), entry_(entry) {
+  if (session != nullptr) of_session_.emplace(*session, true);
+  if (entry.uses_program_states) of_program_.emplace(shared, entry.writes_program_states);
+}
+
+Shape StateTurn::first_shape(const Inputs& inputs, size_t state) const {
   const Entry& entry = entry_;
   Slots slots(entry.slots());
   for (size_t s = 0; s < entry.symbols.size(); ++s) {
@@ -155,9 +248,9 @@ Shape SessionTurn::first_shape(const Inputs& inputs, size_t state) const {
       continue;
     }
     const size_t carrier = input - entry.own_inputs().size();
-    const StateMemory& memory = session_.states[entry.program_states[carrier]];
-    if (memory.is_set) {
-      slots.set(s, memory.shape[static_cast<size_t>(symbol.axis())]);
+    const StateMemory& known = memory(carrier);
+    if (known.is_set) {
+      slots.set(s, known.shape[static_cast<size_t>(symbol.axis())]);
     } else if (symbol.axis() == 0 && entry.state(carrier).axis() >= 0) {
       slots.set(s, 0);
     }
@@ -165,43 +258,33 @@ Shape SessionTurn::first_shape(const Inputs& inputs, size_t state) const {
   if (Status status = evaluate(entry.program, entry.symbols.size(), slots); !status.ok()) {
     fail(ErrorCode::invalid_argument, "the inputs' shapes make no sense to this model: ", status.message);
   }
-  std::vector<int64_t> extents;
+  int64_t extents[kMaxRank];
+  size_t rank = 0;
   for (const uint32_t slot : entry.input_dims(entry.state_input(state))) {
     if (!slots.known[slot]) {
       fail(ErrorCode::invalid_argument, "state '", view_of(entry.state(state).name()),
            "' needs a value: no input has its extent '", describe_slot(entry.program, entry.symbols, slot), "'");
     }
-    extents.push_back(slots[slot]);
+    extents[rank++] = slots[slot];
   }
-  return Shape(extents);
+  return Shape(std::span(extents, rank));
 }
 
-void SessionTurn::lend_inputs(Inputs& inputs) {
-  const Site& site = inputs.site();
+void StateTurn::lend_inputs(Inputs& inputs) {
   inputs.check_complete(entry_.own_inputs().size());
   for (size_t i = 0; i < entry_.states(); ++i) {
     StateMemory& state = memory(i);
-    const TensorInfo& info = entry_.inputs[entry_.state_input(i)];
-    Shape shape = state.is_set ? state.shape : first_shape(inputs, i);
-    if (!state.is_set) {
-      const int64_t elements = shape.elements();
-      if (elements < 0 || elements > kMaxExtent) {
-        fail(ErrorCode::invalid_argument, "state '", info.name, "' would have the impossible shape ", shape.text());
-      }
-      const size_t bytes = bytes_of(shape, info.dtype);
-      grow(state.block, *site.memory, 0, bytes);
-      const std::vector<uint8_t> zeros(bytes);
-      if (bytes > 0) site.memory->write(state.block.data(), zeros.data(), bytes);
-    }
-    inputs.lend(entry_.state_input(i), {state.block.data(), info.dtype, shape, site.space});
+    if (!state.is_set) set_of(i).begin(entry_.state_numbers[i], first_shape(inputs, i));
+    const size_t input = entry_.state_input(i);
+    inputs.lend(input, {state.block.data(), entry_.inputs[input].dtype, state.shape, inputs.site().space});
   }
 }
 
-void SessionTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound) {
+void StateTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound) {
   const Site& site = inputs.site();
-  session_.after.clear();
   for (size_t i = 0; i < entry_.states(); ++i) {
     const fb::State& facts = entry_.state(i);
+    if (facts.read_only()) continue;
     StateMemory& state = memory(i);
     const TensorInfo& info = entry_.inputs[entry_.state_input(i)];
     if (!bound.output_shape_known(facts.output())) {
@@ -227,16 +310,18 @@ void SessionTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan
     }
     Block& to = facts.in_place() ? state.block : state.spare;
     outputs.lend(facts.output(), {to.data(), to.capacity(), info.dtype, site.space});
-    session_.after.push_back(after);
   }
 }
 
-void SessionTurn::commit() {
+void StateTurn::commit(const BoundPlan& bound) {
   for (size_t i = 0; i < entry_.states(); ++i) {
+    const fb::State& facts = entry_.state(i);
     StateMemory& state = memory(i);
-    if (!entry_.state(i).in_place()) std::swap(state.block, state.spare);
-    state.shape = session_.after[i];
-    state.is_set = true;
+    if (!facts.read_only()) {
+      if (!facts.in_place()) std::swap(state.block, state.spare);
+      state.shape = bound.output_shape(facts.output());
+    }
+    if (facts.scope() == fb::StateScope::session) state.is_set = true;  // others may read the program's now
   }
 }
 

@@ -1,0 +1,47 @@
+// The training step that an ONNX model brings along (ModelProto.training_info).
+#pragma once
+
+#include <onnx/onnx_pb.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// A model with a training step, taken apart. ONNX says: a step runs the model's nodes and then those of `algorithm`,
+/// which may read the values of the model. After it, each initializer that `update_binding` names gets the value that
+/// it is bound to, all at once.
+class TrainingInfo {
+ public:
+  /// Moves nodes, initializers, inputs and outputs of the algorithm to the model's graph, and removes the training info
+  /// from it. Nullopt, and no change, if the model has none that updates anything. Throws CompileError for a binding
+  /// that names no initializer or no output, or whose key is bound twice, and for a second training info.
+  static std::optional<TrainingInfo> take(onnx::ModelProto& model);
+
+  /// The graph of the joined model, not inferred, as two: `infer`, the model, and `train`, a step. Bound initializers
+  /// become states of the program; those that a graph neither reads nor updates are left out of it.
+  std::vector<Graph> entries(const Graph& joined) const;
+
+  /// The model's graph of initial values; null if it has none.
+  const std::shared_ptr<onnx::ModelProto>& initialization() const { return initialization_; }
+  /// Makes the entry point `initialize` of that graph: it sets the states that `initialization_binding` names.
+  Graph initialize(Graph imported, const Graph& joined) const;
+
+ private:
+  void read_bindings(const onnx::ModelProto& model, const onnx::TrainingInfoProto& info);
+  void join(onnx::GraphProto& graph, onnx::GraphProto& algorithm);
+  Graph entry(const Graph& joined, const std::string& name, const std::vector<std::string>& outputs,
+              const std::map<std::string, std::string>& updates) const;
+
+  std::vector<std::string> keys_;                        // bound initializers, in the order of their first binding
+  std::map<std::string, std::string> updates_, resets_;  // by key: a value
+  std::vector<std::string> model_inputs_, model_outputs_, step_outputs_;
+  std::shared_ptr<onnx::ModelProto> initialization_;
+};
+
+}  // namespace gcg

@@ -1,0 +1,98 @@
+// The memory of states, and how runs read and replace it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "runtime/bound_plan.h"
+#include "runtime/entry.h"
+#include "runtime/io.h"
+#include "runtime/memory.h"
+#include "runtime/program.h"
+#include "runtime/state_lock.h"
+
+namespace gart::detail {
+
+/// One state. Its memory holds the elements with the growing axis in front, so that rows can be appended.
+struct StateMemory {
+  bool is_set = false;
+  Shape shape;  // in memory
+  Block block;
+  Block spare;  // where a run writes the new value, if it cannot append in place
+};
+
+/// The states of one owner: a session, or the program itself. Those of a session have no value at first, those of the
+/// program their first one.
+struct StateSet {
+  StateSet(std::shared_ptr<ProgramState> program, fb::StateScope scope);
+
+  std::shared_ptr<ProgramState> program;  // of the program's own set: without ownership
+  const fb::StateScope scope;
+  std::vector<StateMemory> states;      // parallel to infos()
+  std::atomic<bool> under_way = false;  // of a session: its uses do not overlap
+  StateLock lock;                       // of the program: its uses wait for each other
+
+  std::span<const TensorInfo> infos() const { return program->states_of(scope); }
+  // The functions of Session and Program with these names.
+  Result<Tensor> state(std::string_view name);
+  Result<void> set_state(std::string_view name, const TensorView& value);
+  Result<void> save(const std::string& path);
+  Result<void> load(const std::string& path);
+  void reset();
+  /// Copies all values to a new session of the same program.
+  void copy_to(StateSet& copy);
+  /// Makes room for a value of this shape in memory, and sets it to the first one.
+  void begin(size_t state, const Shape& shape);
+
+ private:
+  const StateHome& home(size_t state) const;
+  size_t find(std::string_view name) const;
+  /// The value with the model's extents.
+  Tensor copy_of(size_t state) const;
+  void set(size_t state, const TensorView& value);
+  std::vector<Tensor> values();
+  void replace(const Mapping& file);
+};
+
+/// Guards a use of a set. A second use of a session that begins meanwhile fails; uses of the program's states wait,
+/// except that readers do not wait for each other.
+class StateGuard {
+ public:
+  StateGuard(StateSet& set, bool writes);
+  ~StateGuard();
+  StateGuard(const StateGuard&) = delete;
+  StateGuard& operator=(const StateGuard&) = delete;
+
+ private:
+  StateSet& set_;
+  const bool writes_;
+};
+
+/// One run of an entry point. Until commit() the states are as they were before, also if the run fails or is cancelled.
+class StateTurn {
+ public:
+  /// `session`: null if the entry point has no states of a session.
+  StateTurn(StateSet* session, StateSet& shared, const Entry& entry);
+  /// Sets the inputs that are states. A session's state that has no value yet begins with its first one: by default
+  /// zeros, or no rows if it grows.
+  void lend_inputs(Inputs& inputs);
+  /// Sets the outputs that are states, and makes room for them.
+  void lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound);
+  void commit(const BoundPlan& bound);
+
+ private:
+  Shape first_shape(const Inputs& inputs, size_t state) const;
+  StateSet& set_of(size_t state) const {
+    return entry_.state(state).scope() == fb::StateScope::program ? shared_ : *session_;
+  }
+  StateMemory& memory(size_t state) const { return set_of(state).states[entry_.state_numbers[state]]; }
+
+  StateSet* const session_;
+  StateSet& shared_;
+  const Entry& entry_;
+  std::optional<StateGuard> of_session_, of_program_;
+};
+
+}  // namespace gart::detail

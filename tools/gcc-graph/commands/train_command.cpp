@@ -1,0 +1,218 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
+#include <iostream>
+#include <optional>
+
+#include "gcc_graph/values.h"
+#include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/io/artifact_identity.h"
+#include "tools/gcc-graph/io/assembly_section.h"
+#include "tools/gcc-graph/io/first_values.h"
+#include "tools/gcc-graph/io/literal_tensor.h"
+#include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/support/fail.h"
+#include "tools/gcc-graph/train/checkpoint.h"
+#include "tools/gcc-graph/train/training_data.h"
+#include "tools/gcc-graph/train/training_log.h"
+
+namespace gcg::tools {
+namespace {
+
+constexpr int64_t kBatch = 32;
+constexpr int kInterrupted = 130;  // the exit code of a shell's command that SIGINT ended
+
+volatile std::sig_atomic_t interrupted = 0;
+
+/// The first Ctrl-C ends the training after its step; the second one ends the process.
+class InterruptGuard {
+ public:
+  InterruptGuard() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+struct Arguments {
+  std::string artifact, data, output, metrics, checkpoint;
+  std::vector<std::string> numbers;  // --input NAME=NUMBER
+  int64_t epochs = 1, checkpoint_steps = 0;
+  std::optional<int64_t> batch, seed;
+  bool no_shuffle = false, resume = false, quiet = false;
+  InputOptions load;
+};
+
+/// The output that is the loss: a single number, called "loss" if there is one of that name.
+size_t loss_of(std::span<const gart::TensorInfo> outputs, const std::string& entry) {
+  std::optional<size_t> found;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const bool is_scalar = std::all_of(outputs[i].dims.begin(), outputs[i].dims.end(),
+                                       [](const std::string& extent) { return extent == "1"; });
+    if (is_scalar && (!found || outputs[i].name == "loss")) found = i;
+  }
+  if (!found) fail("entry point '", entry, "' has no output of one number, which would be the loss");
+  return *found;
+}
+
+class Training {
+ public:
+  explicit Training(const Arguments& a)
+      : a_(a),
+        program_(load_program(a.artifact, a.load)),
+        infos_(inputs_of(program_, a.load)),
+        data_(a.data, infos_),
+        loss_(loss_of(program_.outputs(a.load.entry), a.load.entry)),
+        checkpoint_(a.checkpoint) {
+    if (program_.program_states().empty()) fail(a.artifact, ": the model keeps no states that training could change");
+    facts_.model = artifact_identity(MappedArtifact(a.artifact).view());
+    facts_.entry = a.load.entry;
+    facts_.samples = data_.samples();
+    choose_order();
+    read_numbers();
+  }
+
+  /// Returns false if it was interrupted.
+  bool run() {
+    const InterruptGuard guard;
+    if (a_.resume) place_ = checkpoint_.load(program_, facts_);
+    checkpoint_.prepare();
+    gart::Invocation invocation = value_or_throw(program_.new_invocation(a_.load.entry));
+    for (const auto& [name, tensor] : numbers_) value_or_throw(invocation.set_input(name, tensor.view()));
+    TrainingLog log(a_.metrics, place_.steps, a_.epochs, a_.epochs * steps_per_epoch(), a_.quiet);
+    for (; place_.epoch < a_.epochs && interrupted == 0; ++place_.epoch, place_.position = 0) {
+      if (!run_epoch(invocation, log)) break;
+      log.end_epoch(place_.epoch + 1);
+    }
+    log.clear();
+    checkpoint_.save(program_, facts_, place_);
+    if (!a_.output.empty()) write_with_states(a_.artifact, program_, a_.output);
+    return place_.epoch >= a_.epochs;
+  }
+
+  int64_t steps() const { return place_.steps; }
+
+ private:
+  /// A resumed run goes on with the batch, the seed and the order of the first one, unless the user gives others, which
+  /// load() refuses.
+  void choose_order() {
+    std::optional<TrainingFacts> saved;
+    if (a_.resume) saved = checkpoint_.facts();
+    const int64_t fixed = data_.fixed_batch();
+    facts_.batch = a_.batch ? *a_.batch : saved ? saved->batch : fixed > 0 ? fixed : std::min(kBatch, data_.samples());
+    facts_.seed = a_.seed ? static_cast<uint64_t>(*a_.seed) : saved ? saved->seed : 0;
+    facts_.shuffle = !a_.no_shuffle;
+    if (fixed > 0 && facts_.batch != fixed)
+      fail("--batch ", facts_.batch, ": a step of this model takes ", fixed, " samples");
+    if (fixed > data_.samples())
+      fail("--data: a step of this model takes ", fixed, " samples; there are ", data_.samples());
+    if (const int64_t rest = fixed > 0 ? data_.samples() % fixed : 0; rest > 0 && !a_.quiet)
+      std::cerr << "gcc-graph: a step takes " << fixed << " samples: each epoch leaves " << rest << " of "
+                << data_.samples() << " out\n";
+  }
+
+  void read_numbers() {
+    for (const std::string& text : a_.numbers) {
+      const size_t equals = text.find('=');
+      if (equals == std::string::npos || equals == 0) fail("--input ", text, ": expected NAME=NUMBER");
+      const std::string name = text.substr(0, equals);
+      const auto info = std::find_if(infos_.begin(), infos_.end(), [&](const auto& i) { return i.name == name; });
+      if (info == infos_.end()) fail("--input ", text, ": the entry point has no input '", name, "'");
+      if (data_.has(name)) fail("--input ", text, ": --data has the input, too");
+      std::vector<int64_t> shape;
+      for (const std::string& extent : info->dims) shape.push_back(gcc_graph::extent_value(extent, {}));
+      numbers_[name] = literal_tensor(*info, shape, text.substr(equals + 1));
+    }
+    for (const gart::TensorInfo& info : infos_)
+      if (!data_.has(info.name) && numbers_.count(info.name) == 0)
+        fail("input '", info.name, "' is missing; give its samples in --data, or --input ", info.name, "=NUMBER");
+  }
+
+  int64_t steps_per_epoch() const {
+    const int64_t whole = data_.samples() / facts_.batch;
+    return whole + (data_.fixed_batch() == 0 && data_.samples() % facts_.batch > 0 ? 1 : 0);
+  }
+
+  /// Returns false if it was interrupted within the epoch.
+  bool run_epoch(gart::Invocation& invocation, TrainingLog& log) {
+    const std::vector<int64_t> order = epoch_order(data_.samples(), facts_.seed, place_.epoch, facts_.shuffle);
+    for (;;) {
+      const int64_t count = std::min(facts_.batch, data_.samples() - place_.position);
+      if (count <= 0 || (count < facts_.batch && data_.fixed_batch() > 0)) return true;
+      if (interrupted != 0) return false;
+      const std::span<const int64_t> samples =
+          std::span(order).subspan(static_cast<size_t>(place_.position), static_cast<size_t>(count));
+      for (const auto& [name, view] : data_.batch(samples)) value_or_throw(invocation.set_input(name, view));
+      value_or_throw(invocation.run());
+      place_.position += count;
+      ++place_.steps;
+      const gart::TensorView loss = invocation.output(loss_);
+      log.step({place_.steps, place_.epoch + 1,
+                gcc_graph::element_at(static_cast<gcc_graph::DType>(loss.dtype), loss.data, 0), count});
+      if (a_.checkpoint_steps > 0 && place_.steps % a_.checkpoint_steps == 0)
+        checkpoint_.save(program_, facts_, place_);
+    }
+  }
+
+  const Arguments& a_;
+  gart::Program program_;
+  std::span<const gart::TensorInfo> infos_;
+  TrainingData data_;
+  std::map<std::string, HostTensor> numbers_;
+  size_t loss_;
+  Checkpoint checkpoint_;
+  TrainingFacts facts_;
+  TrainingPlace place_;
+};
+
+void train(const Arguments& a) {
+  if (a.output.empty() && a.checkpoint.empty()) fail("train: give -o or --checkpoint, or nothing is kept");
+  if (a.checkpoint.empty() && (a.resume || a.checkpoint_steps > 0))
+    fail(a.resume ? "--resume" : "--checkpoint-steps", " needs --checkpoint DIR");
+  if (!a.output.empty()) check_writable(a.output);
+  Training training(a);
+  if (training.run()) return;
+  std::cerr << "gcc-graph: interrupted after step " << training.steps() << "; everything so far is saved\n";
+  throw CLI::RuntimeError(kInterrupted);
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app) {
+  auto a = std::make_shared<Arguments>();
+  a->load.entry = "train";
+  CLI::App* c = app.add_subcommand("train", "Train a model: run its entry point `train` over samples");
+  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  c->add_option("--data", a->data, "D.npz: an array per input, by name; the first axis counts samples")->required();
+  c->add_option("--input", a->numbers, "NAME=NUMBER: an input that is the same in each step (a learning rate)");
+  c->add_option("--epochs", a->epochs, "How often each sample is used")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
+      ->capture_default_str();
+  c->add_option("--batch", a->batch, "Samples a step (default: as many as the model fixes, otherwise 32)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
+  c->add_option("--seed", a->seed, "Seed of the samples' order (default: 0)")
+      ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
+  c->add_flag("--no-shuffle", a->no_shuffle, "Take the samples in their order");
+  c->add_option("--metrics", a->metrics, "M.jsonl: a line a step: step, epoch, loss, samples_per_s");
+  c->add_option("--checkpoint", a->checkpoint,
+                "DIR: save states and place there at the end, and after Ctrl-C; also see --checkpoint-steps");
+  c->add_option("--checkpoint-steps", a->checkpoint_steps, "Save the checkpoint every so many steps, too")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
+  c->add_flag("--resume", a->resume, "Go on from the checkpoint; the result is that of a run without a stop");
+  c->add_option("-o,--output", a->output, "The trained .gart file: its states begin with the trained values");
+  c->add_option("--entry", a->load.entry, "The entry point of a step")->capture_default_str();
+  c->add_option("--threads", a->load.threads, "Threads that share a step; 0: one per CPU")->check(CLI::Range(0, 1024));
+  c->add_option("--device", a->load.device, "cpu, cpu:0-3, cuda or cuda:1; default: the best the file has code for");
+  c->add_flag("--quiet", a->quiet, "Print no progress");
+  c->callback([a] { train(*a); });
+}
+
+}  // namespace gcg::tools

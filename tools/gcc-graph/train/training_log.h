@@ -1,0 +1,41 @@
+// What the user sees of a training run: progress on a terminal, a line an epoch elsewhere, and a file of metrics.
+#pragma once
+
+#include <chrono>
+#include <fstream>
+#include <string>
+
+namespace gcg::tools {
+
+struct TrainingStep {
+  int64_t step = 0, epoch = 0;  // from 1
+  double loss = 0;
+  int64_t samples = 0;
+};
+
+class TrainingLog {
+ public:
+  /// `metrics`: a file with a JSON line for each step; "": none. A resumed run keeps the first `kept` steps of an older
+  /// one. `epochs`, `steps`: of the whole run. Throws Error if the file cannot be written.
+  TrainingLog(const std::string& metrics, int64_t kept, int64_t epochs, int64_t steps, bool quiet);
+
+  void step(const TrainingStep& step);
+  void end_epoch(int64_t epoch);
+  /// Ends the line of progress.
+  void clear() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  double seconds(Clock::time_point since) const;
+  void show(const TrainingStep& step);
+
+  const int64_t epochs_, steps_;
+  const bool terminal_, quiet_;
+  std::ofstream metrics_;
+  std::string path_;
+  Clock::time_point begin_ = Clock::now(), last_ = begin_, shown_ = begin_;
+  int64_t first_ = -1, in_epoch_ = 0, samples_ = 0;
+  double sum_ = 0;
+};
+
+}  // namespace gcg::tools
