@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/report/trained_parameters.h"
 #include "compiler/support/unmatched_request.h"
-#include "compiler/train/training_report.h"
 
 namespace gcg {
 

@@ -6,6 +6,9 @@
 
 #include "compiler/ops/infer.h"
 #include "compiler/passes/expand_attention.h"
+#include "compiler/passes/expand_flex_attention.h"
+#include "compiler/passes/expand_linear_attention.h"
+#include "compiler/passes/expand_max_unpool.h"
 #include "compiler/passes/expand_operators.h"
 #include "compiler/passes/expand_recurrent.h"
 #include "compiler/passes/expand_scan.h"
@@ -137,6 +140,9 @@ void expand_for_gradients(Graph& graph) {
   run_passes(graph, {model_passes().front()}, nullptr, {});
   expand_operators(graph);
   expand_attention(graph);
+  expand_flex_attention(graph);
+  expand_linear_attention(graph);
+  expand_max_unpool(graph);
   expand_recurrent(graph);
   expand_scan(graph);
 }

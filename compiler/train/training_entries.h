@@ -5,8 +5,8 @@
 #include <string>
 
 #include "compiler/ir/graph.h"
+#include "compiler/report/trained_parameters.h"
 #include "compiler/train/train_options.h"
-#include "compiler/train/training_report.h"
 
 namespace gcg {
 

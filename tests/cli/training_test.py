@@ -68,6 +68,40 @@ class TrainingOfTheTool(CliCase):
         np.testing.assert_allclose(model.run({"x": x, "w": state["w"], "b": state["b"]})["y"], 2 * x @ state["w"] + state["b"],
                                    rtol=1e-5, atol=1e-6)
 
+    def test_states_of_the_program(self):
+        r = np.random.default_rng(3)
+        w, b = r.standard_normal((3, 1)).astype(np.float32), np.float32([0.5])
+        done = self.compile("own", LINEAR, {"w": w, "b": b}, "loss=mse(y,target),optimizer=adamw(lr=0.01)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        model = self.load("own")
+        self.assertEqual(sorted(model.states), ["b", "b.exp_avg", "b.exp_avg_sq", "step", "w", "w.exp_avg", "w.exp_avg_sq"])
+        x, target = r.standard_normal((5, 3)).astype(np.float32), r.standard_normal((5, 1)).astype(np.float32)
+        data = {"x": x, "target": target}
+        np.testing.assert_array_equal(model.state("w"), w)
+        y = model.run({"x": x})["y"]
+        losses = [float(model.run(data, entry="train")["loss"]) for _ in range(3)]
+        self.assertAlmostEqual(losses[0], float(np.mean((y - target) ** 2)), 5)
+        self.assertEqual(sorted(losses, reverse=True), losses)
+        self.assertEqual(int(model.state("step")), 3)
+        loss = float(model.run(data, entry="evaluate")["loss"])
+        self.assertLess(loss, losses[-1])
+        np.testing.assert_allclose(model.run({"x": x})["y"], 2 * x @ model.state("w") + model.state("b"), rtol=1e-5, atol=1e-6)
+        self.assertEqual(int(model.state("step")), 3, "infer and evaluate only read the states")
+
+    def test_the_command_train(self):
+        r = np.random.default_rng(4)
+        x = r.standard_normal((64, 3)).astype(np.float32)
+        target = (x @ np.float32([[1], [-2], [0.5]]) + 0.25).astype(np.float32)
+        done = self.compile("verb", LINEAR, {"w": np.zeros((3, 1), np.float32), "b": np.zeros(1, np.float32)},
+                            "loss=mse(y,target),optimizer=momentum(lr=0.02,momentum=0.5)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        np.savez(self.path("d.npz"), x=x, target=target)
+        done = self.tool("train", "verb.gart", "--data", "d.npz", "--epochs", "30", "--batch", "16", "-o", "trained.gart")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trained = self.load("trained")
+        np.testing.assert_allclose(2 * trained.state("w"), [[1], [-2], [0.5]], atol=1e-2)
+        np.testing.assert_allclose(trained.run({"x": x})["y"], target, atol=3e-2)
+
     def test_recurrent_networks(self):
         r = np.random.default_rng(2)
         weights = {"w": r.standard_normal((1, 12, 2)) / 2, "r": r.standard_normal((1, 12, 3)) / 2,

@@ -54,6 +54,24 @@ const std::vector<GradientCase> kRows = {
 })",
      .low = -1,
      .high = 1},
+    {.what = "Loop that reads rows",
+     .graph = R"(graph g(%x: f64[5,3], %z: f64[4,3], %v: f64[3]) -> (%y, %s) {
+  constant %n: i64[] = {4}
+  %y, %s = Loop(%n, _, %v | %x, %z) graph body(%i: i64[], %c: bool[], %v: f64[3], %x: f64[5,3], %z: f64[4,3]) -> (%c2, %v2, %o) {
+    %c2 = Identity(%c)
+    constant %back: i64[] = {-1}
+    %at = Sub(%back, %i)
+    constant %two: i64[] = {2}
+    %same = Mod(%i, %two)
+    %r = Gather(%x, %at)
+    %t = Gather(%z, %same)
+    %p = Mul(%v, %r)
+    %v2 = Add(%p, %t)
+    %o = Sin(%v2)
+  }
+})",
+     .low = -1,
+     .high = 1},
     {.what = "LSTM",
      .graph = R"(graph g(%x: f64[a,b,2], %w: f64[1,12,2], %r: f64[1,12,3], %bias: f64[1,24]) -> (%y, %h, %c) {
   %y, %h, %c = LSTM(%x, %w, %r, %bias) {hidden_size = 3}

@@ -293,6 +293,12 @@ const std::vector<GradientCase> kRows = {
     {.what = "causal Attention with a mask and shared keys",
      .graph =
          R"(graph g(%q: f64[a,4,s,4], %k: f64[a,2,s,4], %v: f64[a,2,s,3], %m: f64[s,s]) -> (%y) { %y = Attention(%q, %k, %v, %m) {is_causal = 1} })"},
+    {.what = "FlexAttention", .graph = R"(graph g(%q: f64[a,4,s,4], %k: f64[a,2,t,4], %v: f64[a,2,t,3]) -> (%y) {
+  %y = ai.onnx.preview.FlexAttention(%q, %k, %v) {scale = 0.25}
+})"},
+    {.what = "LinearAttention", .graph = R"(graph g(%q: f64[a,s,6], %k: f64[a,s,6], %v: f64[a,s,4]) -> (%y) {
+  %y = LinearAttention(%q, %k, %v) {q_num_heads = 2, kv_num_heads = 2, update_rule = "linear", scale = 0.5}
+})"},
     {.what = "RotaryEmbedding",
      .graph =
          R"(graph g(%x: f64[a,2,s,4], %c: f64[a,s,2], %t: f64[a,s,2]) -> (%y) { %y = RotaryEmbedding(%x, %c, %t) })"},

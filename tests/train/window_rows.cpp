@@ -91,6 +91,10 @@ const std::vector<GradientCase> kRows = {
     {.what = "GlobalLpPool ",
      .graph = R"(graph g(%x: f64[a,2,3,b]) -> (%y) { %y = GlobalLpPool(%x) })",
      .distinct = true},
+    {.what = "MaxUnpool", .graph = R"(graph g(%x: f64[1,2,2,2]) -> (%y) {
+  constant %i: i64[1,2,2,2] = {5, 7, 13, 15, 16, 18, 24, 31}
+  %y = MaxUnpool(%x, %i) {kernel_shape = [2,2], strides = [2,2]}
+})"},
     {.what = "Resize linear by scales", .graph = R"(graph g(%x: f64[a,2,4,5]) -> (%y) {
   constant %s: f32[4] = {1, 1, 2, 1.6}
   %y = Resize(%x, _, %s) {mode = "linear"}

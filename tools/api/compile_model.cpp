@@ -145,7 +145,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
   if (requested.progress) requested.progress("import");
   gcg::ImportedModel model =
       gcg::import_onnx(path, only_values(requested.dims), custom_ops, requested.functions, requested.outputs,
-                       requested.training && requested.outputs.empty() && !requested.fleet);
+                       requested.training && requested.train.empty() && requested.outputs.empty() && !requested.fleet);
   opsets = model.opsets;
   if (requested.targets.empty())
     options.targets = default_targets(requested.gpus, options.fleet, computes_with_bytes(model.graph),

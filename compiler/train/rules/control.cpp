@@ -2,7 +2,8 @@
 //
 // Loop stores the values that each iteration begins with. A second Loop goes through the iterations from the last to
 // the first: it reads these values, computes the iteration again, and passes on the gradients by carried values. Those
-// by captured values are summed in this order, so results do not depend on threads.
+// by captured values are summed in this order, so results do not depend on threads. If an iteration only reads one row
+// of a captured value, the rows' gradients are stacked, and added to their places behind the loop.
 #include <algorithm>
 
 #include "compiler/ops/infer.h"
@@ -141,7 +142,14 @@ class LoopGradient {
     writer.input(DType::boolean, {});
     // Carried: gradients by carried floats, then sums of gradients by captured floats.
     std::vector<Formula> by_carried, sums;
-    const std::vector<size_t> floats = float_carried(), wanted = wanted_from(c_, 2 + carried_);
+    const std::vector<size_t> floats = float_carried();
+    std::vector<size_t> wanted;
+    std::vector<ReadRow> rows;
+    for (size_t i : wanted_from(c_, 2 + carried_))
+      if (const std::optional<NodeId> gather = only_gather(i))
+        rows.push_back({i, *gather});
+      else
+        wanted.push_back(i);
     for (size_t k : floats) {
       node.inputs.push_back(c_.g(k).id);
       by_carried.push_back(writer.input(c_.x(2 + k)));
@@ -162,11 +170,10 @@ class LoopGradient {
     for (size_t k = 0; k < scans_; ++k)
       it.by_scans.push_back(c_.has_g(carried_ + k) ? it.row_of(capture(c_.g(carried_ + k))) : Formula());
     node.captures = static_cast<int>(node.inputs.size() - own);
-    write_iteration(writer, it, floats, by_carried, wanted, sums);
+    write_iteration(writer, it, floats, by_carried, wanted, sums, rows);
     node.bodies.push_back(std::move(body));
-    const std::vector<Formula> gradients = add(c_, std::move(node), floats.size() + wanted.size());
-    for (size_t k = 0; k < floats.size(); ++k) c_.set(2 + floats[k], gradients[k]);
-    for (size_t k = 0; k < wanted.size(); ++k) c_.set(wanted[k], gradients[floats.size() + k]);
+    const size_t results = floats.size() + wanted.size() + 2 * rows.size();
+    set_gradients(add(c_, std::move(node), results), floats, wanted, rows);
   }
 
  private:
@@ -178,6 +185,37 @@ class LoopGradient {
 
     Formula row_of(Formula stacked) { return w.make("Gather", {stacked, number}, {{"axis", int64_t{0}}}); }
   };
+
+  /// A captured value of which an iteration only reads one row.
+  struct ReadRow {
+    size_t operand;
+    NodeId gather;  // in the forward loop's subgraph
+  };
+
+  /// The results of the gradient's loop: by carried floats, by other captured floats, then rows and their places.
+  void set_gradients(const std::vector<Formula>& gradients, const std::vector<size_t>& floats,
+                     const std::vector<size_t>& wanted, const std::vector<ReadRow>& rows) {
+    for (size_t k = 0; k < floats.size(); ++k) c_.set(2 + floats[k], gradients[k]);
+    for (size_t k = 0; k < wanted.size(); ++k) c_.set(wanted[k], gradients[floats.size() + k]);
+    for (size_t k = 0; k < rows.size(); ++k) {
+      const size_t at = floats.size() + wanted.size() + 2 * k;
+      const Formula x = c_.x(rows[k].operand);
+      c_.set(rows[k].operand, c_.make("ScatterND", {zeros_like(x), gradients[at + 1], gradients[at]},
+                                      {{"reduction", std::string("add")}}));
+    }
+  }
+
+  /// The Gather of one row that is the only reader of the operand in the subgraph.
+  std::optional<NodeId> only_gather(size_t operand) {
+    const Graph& body = *c_.node().bodies[0];
+    const ValueId v = body.inputs[operand];
+    const std::vector<NodeId> users = body.users()[static_cast<size_t>(v.index)];
+    if (users.size() != 1 || body.is_output(v)) return std::nullopt;
+    const Node& node = body.node(users[0]);
+    if (node.op != &op("Gather") || node.inputs[0] != v || node.int_attribute("axis", 0) != 0) return std::nullopt;
+    const auto& index = body.value(node.inputs[1]).shape;
+    return index && index->empty() ? std::optional<NodeId>(users[0]) : std::nullopt;
+  }
 
   size_t captures() { return static_cast<size_t>(c_.node().captures); }
 
@@ -210,7 +248,7 @@ class LoopGradient {
   /// Computes the iteration again, and then its gradients.
   void write_iteration(BodyWriter& writer, Iteration& it, const std::vector<size_t>& floats,
                        const std::vector<Formula>& by_carried, const std::vector<size_t>& wanted,
-                       const std::vector<Formula>& sums) {
+                       const std::vector<Formula>& sums, const std::vector<ReadRow>& rows) {
     const Graph& forward = *c_.node().bodies[0];
     Graph& body = writer.writer().graph();
     std::map<ValueId, ValueId> values = {{forward.inputs[0], it.number.id}};
@@ -232,12 +270,19 @@ class LoopGradient {
       if (it.by_scans[k].valid()) add_output(1 + carried_ + k, it.by_scans[k]);
     for (size_t k : floats) wrt.push_back(it.carried[k].id);
     for (size_t i : wanted) wrt.push_back(it.captured[i - 2 - carried_].id);
+    for (const ReadRow& row : rows) wrt.push_back(values.at(forward.node(row.gather).outputs[0]));
     const std::vector<ValueId> found = differentiate(body, c_.outermost(), outputs, gradients, wrt);
     writer.output(it.w.constant(yes));
     for (size_t k = 0; k < floats.size(); ++k) writer.output(or_zeros(it.w, found[k], it.carried[floats[k]]));
     for (size_t k = 0; k < wanted.size(); ++k) {
       const ValueId more = found[floats.size() + k];
       writer.output(more.valid() ? sums[k] + fit(it.w.of(more), sums[k]) : sums[k]);
+    }
+    for (size_t k = 0; k < rows.size(); ++k) {
+      const size_t at = floats.size() + wanted.size() + k;
+      writer.output(or_zeros(it.w, found[at], it.w.of(wrt[at])));
+      const ValueId index = forward.node(rows[k].gather).inputs[1];
+      writer.output(reshape(cast(it.w.of(values.at(index)), DType::i64), {1}));
     }
   }
 

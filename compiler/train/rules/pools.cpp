@@ -69,9 +69,13 @@ void global_lp_rule(C& c) {
 }
 
 constexpr GradientRow kRows[] = {
-    {"AveragePool", average_pool_rule}, {"GlobalAveragePool", global_average_rule},
-    {"GlobalLpPool", global_lp_rule},   {"GlobalMaxPool", global_max_rule},
-    {"LpPool", lp_pool_rule},           {"MaxPool", max_pool_rule},
+    {"AveragePool", average_pool_rule},
+    {"GlobalAveragePool", global_average_rule},
+    {"GlobalLpPool", global_lp_rule},
+    {"GlobalMaxPool", global_max_rule},
+    {"LpPool", lp_pool_rule},
+    {"MaxPool", max_pool_rule},
+    {"MaxUnpool", gradient_of_expansion},
 };
 
 }  // namespace

@@ -130,6 +130,8 @@ void einsum_rule(C& c) {
 }
 
 constexpr GradientRow kRows[] = {{"Attention", gradient_of_expansion},
+                                 {"FlexAttention", gradient_of_expansion, "ai.onnx.preview"},
+                                 {"LinearAttention", gradient_of_expansion},
                                  {"RotaryEmbedding", gradient_of_expansion},
                                  {"Einsum", einsum_rule},
                                  {"Gemm", gemm_rule},
