@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "compiler/passes/append_caches.h"
 #include "compiler/support/error.h"
 #include "compiler/support/nearest.h"
 
@@ -167,7 +168,10 @@ void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::strin
     for (Pairs& own : pairs) found = own.add(wish) || found;
     if (!found) pairs[0].refuse(wish);
   }
-  for (size_t i = 0; i < graphs.size(); ++i) move_back(*graphs[i], pairs[i].all(), capacity);
+  for (size_t i = 0; i < graphs.size(); ++i) {
+    move_back(*graphs[i], pairs[i].all(), capacity);
+    append_caches(*graphs[i]);
+  }
 }
 
 void check_shared_states(const std::vector<const Graph*>& graphs) {

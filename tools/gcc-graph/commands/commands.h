@@ -11,6 +11,7 @@ void add_compile_command(CLI::App& app);
 void add_tune_command(CLI::App& app);
 void add_place_command(CLI::App& app);
 void add_run_command(CLI::App& app);
+void add_generate_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_check_command(CLI::App& app);
