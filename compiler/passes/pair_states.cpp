@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compiler/passes/append_caches.h"
+#include "compiler/passes/written_states.h"
 #include "compiler/support/error.h"
 #include "compiler/support/nearest.h"
 
@@ -172,6 +173,7 @@ void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::strin
     move_back(*graphs[i], pairs[i].all(), capacity);
     append_caches(*graphs[i]);
   }
+  add_written_states(graphs);
 }
 
 void check_shared_states(const std::vector<const Graph*>& graphs) {

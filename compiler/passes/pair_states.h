@@ -10,7 +10,8 @@ namespace gcg {
 
 /// `wishes`: "auto", which pairs names like "past_key_values.0.key" and "present.0.key", or "PAST=PRESENT", where a "*"
 /// in both stands for the same text. Each pair of a graph becomes a state with the input's name; its input and output
-/// move behind those of the caller. Graphs share states of the same name. `capacity`: limit of the extent along which
+/// move behind those of the caller. Graphs share states of the same name; one that has the
+/// output alone only writes the state. `capacity`: limit of the extent along which
 /// states grow; 0: none. Throws CompileError for a wish without a pair in any graph, a name in two pairs, and pairs of
 /// different element types.
 void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& wishes, int64_t capacity);

@@ -73,6 +73,21 @@ class Generate(CliCase):
         with self.assertRaisesRegex(gart.GartError, "index"):
             self.session("static").run(feeds)
 
+    def test_a_first_model_without_past(self):
+        """Two files, as optimum writes them: the first has caches as outputs only, and fills the states that the other reads."""
+        decoders.save(decoders.as_optimum(reads=False, mask="tokens"), self.path("first.onnx"))
+        self.compiled("pair", decoders.as_optimum(mask="past_sequence_length + 1"), "--entry", "prefill=first.onnx")
+        want = decoders.Reference(self.path("optimum.onnx")).greedy(PROMPT, 40)
+        session = self.session("pair")
+        runs = []
+        self.assertEqual(session.generate(PROMPT, max_tokens=40, on_token=runs.append), want)
+        self.assertEqual(session.state("past_key_values.0.key").shape, (1, 2, 46, 16))
+        self.assertEqual(self.accepted("generate", "pair.gart", "--ids", text_of(PROMPT), "--max-tokens", "40"), text_of(want) + "\n")
+        logits = session.run({"input_ids": np.array([PROMPT]), "attention_mask": np.ones((1, 7), np.int64), "position_ids": np.arange(7)[None]},
+                             entry="prefill")["logits"]
+        self.assertEqual(int(logits[0, -1].argmax()), want[0])
+        self.assertEqual(session.state("past_key_values.0.key").shape, (1, 2, 7, 16), "the run has replaced the rows")
+
     def test_four_bits(self):
         self.compiled("builder4", decoders.as_builder(4))
         self.compiled("optimum4", decoders.as_optimum(4))
