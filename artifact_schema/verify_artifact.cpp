@@ -198,7 +198,6 @@ Status check_states(Budget& budget, const fb::EntryPoint& entry) {
     if (state.axis() < -1 || state.axis() >= int64_t(from.size())) return wrong("it has no such axis");
     const bool grows = state.axis() >= 0;
     if (grows && from[0] >= count_of(entry.symbols())) return wrong("the extent that grows is not a symbol");
-    if (state.in_place() && !grows) return wrong("it is appended to, but does not grow");
     if (state.capacity() > uint64_t(kMaxExtent)) return wrong("its capacity is too large");
     for (size_t d = grows ? 1 : 0; d < from.size(); ++d) {
       if (from[d] != to[d]) return wrong("its input and output differ in an extent that does not grow");

@@ -56,13 +56,20 @@ SessionMemory::SessionMemory(std::shared_ptr<ProgramState> p) : program(std::mov
   for (size_t i = 0; i < program->states.size(); ++i) states.emplace_back(program->device().site.memory);
 }
 
+void SessionMemory::require_whole(size_t state) const {
+  if (states[state].holds != StateMemory::Holds::torn) return;
+  fail(ErrorCode::run_failed, "state '", program->states[state].name,
+       "' is half changed by a failed run: set or reset it");
+}
+
 Tensor SessionMemory::get(size_t state) {
   const SessionGuard guard(*this);
+  require_whole(state);
   const StateHome& home = program->homes[state];
   const Entry* const entry = &program->entries[home.entry];
   const StateMemory& memory = states[state];
   const TensorInfo& info = program->states[state];
-  if (!memory.is_set) {
+  if (!memory.is_set()) {
     fail(ErrorCode::invalid_argument, "state '", info.name, "' has no value before the first run");
   }
   const int32_t axis = entry->state(home.position).axis();
@@ -121,25 +128,25 @@ void SessionMemory::set(size_t state, const TensorView& value) {
   }
   if (bytes > 0) source.write(memory.block.data(), data, bytes);
   memory.shape = memory_shape;
-  memory.is_set = true;
+  memory.holds = StateMemory::Holds::a_value;
 }
 
 void SessionMemory::reset() {
   const SessionGuard guard(*this);
-  for (StateMemory& state : states) state.is_set = false;
+  for (StateMemory& state : states) state.holds = StateMemory::Holds::nothing;
 }
 
 void SessionMemory::copy_to(SessionMemory& copy) {
   const SessionGuard guard(*this);
   MemorySource& source = *program->device().site.memory;
   for (size_t i = 0; i < states.size(); ++i) {
-    if (!states[i].is_set) continue;
+    if (!states[i].is_set()) continue;
     const size_t bytes = bytes_of(states[i].shape, program->states[i].dtype);
     StateMemory& to = copy.states[i];
     grow(to.block, source, 0, bytes);
     if (bytes > 0) source.move(to.block.data(), states[i].block.data(), bytes);
     to.shape = states[i].shape;
-    to.is_set = true;
+    to.holds = states[i].holds;
   }
 }
 
@@ -156,7 +163,7 @@ Shape SessionTurn::first_shape(const Inputs& inputs, size_t state) const {
     }
     const size_t carrier = input - entry.own_inputs().size();
     const StateMemory& memory = session_.states[entry.program_states[carrier]];
-    if (memory.is_set) {
+    if (memory.is_set()) {
       slots.set(s, memory.shape[static_cast<size_t>(symbol.axis())]);
     } else if (symbol.axis() == 0 && entry.state(carrier).axis() >= 0) {
       slots.set(s, 0);
@@ -181,9 +188,10 @@ void SessionTurn::lend_inputs(Inputs& inputs) {
   inputs.check_complete(entry_.own_inputs().size());
   for (size_t i = 0; i < entry_.states(); ++i) {
     StateMemory& state = memory(i);
+    session_.require_whole(entry_.program_states[i]);
     const TensorInfo& info = entry_.inputs[entry_.state_input(i)];
-    Shape shape = state.is_set ? state.shape : first_shape(inputs, i);
-    if (!state.is_set) {
+    Shape shape = state.is_set() ? state.shape : first_shape(inputs, i);
+    if (!state.is_set()) {
       const int64_t elements = shape.elements();
       if (elements < 0 || elements > kMaxExtent) {
         fail(ErrorCode::invalid_argument, "state '", info.name, "' would have the impossible shape ", shape.text());
@@ -229,6 +237,10 @@ void SessionTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan
     outputs.lend(facts.output(), {to.data(), to.capacity(), info.dtype, site.space});
     session_.after.push_back(after);
   }
+  for (size_t i = 0; i < entry_.states(); ++i) {
+    const fb::State& facts = entry_.state(i);
+    if (facts.in_place() && facts.axis() < 0 && memory(i).is_set()) memory(i).holds = StateMemory::Holds::torn;
+  }
 }
 
 void SessionTurn::commit() {
@@ -236,7 +248,7 @@ void SessionTurn::commit() {
     StateMemory& state = memory(i);
     if (!entry_.state(i).in_place()) std::swap(state.block, state.spare);
     state.shape = session_.after[i];
-    state.is_set = true;
+    state.holds = StateMemory::Holds::a_value;
   }
 }
 

@@ -16,7 +16,9 @@ namespace gart::detail {
 /// One state. Its memory holds the elements with the growing axis in front, so that rows can be appended.
 struct StateMemory {
   explicit StateMemory(MemorySource* source) : block(source), spare(source) {}
-  bool is_set = false;
+  enum class Holds : uint8_t { nothing, a_value, torn };  // torn: a run that replaced rows in place did not end
+  Holds holds = Holds::nothing;
+  bool is_set() const { return holds != Holds::nothing; }
   Shape shape;  // in memory
   Block block;
   Block spare;  // where a run writes the new value, if it cannot append in place
@@ -33,6 +35,7 @@ struct SessionMemory {
 
   /// The value with the model's extents.
   Tensor get(size_t state);
+  void require_whole(size_t state) const;
   void set(size_t state, const TensorView& value);
   void reset();
   /// Copies all values to a new session of the same program.
@@ -52,7 +55,7 @@ class SessionGuard {
 };
 
 /// One run of an entry point. Until commit() the session's states are as they were before, also if the run fails or is
-/// cancelled.
+/// cancelled; but states with rows that the run replaces in place are torn.
 class SessionTurn : private SessionGuard {
  public:
   SessionTurn(SessionMemory& session, const Entry& entry) : SessionGuard(session), entry_(entry) {}

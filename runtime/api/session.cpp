@@ -83,7 +83,7 @@ Result<void> Session::save(const std::string& path) const {
     std::vector<Tensor> values;
     std::vector<StoredTensor> stored;
     for (size_t i = 0; i < state_->states.size(); ++i) {
-      if (state_->states[i].is_set) values.push_back(state_->get(i));
+      if (state_->states[i].is_set()) values.push_back(state_->get(i));
     }
     for (const Tensor& value : values) {
       stored.push_back(
