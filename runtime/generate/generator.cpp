@@ -24,8 +24,10 @@ struct GeneratorState {
   Session session;
   EntryRuns decode;
   std::optional<EntryRuns> prefill;
-  std::string state;  // one that has a row per token
-  size_t axis = 0;    // of these rows
+  std::string state;    // one that has a row per token; empty: caches have fixed extents
+  size_t axis = 0;      // of these rows
+  std::string any;      // a state
+  int64_t written = 0;  // tokens that this generator has written to caches of fixed extents
   enum class Use : uint8_t { none, runs, cancelled };
   std::atomic<Use> use = Use::none;
 
@@ -80,14 +82,19 @@ GeneratorState::GeneratorState(const Program& program, const Session& s, const G
   const std::string first = entry_of(program, entries.prefill, "prefill");
   if (!first.empty()) prefill.emplace(program, s, first);
   find_rows(program, detail::batch_symbol(program, entry_of(program, entries.decode, "decode")), state, axis);
-  if (state.empty()) fail(ErrorCode::unsupported, "no state of the model grows by a row per token");
+  any = state.empty() ? program.states()[0].name : state;
 }
 
 int64_t GeneratorState::length() const {
-  const Result<Tensor> value = session.state(state);
-  if (value) return value->shape()[axis];
-  if (value.error().code != ErrorCode::invalid_argument) throw Failure{value.error()};
-  return 0;  // it has no value yet
+  const Result<Tensor> value = session.state(any);
+  if (!value && value.error().code != ErrorCode::invalid_argument) throw Failure{value.error()};
+  if (!value) return 0;  // it has no value yet
+  if (!state.empty()) return value->shape()[axis];
+  if (written == 0) {
+    fail(ErrorCode::invalid_argument,
+         "the session has values, but no extent of its states tells how many tokens they hold: reset it");
+  }
+  return written;
 }
 
 void GeneratorState::check_cancelled() const {
@@ -110,6 +117,7 @@ std::span<const float> GeneratorState::read(int64_t& past, std::span<const int64
     }
     logits = runs->run(past, ids.first(count));
     past += int64_t(count);
+    written = past;
     ids = ids.subspan(count);
   }
   return logits;

@@ -57,7 +57,7 @@ class Decoder:
             self.output(f"present.{name}", ["batch", GROUPS, present, HEAD])
         graph = helper.make_graph(self.nodes, "decoder", self.inputs, self.outputs, self.weights)
         return helper.make_model(graph, ir_version=10,
-                                 opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)])
+                                 opset_imports=[helper.make_opsetid("", 24 if any(n.op_type == "TensorScatter" for n in self.nodes) else 21), helper.make_opsetid("com.microsoft", 1)])
 
 
 def as_builder(bits=32, past="past_sequence_length", present="total_sequence_length", mask="total_sequence_length"):
@@ -80,12 +80,13 @@ def as_builder(bits=32, past="past_sequence_length", present="total_sequence_len
     return d.finish(x, past, present)
 
 
-def as_optimum(bits=32, past="past_sequence_length", reads=True, mask="past_sequence_length + tokens"):
+def as_optimum(bits=32, past="past_sequence_length", reads=True, mask="past_sequence_length + tokens", room=0):
     """Plain operators and caches that grow by Concat, as optimum and torch.onnx write them. `reads`: False for a first model without
-    past, whose caches are outputs only."""
+    past, whose caches are outputs only. `room`: rows of caches of a fixed extent, which TensorScatter updates, as mobius writes them."""
     d = Decoder(bits)
     x = d.embedding()
-    mask = d.input("attention_mask", TensorProto.INT64, ["batch", mask])
+    mask = d.input("attention_mask", TensorProto.INT64, ["batch", room or mask])
+    first = d.input("write_indices", TensorProto.INT64, ["batch"]) if room else None
     places = d.input("position_ids", TensorProto.INT64, ["batch", "tokens"])
     x = d.node("Add", x, d.node("Gather", d.constant(d.random_weight(POSITIONS, WIDTH) * np.float32(8)), places))
     there = d.node("Range", d.constant(np.array(0)), d.node("Gather", d.node("Shape", mask), d.constant(np.array(1)), axis=0),
@@ -101,7 +102,10 @@ def as_optimum(bits=32, past="past_sequence_length", reads=True, mask="past_sequ
         for which, rows in (("key", k), ("value", v)):
             name = f"{layer}.{which}"
             parts = [f"past_key_values.{name}", rows] if reads else [rows]
-            all_rows = d.node("Concat", *parts, axis=2, names=[f"present.{name}"])
+            if room:
+                all_rows = d.node("TensorScatter", *parts, first, axis=2, names=[f"present.{name}"])
+            else:
+                all_rows = d.node("Concat", *parts, axis=2, names=[f"present.{name}"])
             wide = d.node("Expand", d.node("Unsqueeze", all_rows, d.constant(np.array([2]))), d.constant(np.array([1, 1, HEADS // GROUPS, 1, 1])))
             grown.append(d.node("Reshape", wide, d.constant(np.array([0, HEADS, -1, HEAD]))))
         scores = d.node("MatMul", q, d.node("Transpose", grown[0], perm=[0, 1, 3, 2]))
@@ -111,7 +115,7 @@ def as_optimum(bits=32, past="past_sequence_length", reads=True, mask="past_sequ
         flat = d.node("Reshape", d.node("Transpose", y, perm=[0, 2, 1, 3]), d.constant(np.array([0, 0, HEADS * HEAD])))
         x = d.node("Add", x, d.product(flat, HEADS * HEAD, WIDTH))
         x = d.node("LayerNormalization", x, d.constant(np.ones(WIDTH, np.float32)))
-    return d.finish(x, past if reads else None, "present_sequence_length")
+    return d.finish(x, (room or past) if reads else None, room or "present_sequence_length")
 
 
 class Reference:
@@ -135,6 +139,8 @@ class Reference:
             elif i.name == "attention_mask":
                 width = i.shape[1] if isinstance(i.shape[1], int) else total
                 feeds[i.name] = (np.arange(width) < total).astype(np.int64)[None]
+            elif i.name == "write_indices":
+                feeds[i.name] = np.array([self.length])
             elif i.name == "position_ids":
                 feeds[i.name] = np.arange(self.length, total)[None]
         got = dict(zip(self.outputs, self.session.run(None, feeds)))

@@ -73,6 +73,19 @@ class Generate(CliCase):
         with self.assertRaisesRegex(gart.GartError, "index"):
             self.session("static").run(feeds)
 
+    def test_caches_that_are_updated(self):
+        self.compiled("updated", decoders.as_optimum(room=48))
+        self.assertIn("state past_key_values.0.key f32[batch,2,48,16], updated in place", self.accepted("inspect", "updated.gart"))
+        want = self.agrees("updated", room=48)
+        session = self.session("updated")
+        self.assertEqual(session.generate(PROMPT, max_tokens=5), want[:5])
+        self.assertEqual(session.generate(want[4:5], max_tokens=5), want[5:10])
+        with self.assertRaisesRegex(gart.GartError, "input 'attention_mask' has room for 48 tokens; 49 are too many"):
+            session.generate(want[9:10], max_tokens=100)
+        session.save(self.path("updated.safetensors"))
+        self.refused("generate", "updated.gart", "--ids", "1", "--session", "updated.safetensors",
+                     says="no extent of its states tells how many tokens they hold: reset it")
+
     def test_a_first_model_without_past(self):
         """Two files, as optimum writes them: the first has caches as outputs only, and fills the states that the other reads."""
         decoders.save(decoders.as_optimum(reads=False, mask="tokens"), self.path("first.onnx"))

@@ -58,7 +58,8 @@ struct GenerateEntries {
 
 struct GeneratorState;
 
-/// Generates tokens in a session. Keeps the program and the session alive.
+/// Generates tokens in a session. Keeps the program and the session alive. If all caches have fixed extents, only the
+/// generator knows how many tokens they hold: it begins with an empty session.
 class GART_API Generator {
  public:
   /// Fails if the program has no states, an input that no rule can supply, or no logits.

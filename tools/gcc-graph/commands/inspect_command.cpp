@@ -48,6 +48,7 @@ Json state_json(const fb::EntryPoint& entry, uint32_t index, SlotTexts& slots) {
   const auto states = static_cast<uint32_t>(count(entry.states()));
   Json out = tensor_json(*entry.inputs()->Get(static_cast<uint32_t>(count(entry.inputs())) - states + index), slots);
   out["name"] = text(state.name());
+  if (state.axis() < 0 && state.in_place()) out["updated_in_place"] = true;
   if (state.axis() < 0) return out;
   auto& dims = out["dims"].get_ref<Json::array_t&>();
   std::rotate(dims.begin(), dims.begin() + 1, dims.begin() + state.axis() + 1);
