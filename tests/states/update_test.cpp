@@ -24,7 +24,8 @@ std::string updating(int64_t room, const std::string& more = "") {
 
 const std::vector<std::string> kCache = {"cache=next"};
 
-Result<std::vector<Tensor>> run(const Session& session, const std::vector<float>& x, const std::vector<int64_t>& first) {
+Result<std::vector<Tensor>> run(const Session& session, const std::vector<float>& x,
+                                const std::vector<int64_t>& first) {
   const auto rows = static_cast<int64_t>(x.size() / 8);
   return session.run({view(x, {2, rows, 4}), TensorView{first.data(), DType::i64, Shape{2}, "cpu"}});
 }
@@ -46,11 +47,13 @@ TEST(UpdatedStates, KeepTheOtherRows) {
         const int64_t rows = i < 2 ? 2 : 1;
         const std::vector<float> x = numbers(size_t(rows) * 8, float(100 * i + 1));
         for (int64_t b = 0; b < 2; ++b)
-          for (int64_t j = 0; j < rows * 4; ++j) want[size_t((b * 9 + firsts[i][size_t(b)]) * 4 + j)] = x[size_t(b * rows * 4 + j)];
+          for (int64_t j = 0; j < rows * 4; ++j)
+            want[size_t((b * 9 + firsts[i][size_t(b)]) * 4 + j)] = x[size_t(b * rows * 4 + j)];
         const auto out = run(session, x, firsts[i]);
         ASSERT_TRUE(out) << out.error().message;
         EXPECT_EQ(state(session, "cache"), want);
-        EXPECT_EQ(floats(out->at(0)), (std::vector<float>{want[4], want[5], want[6], want[7], want[40], want[41], want[42], want[43]}));
+        EXPECT_EQ(floats(out->at(0)),
+                  (std::vector<float>{want[4], want[5], want[6], want[7], want[40], want[41], want[42], want[43]}));
       }
     }
   }
@@ -81,7 +84,8 @@ TEST(UpdatedStates, AFailedRunIsNotForgotten) {
   ASSERT_FALSE(outside);
   EXPECT_NE(outside.error().message.find("9"), std::string::npos) << outside.error().message;
   const std::string torn = "state 'cache' is half changed by a failed run: set or reset it";
-  for (const Error& error : {run(session, x, {0, 0}).error(), session.state("cache").error(), run(*session.fork(), x, {0, 0}).error()})
+  for (const Error& error :
+       {run(session, x, {0, 0}).error(), session.state("cache").error(), run(*session.fork(), x, {0, 0}).error()})
     EXPECT_EQ(error.message, torn);
   const std::vector<float> value(2 * 9 * 4, 3.0F);
   ASSERT_TRUE(session.set_state("cache", view(value, {2, 9, 4})));

@@ -1,7 +1,6 @@
 // What a user of generation in C++ writes: prints why a file cannot generate.
-#include <gart/generate.hpp>
-
 #include <cstdio>
+#include <gart/generate.hpp>
 
 int main(int argc, char** argv) {
   const auto model = gart::load(std::string(argc > 1 ? argv[1] : ""));

@@ -90,7 +90,8 @@ void add_sampling_options(CLI::App& c, gart::GenerateOptions& o) {
                "Divides the positive logits of tokens that occurred, and multiplies the negative ones")
       ->capture_default_str();
   c.add_option("--presence-penalty", o.presence_penalty, "Subtracted from the logits of tokens that were generated");
-  c.add_option("--seed", o.seed, "Start of the random numbers; the same seed gives the same tokens")->capture_default_str();
+  c.add_option("--seed", o.seed, "Start of the random numbers; the same seed gives the same tokens")
+      ->capture_default_str();
   c.add_option("--chunk", o.chunk, "Read the prompt in runs of at most N tokens; 0: in one run");
 }
 
