@@ -191,6 +191,8 @@ class Generate(CliCase):
     def test_refusals(self):
         self.compiled("small", decoders.as_builder(), "--capacity", "9")
         self.refused("generate", "model.gart", "--ids", "1", says="model.gart has no states, so it would forget each token: compile the model with --state auto")
+        self.refused("generate", "builder.gart", "--prompt", "Hello", says="--prompt needs a tokenizer, which gcc-graph does not contain")
+        self.refused("generate", "builder.gart", says="generate needs at least one token id")
         self.refused("generate", "builder.gart", "--ids", "1,,2", says="--ids 1,,2: expected token ids like 1,2,3")
         self.refused("generate", "builder.gart", "--ids", "1", "--top-p", "0", says="top_p must be above 0 and at most 1")
         self.refused("generate", "builder.gart", "--ids", "1", "--entry", "x", says="the model has no entry point 'x'")

@@ -14,7 +14,7 @@ namespace gcg::tools {
 namespace {
 
 struct Arguments {
-  std::string artifact, ids, stop_ids;
+  std::string artifact, ids, stop_ids, prompt;
   gart::GenerateOptions options;
   gart::GenerateEntries entries;
   InputOptions program;  // its device, target and threads
@@ -56,6 +56,9 @@ void print_json(const gart::Generated& done) {
 }
 
 void generate(Arguments& a) {
+  if (!a.prompt.empty())
+    fail("--prompt needs a tokenizer, which gcc-graph does not contain: give token ids with --ids, or use ",
+         "examples/chat.py, which reads a tokenizer.json");
   const std::vector<int64_t> prompt = parse_ids("--ids", a.ids);
   a.options.stop_ids = parse_ids("--stop-ids", a.stop_ids);
   const gart::Program program = load_program(a.artifact, a.program);
@@ -101,7 +104,8 @@ void add_generate_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand("generate", "Generate tokens with a language model that has states");
   c->add_option("artifact", a->artifact, "The .gart file")->required();
-  c->add_option("--ids", a->ids, "1,2,3: the token ids of the prompt")->required();
+  c->add_option("--ids", a->ids, "1,2,3: the token ids of the prompt");
+  c->add_option("--prompt", a->prompt, "Text; refused, because the tool has no tokenizer (examples/chat.py has one)");
   c->add_option("--stop-ids", a->stop_ids, "1,2: end with a token of these ids");
   add_sampling_options(*c, a->options);
   a->session.add_to(*c, true);
