@@ -42,7 +42,7 @@ Status check_state(const ArtifactView& artifact, const fb::EntryPoint& entry, ui
   if (state.axis() < -1 || state.axis() >= int64_t(from.size())) return failure("it has no such axis");
   const bool grows = state.axis() >= 0;
   if (grows && from[0] >= count_of(entry.symbols())) return failure("the extent that grows is not a symbol");
-  if (state.in_place() && (!grows || state.read_only())) return failure("it is appended to, but does not grow");
+  if (state.in_place() && state.read_only()) return failure("it is written in place, but only read");
   if (state.capacity() > uint64_t(kMaxExtent)) return failure("its capacity is too large");
   if (Status status = check_first_value(artifact, entry, state, in); !status.ok() || state.read_only()) return status;
   if (state.output() != output) return failure("its output is not in the order of the states");

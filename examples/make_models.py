@@ -56,6 +56,19 @@ def voice(path):
           constant("zero", np.array([0], np.int64))])
 
 
+def chat(path):
+    """A language model that remembers all tokens, but not their order."""
+    node = helper.make_node
+    ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])
+    save(path,
+         [node("Gather", ["table", "input_ids"], ["x"]), node("Concat", ["past_key_values.0", "x"], ["present.0"], axis=1),
+          node("ReduceMean", ["present.0", "axis"], ["mean"]), node("Slice", ["x", "last", "end", "axis"], ["now"]),
+          node("Add", ["mean", "now"], ["y"]), node("MatMul", ["y", "w"], ["logits"])],
+         [ids, value("past_key_values.0", "batch", "past", 16)], [value("logits", "batch", 1, 50), value("present.0", "batch", "all", 16)],
+         [weights("table", 50, 16), weights("w", 16, 50)] + [numpy_helper.from_array(np.array([n], np.int64), name)
+                                                              for name, n in (("axis", 1), ("last", -1), ("end", 2**31))])
+
+
 def clipped(path):
     graph = helper.make_graph([helper.make_node("Median", ["samples"], ["m"], domain="acme", ceiling=6.0), helper.make_node("Identity", ["m"], ["y"])],
                               "main", [value("samples", "n", "c")], [value("y", "n")])
@@ -66,3 +79,4 @@ if __name__ == "__main__":
     classifier(os.path.join(sys.argv[1], "classifier.onnx"))
     voice(os.path.join(sys.argv[1], "voice.onnx"))
     clipped(os.path.join(sys.argv[1], "clipped.onnx"))
+    chat(os.path.join(sys.argv[1], "chat.onnx"))

@@ -16,6 +16,9 @@ for model in classifier voice; do "$GCC_GRAPH" compile $model.onnx -o $model.gar
 "$EXAMPLES/example_voice" voice.gart | tee voice.txt
 "$GCC_GRAPH_PYTHON" "$here/voice.py" voice.gart | diff - voice.txt
 "$EXAMPLES/example_serve" classifier.gart
+"$GCC_GRAPH" compile chat.onnx -o chat.gart --state auto
+"$EXAMPLES/example_chat" chat.gart 3 14 15 | tee chat.txt
+"$GCC_GRAPH_PYTHON" "$here/chat.py" chat.gart 3 14 15 | diff - chat.txt
 "$GCC_GRAPH" compile clipped.onnx -o clipped.gart --custom-op 'acme::Median(f32[n, c]) -> f32[n]; workspace 4*c'
 "$EXAMPLES/example_custom_op_c" clipped.gart | tee clipped.txt
 "$EXAMPLES/example_custom_op" clipped.gart | diff - clipped.txt

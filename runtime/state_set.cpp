@@ -78,7 +78,7 @@ StateSet::StateSet(std::shared_ptr<ProgramState> p, fb::StateScope s)
     int64_t extents[kMaxRank];
     for (size_t d = 0; d < dims.size(); ++d) extents[d] = constant_extent(*entry.manifest, dims[d]);
     begin(i, Shape(std::span(extents, dims.size())));
-    states[i].is_set = true;
+    states[i].holds = StateMemory::Holds::a_value;
   }
 }
 
@@ -116,10 +116,16 @@ Result<void> StateSet::set_state(std::string_view name, const TensorView& value)
   return guarded([&] { set(find(name), value); });
 }
 
+void StateSet::require_whole(size_t state) const {
+  if (states[state].holds != StateMemory::Holds::torn) return;
+  fail(ErrorCode::run_failed, "state '", infos()[state].name, "' is half changed by a failed run: set or reset it");
+}
+
 Tensor StateSet::copy_of(size_t state) const {
+  require_whole(state);
   const StateMemory& memory = states[state];
   const TensorInfo& info = infos()[state];
-  if (!memory.is_set) {
+  if (!memory.is_set()) {
     fail(ErrorCode::invalid_argument, "state '", info.name, "' has no value before the first run");
   }
   const int32_t axis = program->entries[home(state).entry].state(home(state).position).axis();
@@ -174,25 +180,25 @@ void StateSet::set(size_t state, const TensorView& value) {
   }
   if (bytes > 0) source.write(memory.block.data(), data, bytes);
   memory.shape = memory_shape;
-  memory.is_set = true;
+  memory.holds = StateMemory::Holds::a_value;
 }
 
 void StateSet::reset() {
   const StateGuard guard(*this, true);
-  for (StateMemory& state : states) state.is_set = false;
+  for (StateMemory& state : states) state.holds = StateMemory::Holds::nothing;
 }
 
 void StateSet::copy_to(StateSet& copy) {
   const StateGuard guard(*this, false);
   MemorySource& source = *program->device().site.memory;
   for (size_t i = 0; i < states.size(); ++i) {
-    if (!states[i].is_set) continue;
+    if (!states[i].is_set()) continue;
     const size_t bytes = bytes_of(states[i].shape, infos()[i].dtype);
     StateMemory& to = copy.states[i];
     grow(to.block, source, 0, bytes);
     if (bytes > 0) source.move(to.block.data(), states[i].block.data(), bytes);
     to.shape = states[i].shape;
-    to.is_set = true;
+    to.holds = states[i].holds;
   }
 }
 
@@ -200,7 +206,7 @@ std::vector<Tensor> StateSet::values() {
   const StateGuard guard(*this, false);
   std::vector<Tensor> values;
   for (size_t i = 0; i < states.size(); ++i) {
-    if (states[i].is_set) values.push_back(copy_of(i));
+    if (states[i].is_set()) values.push_back(copy_of(i));
   }
   return values;
 }
@@ -248,7 +254,7 @@ Shape StateTurn::first_shape(const Inputs& inputs, size_t state) const {
     }
     const size_t carrier = input - entry.own_inputs().size();
     const StateMemory& known = memory(carrier);
-    if (known.is_set) {
+    if (known.is_set()) {
       slots.set(s, known.shape[static_cast<size_t>(symbol.axis())]);
     } else if (symbol.axis() == 0 && entry.state(carrier).axis() >= 0) {
       slots.set(s, 0);
@@ -273,7 +279,8 @@ void StateTurn::lend_inputs(Inputs& inputs) {
   inputs.check_complete(entry_.own_inputs().size());
   for (size_t i = 0; i < entry_.states(); ++i) {
     StateMemory& state = memory(i);
-    if (!state.is_set) set_of(i).begin(entry_.state_numbers[i], first_shape(inputs, i));
+    set_of(i).require_whole(entry_.state_numbers[i]);
+    if (!state.is_set()) set_of(i).begin(entry_.state_numbers[i], first_shape(inputs, i));
     const size_t input = entry_.state_input(i);
     inputs.lend(input, {state.block.data(), entry_.inputs[input].dtype, state.shape, inputs.site().space});
   }
@@ -310,6 +317,10 @@ void StateTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& 
     Block& to = facts.in_place() ? state.block : state.spare;
     outputs.lend(facts.output(), {to.data(), to.capacity(), info.dtype, site.space});
   }
+  for (size_t i = 0; i < entry_.states(); ++i) {
+    const fb::State& facts = entry_.state(i);
+    if (!facts.read_only() && facts.in_place() && facts.axis() < 0 && memory(i).is_set()) memory(i).holds = StateMemory::Holds::torn;
+  }
 }
 
 void StateTurn::commit(const BoundPlan& bound) {
@@ -319,8 +330,9 @@ void StateTurn::commit(const BoundPlan& bound) {
     if (!facts.read_only()) {
       if (!facts.in_place()) std::swap(state.block, state.spare);
       state.shape = bound.output_shape(facts.output());
+      state.holds = StateMemory::Holds::a_value;
     }
-    if (facts.scope() == fb::StateScope::session) state.is_set = true;  // others may read the program's now
+    if (facts.scope() == fb::StateScope::session) state.holds = StateMemory::Holds::a_value;  // others may read the program's now
   }
 }
 

@@ -17,7 +17,9 @@ namespace gart::detail {
 
 /// One state. Its memory holds the elements with the growing axis in front, so that rows can be appended.
 struct StateMemory {
-  bool is_set = false;
+  enum class Holds : uint8_t { nothing, a_value, torn };  // torn: a run that replaced rows in place did not end
+  Holds holds = Holds::nothing;
+  bool is_set() const { return holds != Holds::nothing; }
   Shape shape;  // in memory
   Block block;
   Block spare;  // where a run writes the new value, if it cannot append in place
@@ -45,6 +47,8 @@ struct StateSet {
   void copy_to(StateSet& copy);
   /// Makes room for a value of this shape in memory, and sets it to the first one.
   void begin(size_t state, const Shape& shape);
+  /// Fails if a failed run left the state half changed.
+  void require_whole(size_t state) const;
 
  private:
   const StateHome& home(size_t state) const;
@@ -70,7 +74,8 @@ class StateGuard {
   const bool writes_;
 };
 
-/// One run of an entry point. Until commit() the states are as they were before, also if the run fails or is cancelled.
+/// One run of an entry point. Until commit() the states are as they were before, also if the run fails or is cancelled;
+/// but states with rows that the run replaces in place are torn.
 class StateTurn {
  public:
   /// `session`: null if the entry point has no states of a session.

@@ -192,6 +192,27 @@ LoweredGroup lower_append(const Graph& graph, const Node& append) {
   return lowered;
 }
 
+LoweredGroup lower_update(const Graph& graph, const Node& update) {
+  const Value &rows = graph.value(update.inputs[1]), &out = graph.value(update.outputs[0]);
+  const auto rank = static_cast<int64_t>(rows.shape->size());
+  const auto axis = static_cast<size_t>((update.int_attribute("replaces", 0) + rank) % rank);
+  LoweredGroup lowered;
+  lowered.kernel.name = "update";
+  lowered.storages = {update.inputs[1], update.outputs[0]};
+  const bool has_first = update.inputs.size() > 2;
+  if (has_first) {
+    const Value& first = graph.value(update.inputs[2]);
+    lowered.kernel.operands = {Operand{first.dtype, *first.shape, false, -1}};
+    lowered.storages.insert(lowered.storages.begin(), update.inputs[2]);
+  }
+  store_elsewhere(lowered.kernel, rows, *out.shape, [&](std::vector<Expr> at) {
+    if (has_first) at[axis] = at[axis] + cast(DType::i64, load(0, graph.value(update.inputs[2]).dtype, {at[0]}));
+    at[axis] = binary(BinaryOp::checked_index, at[axis], extent((*out.shape)[axis]));
+    return at;
+  });
+  return lowered;
+}
+
 LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration, const Shape& out_shape) {
   const Value& i = body.value(iteration);
   LoweredGroup lowered;

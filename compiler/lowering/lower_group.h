@@ -21,6 +21,10 @@ LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const FusionG
 /// out[rows of the state + i, ...] = rows[i, ...] for a gart.Append. Operands: rows, out.
 LoweredGroup lower_append(const Graph& graph, const Node& append);
 
+/// out[..., first[b] + i, ...] = rows[..., i, ...] for a gart.Append that replaces rows. Operands: first (if the node
+/// has it), rows, out.
+LoweredGroup lower_update(const Graph& graph, const Node& update);
+
 /// out[iteration, ...] = value[...]: one row of a Loop's scan output. Operands: iteration number, value, out.
 LoweredGroup lower_row_store(const Graph& body, ValueId value, ValueId iteration, const Shape& out_shape);
 

@@ -1,6 +1,8 @@
 #include "compiler/ops/expansion.h"
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_support.h"
@@ -54,6 +56,19 @@ std::vector<ValueId> copy_inputs(const InferContext& ctx, Graph& to) {
   return inputs;
 }
 
+/// The extents that the operator needs to be equal, as far as its inputs have them.
+void take_constraints(InferContext& ctx, const Graph& inside) {
+  std::set<std::string> known;
+  for (int i = 0; i < ctx.input_count(); ++i)
+    if (ctx.has_input(i) && ctx.input(i).shape)
+      for (const Dim& d : *ctx.input(i).shape) known.merge(d.symbols());
+  for (const DimConstraint& c : inside.constraints) {
+    std::set<std::string> used = c.a.symbols();
+    used.merge(c.b.symbols());
+    if (std::includes(known.begin(), known.end(), used.begin(), used.end())) ctx.require_equal(c.a, c.b, c.reason);
+  }
+}
+
 }  // namespace
 
 void infer_expansion(InferContext& ctx) {
@@ -65,6 +80,7 @@ void infer_expansion(InferContext& ctx) {
   } catch (const NodeError& error) {
     expansion.fail(concat(error.node().op, ": ", error.node().why));
   }
+  take_constraints(ctx, inside);
   for (int i = 0; i < ctx.output_count(); ++i) {
     if (!ctx.has_output(i)) continue;
     const auto at = static_cast<size_t>(i);

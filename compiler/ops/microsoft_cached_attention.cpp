@@ -78,6 +78,7 @@ class GroupQueryAttention {
     valid_ = x_.add(x_.reshape(x_.cast(x_.input(kLastKeys), DType::i64), {-1}), one);
     past_ =
         x_.node("Max", {x_.subtract(valid_, queries_), zero});  // [B]; prompts shorter than the longest have none, too
+    if (appends()) past_ = as_long_as_cache(past_);
     if (x_.node().int_attribute("do_rotary", 0) != 0) rotate();
     const ValueId key = grown(kPastKey, k_), value = grown(kPastValue, v_);
     const Results y = x_.outputs(op("Attention"), {q_, key, value, allowed(key)}, 1, attributes());
@@ -110,10 +111,23 @@ class GroupQueryAttention {
       *v = rotated(x_, *v, at, x_.input(kCosines), x_.input(kSines), interleaved, turning(x_, kCosines, head_));
   }
 
+  /// True if the caches are states whose rows are the tokens of earlier runs (compiler/passes/append_caches.h).
+  bool appends() const { return x_.node().has_attribute("gart.appends"); }
+
+  /// Fails the run unless all of these lengths are the cache's: a table of 0, 1, ..., rows has no other index that is
+  /// at least as large.
+  ValueId as_long_as_cache(ValueId lengths) {
+    const ValueId rows = x_.extent_of(x_.input(kPastKey), 2);
+    const ValueId one = x_.constant(Tensor::scalar_i64(1));
+    const ValueId index = x_.add(x_.node("Abs", {x_.subtract(lengths, rows)}), rows);
+    return x_.node("Gather", {positions(x_, x_.add(rows, one)), index});
+  }
+
   /// Writes the new rows where each sample's past ends. The result is as long as all valid rows, or as the past if that
   /// has more room; then the cache keeps its size.
   ValueId grown(size_t past, ValueId added) {
     if (!x_.has_input(past)) return added;
+    if (appends()) return x_.concat({x_.input(past), added}, 2);
     const ValueId room = x_.reshape(x_.extent_of(x_.input(past), 2), {1});
     const ValueId total = x_.reshape(x_.cast(x_.input(kTotal), DType::i64), {1});
     const ValueId missing = x_.node("Max", {x_.subtract(total, room), x_.ints({0})});

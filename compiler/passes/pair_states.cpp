@@ -7,7 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "compiler/passes/append_caches.h"
 #include "compiler/passes/order_states.h"
+#include "compiler/passes/written_states.h"
 #include "compiler/support/error.h"
 #include "compiler/support/nearest.h"
 
@@ -162,7 +164,9 @@ void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::strin
   for (size_t i = 0; i < graphs.size(); ++i) {
     add_states(*graphs[i], pairs[i].all(), capacity);
     order_states(*graphs[i]);
+    append_caches(*graphs[i]);
   }
+  add_written_states(graphs);
 }
 
 void check_shared_states(const std::vector<const Graph*>& graphs) {

@@ -58,6 +58,7 @@
 #include "compiler/passes/tabulate_bytes.h"
 #include "compiler/passes/take_sequences_apart.h"
 #include "compiler/passes/transpose_weights.h"
+#include "compiler/passes/update_states.h"
 
 namespace gcg {
 namespace {
@@ -131,7 +132,8 @@ const std::vector<PassGroup>& model_passes() {
         {"grow-scan-outputs", [](Graph& g, const Target*) { return grow_scan_outputs(g); }}}},
       clean_up(),
       // Last, because clean-up leaves the Concat that appends to a state next to the state's input.
-      {{{"append-states", [](Graph& g, const Target*) { return append_states(g); }}}},
+      {{{"append-states", [](Graph& g, const Target*) { return append_states(g); }},
+        {"update-states", [](Graph& g, const Target*) { return update_states(g); }}}},
   };
   return groups;
 }

@@ -57,7 +57,8 @@ bool has_elements(const Kernel& k) {
 }
 
 bool is_bind(const Node& n) { return n.op == &op("Bind", "gart"); }
-bool is_append(const Node& n) { return n.op == &op("Append", "gart"); }
+/// True if the node's result is the memory of its first input, of which its step writes a part.
+bool writes_in_place(const Node& n) { return n.op == &op("Append", "gart"); }
 
 Step fail_step(const Node& n) {
   return {Fail{n.string_attribute("message", "the model takes a path that cannot be computed")}, n.name};
@@ -173,7 +174,7 @@ void PlanMaker::describe(Scope& scope, const FusionGroup& group, const std::vect
   if (group.kind == FusionGroup::Kind::control) {
     const Node& n = scope.graph.node(group.anchor);
     for (ValueId in : n.inputs)
-      if (in.valid() && !(is_append(n) && in == n.inputs[0])) w.reads.insert(buffer(scope, in));
+      if (in.valid() && !(writes_in_place(n) && in == n.inputs[0])) w.reads.insert(buffer(scope, in));
     for (ValueId out : n.outputs)
       if (out.valid()) w.writes.insert(buffer(scope, out));
     w.needs = symbols_of(scope.graph, n);
@@ -249,15 +250,18 @@ void PlanMaker::emit(Scope& scope, const ReadyGroup& w, Sequence& steps) {
     steps.steps.push_back(fail_step(n));
   else if (op == "Bind")
     bind_steps(scope, n, steps);
-  else if (op == "Append")
-    append(scope, n, steps);
+  else if (writes_in_place(n))
+    write_in_place(scope, n, steps);
   else
     GCG_CHECK(false, "control node '", n.name, "' is a ", op);
 }
 
-void PlanMaker::append(Scope& scope, const Node& n, Sequence& steps) {
-  const LoweredGroup lowered = lower_append(scope.graph, n);
-  steps.steps.push_back(launch(lowered, {buffer(scope, n.inputs[1]), buffer(scope, n.outputs[0])}));
+void PlanMaker::write_in_place(Scope& scope, const Node& n, Sequence& steps) {
+  const LoweredGroup lowered =
+      n.has_attribute("replaces") ? lower_update(scope.graph, n) : lower_append(scope.graph, n);
+  std::vector<BufferId> operands;
+  for (const ValueId v : lowered.storages) operands.push_back(buffer(scope, v));
+  steps.steps.push_back(launch(lowered, std::move(operands)));
   steps.steps.back().source = n.name;
 }
 

@@ -71,8 +71,8 @@ class PlanMaker {
   /// keeps the graph's order.
   static std::vector<ReadyGroup> topological(std::vector<ReadyGroup> works);
   void emit(Scope& scope, const ReadyGroup& w, Sequence& steps);
-  /// Writes the rows that a run appends to a state, behind those that the output's memory already holds.
-  void append(Scope& scope, const Node& n, Sequence& steps);
+  /// Writes the rows that a run appends to a state, or replaces: the output's memory already holds the others.
+  void write_in_place(Scope& scope, const Node& n, Sequence& steps);
   Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands);
 
   // make_control.cpp

@@ -4,15 +4,9 @@
 
 #include "gart/gart.h"
 #include "gart/gart.hpp"
+#include "runtime/api/c_handles.h"
 #include "runtime/errors.h"
 
-struct gart_program {
-  gart::Program program;
-  std::vector<std::string> entry_points;
-};
-struct gart_session {
-  gart::Session session;
-};
 struct gart_invocation {
   gart::Invocation invocation;
 };

@@ -6,7 +6,9 @@ install(TARGETS gart gart_cpu EXPORT gart
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
 install(TARGETS gart_fleet EXPORT gart
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT fleet NAMELINK_COMPONENT development)
-install(TARGETS gart_static gart_fleet_static EXPORT gart ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+install(TARGETS gart_generate EXPORT gart
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
+install(TARGETS gart_static gart_fleet_static gart_generate_static EXPORT gart ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
 install(DIRECTORY include/gart DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 
 set(gart_cmake ${CMAKE_INSTALL_LIBDIR}/cmake/gart)
@@ -22,7 +24,7 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gartConfig.cmake ${CMAKE_CURRENT_BINAR
 
 # pkg-config finds the prefix by where its file lies.
 file(RELATIVE_PATH gart_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-foreach(name gart gart_cpu gart_fleet gart_static gart_fleet_static)
+foreach(name gart gart_cpu gart_fleet gart_generate gart_static gart_fleet_static gart_generate_static)
   configure_file(package/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT development)
 endforeach()

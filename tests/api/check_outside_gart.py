@@ -52,16 +52,17 @@ def files_under(folder):
 
 
 def works(program, **more):
-    """A program of PROGRAMS prints the model's inputs and outputs, a program for fleets says why the file cannot run on a fleet."""
+    """A program of PROGRAMS prints the model's inputs and outputs, a program for fleets or generation says why the file does not fit."""
     name = os.path.basename(program)
     printed = ran(program, MODEL, **more)
-    assert ("fleet" in printed) if "fleet" in name else re.search("in x.*out out", printed, re.S), f"{name} printed {printed!r}"
+    wanted = "fleet" if "fleet" in name else "the model has no states" if "generate" in name else "in x.*out out"
+    assert re.search(wanted, printed, re.S), f"{name} printed {printed!r}"
     print(f"{name}: {printed.splitlines()[0]}")
 
 
 def all_work(folder, languages):
     names = [name for name in os.listdir(folder) if re.fullmatch(r"(c|cxx)_\w+", name) and os.access(os.path.join(folder, name), os.X_OK)]
-    assert len(names) == {"C": 4, "C;CXX": 9}[languages], names
+    assert len(names) == {"C": 5, "C;CXX": 12}[languages], names
     for name in sorted(names):
         works(os.path.join(folder, name))
 
@@ -88,8 +89,9 @@ def pkg_config(folder):
     assert ran("pkg-config", "--modversion", "gart", **more).strip() == version
     for language, compiler, text, standard in (("c", same["CMAKE_C_COMPILER"], "program.c", "-std=c11"),
                                                ("cxx", same["CMAKE_CXX_COMPILER"], "program.cc", "-std=c++20")):
-        for library in ("gart", "gart_cpu", "gart_static", "gart_fleet", "gart_fleet_static"):
-            source = os.path.join(HERE, "outside_gart", "fleet." + text.split(".")[1]) if "fleet" in library else os.path.join(PROGRAMS, text)
+        for library in ("gart", "gart_cpu", "gart_static", "gart_fleet", "gart_fleet_static", "gart_generate", "gart_generate_static"):
+            own = next((name for name in ("fleet", "generate") if name in library), None)
+            source = os.path.join(HERE, "outside_gart", own + "." + text.split(".")[1]) if own else os.path.join(PROGRAMS, text)
             flags = ran("pkg-config", "--cflags", "--libs", library, **more).split()
             program = os.path.join(folder, f"{language}_{library}")
             ran(compiler, standard, source, "-o", program, *flags)
@@ -97,7 +99,7 @@ def pkg_config(folder):
 
 
 COMPONENTS = {
-    "runtime": r"lib.*/libgart(_cpu)?\.so\.0|share/doc/libgart0/copyright",
+    "runtime": r"lib.*/libgart(_cpu|_generate)?\.so\.0|share/doc/libgart0/copyright",
     "fleet": r"lib.*/libgart_fleet\.so\.0",
     "development": r"include/gart/\w+\.hp?p?|lib.*/libgart\w*\.(so|a)|lib.*/cmake/gart/gart[\w-]+\.cmake|lib.*/pkgconfig/gart\w*\.pc"
                    r"|share/doc/libgart-dev/copyright",

@@ -60,6 +60,7 @@ int main(int argc, char** argv) {
   gcg::tools::add_tune_command(app);
   gcg::tools::add_place_command(app);
   gcg::tools::add_run_command(app);
+  gcg::tools::add_generate_command(app);
   gcg::tools::add_bench_command(app);
   gcg::tools::add_train_command(app);
   gcg::tools::add_state_command(app);

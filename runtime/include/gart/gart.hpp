@@ -243,8 +243,9 @@ class GART_API Invocation {
 /// Copies are cheap and share the states; fork() copies these. Uses of one session come one after the other: a call
 /// that begins during another fails. Sessions do not share states, so any number of them may run at once.
 ///
-/// A run that fails or is cancelled leaves all states as they were. A state without a value begins with zeros, or
-/// without rows if it grows.
+/// A run that fails or is cancelled leaves all states as they were, except those that it updates in place (gcc-graph
+/// inspect shows them): these cannot be read before they are set or reset. A state without a value begins with zeros,
+/// or without rows if it grows.
 class GART_API Session {
  public:
   /// As the functions of Program, with this session's states.

@@ -11,6 +11,7 @@ void add_compile_command(CLI::App& app);
 void add_tune_command(CLI::App& app);
 void add_place_command(CLI::App& app);
 void add_run_command(CLI::App& app);
+void add_generate_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 void add_state_command(CLI::App& app);

@@ -55,6 +55,7 @@ Json state_json(const fb::EntryPoint& entry, uint32_t index, SlotTexts& slots) {
   out["scope"] = state.scope() == fb::StateScope::program ? "program" : "session";
   if (state.initial() >= 0) out["initial_offset"] = state.initial();
   if (state.read_only()) out["read_only"] = true;
+  if (state.axis() < 0 && state.in_place()) out["updated_in_place"] = true;
   if (state.axis() < 0) return out;
   auto& dims = out["dims"].get_ref<Json::array_t&>();
   std::rotate(dims.begin(), dims.begin() + 1, dims.begin() + state.axis() + 1);

@@ -89,6 +89,7 @@ void print_state(const Json& s) {
     std::cout << ", grows along axis " << grows["axis"] << (grows["in_place"].get<bool>() ? " in place" : "");
     if (grows.contains("capacity")) std::cout << " to at most " << grows["capacity"];
   }
+  if (s.contains("updated_in_place")) std::cout << ", updated in place";
   std::cout << '\n';
 }
 

@@ -20,6 +20,7 @@ A model with states (gcc-graph compile --state) runs in sessions, which keep the
     session = model.session()
     outputs = session.run({"input_ids": token})   # states are not given
     session.save("conversation.safetensors")
+    ids = session.generate(prompt, max_tokens=20)   # a language model
 
 States that the model itself keeps (trained weights) are one for all callers, and need no session:
 
@@ -464,7 +465,7 @@ class Session(Invocation):
         if handle is None:
             _check(_lib.gart_session_new(program.handle, ctypes.byref(self._handle)))
         super().__init__(program, self._handle)
-        self.states, self._others = list(program.states), {}
+        self.states, self._others, self._generators = list(program.states), {}, {}
 
     def __del__(self):
         super().__del__()
@@ -482,6 +483,24 @@ class Session(Invocation):
     def new_invocation(self, entry=None):
         """An invocation that uses this session's states; runs of one session come one after the other."""
         return Invocation(self._program, self._handle, entry)
+
+    def generate(self, ids, *, max_tokens=128, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0, repetition_penalty=1.0, presence_penalty=0.0,
+                 seed=0, stop_ids=(), chunk=0, on_token=None, entry=None, prefill=None):
+        """Appends `ids` to the session and returns a list of up to `max_tokens` further ids, of which the session has read all but
+        the last. `on_token(id)` is called for each; the generation ends if it returns False. `entry`, `prefill`: entry points.
+        The options are those of gart/generate.hpp."""
+        if (entry, prefill) not in self._generators:
+            from ._generate import Generator
+            self._generators[entry, prefill] = Generator(self._program, self._handle, entry, prefill)
+        return self._generators[entry, prefill].generate(
+            ids, on_token, stop_ids, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
+            repetition_penalty=repetition_penalty, presence_penalty=presence_penalty, seed=seed, chunk=chunk)
+
+    def cancel(self):
+        """Stops the current run or generation from any thread."""
+        super().cancel()
+        for generator in list(self._generators.values()):
+            generator.cancel()
 
     def state(self, name):
         """A copy of the state as a numpy array. Raises GartError if it has no value yet."""

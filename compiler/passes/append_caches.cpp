@@ -1,0 +1,64 @@
+#include "compiler/passes/append_caches.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/ops/op_def.h"
+#include "compiler/support/error.h"
+
+namespace gcg {
+namespace {
+
+constexpr size_t kPastKey = 3, kRowsAxis = 2;  // of GroupQueryAttention: its past keys and values follow each other
+
+State* state_of(Graph& graph, ValueId past, ValueId present) {
+  const auto it = std::find_if(graph.states.begin(), graph.states.end(), [&](const State& s) {
+    return graph.inputs[s.input] == past && graph.outputs[s.output] == present;
+  });
+  return it == graph.states.end() ? nullptr : &*it;
+}
+
+/// True if each of the node's caches is an input of a state, and the node alone reads it.
+bool has_cache_states(Graph& graph, const Node& n) {
+  if (n.inputs.size() < kPastKey + 2 || n.outputs.size() < 3) return false;
+  for (size_t i = 0; i < 2; ++i) {
+    const ValueId past = n.inputs[kPastKey + i], present = n.outputs[1 + i];
+    if (!past.valid() || !present.valid() || state_of(graph, past, present) == nullptr) return false;
+    if (!graph.value(past).shape || graph.value(past).shape->size() != 4) return false;
+  }
+  return n.inputs[kPastKey] != n.inputs[kPastKey + 1];
+}
+
+std::string fresh_symbol(const Graph& graph) {
+  std::set<std::string> taken;
+  for (const ValueId input : graph.inputs)
+    if (graph.value(input).shape)
+      for (const Dim& d : *graph.value(input).shape) taken.merge(d.symbols());
+  std::string name = "cached";
+  for (int k = 1; taken.count(name) != 0; ++k) name = concat("cached_", k);
+  return name;
+}
+
+/// Opens the extent of a cache that past and present share, and makes it the state's capacity.
+void open(Graph& graph, State& state, const std::string& symbol) {
+  Dim& rows = (*graph.value(graph.inputs[state.input]).shape)[kRowsAxis];
+  if (!rows.is_constant()) return;
+  if (state.capacity > rows.constant())
+    fail("--capacity ", state.capacity, ": state '", state.name, "' has room for ", rows.constant(), " rows");
+  if (state.capacity == 0) state.capacity = rows.constant();
+  rows = Dim::symbol(symbol);
+}
+
+}  // namespace
+
+void append_caches(Graph& graph) {
+  const std::string symbol = fresh_symbol(graph);
+  for (const NodeId id : graph.order()) {
+    Node& n = graph.node(id);
+    if (n.op != &op("GroupQueryAttention", "com.microsoft") || !has_cache_states(graph, n)) continue;
+    n.attributes[kAppendsAttribute] = int64_t{1};
+    for (size_t i = 0; i < 2; ++i) open(graph, *state_of(graph, n.inputs[kPastKey + i], n.outputs[1 + i]), symbol);
+  }
+}
+
+}  // namespace gcg

@@ -1,0 +1,16 @@
+// States that an entry point writes without reading them.
+#pragma once
+
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// A graph whose output is called like the output of another graph's state, but that lacks the state's input (a first
+/// model without past, beside one with past), gets the state: each run replaces its value. The state's input is a new
+/// input of the graph, which nothing reads. Requires: the graphs' states are paired, and their outputs are inferred.
+/// Throws CompileError if the output's type does not fit the state.
+void add_written_states(const std::vector<Graph*>& graphs);
+
+}  // namespace gcg

@@ -1,0 +1,38 @@
+// Runs of one entry point of a language model in a session.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gart/gart.hpp"
+#include "runtime/generate/feed.h"
+#include "runtime/generate/sampler.h"
+
+namespace gart::detail {
+
+class EntryRuns {
+ public:
+  /// `entry`: "" means the first. Throws Failure for an input or an output that generation cannot use.
+  EntryRuns(const Program& program, const Session& session, std::string_view entry);
+
+  /// The number of tokens that each run must read; 0: any.
+  int64_t tokens_per_run() const { return tokens_per_run_; }
+  /// Reads `tokens` behind `past` others. Returns the logits of the last one, valid until the next run.
+  std::span<const float> run(int64_t past, std::span<const int64_t> tokens);
+  /// For any thread: ends the current run.
+  void cancel() { invocation_.cancel(); }
+
+ private:
+  Invocation invocation_;
+  std::vector<Feed> feeds_;
+  size_t logits_ = 0;
+  int64_t tokens_per_run_ = 0;
+  LogitsRow row_;
+};
+
+/// The name of the symbol of the model's batch; empty: its batch is fixed.
+std::string batch_symbol(const Program& program, std::string_view entry);
+
+}  // namespace gart::detail

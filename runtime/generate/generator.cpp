@@ -1,0 +1,192 @@
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+#include <chrono>
+#include <optional>
+
+#include "gart/generate.hpp"
+#include "runtime/errors.h"
+#include "runtime/generate/entry_runs.h"
+
+namespace gart {
+
+using detail::EntryRuns;
+using detail::Sampler;
+
+struct GeneratorState {
+  GeneratorState(const Program& program, const Session& session, const GenerateEntries& entries);
+
+  Generated generate(std::span<const int64_t> ids, const GenerateOptions& options,
+                     const std::function<bool(int64_t)>& on_token);
+  /// The number of tokens in the caches.
+  int64_t length() const;
+
+  Session session;
+  EntryRuns decode;
+  std::optional<EntryRuns> prefill;
+  std::string state;    // one that has a row per token; empty: caches have fixed extents
+  size_t axis = 0;      // of these rows
+  std::string any;      // a state
+  int64_t written = 0;  // tokens that this generator has written to caches of fixed extents
+  enum class Use : uint8_t { none, runs, cancelled };
+  std::atomic<Use> use = Use::none;
+
+ private:
+  std::span<const float> read(int64_t& past, std::span<const int64_t> ids, int64_t chunk);
+  void check_cancelled() const;
+};
+
+namespace {
+
+bool is_number(std::string_view dim) { return !dim.empty() && std::isdigit(static_cast<unsigned char>(dim[0])) != 0; }
+
+/// The entry point that is wanted; "": the one called `usual`, or the first.
+std::string entry_of(const Program& program, const std::string& wanted, std::string_view usual) {
+  const std::vector<std::string> all = program.entry_points();
+  if (wanted.empty()) return std::ranges::count(all, usual) != 0 ? std::string(usual) : std::string();
+  if (std::ranges::count(all, wanted) == 0) {
+    fail(ErrorCode::invalid_argument, "the model has no entry point '", wanted, "'");
+  }
+  return wanted;
+}
+
+/// Finds the extent of a state that counts tokens: open, and not the batch.
+void find_rows(const Program& program, const std::string& batch, std::string& state, size_t& axis) {
+  const bool is_open = !batch.empty() && !is_number(batch);
+  for (const TensorInfo& info : program.states()) {
+    for (size_t d = 0; d < info.dims.size(); ++d) {
+      if (is_number(info.dims[d]) || (is_open && info.dims[d].find(batch) != std::string::npos)) continue;
+      state = info.name;
+      axis = d;
+      return;
+    }
+  }
+}
+
+double ms_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
+}
+
+const Program& with_states(const Program& program) {
+  if (program.states().empty()) {
+    fail(ErrorCode::unsupported,
+         "the model has no states, so nothing would be remembered between tokens: compile it with --state auto");
+  }
+  return program;
+}
+
+}  // namespace
+
+GeneratorState::GeneratorState(const Program& program, const Session& s, const GenerateEntries& entries)
+    : session(s), decode(with_states(program), s, entry_of(program, entries.decode, "decode")) {
+  const std::string first = entry_of(program, entries.prefill, "prefill");
+  if (!first.empty()) prefill.emplace(program, s, first);
+  find_rows(program, detail::batch_symbol(program, entry_of(program, entries.decode, "decode")), state, axis);
+  any = state.empty() ? program.states()[0].name : state;
+}
+
+int64_t GeneratorState::length() const {
+  const Result<Tensor> value = session.state(any);
+  if (!value && value.error().code != ErrorCode::invalid_argument) throw Failure{value.error()};
+  if (!value) return 0;  // it has no value yet
+  if (!state.empty()) return value->shape()[axis];
+  if (written == 0) {
+    fail(ErrorCode::invalid_argument,
+         "the session has values, but no extent of its states tells how many tokens they hold: reset it");
+  }
+  return written;
+}
+
+void GeneratorState::check_cancelled() const {
+  if (use == Use::cancelled) fail(ErrorCode::cancelled, "the generation was cancelled");
+}
+
+/// Reads all ids in runs that the entry points allow, and adds their number to `past`. Returns the last one's logits.
+std::span<const float> GeneratorState::read(int64_t& past, std::span<const int64_t> ids, int64_t chunk) {
+  std::span<const float> logits;
+  while (!ids.empty()) {
+    check_cancelled();
+    auto count = chunk > 0 ? std::min(size_t(chunk), ids.size()) : ids.size();
+    EntryRuns* runs = &decode;
+    const int64_t at_once = prefill && past == 0 ? prefill->tokens_per_run() : -1;
+    if (at_once == 0 || (at_once > 0 && size_t(at_once) <= ids.size())) runs = &*prefill;
+    if (runs->tokens_per_run() > 0) count = size_t(runs->tokens_per_run());
+    if (count > ids.size()) {
+      fail(ErrorCode::invalid_argument, "the model reads ", count, " tokens in each run, but ", ids.size(),
+           " are left");
+    }
+    logits = runs->run(past, ids.first(count));
+    past += int64_t(count);
+    written = past;
+    ids = ids.subspan(count);
+  }
+  return logits;
+}
+
+Generated GeneratorState::generate(std::span<const int64_t> ids, const GenerateOptions& options,
+                                   const std::function<bool(int64_t)>& on_token) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (ids.empty()) fail(ErrorCode::invalid_argument, "generate needs at least one token id");
+  Sampler sampler(options, ids);
+  Generated out;
+  int64_t past = length();
+  try {
+    std::span<const float> logits = read(past, ids, options.chunk);
+    while (true) {
+      const int64_t id = sampler.next(logits, uint64_t(past));
+      out.ids.push_back(id);
+      out.total_ms = ms_since(begin);
+      if (out.ids.size() == 1) out.first_token_ms = out.total_ms;
+      const bool stays = !on_token || on_token(id);
+      out.reason = sampler.stops(id) ? StopReason::stop_id : stays ? StopReason::max_tokens : StopReason::callback;
+      if (out.reason != StopReason::max_tokens || int64_t(out.ids.size()) == options.max_tokens) return out;
+      logits = read(past, {&id, 1}, 0);
+    }
+  } catch (const Failure& failure) {
+    fail(failure.error.code, "token ", out.ids.size(), " of the generation, after ", past,
+         " tokens: ", failure.error.message);
+  }
+}
+
+namespace {
+
+struct Release {
+  std::atomic<GeneratorState::Use>& use;
+  ~Release() { use = GeneratorState::Use::none; }
+};
+
+}  // namespace
+
+Generator::Generator(std::unique_ptr<GeneratorState> state) : state_(std::move(state)) {}
+Generator::Generator(Generator&&) noexcept = default;
+Generator& Generator::operator=(Generator&&) noexcept = default;
+Generator::~Generator() = default;
+
+Result<Generator> Generator::create(const Program& program, const Session& session, const GenerateEntries& entries) {
+  return guarded([&] { return Generator(std::make_unique<GeneratorState>(program, session, entries)); });
+}
+
+Result<Generated> Generator::generate(std::span<const int64_t> ids, const GenerateOptions& options,
+                                      const std::function<bool(int64_t)>& on_token) {
+  return guarded([&] {
+    GeneratorState::Use expected = GeneratorState::Use::none;
+    if (!state_->use.compare_exchange_strong(expected, GeneratorState::Use::runs)) {
+      fail(ErrorCode::invalid_argument, "the generator is in use: its generations come one after the other");
+    }
+    const Release release{state_->use};
+    return state_->generate(ids, options, on_token);
+  });
+}
+
+void Generator::cancel() {
+  GeneratorState::Use expected = GeneratorState::Use::runs;
+  if (!state_->use.compare_exchange_strong(expected, GeneratorState::Use::cancelled)) return;
+  state_->decode.cancel();
+  if (state_->prefill) state_->prefill->cancel();
+}
+
+Result<int64_t> Generator::length() const {
+  return guarded([&] { return state_->length(); });
+}
+
+}  // namespace gart

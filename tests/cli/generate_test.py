@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Generation: the greedy tokens of small decoders equal onnxruntime's, sampled ones follow the options, and faults are told in words."""
+import json
+import os
+import sys
+import threading
+import unittest
+
+import numpy as np
+
+import decoders
+from cli_case import CliCase
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
+import gart
+
+PROMPT = [5, 17, 3, 60, 22, 9, 41]
+
+
+def text_of(ids):
+    return ",".join(map(str, ids))
+
+
+class Generate(CliCase):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.compiled("builder", decoders.as_builder())
+        cls.compiled("optimum", decoders.as_optimum())
+
+    @classmethod
+    def compiled(cls, name, model, *options):
+        decoders.save(model, cls.path(name + ".onnx"))
+        done = cls.tool("compile", name + ".onnx", "-o", name + ".gart", "--state", "auto", *options)
+        assert done.returncode == 0, done.stderr
+
+    def session(self, name):
+        return gart.load(self.path(name + ".gart")).session()
+
+    def agrees(self, name, room=0, count=40):
+        """The greedy tokens equal onnxruntime's, in Python and in the tool, in one run and in chunks."""
+        want = decoders.Reference(self.path(name + ".onnx"), room).greedy(PROMPT, count)
+        self.assertGreater(len(set(want)), 5, "the reference repeats a few tokens, which shows little")
+        self.assertEqual(self.session(name).generate(PROMPT, max_tokens=count), want)
+        self.assertEqual(self.session(name).generate(PROMPT, max_tokens=count, chunk=3), want)
+        ids = self.accepted("generate", name + ".gart", "--ids", text_of(PROMPT), "--max-tokens", str(count))
+        self.assertEqual(ids, text_of(want) + "\n")
+        return want
+
+    def test_caches_that_grow(self):
+        self.agrees("builder")
+        self.agrees("optimum")
+
+    def test_a_token_in_each_run(self):
+        """Masks that are declared for one token, as older exports have them."""
+        self.compiled("steps", decoders.as_optimum(mask="past_sequence_length + 1"))
+        self.agrees("steps")
+
+    def test_static_caches(self):
+        """A buffer that past and present share holds up to its rows; the mask may be as long as the buffer."""
+        for bits, mask in ((32, "total_sequence_length"), (4, 48)):
+            with self.subTest(bits=bits, mask=mask):
+                self.compiled("static", decoders.as_builder(bits, past=48, present=48, mask=mask))
+                want = self.agrees("static", room=48)
+                session = self.session("static")
+                session.generate(PROMPT, max_tokens=3)
+                self.assertEqual(session.state("past_key_values.0.key").shape, (1, 2, 9, 16))
+                with self.assertRaisesRegex(gart.GartError, "(would have 49 along axis 2; its capacity is 48|has room for 48 tokens; 49 are too many)"):
+                    session.generate([want[2]], max_tokens=100)
+        self.refused("compile", "static.onnx", "-o", "x.gart", "--state", "auto", "--capacity", "64",
+                     says="--capacity 64: state 'past_key_values.0.key' has room for 48 rows")
+        feeds = {"input_ids": np.array([[1, 2]]), "attention_mask": np.ones((1, 48), np.int64)}
+        with self.assertRaisesRegex(gart.GartError, "index"):
+            self.session("static").run(feeds)
+
+    def test_caches_that_are_updated(self):
+        self.compiled("updated", decoders.as_optimum(room=48))
+        self.assertIn("state past_key_values.0.key f32[batch,2,48,16], updated in place", self.accepted("inspect", "updated.gart"))
+        want = self.agrees("updated", room=48)
+        session = self.session("updated")
+        self.assertEqual(session.generate(PROMPT, max_tokens=5), want[:5])
+        self.assertEqual(session.generate(want[4:5], max_tokens=5), want[5:10])
+        with self.assertRaisesRegex(gart.GartError, "input 'attention_mask' has room for 48 tokens; 49 are too many"):
+            session.generate(want[9:10], max_tokens=100)
+        session.save(self.path("updated.safetensors"))
+        self.refused("generate", "updated.gart", "--ids", "1", "--session", "updated.safetensors",
+                     says="no extent of its states tells how many tokens they hold: reset it")
+
+    def test_a_first_model_without_past(self):
+        """Two files, as optimum writes them: the first has caches as outputs only, and fills the states that the other reads."""
+        decoders.save(decoders.as_optimum(reads=False, mask="tokens"), self.path("first.onnx"))
+        self.compiled("pair", decoders.as_optimum(mask="past_sequence_length + 1"), "--entry", "prefill=first.onnx")
+        want = decoders.Reference(self.path("optimum.onnx")).greedy(PROMPT, 40)
+        session = self.session("pair")
+        runs = []
+        self.assertEqual(session.generate(PROMPT, max_tokens=40, on_token=runs.append), want)
+        self.assertEqual(session.state("past_key_values.0.key").shape, (1, 2, 46, 16))
+        self.assertEqual(self.accepted("generate", "pair.gart", "--ids", text_of(PROMPT), "--max-tokens", "40"), text_of(want) + "\n")
+        logits = session.run({"input_ids": np.array([PROMPT]), "attention_mask": np.ones((1, 7), np.int64), "position_ids": np.arange(7)[None]},
+                             entry="prefill")["logits"]
+        self.assertEqual(int(logits[0, -1].argmax()), want[0])
+        self.assertEqual(session.state("past_key_values.0.key").shape, (1, 2, 7, 16), "the run has replaced the rows")
+
+    def test_four_bits(self):
+        self.compiled("builder4", decoders.as_builder(4))
+        self.compiled("optimum4", decoders.as_optimum(4))
+        self.agrees("builder4")
+        self.agrees("optimum4")
+
+    def test_a_conversation(self):
+        """A session goes on where it ended: with the last token, which it has not read."""
+        reference = decoders.Reference(self.path("builder.onnx"))
+        first = reference.greedy(PROMPT, 6)
+        second = reference.greedy([first[-1], 8, 2], 5)
+        session = self.session("builder")
+        self.assertEqual(session.generate(PROMPT, max_tokens=6), first)
+        self.assertEqual(session.generate([first[-1], 8, 2], max_tokens=5), second)
+        arguments = ("generate", "builder.gart", "--session", "chat.safetensors", "--max-tokens")
+        self.assertEqual(self.accepted(*arguments, "6", "--ids", text_of(PROMPT)), text_of(first) + "\n")
+        self.assertEqual(self.accepted(*arguments, "5", "--ids", f"{first[-1]},8,2"), text_of(second) + "\n")
+
+    def test_json(self):
+        told = json.loads(self.accepted("generate", "builder.gart", "--ids", text_of(PROMPT), "--max-tokens", "9", "--json"))
+        self.assertEqual((len(told["ids"]), told["reason"]), (9, "max_tokens"))
+        self.assertGreater(told["tokens_per_second"], 0)
+        self.assertGreater(told["first_token_ms"], 0)
+        stop = told["ids"][4]
+        told = json.loads(self.accepted("generate", "builder.gart", "--ids", text_of(PROMPT), "--stop-ids", f"99,{stop}", "--json"))
+        self.assertEqual((told["ids"][-1], told["reason"]), (stop, "stop_id"))
+
+    def test_sampling(self):
+        """Draws have the probabilities that the options give them, and are the same for the same seed."""
+        logits = decoders.Reference(self.path("builder.onnx")).logits(PROMPT).astype(np.float64)
+        x = logits / 1.7
+        p = np.exp(x - x.max())
+        p[np.argsort(-p)[12:]] = 0
+        order = np.argsort(-p)
+        sums = np.cumsum(p[order]) / p.sum()
+        p[order[1:][sums[:-1] >= 0.9]] = 0
+        p[p < 0.15 * p.max()] = 0
+        p /= p.sum()
+        options = {"max_tokens": 1, "temperature": 1.7, "top_k": 12, "top_p": 0.9, "min_p": 0.15}
+        session, draws = self.session("builder"), np.zeros(decoders.VOCABULARY)
+        for seed in range(3000):
+            session.reset()
+            draws[session.generate(PROMPT, seed=seed, **options)[0]] += 1
+        self.assertEqual(set(np.flatnonzero(draws)), set(np.flatnonzero(p)))
+        self.assertLess(np.abs(draws / draws.sum() - p).max(), 4 * (0.25 / 3000) ** 0.5)
+        texts = [self.accepted("generate", "builder.gart", "--ids", text_of(PROMPT), "--max-tokens", "30", "--temperature", "5", "--seed", s)
+                 for s in ("1", "1", "2")]
+        self.assertEqual(texts[0], texts[1])
+        self.assertNotEqual(texts[0], texts[2])
+
+    def test_penalties(self):
+        reference = decoders.Reference(self.path("builder.onnx"))
+        ids, seen, want = PROMPT, set(PROMPT), []
+        for _ in range(20):
+            x = reference.logits(ids).copy()
+            for token in seen:
+                x[token] = x[token] / 1.3 if x[token] > 0 else x[token] * 1.3
+            for token in set(want):
+                x[token] -= 2
+            want.append(int(x.argmax()))
+            seen.add(want[-1])
+            ids = want[-1:]
+        self.assertEqual(self.session("builder").generate(PROMPT, max_tokens=20, repetition_penalty=1.3, presence_penalty=2), want)
+
+    def test_callbacks(self):
+        told, session = [], self.session("builder")
+        want = self.session("builder").generate(PROMPT, max_tokens=10)
+
+        def three(token):
+            told.append(token)
+            return len(told) < 3
+        self.assertEqual(session.generate(PROMPT, max_tokens=10, on_token=three), want[:3])
+        self.assertEqual(told, want[:3])
+
+        def broken(token):
+            raise KeyError(token)
+        with self.assertRaises(KeyError):
+            session.generate([told[-1]], on_token=broken)
+
+        def cancelling(_):
+            other = threading.Thread(target=session.cancel)
+            other.start()
+            other.join()
+        with self.assertRaisesRegex(gart.GartError, "token 1 of the generation, after .* tokens: the generation was cancelled"):
+            session.generate([told[-1]], on_token=cancelling)
+        self.assertEqual(len(session.generate([told[-1]], max_tokens=2)), 2)
+
+    def test_refusals(self):
+        self.compiled("small", decoders.as_builder(), "--capacity", "9")
+        self.refused("generate", "model.gart", "--ids", "1", says="model.gart has no states, so it would forget each token: compile the model with --state auto")
+        self.refused("generate", "builder.gart", "--prompt", "Hello", says="--prompt needs a tokenizer, which gcc-graph does not contain")
+        self.refused("generate", "builder.gart", says="generate needs at least one token id")
+        self.refused("generate", "builder.gart", "--ids", "1,,2", says="--ids 1,,2: expected token ids like 1,2,3")
+        self.refused("generate", "builder.gart", "--ids", "1", "--top-p", "0", says="top_p must be above 0 and at most 1")
+        self.refused("generate", "builder.gart", "--ids", "1", "--entry", "x", says="the model has no entry point 'x'")
+        with self.assertRaisesRegex(gart.GartError, "token 3 of the generation, after 9 tokens: state '.*' would have 10 along axis 2; its capacity is 9"):
+            self.session("small").generate(PROMPT)
+        with self.assertRaisesRegex(gart.GartError, "generate needs at least one token id"):
+            self.session("builder").generate([])
+        with self.assertRaisesRegex(gart.GartError, "ids must be integers of one sequence, not float64"):
+            self.session("builder").generate([1.5])
+
+    def test_inputs_that_nobody_knows(self):
+        model = decoders.as_optimum()
+        for value in model.graph.input:
+            if value.name == "position_ids":
+                value.name = "speaker"
+        for node in model.graph.node:
+            node.input[:] = ["speaker" if name == "position_ids" else name for name in node.input]
+        self.compiled("speaker", model)
+        self.refused("generate", "speaker.gart", "--ids", "1", says=("input speaker i64[batch,tokens]", "is not known to generate; known: input_ids, "))
+
+    def test_nan(self):
+        model = decoders.as_builder()
+        broken = np.zeros((decoders.VOCABULARY, decoders.WIDTH), np.float32)
+        broken[33] = np.nan
+        embedding = next(w for w in model.graph.initializer if list(w.dims) == [decoders.VOCABULARY, decoders.WIDTH])
+        embedding.CopyFrom(decoders.numpy_helper.from_array(broken, embedding.name))
+        self.compiled("nan", model)
+        with self.assertRaisesRegex(gart.GartError, "token 0 of the generation, after 2 tokens: logit 0 is NaN"):
+            self.session("nan").generate([1, 33])
+
+
+if __name__ == "__main__":
+    unittest.main()
