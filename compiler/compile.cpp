@@ -18,6 +18,7 @@
 #include "compiler/passes/order_states.h"
 #include "compiler/passes/pair_states.h"
 #include "compiler/passes/pass.h"
+#include "compiler/passes/settle_extents.h"
 #include "compiler/passes/specialise.h"
 #include "compiler/plan/constant_operands.h"
 #include "compiler/plan/frozen_steps.h"
@@ -101,8 +102,9 @@ class Compilation {
     if (auto equal = equal_extents(open_ ? open_->graph() : graph_)) remarks_.push_back({{}, std::move(*equal)});
     bind_parameters(graph_, options_.parameters);  // users of the file see only the other inputs
     for (Graph& other : more_) {
+      const std::vector<Shape> declared = input_shapes(other);
       if (!run_passes(other, model_passes(), nullptr, options_.passes)) return false;
-      if (!plan_entry(other, targets_of_whole(other, targets_), sets())) return false;
+      if (!plan_entry(other, targets_of_whole(other, targets_), sets(settled_since(declared, other)))) return false;
     }
     check_shared_states(entries_);
     if (fleet_ && !plan_parts(std::move(kept))) return false;
@@ -196,17 +198,21 @@ class Compilation {
     return kept;
   }
 
-  std::vector<SymbolValues> sets() const {
-    std::vector<SymbolValues> all = shape_sets(options_.dims);
+  /// The sets of --dim for a graph whose inputs lost the symbols `settled`.
+  std::vector<SymbolValues> sets(const SymbolValues& settled) const {
+    std::vector<SymbolValues> all = shape_sets(without_settled(options_.dims, settled));
     for (SymbolValues& set : all)
       for (const auto& [symbol, other] : options_.same_dims)
-        if (const auto known = set.find(other); known != set.end()) set.try_emplace(symbol, known->second);
+        if (const auto known = set.find(other); known != set.end() && settled.count(symbol) == 0)
+          set.try_emplace(symbol, known->second);
     return all;
   }
 
   bool run_model_passes() {
     const std::vector<PassGroup>& groups = model_passes();
+    const std::vector<Shape> declared = input_shapes(graph_);
     if (!run_passes(graph_, {groups.front()}, nullptr, options_.passes)) return false;
+    settled_ = settled_since(declared, graph_);
     Graph ranked = graph_.clone();
     if (!run_passes(graph_, {groups.begin() + 1, groups.end()}, nullptr, options_.passes)) return false;
     if (!graph_.states.empty()) return true;  // states keep their extents, so their graphs assume equal ones
@@ -217,10 +223,10 @@ class Compilation {
 
   /// Plans the whole model: for each set of extents, then for the runs that the other plans do not serve.
   bool plan_model() {
-    if (!open_) return plan_entry(graph_, whole_targets_, sets());
+    if (!open_) return plan_entry(graph_, whole_targets_, sets(settled_));
     entries_.push_back(&graph_);
     for (const Target& device : one_per_device(whole_targets_))
-      for (const SymbolValues& fixed : sets()) {
+      for (const SymbolValues& fixed : sets(settled_)) {
         const bool broadcasts = open_->broadcasts_with(fixed);
         Graph graph = broadcasts ? open_->specialised(fixed, options_.passes) : specialise(graph_, fixed);
         const size_t first = plans_.size();
@@ -264,7 +270,7 @@ class Compilation {
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
     for (UnmatchedRequest& idle : requests_.without_effect(graph_)) remarks_.push_back({{}, std::move(idle)});
     parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, requests_);
-    const std::vector<SymbolValues> all = sets();
+    const std::vector<SymbolValues> all = sets(settled_);
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
       std::vector<Target> targets = targets_;
       std::erase_if(targets, [&](const Target& t) { return !is_for(*parted_, static_cast<int>(p), *fleet_, t); });
@@ -341,7 +347,7 @@ class Compilation {
     if (!parted_) return {};
     return place_groups(*parted_, plans_,
                         emit_assembly(parted_->assembly, parted_->model_outputs, *fleet_,
-                                      describe_groups(*parted_, *fleet_, plans_, targets_, sets())));
+                                      describe_groups(*parted_, *fleet_, plans_, targets_, sets(settled_))));
   }
 
   void select_code_of_all(const Backends& backends) {
@@ -357,6 +363,7 @@ class Compilation {
   const CompileOptions& options_;
   std::vector<Graph> more_;
   Graph graph_;
+  SymbolValues settled_;  // the input extents of graph_ that settle-extents found
   const std::vector<Target> targets_;
   const std::vector<Target> whole_targets_;
   CutOptions cut_;

@@ -120,7 +120,7 @@ Expr lower_columns(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   from.back() = at.back();
   Expr sum = interpolated(ctx, positions, 0, from, nullptr);
   if (weight) sum = sum * cast(sum->dtype, weight);
-  return unless_empty(channels_second(x), as_output(ctx, output, sum));
+  return unless_empty(channels_second(x), guarded(as_output(ctx, output, sum)));
 }
 
 // ---- reference

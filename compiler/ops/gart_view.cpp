@@ -27,6 +27,17 @@ std::vector<Dim> parse_form(const Node& node) {
   return out;
 }
 
+void require_elements(InferContext& ctx, const Shape& out) {
+  const Shape& x = ctx.shape(0);
+  const std::vector<std::string> reasons = ctx.node().strings_attribute(kViewReasons);
+  if (reasons.empty()) {
+    ctx.require_equal(product(x), product(out), concat("elements before and after, ", str(x), " to ", str(out)));
+    return;
+  }
+  GCG_CHECK(reasons.size() == x.size() && x.size() == out.size(), "gart.View '", ctx.node().name, "': a reason each");
+  for (size_t d = 0; d < out.size(); ++d) ctx.require_equal(x[d], out[d], reasons[d]);
+}
+
 void infer_view(InferContext& ctx) {
   std::map<std::string, Dim> extents;
   for (int i = 0; i < ctx.input_count(); ++i)
@@ -37,8 +48,7 @@ void infer_view(InferContext& ctx) {
       if (extents.count(s) == 0) ctx.fail(concat("shape names ", s, ", which no input has"));
     out.push_back(d.substitute(extents));
   }
-  ctx.require_equal(product(ctx.shape(0)), product(out),
-                    concat("elements before and after, ", str(ctx.shape(0)), " to ", str(out)));
+  require_elements(ctx, out);
   const bool small = out.size() <= 1;
   ctx.set_output(0, ctx.dtype(0), std::move(out));
   if (small) keep_contents(ctx);

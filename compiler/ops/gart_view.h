@@ -9,6 +9,9 @@
 
 namespace gcg {
 
+/// Attribute of a gart.View that keeps its input's rank: for each dimension, why its extent must be that of `shape`.
+constexpr const char* kViewReasons = "reasons";
+
 /// The attribute `shape` of a gart.View: one expression per output dimension over the extents of its inputs. x0_1 is
 /// dimension 1 of input 0. Only input 0 gives elements; other inputs only lend extents.
 ///   View(x[b*12, s, 64], ids[b, s]) {shape = ["x1_0", "12", "x0_1", "x0_2"]}  :  [b, 12, s, 64]

@@ -73,7 +73,7 @@ Expr lower_max_roi_pool(LowerContext& ctx, int output, const std::vector<Expr>& 
   }
   const Expr v = arithmetic_input(ctx, kX, from);
   const Expr most = reduce(ReduceOp::max, axes, select(taken, v, reduce_identity(ReduceOp::max, v->dtype)));
-  return unless_empty(x, as_output(ctx, output, select(empty, number(v->dtype, 0), most)));
+  return unless_empty(x, guarded(as_output(ctx, output, select(empty, number(v->dtype, 0), most))));
 }
 
 std::vector<Tensor> reference_max_roi_pool(ReferenceContext& ctx) {

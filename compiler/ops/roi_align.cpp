@@ -5,6 +5,7 @@
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
+#include "compiler/ops/program_builder.h"
 #include "compiler/ops/sampling.h"
 
 namespace gcg {
@@ -115,8 +116,9 @@ Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at)
     count = count ? count * side.samples : side.samples;
   }
   const auto corner = [&](bool down, bool across) {
-    const Expr v = arithmetic_input(
-        ctx, kX, {batch, at[1], down ? samples[0].high : samples[0].low, across ? samples[1].high : samples[1].low});
+    const Expr v = sample_of(x, arithmetic_input(ctx, kX,
+                                                 {batch, at[1], down ? samples[0].high : samples[0].low,
+                                                  across ? samples[1].high : samples[1].low}));
     const auto weight = [&](const Expr& t, bool high) { return cast(v->dtype, high ? t : number(t->dtype, 1) - t); };
     return weight(samples[0].t, down) * weight(samples[1].t, across) * v;
   };
@@ -133,6 +135,120 @@ Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at)
   const Expr mean = binary(BinaryOp::div, all, cast(all->dtype, binary(BinaryOp::max, count, index(1))));
   return unless_empty(x, as_output(ctx, output, select(none, zero, form.averages ? mean : all)));
 }
+
+// ---- program
+
+/// Cuts the cells of a region out of a block of channels. Where its samples lie, and their weights, is the same in all
+/// channels, and the number of samples is the region's own.
+class RoiProgram {
+ public:
+  explicit RoiProgram(ProgramBuilder& p)
+      : p_(p),
+        form_(p.node()),
+        x_(p.input_shape(kX)),
+        cells_(form_.out[0] * form_.out[1]),
+        dtype_(arithmetic_dtype(p.input_dtype(kX))) {}
+
+  void run() {
+    const Expr roi = p_.parallel(p_.input_shape(kRois)[0]), block = p_.parallel(ceil_div(x_[1], kChannels));
+    LowerContext& ctx = p_.context();
+    const Expr batch = p_.let(clamp_index(integer_input(ctx, kBatchIndices, {roi}), x_[0]));
+    const Table down = table(side_of(ctx, form_, roi, 0), 0), across = table(side_of(ctx, form_, roi, 1), 1);
+    const ProgramBuilder::Array sums = p_.array(dtype_, cells_);
+    const Expr first = p_.let(block * index(kChannels)),
+               last = binary(BinaryOp::min, first + index(kChannels), extent(x_[1]));
+    p_.loop(Range(first, last, x_[1]), [&](const Expr& channel) {
+      const Expr none = form_.averages ? zero() : reduce_identity(ReduceOp::max, dtype_);
+      each_cell([&](const Expr& cell) { p_.put(sums, cell, none); });
+      const Expr plane = p_.let((batch * extent(x_[1]) + channel) * extent(x_[2] * x_[3]));
+      const auto add = [&] { add_samples(sums, plane, down, across); };
+      const Expr some = has_elements(x_);
+      some ? p_.branch(some, add) : add();
+      const Expr count = p_.let(down.samples * across.samples);
+      each_cell([&](const Expr& cell) {
+        Expr all = p_.at(sums, cell);
+        if (form_.averages)
+          all = binary(BinaryOp::div, all, cast(dtype_, binary(BinaryOp::max, count, index(1))));
+        else
+          all = select(both(some, binary(BinaryOp::greater, count, index(0))), all, zero());
+        p_.store(0, {roi, channel, row_of(cell), column_of(cell)}, cast(p_.output_dtype(0), all));
+      });
+    });
+  }
+
+ private:
+  static constexpr int64_t kChannels = 32;  // of a task
+
+  /// Where the samples of all cells lie along one side; element i * cells + cell is that of sample i.
+  struct Table {
+    Expr samples;
+    Dim most;
+    ProgramBuilder::Array low, high, t, inside;
+  };
+
+  Expr zero() const { return number(dtype_, 0); }
+  Expr row_of(const Expr& cell) const { return binary(BinaryOp::floor_div, cell, index(form_.out[1])); }
+  Expr column_of(const Expr& cell) const { return binary(BinaryOp::mod, cell, index(form_.out[1])); }
+  void each_cell(const ProgramBuilder::IndexedBody& body) { p_.each(Range(cells_), body); }
+
+  Table table(const Side& at, int side) {
+    const Side kept{p_.let(at.start), p_.let(at.cell), p_.let(at.samples)};
+    const std::vector<std::string> symbols = p_.node().strings_attribute(kSymbolsAttribute);
+    const auto d = static_cast<size_t>(side);
+    const Dim most = form_.samples > 0 ? Dim(form_.samples) : Dim::symbol(symbols.at(d)), elements = most * cells_;
+    const Table table{kept.samples,
+                      most,
+                      p_.array(DType::i64, elements),
+                      p_.array(DType::i64, elements),
+                      p_.array(dtype_, elements),
+                      p_.array(dtype_, elements)};
+    const Expr stride = side == 0 ? extent(x_[3]) : index(1);
+    p_.loop(Range(index(0), kept.samples, most), [&](const Expr& i) {
+      each_cell([&](const Expr& cell) {
+        const Sample s = sample_at(kept, side == 0 ? row_of(cell) : column_of(cell), i, x_[d + 2]);
+        const Expr place = i * index(cells_) + cell;
+        p_.put(table.low, place, s.low * stride);
+        p_.put(table.high, place, s.high * stride);
+        p_.put(table.t, place, cast(dtype_, s.t));
+        p_.put(table.inside, place, select(s.inside, number(dtype_, 1), zero()));
+      });
+    });
+    return table;
+  }
+
+  void add_samples(const ProgramBuilder::Array& sums, const Expr& plane, const Table& down, const Table& across) {
+    p_.loop(Range(index(0), down.samples, down.most), [&](const Expr& i) {
+      p_.loop(Range(index(0), across.samples, across.most), [&](const Expr& j) {
+        each_cell([&](const Expr& cell) {
+          const Expr y = i * index(cells_) + cell, x = j * index(cells_) + cell, sum = p_.at(sums, cell);
+          const Expr inside = binary(BinaryOp::greater, p_.at(down.inside, y) * p_.at(across.inside, x), zero());
+          const Expr sample = select(inside, interpolated(plane, down, across, y, x), zero());
+          p_.put(sums, cell, combine(sum, sample));
+        });
+      });
+    });
+  }
+
+  Expr combine(const Expr& a, const Expr& b) const { return form_.averages ? a + b : binary(BinaryOp::max, a, b); }
+
+  Expr interpolated(const Expr& plane, const Table& down, const Table& across, const Expr& y, const Expr& x) const {
+    const auto corner = [&](bool below, bool right) {
+      const auto weight = [&](const Expr& t, bool far) { return far ? t : number(dtype_, 1) - t; };
+      const Expr at = plane + p_.at(below ? down.high : down.low, y) + p_.at(right ? across.high : across.low, x);
+      return weight(p_.at(down.t, y), below) * weight(p_.at(across.t, x), right) * cast(dtype_, p_.input(kX, {at}));
+    };
+    return combine(combine(corner(false, false), corner(false, true)),
+                   combine(corner(true, false), corner(true, true)));
+  }
+
+  ProgramBuilder& p_;
+  const RoiForm form_;
+  const Shape x_;
+  const int64_t cells_;
+  const DType dtype_;
+};
+
+void program_roi_align(ProgramBuilder& p) { RoiProgram(p).run(); }
 
 // ---- reference
 
@@ -200,6 +316,7 @@ constinit const OpDef op_RoiAlign{.name = "RoiAlign",
                                   .upgrade = upgrade_roi_align,
                                   .infer = infer_roi_align,
                                   .lower = lower_roi_align,
+                                  .program = program_roi_align,
                                   .data_extent = most_samples,
                                   .reference = reference_roi_align};
 

@@ -51,6 +51,7 @@
 #include "compiler/passes/select_branches.h"
 #include "compiler/passes/separate_pools.h"
 #include "compiler/passes/separate_resize.h"
+#include "compiler/passes/settle_extents.h"
 #include "compiler/passes/sink_constants.h"
 #include "compiler/passes/split_by_phase.h"
 #include "compiler/passes/split_last_block.h"
@@ -103,6 +104,7 @@ const std::vector<PassGroup>& model_passes() {
       // be folded, and the other way round.
       {{kSinkConstants,
         kFoldButQuantized,
+        {"settle-extents", [](Graph& g, const Target*) { return settle_extents(g); }},
         {"bound-slices", [](Graph& g, const Target*) { return bound_slices(g); }},
         {"take-sequences-apart", [](Graph& g, const Target*) { return take_sequences_apart(g); }},
         {"resolve-ranks", [](Graph& g, const Target*) { return resolve_ranks(g); }}},

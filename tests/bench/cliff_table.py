@@ -170,6 +170,11 @@ def movement(t):
               axis=1, reduction=reduction, is_open=False)
     t.add("bilinear 64 32x32", "GridSample", {"x": t.f32(1, 64, 32, 32), "g": np.clip(t.f32(1, 32, 32, 2, scale=0.5), -1.1, 1.1)}, mode="linear")
     t.add("correlation lookup", "GridSample", {"x": t.f32(784, 1, 28, 28), "g": np.clip(t.f32(784, 9, 9, 2, scale=0.5), -1.1, 1.1)}, mode="linear")
+    corners = np.abs(t.f32(100, 2, scale=12.0))
+    boxes = np.concatenate([corners, corners + np.abs(t.f32(100, 2, scale=20.0))], 1)
+    for label, ratio in (("2x2 samples", 2), ("adaptive", 0)):
+        t.add(f"{label} 50x50", "RoiAlign", {"x": t.f32(1, 64, 50, 50), "rois": boxes}, {"batch": np.zeros(100, np.int64)},
+              output_height=7, output_width=7, sampling_ratio=ratio, is_open=False)
     t.add("100 of 8400", "TopK", {"x": t.f32(1, 8400)}, {"k": np.array([100], np.int64)}, out=[TensorProto.FLOAT, TensorProto.INT64], count=2)
     t.add("2 of 64 experts", "TopK", {"x": t.f32(512, 64)}, {"k": np.array([2], np.int64)}, out=[TensorProto.FLOAT, TensorProto.INT64], count=2)
     t.add("sort 4096", "TopK", {"x": t.f32(4, 4096)}, {"k": np.array([4096], np.int64)}, out=[TensorProto.FLOAT, TensorProto.INT64], count=2)

@@ -2,13 +2,14 @@
 """Finds cliffs: tests every distinct node of real graphs, and of a table, as a one-node model against onnxruntime.
 
   cliffs.py [--zoo NAME,..] [--forms f32,f16,qdq,qoperator,dynamic] [--no-table] [--only PATTERN] [--skip PATTERN] [--sample N]
-            [--budget S] [--made FOLDER] [--json F] [--results F]
+            [--budget S] [--made FOLDER] [--json F] [--results F] [--extents leading,open,late]
 
 The whole zoo takes hours. With --json an interrupted run (by --budget or otherwise) continues; --made keeps the models.
 
 Each row's model is compiled with its dims open and with its dims fixed. Both run in turns with onnxruntime in one
 process, on 1 thread: once if ours is twice as fast, more often if it seems slower. The ratio is onnxruntime's time over
-ours; the worse of the two ratios counts.
+ours; the worse of the two ratios counts. --extents: rows of the table have their leading extent open ("table/"), every
+extent open ("open/"), or extents that a run finds out ("late/").
 These fail: a wrong result, a refusal, a compiler remark that a kernel does more work than its nodes, and a row over 20
 us under 0.8x. The end of the output lists the rows under 1x, worst first, with the time that they cost, their share of
 all rows, and ratios by operator.
@@ -36,7 +37,7 @@ sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, 
 import cliff_table
 from apart import run_apart
 from model_check import TOLERANCE, relative_error, tool
-from one_node import rows_of_model
+from one_node import all_open, found_late, rows_of_model
 
 BAR, LONG_US, SHARE = 0.8, 20.0, 0.03
 LARGEST = 300 << 20      # size in bytes of a model whose values are all recorded
@@ -113,6 +114,13 @@ def zoo_rows(patterns, forms, folder, keep):
                 print(f"-- {form} {name}: left out, {type(e).__name__}: {str(e).splitlines()[0][:120]}", flush=True)
         if not keep:
             os.remove(path)
+
+
+def table_rows(extents):
+    """The table's rows in each of these forms."""
+    forms = {"leading": lambda row: row, "open": all_open, "late": found_late}
+    for name in extents:
+        yield from map(forms[name], cliff_table.rows())
 
 
 # ---------------------------------------------------------------- one row
@@ -285,6 +293,7 @@ def main():
     p.add_argument("--zoo", default="*", help="patterns of zoo models, by commas; '' for none")
     p.add_argument("--forms", default="f32,f16,qdq,qoperator,dynamic")
     p.add_argument("--no-table", action="store_true")
+    p.add_argument("--extents", default="leading,open,late", help="forms of the table's rows")
     p.add_argument("--only", default="*", help="patterns of row names, by commas: '*Conv*'")
     p.add_argument("--skip", default="", help="patterns of row names that are left out")
     p.add_argument("--sample", type=int, help="only every so many-th row")
@@ -297,7 +306,7 @@ def main():
     failures, number, saved = 0, 0, 0
     work = a.made or tempfile.mkdtemp(prefix="gcc-graph-cliffs-")
     end = time.monotonic() + a.budget
-    sources = [] if a.no_table else [cliff_table.rows()]
+    sources = [] if a.no_table else [table_rows(a.extents.split(","))]
     sources.append(zoo_rows([s for s in a.zoo.split(",") if s], a.forms.split(","), work, a.made is not None))
     chosen = {}
     for row in (r for source in sources for r in source):

@@ -55,6 +55,38 @@ def make_row(name, nodes, feeds, constants, outputs, opsets, open_dims=None, fun
     return Row(name, model, feeds, open_dims or {}, sizes)
 
 
+# ---------------------------------------------------------------- extents that are open, or that a run finds out
+
+def data_inputs(row):
+    """The inputs that hold elements and not sizes, axes or indices."""
+    weights = {n.input[1] for n in row.model.graph.node if n.op_type in ("Conv", "ConvTranspose")}  # no exporter leaves a kernel's extents open
+    return [k for k, v in row.feeds.items() if v.ndim and v.dtype not in (np.int32, np.int64) and k not in weights]
+
+
+def all_open(row):
+    """The row with every extent of its data open, channels too, each under a name of its own."""
+    dims = {k: {axis: f"{k}_{axis}" for axis in range(row.feeds[k].ndim)} for k in data_inputs(row)}
+    return Row("open/" + row.name.split("/", 1)[1], row.model, row.feeds, dims, row.sizes)
+
+
+def found_late(row):
+    """The row with data whose extents a run finds out: each is reshaped to a shape that is an input."""
+    model = onnx.ModelProto()
+    model.CopyFrom(row.model)
+    feeds, nodes = dict(row.feeds), []
+    for name in data_inputs(row):
+        feeds[f"{name}_shape"] = np.array(row.feeds[name].shape, np.int64)
+        model.graph.input.append(helper.make_tensor_value_info(f"{name}_shape", TensorProto.INT64, [row.feeds[name].ndim]))
+        nodes.append(helper.make_node("Reshape", [name, f"{name}_shape"], [f"{name}_late"], allowzero=1))
+        for node in model.graph.node:
+            node.input[:] = [f"{name}_late" if i == name else i for i in node.input]
+    nodes += model.graph.node
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    dims = {k: {axis: f"{k}_{axis}" for axis in range(row.feeds[k].ndim)} for k in data_inputs(row)}
+    return Row("late/" + row.name.split("/", 1)[1], model, feeds, dims, row.sizes)
+
+
 # ---------------------------------------------------------------- nodes of a model
 
 def record_values(model, feeds):

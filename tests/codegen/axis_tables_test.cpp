@@ -40,6 +40,22 @@ TEST(AxisTables, ShrunkRows) {
     for (int64_t in : {11, 40}) expect_stretched(21, in, up, down);
 }
 
+/// Rows that a run stretches, so that lanes lie near each other, or shrinks, so that they do not.
+TEST(AxisTables, RowsOfAnyRatio) {
+  const Dim in = Dim::symbol("w"), out = Dim::symbol("o");
+  const Kernel open =
+      map_kernel("any", {{DType::f32, {5, in}}, {DType::f32, {5, out}}}, [&](const std::vector<Expr>& i) {
+        const Expr first = binary(BinaryOp::floor_div, i[1] * extent(in * 2), extent(out * 2 + 1));
+        const auto x = [&](const Expr& place) { return load(0, DType::f32, {i[0], clamped(place, in)}); };
+        return x(first) + x(first + index(1)) * f32(0.5);
+      });
+  for (int64_t w : {1, 5, 16, 33, 90})
+    for (int64_t o : {1, 7, 16, 40, 160, 300}) {
+      const SymbolValues symbols = {{"w", w}, {"o", o}};
+      expect_matches(open, random_operands(open, symbols), symbols);
+    }
+}
+
 /// y[c, j] interpolates between x[c, floor(p[j])] and the next element, like a sampled grid: all planes use the same
 /// positions.
 Kernel sampled(const Dim& planes, int64_t size, const Dim& places) {

@@ -80,6 +80,14 @@ TEST(FormerCliffs, Windows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 80, 80, 5, 1, 2), 25);
 }
 
+/// The end of a row whose extent only a run knows: its lanes are known relative to that extent.
+TEST(FormerCliffs, WindowsOfOpenRows) {
+  const Dim w = Dim::symbol("w");
+  expect_near_plain_sum(window_kernel(ReduceOp::max, 192, w, 3, 1, 1), 9, {{"w", 28}});
+  expect_near_plain_sum(window_kernel(ReduceOp::sum, 192, w, 3, 1, 1), 9, {{"w", 28}});
+  expect_near_plain_sum(window_kernel(ReduceOp::max, 192, w, 5, 1, 2), 25, {{"w", 28}});
+}
+
 /// Windows whose rows of results are shorter than a register.
 TEST(FormerCliffs, WindowsOfNarrowRows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 224, 28, 2, 2, 0), 4);
@@ -151,6 +159,20 @@ TEST(FormerCliffs, StretchedRows) {
                    return x(first) * (f32(1) - t) + x(first + index(1)) * t;
                  }),
       6);
+}
+
+/// The same where only a run knows the ratio.
+TEST(FormerCliffs, RowsStretchedByARun) {
+  const Dim width = Dim::symbol("w"), wide = Dim::symbol("o");
+  expect_near_plain_sum(
+      map_kernel("open", {{DType::f32, {200, width}}, {DType::f32, {200, wide}}},
+                 [&](const std::vector<Expr>& i) {
+                   const Expr at = i[1] * extent(width), first = binary(BinaryOp::floor_div, at, extent(wide + 1));
+                   const Expr t = cast(DType::f32, binary(BinaryOp::mod, at, extent(wide + 1))) * f32(1.0 / 128);
+                   const auto x = [&](const Expr& place) { return load(0, DType::f32, {i[0], clamped(place, width)}); };
+                   return x(first) * (f32(1) - t) + x(first + index(1)) * t;
+                 }),
+      8, {{"w", 33}, {"o", 127}});
 }
 
 /// A long row whose mirrored ends are many registers wide.

@@ -91,6 +91,25 @@ TEST(ImportTensor, SparseTensorsBecomeDense) {
             "tensor 'w' has 2 values, but indices of the shape [1]");
 }
 
+TEST(ImportTensor, ASparseConstantBecomesDense) {
+  const auto model = [](const std::string& type) {
+    return graph_model(node("Constant", "", "w",
+                            "attribute { name: 'sparse_value' type: SPARSE_TENSOR sparse_tensor { values { dims: 2 "
+                            "data_type: " +
+                                type +
+                                " float_data: [1.5, -2] } indices { dims: 2 data_type: 7 "
+                                "int64_data: [1, 3] } dims: 4 } }") +
+                       node("Identity", "w", "y") + " output { name: 'y' }");
+  };
+  const TensorRef w = value_called(import_model(model("1")).graph, "w").constant;
+  ASSERT_TRUE(w);
+  EXPECT_EQ(w->shape(), std::vector<int64_t>{4});
+  std::vector<double> elements;
+  for (int64_t i = 0; i < w->elements(); ++i) elements.push_back(w->at_double(i));
+  EXPECT_EQ(elements, (std::vector<double>{0, 1.5, 0, -2}));
+  EXPECT_EQ(unsupported_in(model("14")).size(), 1u);
+}
+
 TEST(ImportTensor, TypesWithoutAnArithmeticHereAreRows) {
   const auto rows = unsupported_in(tensor_model("dims: 1 data_type: 14 float_data: [1, 2]"));
   ASSERT_EQ(rows.size(), 1u);

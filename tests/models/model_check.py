@@ -45,9 +45,9 @@ def dim_options(sizes):
     return [o for name, v in values.items() for o in ("--dim", f"{name}={','.join(map(str, v))}")]
 
 
-def plans(artifact):
+def plans(artifact, *options):
     """The plans of an artifact as `gcc-graph inspect --json` gives them."""
-    done = subprocess.run([tool(), "inspect", artifact, "--json"], capture_output=True, text=True, check=True)
+    done = subprocess.run([tool(), "inspect", artifact, "--json", *options], capture_output=True, text=True, check=True)
     return [p for e in json.loads(done.stdout)["entry_points"] for p in e["plans"]]
 
 

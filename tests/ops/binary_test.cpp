@@ -46,6 +46,12 @@ TEST(Binary, FloatValues) {
   check_op({"by zero", "Div", {data(a), data(b)}, {}, {f32({6}, {kInf, -kInf, kNan, kNan, kNan, kNan})}});
   check_op({"NaN wins", "Max", {data(a), data(b)}, {}, {f32({6}, {1, 0, 0, kInf, kNan, kNan})}});
   check_op({"NaN wins", "Min", {data(a), data(b)}, {}, {f32({6}, {0, -1, 0, kInf, kNan, kNan})}});
+  for (const char* name : {"Max", "Min"})
+    check_op({"a constant NaN wins",
+              name,
+              {data(a), known(f32({}, {kNan}))},
+              {},
+              {f32({6}, {kNan, kNan, kNan, kNan, kNan, kNan})}});
   check_op({"NaN is unequal", "Equal", {data(a), data(b)}, {}, {bools({6}, {0, 0, 1, 1, 0, 0})}});
   check_op({"NaN is unordered", "LessOrEqual", {data(a), data(b)}, {}, {bools({6}, {0, 1, 1, 1, 0, 0})}});
 }

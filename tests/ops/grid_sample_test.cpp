@@ -33,6 +33,9 @@ TEST(GridSample, EveryModePaddingAndAlignment) {
             2e-5});
   EXPECT_NE(refusal({"mode", "GridSample", {x, grid}, {{"mode", std::string("area")}}}).find("'area'"),
             std::string::npos);
+  EXPECT_NE(refusal({"no element", "GridSample", {data(Tensor(DType::f32, {2, 2, 0, 4})), grid}})
+                .find("spatial axis 0 of X must have an element"),
+            std::string::npos);
 }
 
 TEST(GridSample, GivesTheLiteral) {

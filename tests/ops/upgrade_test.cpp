@@ -72,6 +72,13 @@ TEST(Upgrade, PadsAndSplitBecomeInputs) {
   EXPECT_EQ(Upgraded("Split", 11, {{"split", std::vector<int64_t>{1, 3}}}, 2).ints(1), (std::vector<int64_t>{1, 3}));
 }
 
+TEST(Upgrade, TheNewShapeBecomesAnInput) {
+  const Upgraded old("Reshape", 1, {{"shape", std::vector<int64_t>{2, -1}}});
+  EXPECT_EQ(old.ints(1), (std::vector<int64_t>{2, -1}));
+  EXPECT_FALSE(old.node.has_attribute("shape"));
+  EXPECT_EQ(Upgraded("Reshape", 5, {}).node.inputs.size(), 1u);
+}
+
 TEST(Upgrade, BroadcastingOnDemandAlignsTheSecondOperand) {
   Graph graph;
   Value x;

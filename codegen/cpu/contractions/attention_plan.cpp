@@ -128,7 +128,7 @@ AttentionPlan plan_attention(FunctionBuilder& f, const AttentionKernel& k) {
   const Dim most = max(min(floor_div(kMostRowBytes, tile_bytes), kMostTiles), 1);
   plan.blocks = ceil_div(tiles, most);
   plan.block_tiles = ceil_div(tiles, max(plan.blocks, 1));
-  f.add_array(DType::f32, plan.block_tiles * plan.scores_plan.heights.back() * row_words(k), false);
+  f.add_array(DType::f32, plan.block_tiles * plan.scores_plan.heights.back() * row_words(k));
   plan_softmax(f, k, plan);
   return plan;
 }

@@ -111,17 +111,26 @@ Value* float_unary(FunctionBuilder& f, UnaryOp op, DType dtype, Value* a) {
   return call_import(f, name, {a});
 }
 
+/// The number of a constant that is the same in all lanes; null for others.
+const llvm::ConstantFP* number_of(const Value* v) {
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(v);
+  if (constant && v->getType()->isVectorTy()) constant = constant->getSplatValue();
+  return llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+}
+
 /// max or min that is NaN when either side is.
 Value* float_extremum(FunctionBuilder& f, bool largest, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   if (!f.target().is_x86())
     return ir.CreateBinaryIntrinsic(largest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
   // The x86 instruction returns its second operand if either is NaN. The second operand must be `a`, which a chain of
-  // extrema carries on; a constant need not be. All bits set are a NaN, too, and `or` keeps LLVM from changing the
+  // extrema carries on; a number need not be. All bits set are a NaN, too, and `or` keeps LLVM from changing the
   // instruction.
-  if (llvm::isa<llvm::Constant>(a)) std::swap(a, b);
+  if (number_of(a)) std::swap(a, b);
+  const llvm::ConstantFP* number = number_of(b);
+  if (number && number->isNaN()) return b;
   Value* result = ir.CreateSelect(largest ? ir.CreateFCmpOGT(b, a) : ir.CreateFCmpOLT(b, a), b, a);
-  if (llvm::isa<llvm::Constant>(b)) return result;
+  if (number) return result;
   llvm::Type* bits = a->getType()->getWithNewType(ir.getIntNTy(a->getType()->getScalarSizeInBits()));
   Value* nan = ir.CreateSExt(ir.CreateFCmpUNO(b, b), bits);
   return ir.CreateBitCast(ir.CreateOr(ir.CreateBitCast(result, bits), nan), a->getType());

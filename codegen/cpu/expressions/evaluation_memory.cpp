@@ -163,7 +163,8 @@ Value* Evaluation::offsets(const Address& a) {
   return ir_.CreateAdd(lanes(a.offset), llvm::ConstantDataVector::get(f_.context(), steps));
 }
 
-/// Loads all lanes from one register, if a table of gradual indices gives their positions; null for other loads.
+/// Loads all lanes from one register, if a table of gradual indices gives their positions; null for other loads. If only
+/// a run knows how steeply they rise, it also chooses.
 Value* Evaluation::gradual_load(const ExprNode& e) {
   if (point_.mask != nullptr || e.guarded || e.args.empty() || !f_.permutes(e.dtype, point_.lanes)) return nullptr;
   const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];
@@ -177,8 +178,8 @@ Value* Evaluation::gradual_load(const ExprNode& e) {
         offset = ir_.CreateAdd(offset, ir_.CreateMul(value(term), f_.dim(strides[d])));
         continue;
       }
-      const bool fits =
-          table == nullptr && strides[d].is(1) && term->kind == ExprKind::load && f_.is_gradual(term->operand);
+      const bool fits = table == nullptr && strides[d].is(1) && term->kind == ExprKind::load &&
+                        f_.slope_of(term->operand) != Slope::any;
       if (!fits || term->args[0]->kind != ExprKind::axis) return nullptr;
       table = term.get();
     }
@@ -187,10 +188,19 @@ Value* Evaluation::gradual_load(const ExprNode& e) {
   const auto entry = [&](Value* i, int lanes) { return f_.load(f_.operand(table->operand), DType::i64, i, lanes); };
   Value* lane = axis(point_.lane_axis);
   Value *first = entry(lane, 1), *last = entry(ir_.CreateAdd(lane, f_.i64(point_.lanes - 1)), 1);
-  Value* mask = f_.first_lanes(ir_.CreateAdd(ir_.CreateSub(last, first), f_.i64(1)), point_.lanes);
-  Value* elements = f_.load(f_.operand(e.operand), e.dtype, ir_.CreateAdd(offset, first), point_.lanes, mask);
-  Value* places = ir_.CreateSub(entry(lane, point_.lanes), lanes(first));
-  return f_.permute(elements, ir_.CreateTrunc(places, f_.type(DType::i32, point_.lanes)));
+  const auto from_register = [&]() -> FunctionBuilder::Values {
+    Value* mask = f_.first_lanes(ir_.CreateAdd(ir_.CreateSub(last, first), f_.i64(1)), point_.lanes);
+    Value* elements = f_.load(f_.operand(e.operand), e.dtype, ir_.CreateAdd(offset, first), point_.lanes, mask);
+    Value* places = ir_.CreateSub(entry(lane, point_.lanes), lanes(first));
+    return {f_.permute(elements, ir_.CreateTrunc(places, f_.type(DType::i32, point_.lanes)))};
+  };
+  if (f_.slope_of(table->operand) == Slope::gradual) return from_register()[0];
+  const auto one_by_one = [&]() -> FunctionBuilder::Values {
+    Value* base = f_.element_address(f_.operand(e.operand), e.dtype, offset);
+    return {f_.gather(base, e.dtype, entry(lane, point_.lanes), nullptr)};
+  };
+  Value* fits = ir_.CreateICmpSLT(ir_.CreateSub(last, first), f_.i64(point_.lanes));
+  return f_.if_else(fits, from_register, one_by_one)[0];
 }
 
 namespace {

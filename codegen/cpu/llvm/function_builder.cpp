@@ -91,12 +91,17 @@ llvm::Value* FunctionBuilder::operand(int i) {
   return value;
 }
 
-int FunctionBuilder::add_array(DType dtype, const Dim& extent, bool gradual) {
+Slope FunctionBuilder::slope_of(int operand) const {
+  const auto it = slopes_.find(operand);
+  return it == slopes_.end() ? Slope::any : it->second;
+}
+
+int FunctionBuilder::add_array(DType dtype, const Dim& extent, Slope slope) {
   Operand array{dtype, {extent}, true};
   array.array = true;
   kernel_.operands.push_back(std::move(array));
   const auto operand = static_cast<int>(kernel_.operands.size()) - 1;
-  if (gradual) gradual_arrays_.insert(operand);
+  slopes_[operand] = slope;
   return operand;
 }
 

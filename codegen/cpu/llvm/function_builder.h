@@ -7,6 +7,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -23,6 +24,9 @@ struct LoopHint {
   int unroll = 1;
 };
 
+/// How the indices in an array change from element to element: in any way; never falling; rising by 0 or 1.
+enum class Slope : uint8_t { any, rising, gradual };
+
 class FunctionBuilder {
  public:
   using Values = std::vector<llvm::Value*>;
@@ -37,10 +41,9 @@ class FunctionBuilder {
   const CpuTarget& target() const { return target_; }
   const Kernel& kernel() const { return kernel_; }
 
-  /// Adds an array in scratch memory to the kernel and returns its operand. `gradual`: its elements are indices, each 0
-  /// or 1 more than the one before.
-  int add_array(DType dtype, const Dim& extent, bool gradual);
-  bool is_gradual(int operand) const { return gradual_arrays_.contains(operand); }
+  /// Adds an array in scratch memory to the kernel and returns its operand.
+  int add_array(DType dtype, const Dim& extent, Slope slope = Slope::any);
+  Slope slope_of(int operand) const;
 
   // The function's arguments. Each is loaded once, in the entry block.
   llvm::Value* task_begin() { return function_->getArg(1); }
@@ -136,7 +139,7 @@ class FunctionBuilder {
   llvm::Module* module_;
   const CpuTarget target_;
   Kernel kernel_;
-  std::set<int> gradual_arrays_;
+  std::map<int, Slope> slopes_;  // of arrays
   std::vector<std::string> imports_;
   llvm::Function* function_ = nullptr;
   llvm::IRBuilder<> ir_;

@@ -43,29 +43,38 @@ bool is_movable(const Expr& e) {
   return movable;
 }
 
-/// True if the index never falls, and rises by at most one from element to element of the axis.
-bool is_gradual(const Expr& e, const Axis& axis) {
-  if (e->kind == ExprKind::axis || !depends_on(e, axis.id)) return true;
-  if (e->kind != ExprKind::binary) return false;
+/// True if the extent is at least `bound` wherever the axis has an element.
+bool is_at_least(const Dim& extent, const Axis& axis, int64_t bound) {
+  std::map<std::string, Dim> positive;
+  for (const std::string& symbol : extent.symbols())
+    if (axis.extent.substitute({{symbol, Dim(0)}}).is(0)) positive[symbol] = Dim::symbol(symbol) + 1;
+  return extent.substitute(positive).lower_bound().value_or(bound - 1) >= bound;
+}
+
+/// How the index changes from element to element of the axis.
+Slope slope_along(const Expr& e, const Axis& axis) {
+  if (e->kind == ExprKind::axis || !depends_on(e, axis.id)) return Slope::gradual;
+  if (e->kind != ExprKind::binary) return Slope::any;
   const Expr &a = e->args[0], &b = e->args[1];
   switch (e->binary) {
     case BinaryOp::add:
-      return (!depends_on(a, axis.id) || !depends_on(b, axis.id)) && is_gradual(a, axis) && is_gradual(b, axis);
+      if (depends_on(a, axis.id) && depends_on(b, axis.id)) return Slope::any;
+      return std::min(slope_along(a, axis), slope_along(b, axis));
     case BinaryOp::sub:
-      return !depends_on(b, axis.id) && is_gradual(a, axis);
+      return depends_on(b, axis.id) ? Slope::any : slope_along(a, axis);
     case BinaryOp::max:
     case BinaryOp::min:
-      return is_gradual(a, axis) && is_gradual(b, axis);
+      return std::min(slope_along(a, axis), slope_along(b, axis));
     case BinaryOp::floor_div: {
       const auto numerator = as_affine(a), divisor = as_affine(b);
-      if (!numerator || !divisor || !divisor->strides.empty()) return false;
+      if (!numerator || !divisor || !divisor->strides.empty()) return Slope::any;
       const auto stride = numerator->strides.find(axis.id);
-      if (stride == numerator->strides.end()) return false;
-      return stride->second.lower_bound().value_or(-1) >= 0 &&
-             (divisor->base - stride->second).lower_bound().value_or(-1) >= 0;
+      if (stride == numerator->strides.end() || !is_at_least(stride->second, axis, 0)) return Slope::any;
+      if (is_at_least(divisor->base - stride->second, axis, 0)) return Slope::gradual;
+      return is_at_least(divisor->base, axis, 1) ? Slope::rising : Slope::any;
     }
     default:
-      return false;
+      return Slope::any;
   }
 }
 
@@ -117,7 +126,9 @@ class Tabulator {
     if (axis == axes_.end()) return nullptr;
     auto [known, is_new] = tables_.try_emplace(key(e), -1);
     if (is_new) {
-      known->second = f_.add_array(e->dtype, axis->extent, e->dtype == DType::i64 && is_gradual(e, *axis));
+      const Slope slope = e->dtype == DType::i64 ? slope_along(e, *axis) : Slope::any;
+      known->second = f_.add_array(e->dtype, axis->extent, slope);
+      if (slope != Slope::any) result_.rising.insert(known->second);
       result_.tables.push_back({*axis, e, known->second});
     }
     return load(known->second, e->dtype, {axis_ref(*axis)});

@@ -5,6 +5,7 @@
 // scratch memory.
 #pragma once
 
+#include <set>
 #include <vector>
 
 #include "codegen/cpu/llvm/function_builder.h"
@@ -21,6 +22,7 @@ struct AxisTable {
 struct AxisTables {
   LoopKernel loop;  // reads the tables
   std::vector<AxisTable> tables;
+  std::set<int> rising;  // operands of tables whose indices never fall
 };
 
 /// Finds values that `plan`, the plan of `loop`, would compute with divisions at every point, although they depend on

@@ -189,8 +189,8 @@ std::string describe(const LoopPlan& plan) {
 KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop) {
   LoopPlan plan = plan_loops(f.target(), kernel, loop);
   const AxisTables tabulated = tabulate_axes(f, loop, plan);
-  if (!tabulated.tables.empty()) plan = plan_loops(f.target(), f.kernel(), tabulated.loop);
-  if (plan.kept_row) f.add_array(plan.kept_row->dtype, plan.kept_row->shape[0], /*gradual=*/false);
+  if (!tabulated.tables.empty()) plan = plan_loops(f.target(), f.kernel(), tabulated.loop, tabulated.rising);
+  if (plan.kept_row) f.add_array(plan.kept_row->dtype, plan.kept_row->shape[0]);
   emit_axis_tables(f, tabulated.tables);
   LoopKernelEmitter(f, plan).emit();
   KernelEmission result;

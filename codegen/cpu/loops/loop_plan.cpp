@@ -256,9 +256,9 @@ void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axe
 }
 
 /// Moves an axis of the outer loops into the vector loop if that saves most of its work.
-void plan_shared_work(StagePlan& plan, std::vector<Axis>& outer) {
+void plan_shared_work(StagePlan& plan, std::vector<Axis>& outer, const std::set<int>& rising) {
   if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !plan.transposed.empty()) return;
-  plan.shared = shared_work(plan.stage, plan.lane, outer);
+  plan.shared = shared_work(plan.stage, plan.lane, outer, rising);
   if (plan.shared) std::erase_if(outer, [&](const Axis& a) { return a.id == plan.shared->axis.id; });
 }
 
@@ -271,7 +271,8 @@ Dim stage_work(const StagePlan& plan) {
 }
 
 /// Plans a single store: all its axes are parallel, so all except the vector axis become points.
-void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
+void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop,
+                       const std::set<int>& rising, LoopPlan& plan) {
   Stage stage = loop.stages[0];
   std::vector<Axis> axes = stage.axes;
   split_phases(stage, axes, kernel.operands, fresh_axis_id(loop) + 1);
@@ -280,7 +281,7 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   plan.outer = std::move(stage_plan.loops);
   stage_plan.loops.clear();
   plan_inner_rows(stage_plan, plan.outer);
-  plan_shared_work(stage_plan, plan.outer);
+  plan_shared_work(stage_plan, plan.outer, rising);
   const bool is_plain = !stage_plan.interior && stage_plan.minor.id < 0 && !stage_plan.shared &&
                         stage_plan.transposed.empty() && stage_plan.maskable && !stage_plan.by_registers;
   stage_plan.aligned =
@@ -364,10 +365,11 @@ StagePlan plan_row(const CpuTarget& target, Stage stage, const Axis& axis, const
   return plan_stage(target, std::move(stage), {axis}, operands);
 }
 
-LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop) {
+LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop,
+                    const std::set<int>& rising) {
   LoopPlan plan;
   if (is_single_store(loop)) {
-    plan_single_store(target, kernel, loop, plan);
+    plan_single_store(target, kernel, loop, rising, plan);
   } else {
     plan_stages(target, kernel, loop, plan);
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "codegen/cpu/llvm/cpu_target.h"
@@ -67,6 +68,8 @@ struct LoopPlan {
 /// A stage whose only axis is the vector axis.
 StagePlan plan_row(const CpuTarget& target, Stage stage, const Axis& axis, const std::vector<Operand>& operands);
 
-LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop);
+/// `rising`: arrays of indices that never fall.
+LoopPlan plan_loops(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop,
+                    const std::set<int>& rising = {});
 
 }  // namespace gcg::cpu

@@ -47,6 +47,7 @@ Affine negated(Affine a) {
 struct Ends {
   bool low = true, high = true;
   const std::vector<Dim>* known = nullptr;
+  int least = 0;  // the axis has at least as many elements; 0: not known
 };
 
 class Resolver {
@@ -77,7 +78,7 @@ class Resolver {
     const Expr &a = e->args[0], &b = e->args[1];
     switch (e->binary) {
       case BinaryOp::max:
-        return holds(a, b, 0) ? a : holds(b, a, 0) ? b : nullptr;
+        return holds(a, b, 0) || is_clamped_above(a, b) ? a : holds(b, a, 0) ? b : nullptr;
       case BinaryOp::min:
         return holds(b, a, 0) ? a : holds(a, b, 0) ? b : nullptr;
       case BinaryOp::mod:
@@ -93,6 +94,14 @@ class Resolver {
       default:
         return nullptr;
     }
+  }
+
+  /// True if `a` is min(p, last), where both sides are at least `b`: `last` because the axis is long enough.
+  bool is_clamped_above(const Expr& a, const Expr& b) {
+    if (ends_.least == 0 || a->kind != ExprKind::binary || a->binary != BinaryOp::min) return false;
+    const auto last = number(a->args[1]), low = number(b);
+    return last && low && (*last - *low - axis_.extent + ends_.least).lower_bound().value_or(-1) >= 0 &&
+           holds(a->args[0], b, 0);
   }
 
   /// `a` modulo `b` in the middle of the axis: subtracts `b` as often as it fits there, if that is a small number.
@@ -166,20 +175,31 @@ class Resolver {
   std::vector<Expr> kept_;  // keeps expressions alive, so that no address in done_ is reused
 };
 
-/// `e` with the axis counted from `begin`, and comparisons simplified accordingly.
+/// The sum of `difference`'s terms. nullopt if its base is not known.
+std::optional<Expr> as_known_sum(const Expr& e) {
+  const auto difference = as_affine(e);
+  if (!difference || !difference->base.is_constant()) return std::nullopt;
+  Expr sum = extent(difference->base);
+  for (const auto& [id, stride] : difference->strides) sum = sum + axis_ref({id, Dim::symbol("?")}) * extent(stride);
+  return sum;
+}
+
+/// `e` with the axis counted from `begin`. Comparisons are simplified accordingly; in a minimum or maximum beside an
+/// extent, only the extent remains that a run finds out: min(w - 15 + axis, w - 1) = w - 1 + min(axis - 14, 0).
 Expr counted_from(const Expr& e, const Axis& axis, const Dim& begin) {
   const Expr moved = rewrite(e, [&](const Expr& n) -> Expr {
     return n->kind == ExprKind::axis && n->axis == axis.id ? axis_ref(axis) + extent(begin) : nullptr;
   });
   return rewrite(moved, [&](const Expr& n) -> Expr {
-    const bool compares =
-        n->kind == ExprKind::binary && n->binary >= BinaryOp::less && n->binary <= BinaryOp::greater_equal;
-    if (!compares || n->args[0]->dtype != DType::i64 || is_data(n)) return nullptr;
-    const auto difference = as_affine(n->args[0] - n->args[1]);
-    if (!difference || !difference->base.is_constant()) return nullptr;
-    Expr sum = extent(difference->base);
-    for (const auto& [id, stride] : difference->strides) sum = sum + axis_ref({id, Dim::symbol("?")}) * extent(stride);
-    return binary(n->binary, sum, index(0));
+    if (n->kind != ExprKind::binary || n->args[0]->dtype != DType::i64 || is_data(n)) return nullptr;
+    if (n->binary == BinaryOp::min || n->binary == BinaryOp::max) {
+      const auto limit = number(n->args[1]);
+      const auto beyond = limit && !limit->is_constant() ? as_known_sum(n->args[0] - n->args[1]) : std::nullopt;
+      return beyond ? n->args[1] + binary(n->binary, *beyond, index(0)) : nullptr;
+    }
+    if (n->binary < BinaryOp::less || n->binary > BinaryOp::greater_equal) return nullptr;
+    const auto difference = as_known_sum(n->args[0] - n->args[1]);
+    return difference ? binary(n->binary, *difference, index(0)) : nullptr;
   });
 }
 
@@ -194,7 +214,7 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
   // An end reaches into the middle, not beyond it. A minimum that takes the left side there must not take the right
   // one.
   Resolver high(values, axis, {.low = false, .known = &both.after}),
-      low(values, axis, {.high = false, .known = &both.first});
+      low(values, axis, {.high = false, .known = &both.first, .least = lanes});
   for (const Expr& v : values) {
     result.ahead.push_back(high.resolve(v));
     result.beyond.push_back(counted_from(low.resolve(v), axis, axis.extent - lanes));

@@ -17,21 +17,31 @@ void collect(const Expr& e, const Axis& axis, const Axis& lane, std::vector<Expr
              std::unordered_set<const ExprNode*>& seen) {
   if (!seen.insert(e.get()).second || !depends_on(e, lane.id)) return;
   if (!depends_on(e, axis.id)) {
-    if (e->kind != ExprKind::axis) values.push_back(e);
+    // A guarded load is only executed below its condition, which may vary along `axis`.
+    if (e->kind != ExprKind::axis && !has_guarded_load(e)) values.push_back(e);
     return;
   }
   if (e->kind == ExprKind::reduce) return;  // inside it the axes have no values
   for (const Expr& a : e->args) collect(a, axis, lane, values, seen);
 }
 
+/// True if all that the index reads is tables of rising indices, for which loads need no gather.
+bool only_rises(const Expr& index, const std::set<int>& rising) {
+  bool all = true;
+  visit(index, [&](const ExprNode& n) { all = all && (n.kind != ExprKind::load || rising.contains(n.operand)); });
+  return all;
+}
+
 /// True if a load along `axis` has an index that depends on data along `lane`.
-bool reads_where_data_says(const Expr& value, const Axis& axis, const Axis& lane) {
+bool reads_where_data_says(const Expr& value, const Axis& axis, const Axis& lane, const std::set<int>& rising) {
   bool found = false;
   visit(value, [&](const ExprNode& n) {
     if (n.kind != ExprKind::load) return;
     const auto any = [&](auto holds) { return std::any_of(n.args.begin(), n.args.end(), holds); };
     found =
-        found || (any([&](const Expr& i) { return is_data(i) && depends_on(i, lane.id) && !depends_on(i, axis.id); }) &&
+        found || (any([&](const Expr& i) {
+                    return is_data(i) && depends_on(i, lane.id) && !depends_on(i, axis.id) && !only_rises(i, rising);
+                  }) &&
                   any([&](const Expr& i) { return depends_on(i, axis.id); }));
   });
   return found;
@@ -39,13 +49,13 @@ bool reads_where_data_says(const Expr& value, const Axis& axis, const Axis& lane
 
 }  // namespace
 
-std::optional<SharedWork> shared_work(const Stage& store, const Axis& lane, const std::vector<Axis>& outer) {
-  if (has_guarded_load(store.value)) return std::nullopt;
+std::optional<SharedWork> shared_work(const Stage& store, const Axis& lane, const std::vector<Axis>& outer,
+                                      const std::set<int>& rising) {
   std::optional<SharedWork> best;
   int most = kLeastNodes - 1;
   for (const Axis& axis : outer) {
     if (axis.extent.is_constant() && axis.extent.constant() < kShortestAxis) continue;
-    if (!reads_where_data_says(store.value, axis, lane)) continue;
+    if (!reads_where_data_says(store.value, axis, lane, rising)) continue;
     SharedWork work{axis, {}};
     std::unordered_set<const ExprNode*> seen;
     collect(store.value, axis, lane, work.values, seen);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "compiler/kernel/kernel.h"
@@ -17,6 +18,8 @@ struct SharedWork {
 };
 
 /// The axis of `outer` that most of a store's work does not depend on, if load indices depend on data along `lane`.
-std::optional<SharedWork> shared_work(const Stage& store, const Axis& lane, const std::vector<Axis>& outer);
+/// `rising`: arrays of indices that never fall; their loads are cheap without sharing.
+std::optional<SharedWork> shared_work(const Stage& store, const Axis& lane, const std::vector<Axis>& outer,
+                                      const std::set<int>& rising);
 
 }  // namespace gcg::cpu
