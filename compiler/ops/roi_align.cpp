@@ -242,7 +242,7 @@ class RoiProgram {
   }
 
   ProgramBuilder& p_;
-  const RoiForm form_;
+  const RoiParams form_;
   const Shape x_;
   const int64_t cells_;
   const DType dtype_;
