@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <limits>
 #include <random>
+#include <string>
 
 #include "gcc_graph/values.h"
 #include "tools/gcc-graph/io/npy.h"
@@ -80,16 +83,28 @@ HostTensor read_pb(const std::string& path) {
   return out;
 }
 
+namespace {
+
+/// Memory that the system can give without swapping; the largest number if it does not say.
+int64_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  for (int64_t kilobytes = 0; file >> name >> kilobytes; std::getline(file, unit))
+    if (name == "MemAvailable:") return kilobytes * 1024;
+  return std::numeric_limits<int64_t>::max();
+}
+
+}  // namespace
+
 HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t>& shape, uint64_t seed) {
   HostTensor out;
   out.dtype = info.dtype;
   out.shape = shape;
   const int64_t bytes = checked_bytes(shape, info.dtype, "input '" + info.name + "'");
-  try {
-    out.bytes.resize(static_cast<size_t>(bytes));
-  } catch (const std::exception&) {
+  // Linux promises memory that it does not have, and ends programs that then use it.
+  if (bytes > available_bytes())
     fail("input '", info.name, "' would have ", bytes, " bytes, more than the free memory");
-  }
+  out.bytes.resize(static_cast<size_t>(bytes));
   for (unsigned char c : info.name) seed = seed * 1099511628211u + c;
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
