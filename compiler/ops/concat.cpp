@@ -92,6 +92,9 @@ std::vector<Dim> equal_parts(InferContext& ctx, const Dim& extent) {
   parts.back() = extent - part * Dim(count - 1);
   if (parts.back().upper_bound().value_or(0) < 0)
     ctx.fail(concat("an extent of ", extent.str(), " has no ", count, " parts of ", part.str()));
+  if (parts.back().lower_bound().value_or(-1) < 0)
+    ctx.require_equal(max(parts.back(), 0), parts.back(),
+                      concat("the last of ", count, " parts, which is the rest of ", extent.str()));
   return parts;
 }
 

@@ -206,6 +206,15 @@ class Artifacts(CliCase):
                     if command != ("check", "model.onnx"):
                         self.refused(*command, says=name)
 
+    def test_parts_that_an_extent_does_not_have(self):
+        """Four parts of up to two elements: five elements would leave -1 for the last one."""
+        self.save("parts.onnx", HEADER.replace('"": 16', '"": 18') + """parts (float[n] x) => (float[a] p, float[b] q, float[c] r, float[d] s) {
+          p, q, r, s = Split<num_outputs = 4>(x)
+        }""")
+        self.accepted("compile", "parts.onnx", "-o", "parts.gart")
+        self.accepted("run", "parts.gart", "--random", "1", "--dim", "n=7")
+        self.refused("run", "parts.gart", "--random", "1", "--dim", "n=5", says=["Split", "the last of 4 parts"])
+
     def test_a_branch_whose_assumption_fails(self):
         self.save("branch.onnx", HEADER + """g (float[n, m] x, bool c) => (float[p, q] y) {
             y = If(c) <then_branch = t () => (float[3, 4] a) { s = Constant<value_ints = [3, 4]>()  a = Reshape(x, s) },
