@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <span>
 
-#include "artifact_schema/reader.h"
-#include "artifact_schema/verify.h"
-#include "artifact_schema/verify_assembly.h"
 #include "compiler/artifact/emit_artifact.h"
 #include "compiler/artifact/emit_assembly.h"
 #include "compiler/artifact/file_texts.h"
+#include "compiler/artifact/verify_own.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/open_model.h"
 #include "compiler/ops/infer.h"
@@ -54,16 +52,6 @@ void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& param
     return true;
   });
   for (State& state : graph.states) state.input -= bound;
-}
-
-/// Runs the runtime's verifier on our own output.
-void verify_own(std::span<const uint8_t> artifact) {
-  gart::ArtifactView view;
-  gart::Status status = gart::read_artifact(artifact, view, {.digests = false});
-  if (status.ok()) status = gart::verify_artifact(view);
-  const gart::fb::Assembly* assembly = nullptr;
-  if (status.ok()) status = gart::verify_assembly(view, assembly);
-  GCG_CHECK(status.ok(), "the verifier refuses the artifact: ", status.message);
 }
 
 /// One compilation, stage by stage.

@@ -319,7 +319,8 @@ void StateTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& 
   }
   for (size_t i = 0; i < entry_.states(); ++i) {
     const fb::State& facts = entry_.state(i);
-    if (!facts.read_only() && facts.in_place() && facts.axis() < 0 && memory(i).is_set()) memory(i).holds = StateMemory::Holds::torn;
+    if (!facts.read_only() && facts.in_place() && facts.axis() < 0 && memory(i).is_set())
+      memory(i).holds = StateMemory::Holds::torn;
   }
 }
 
@@ -332,7 +333,8 @@ void StateTurn::commit(const BoundPlan& bound) {
       state.shape = bound.output_shape(facts.output());
       state.holds = StateMemory::Holds::a_value;
     }
-    if (facts.scope() == fb::StateScope::session) state.holds = StateMemory::Holds::a_value;  // others may read the program's now
+    if (facts.scope() == fb::StateScope::session)
+      state.holds = StateMemory::Holds::a_value;  // others may read the program's now
   }
 }
 

@@ -163,8 +163,8 @@ Value* Evaluation::offsets(const Address& a) {
   return ir_.CreateAdd(lanes(a.offset), llvm::ConstantDataVector::get(f_.context(), steps));
 }
 
-/// Loads all lanes from one register, if a table of gradual indices gives their positions; null for other loads. If only
-/// a run knows how steeply they rise, it also chooses.
+/// Loads all lanes from one register, if a table of gradual indices gives their positions; null for other loads. If
+/// only a run knows how steeply they rise, it also chooses.
 Value* Evaluation::gradual_load(const ExprNode& e) {
   if (point_.mask != nullptr || e.guarded || e.args.empty() || !f_.permutes(e.dtype, point_.lanes)) return nullptr;
   const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];
