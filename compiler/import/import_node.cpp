@@ -37,7 +37,7 @@ std::vector<std::string> body_attributes(const OpDef* op, const onnx::NodeProto&
   const std::string_view name = op->name;
   if (name == "If") return {"then_branch", "else_branch"};
   if (name != "FlexAttention") return {"body"};
-  std::vector<std::string> required;  // here they are optional
+  std::vector<std::string> required;  // the subgraphs of FlexAttention are optional
   for (const char* body : {"score_mod", "prob_mod"})
     if (std::any_of(proto.attribute().begin(), proto.attribute().end(),
                     [&](const auto& a) { return a.name() == body; }))
@@ -146,7 +146,8 @@ bool GraphImporter::import_attributes(Scope& scope, const onnx::NodeProto& proto
     if (!seen.insert(written.name()).second) fail("node '", node.name, "' has attribute '", written.name(), "' twice");
     if (!written.ref_attr_name().empty()) {
       const auto argument = scope.environment.arguments.find(written.ref_attr_name());
-      if (argument == scope.environment.arguments.end()) continue;  // the caller omits it, so this node omits it
+      // The call omits this attribute, so the node omits it too.
+      if (argument == scope.environment.arguments.end()) continue;
       attribute = argument->second;
     }
     ImportedAttribute imported = import_attribute(*attribute, node.name);
@@ -201,7 +202,7 @@ void GraphImporter::import_bodies(Scope& scope, const std::vector<const onnx::Gr
 void GraphImporter::import_constant(Scope& scope, const onnx::NodeProto& proto) {
   const std::string name = node_name(scope.environment, proto);
   if (proto.output_size() != 1) fail("node '", name, "' (Constant) has ", proto.output_size(), " outputs, but makes 1");
-  Node node;  // only holds the attributes; it is not added to the graph
+  Node node;  // a temporary node that only holds the attributes
   node.name = name;
   if (!import_attributes(scope, proto, node)) {
     add_value(scope, proto.output(0));

@@ -88,7 +88,8 @@ Results expand_zip_map(Expansion& x) { return {x.node("Identity", {x.input(0)})}
 
 // ---- LabelEncoder: the value that belongs to each key
 
-/// A list of keys or values: a tensor, floats, integers, or strings as indices. Without one, an empty tensor.
+/// A list of keys or values: a tensor, floats, integers, or strings as indices. An empty tensor if the node has no such
+/// list.
 Tensor listed(const Expansion& x, const std::string& what) {
   if (const TensorRef t = x.node().tensor_attribute(what + "_tensor")) return *t;
   if (const auto v = x.node().floats_attribute(what + "_floats"); !v.empty())

@@ -196,7 +196,8 @@ std::vector<Tensor> reference_pack_conv(ReferenceContext& ctx) {
   const std::vector<int64_t> kernel(w.shape().begin() + 2, w.shape().end());
   const int64_t taps = element_count(kernel);
   Tensor packed(w.dtype(), to_extents(packing.shape(to_shape(kernel))));
-  // The inner loops go over a panel's columns: the cache lines that one input channel fills stay in the cache.
+  // The inner loops go over a panel's columns, so that the cache lines of one input channel stay in the cache while
+  // they are filled.
   const int64_t size = size_of(w.dtype()), step = packing.place(0, 0, 1, taps) * size;
   uint8_t* to = packed.mutable_data();
   for (int64_t panel = 0; panel < packing.outputs; panel += packing.columns())
