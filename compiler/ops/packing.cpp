@@ -13,8 +13,7 @@ namespace gcg {
 namespace {
 
 // ---- PackMatMul: b[K, N] -> [ceil(N/columns), K, columns]; zeros pad the last panel. 8-bit integers are in VNNI
-// groups:
-//      [ceil(N/columns), ceil(K/4), columns, 4]; zeros pad the last groups, too
+// groups: [ceil(N/columns), ceil(K/4), columns, 4]; zeros also pad the last groups
 
 int64_t columns_of(const Node& node) { return node.int_attribute("columns", kPanelColumns); }
 bool in_vnni_groups(DType dtype) { return size_of(dtype) == 1; }

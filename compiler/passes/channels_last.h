@@ -11,9 +11,10 @@ namespace gcg {
 ///
 /// The inputs and output of a gart.PlainConv are marked if the channels of each group fill a multiple of 16 bytes. The
 /// output of a gart.PlainConv is also marked if it is an input of another marked gart.PlainConv. The pass also marks
-/// results of pointwise operators, pools, concatenations and other movement within images that read a marked value. Not
-/// marked are
-///   * inputs and outputs of graphs and subgraphs, operands and results of control flow: others rely on the order;
+/// results of pointwise operators, pools, concatenations and other movement within images that read a marked value.
+/// These are not marked:
+///   * inputs and outputs of graphs and subgraphs, operands and results of control flow: the code around relies on the
+///   order;
 ///   * operands and results of views: a view shares the storage of its operand;
 ///   * values with one position per channel, or one channel: both orders are the same.
 ///

@@ -20,9 +20,9 @@ bool contains(const Labels& labels, int label) {
 
 bool has_repeats(const Labels& labels) { return std::set<int>(labels.begin(), labels.end()).size() != labels.size(); }
 
-/// The labels of a product. `rows`: in the left operand and the result only. `columns`: in the right operand and the
-/// result only. `batch`: in all three. `depth`: in the operands only. They have the order of the result or of the left
-/// operand.
+/// The labels of a product, by the tensors that have them. `rows`: the left operand and the result. `columns`: the
+/// right operand and the result. `batch`: all three. `depth`: the operands only. Their order is that of the result or
+/// of the left operand.
 struct Roles {
   Labels batch, rows, columns, depth;
 };
@@ -68,14 +68,16 @@ class EinsumWriter {
     for (const Operand* operand : {&left_, &right_})
       for (int label : operand->labels) {
         if (contains(result_, label) || contains(roles_.depth, label)) continue;
-        if (!contains(left_.labels, label) || !contains(right_.labels, label)) return false;  // sums one operand only
-        if (!(extent(left_, label) == extent(right_, label))) return false;                   // it may broadcast
+        // The Einsum sums a label of one operand alone.
+        if (!contains(left_.labels, label) || !contains(right_.labels, label)) return false;
+        if (!(extent(left_, label) == extent(right_, label))) return false;  // it may broadcast
         roles_.depth.push_back(label);
       }
     return !roles_.depth.empty();
   }
 
-  /// The operand as [batch..., other labels of rows, those of columns, `last`, depth]; a missing label has extent 1.
+  /// The operand as [batch..., other labels of rows, other labels of columns, `last`, depth]. A missing label has
+  /// extent 1.
   ValueId arranged(const Operand& operand, const Labels& outer, std::optional<int> last) {
     Labels present;
     for (int label : outer)

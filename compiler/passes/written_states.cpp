@@ -20,7 +20,7 @@ bool has_state(const Graph& graph, const std::string& name) {
   return std::any_of(graph.states.begin(), graph.states.end(), [&](const State& s) { return s.name == name; });
 }
 
-/// A symbol for the rows that the state had before, which the graph does not use otherwise.
+/// A symbol, not used in the graph, for the rows that the state had before.
 std::string fresh_symbol(const Graph& graph) {
   std::set<std::string> taken;
   for (const std::vector<ValueId>* values : {&graph.inputs, &graph.outputs})
@@ -32,7 +32,8 @@ std::string fresh_symbol(const Graph& graph) {
   return name;
 }
 
-/// The shape of the state's input in a graph that writes `written`: its extents, but a symbol where the state grows.
+/// The shape of the state's input in a graph that writes `written`: the same extents, but a symbol where the state
+/// grows.
 Shape input_shape(const Graph& reader, const State& state, const Shape& written, const std::string& symbol) {
   const Shape& before = *reader.value(reader.inputs[state.input]).shape;
   const Value& after = reader.value(reader.outputs[state.output]);
@@ -56,7 +57,8 @@ void add(Graph& graph, size_t output, const Graph& reader, const State& state, c
   before.dtype = value.dtype;
   before.shape = input_shape(reader, state, *value.shape, symbol);
   graph.outputs.erase(graph.outputs.begin() + static_cast<int64_t>(output));
-  for (State& other : graph.states) --other.output;  // states are behind all other outputs
+  // States come after all other outputs, so their positions move down.
+  for (State& other : graph.states) --other.output;
   State own = state;
   own.input = graph.inputs.size();
   own.output = graph.outputs.size();

@@ -9,7 +9,7 @@
 namespace gcg::place {
 
 struct SearchOptions {
-  int64_t evaluations = 0;  // a count and not a time, so that builds are reproducible
+  int64_t evaluations = 0;  // a number and not a time, so that builds are reproducible
   uint64_t seed = 1;
 };
 
