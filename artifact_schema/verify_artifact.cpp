@@ -10,7 +10,8 @@ namespace gart {
 namespace verify {
 namespace {
 
-constexpr uint64_t kFarTable = 64;  // vector elements that are visited in the time of one table elsewhere in the file
+// Number of vector elements that can be visited in the time of one table elsewhere in the file.
+constexpr uint64_t kFarTable = 64;
 
 }  // namespace
 
@@ -133,7 +134,7 @@ Status check_tensors(Budget& budget, const flatbuffers::Vector<flatbuffers::Offs
   return {};
 }
 
-/// Either an axis of exactly the symbol's extent carries it, or a bind step gives it its value.
+/// Either an axis whose extent is exactly the symbol carries it, or a bind step sets it.
 Status check_symbol(Budget& budget, const fb::EntryPoint& entry, uint32_t index, std::set<std::string_view>& names) {
   const fb::Symbol& symbol = *entry.symbols()->Get(index);
   if (Status status = check_string(budget, symbol.name(), "its name"); !status.ok()) return status;

@@ -10,7 +10,8 @@ struct DeviceTraits {
   const char* name;          // "CPU": the name of such a device in messages
   bool has_streams = false;  // a step is a launch on a stream; otherwise threads share the tasks of a step
   bool has_libraries = false;
-  // Kernels read weights from the mapped file in the file's layout; otherwise weight.
+  // Kernels read weights from the mapped file, in the file's layout. If false, weight relayout at load can make other
+  // layouts.
   bool reads_mapped_weights = false;
   bool prefers_programs = false;       // uses statements in order (ProgramKernel) even if a lowering exists
   bool multiplies_integers = false;    // has kernels for contractions of 8-bit integers

@@ -53,7 +53,7 @@ void TeamWork::run(uint32_t begin, uint32_t end) {
 
 void TeamWork::walk_job(void* data, int thread) { static_cast<TeamWork*>(data)->walk(thread); }
 
-/// If it is false for one thread, it is false for every thread that waited for that one.
+/// If this is false for one thread, it is false for every thread that waited for it.
 bool TeamWork::goes_on() const { return failed_.load(std::memory_order_relaxed) == kNone && !bound_.is_cancelled(); }
 
 void TeamWork::walk_alone() {
@@ -102,7 +102,7 @@ void TeamWork::do_work(const PlanStep& step, uint32_t index, int thread, int64_t
   }
   const auto* source = static_cast<const uint8_t*>(bound.operands[1]);
   const bool overlap = destination < source + bound.bytes && source < destination + bound.bytes;
-  if (overlap && begin > 0) return;  // the owner of the first task moves everything
+  if (overlap && begin > 0) return;  // the owner of the first task moves all data
   if (overlap) from = 0, to = bound.bytes;
   std::memmove(destination + from, source + from, static_cast<size_t>(to - from));
 }

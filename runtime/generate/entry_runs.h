@@ -19,9 +19,9 @@ class EntryRuns {
 
   /// The number of tokens that each run must read; 0: any.
   int64_t tokens_per_run() const { return tokens_per_run_; }
-  /// Reads `tokens` behind `past` others. Returns the logits of the last one, valid until the next run.
+  /// Reads `tokens` after `past` earlier ones. Returns the logits of the last one, valid until the next run.
   std::span<const float> run(int64_t past, std::span<const int64_t> tokens);
-  /// For any thread: ends the current run.
+  /// Ends the current run; any thread may call it.
   void cancel() { invocation_.cancel(); }
 
  private:

@@ -78,7 +78,7 @@ class TileLoopText : public ProductText {
     batch_ = {};
     p_.declare_batch(f_, batch_);
     Steps of_tile = steps(p_.tap_channels > 0 ? Dim(p_.taps * (box_channels(p_) / tile_.depth)) : all_steps());
-    // A product of depth 0, or a split past the end of the depth, runs one step that adds zeros: its boxes are empty.
+    // The depth may be 0, or a split may start past its end. Then one step runs that adds zeros: its boxes are empty.
     if (tile_.splits > 1 || !p_.depth.is_constant()) of_tile.count = concat("gart_max(1, ", of_tile.count, ")");
     return of_tile;
   }
@@ -101,7 +101,8 @@ class TileLoopText : public ProductText {
     f_.line("return;");
   }
 
-  /// Writes the code of the warpgroup that computes rests. It stands between the multiplying ones and the feeding one.
+  /// Writes the code of the warpgroup that computes rests. Its number is between those of the multiplying warpgroups
+  /// and that of the feeding one.
   void make_rests() {
     f_.open("if (loop.splits())");
     f_.line("gart_await_last_launch();");
@@ -132,7 +133,7 @@ class TileLoopText : public ProductText {
   }
 
   void ask_for_boxes() {
-    // Warpgroups whose rows all lie below the matrix take no part: nothing would keep their warps in step.
+    // A warpgroup whose rows all lie below the matrix does nothing, because nothing would keep its warps in step.
     f_.open("if (box_row < ", int_text(f_, p_.rows), ")");
     f_.line("const int box_column = column0;");
     f_.line("const int at[", p_.boxes->read_view.dimensions.size(), "] = ", places(p_.boxes->read_view), ";");
@@ -164,7 +165,7 @@ class TileLoopText : public ProductText {
   }
 
   void store_box() {
-    // Other lanes of the warp have read the input before this one's results overwrite it.
+    // The other lanes of the warp must have read the input before this lane's results overwrite it.
     if (reads_boxes()) f_.line("__syncwarp();");
     const std::string number = reads_boxes() ? "chunk" : "loop.next_box()";
     f_.line("const int number = ", number, ";");
@@ -174,7 +175,7 @@ class TileLoopText : public ProductText {
     f_.line("loop.store(number, ", results_, ", at);");
   }
 
-  std::string results_, read_, tiles_;  // maps; how many tiles
+  std::string results_, read_, tiles_;  // names of the maps, and of the number of tiles
 };
 
 }  // namespace
