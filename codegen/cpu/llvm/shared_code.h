@@ -36,9 +36,8 @@ class SharedCodeTicket {
   SharedCodeTicket& operator=(const SharedCodeTicket&) = delete;
   ~SharedCodeTicket();
 
-  /// Waits until the earlier tickets are served. Of the shared functions, keeps those in the module that no earlier
-  /// kernel claimed, callable by all, and declarations of the others. Throws InternalError if functions of one name
-  /// differ.
+  /// Waits until the earlier tickets are served. Keeps in the module those shared functions that no earlier kernel
+  /// claimed, callable by all, and declarations of the others. Throws InternalError if functions of one name differ.
   void claim_functions(llvm::Module& module);
 
  private:

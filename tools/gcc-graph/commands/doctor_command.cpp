@@ -1,4 +1,4 @@
-// Says what of a machine gcc-graph can use, what is missing, and what mends that.
+// Says which parts of a machine gcc-graph can use, what is missing, and how to repair it.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
@@ -18,7 +18,7 @@ namespace {
 
 struct Finding {
   enum class Kind { good, missing, broken } kind;
-  std::string what, mend;  // mend: only if something is missing or broken
+  std::string what, mend;  // mend: how to repair it; empty if nothing is missing or broken
 };
 using Findings = std::vector<Finding>;
 

@@ -17,7 +17,7 @@ struct Arguments {
   std::string artifact, ids, stop_ids, prompt;
   gart::GenerateOptions options;
   gart::GenerateEntries entries;
-  InputOptions program;  // its device, target and threads
+  InputOptions program;  // options for device, target and threads
   SessionOption session;
   bool json = false;
 };

@@ -21,7 +21,7 @@ namespace gcg::tools {
 namespace {
 
 constexpr int64_t kBatch = 32;
-constexpr int kInterrupted = 130;  // the exit code of a shell's command that SIGINT ended
+constexpr int kInterrupted = 130;  // the exit code that shells give a command ended by SIGINT
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -51,7 +51,7 @@ struct Arguments {
   InputOptions load;
 };
 
-/// The output that is the loss: a single number, called "loss" if there is one of that name.
+/// The number of the output with the loss: the output called "loss" if there is one, otherwise a single number.
 size_t loss_of(std::span<const gart::TensorInfo> outputs, const std::string& entry) {
   std::optional<size_t> found;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -101,8 +101,8 @@ class Training {
   int64_t steps() const { return place_.steps; }
 
  private:
-  /// A resumed run goes on with the batch, the seed and the order of the first one, unless the user gives others, which
-  /// load() refuses.
+  /// A resumed run continues with the batch size, the seed and the order of the first run. If the user gives others,
+  /// load() refuses them.
   void choose_order() {
     std::optional<TrainingFacts> saved;
     if (a_.resume) saved = checkpoint_.facts();

@@ -17,7 +17,8 @@ struct HostTensor {
   gart::TensorView view() const;
 };
 
-/// The bytes of a dense tensor. Throws if extents are negative or the product overflows. `where` names the tensor.
+/// The number of bytes of a dense tensor. Throws if extents are negative or the product overflows. `where` names the
+/// tensor.
 int64_t checked_bytes(const std::vector<int64_t>& shape, gart::DType dtype, const std::string& where);
 
 }  // namespace gcg::tools

@@ -1,4 +1,4 @@
-// The class Array: its operators, buffers, and the operator that made it.
+// The class Array: its operators, its buffers, and access to the operator that made it.
 #include "arithmetic.h"
 #include "conversions.h"
 #include "forms.h"

@@ -27,7 +27,7 @@ struct Call {
   const Array& array() const { return array_of(self); }
 };
 
-// ---- arguments: nullopt, or null without an exception, where Python is to see to it
+// ---- arguments: nullopt, or null without an exception, if the Python code must handle them
 
 std::optional<int64_t> plain_int(PyObject* object) {
   if (!PyLong_CheckExact(object)) return std::nullopt;
@@ -100,7 +100,7 @@ const Operator& remembered(std::map<Ints, Operator>& known, const Ints& key, Mak
 
 struct Reduction {
   const char* op;
-  bool floats_only, wide_only;  // the accepted types; other integer types are left to the Python code
+  bool floats_only, wide_only;  // the types that the function accepts; other integer types are left to the Python code
 };
 
 bool is_float(DType t) { return t == DType::f32 || t == DType::f64 || t == DType::f16 || t == DType::bf16; }
@@ -341,7 +341,7 @@ PyObject* as_method(PyObject* self, PyObject* const* at, Py_ssize_t places, PyOb
 template <int which>
 PyObject* as_function(PyObject*, PyObject* const* at, Py_ssize_t places, PyObject* names) {
   if (places > 0 && is_array(at[0])) return as_method<which>(at[0], at + 1, places - 1, names);
-  // The first argument of a choice may be a number.
+  // the first argument of `where` and the like may be a number
   const Call call{nullptr, at, places, names};
   return general(kForms[which].name, nullptr, call);
 }
