@@ -57,7 +57,7 @@ def tensor(name, value):
 
 
 def trained_model(update, states, constants, inputs=()):
-    """The model with a training step. `states`: {name: first value} of the algorithm's own."""
+    """The model with a training step. `states`: {name: first value} of the algorithm's own states."""
     model = parser.parse_model(MODEL)
     model.graph.initializer.extend([tensor("w", W), tensor("b", B)])
     step = parser.parse_model(GRADIENTS % update).graph
@@ -120,7 +120,7 @@ class Train(CliCase):
             model.state("rate")
 
     def test_adam(self):
-        """T > 0: step R sqrt(1 - beta^T) / (1 - alpha^T), epsilon beside the uncorrected root; T = 0: R."""
+        """For T > 0 the step is R sqrt(1 - beta^T) / (1 - alpha^T), with epsilon added to the uncorrected root. For T = 0 it is R."""
         model = gart.load(self.path("adam.gart"))
         value = {"w": W.astype(np.float64), "b": B.astype(np.float64)}
         v, h = {k: 0 * x for k, x in value.items()}, {k: 0 * x for k, x in value.items()}
