@@ -313,8 +313,8 @@ class Train(CliCase):
         self.assertEqual(self.read("resumed.gart"), whole)
         losses = [[json.loads(line)["loss"] for line in self.read(name).splitlines()] for name in ("r.jsonl", "whole.jsonl")]
         self.assertEqual(*losses)
-        self.refused(*arguments, "--resume", "--batch", "8", says="is of a run with --batch 16; this one has 8")
-        self.refused(*arguments, "--resume", "--seed", "4", says="is of a run with --seed 3; this one has 4")
+        self.refused(*arguments, "--resume", "--batch", "8", says="comes from a run with --batch 16; this one has 8")
+        self.refused(*arguments, "--resume", "--seed", "4", says="comes from a run with --seed 3; this one has 4")
         self.refused("train", "descent.gart", "--data", "d.npz", "--checkpoint", "r", "--resume",
                      says="is a checkpoint of another model")
         self.refused("train", "adam.gart", "--data", "d.npz", "--checkpoint", "none", "--resume", says="there is no checkpoint none/checkpoint.json")

@@ -211,7 +211,7 @@ void add_bench_command(CLI::App& app) {
   a->session.add_to(*c, false);
   c->add_flag(
       "--replace", a->replace,
-      "On a fleet: run, measure and place the groups again, --seconds a round, until a round gains less than 2 %");
+      "On a fleet: run, measure and place the groups again, in rounds of --seconds, until a round gains less than 2 %");
   c->add_option("-o,--output", a->output,
                 "The file for --replace to write: the artifact with the placement that was measured to be fastest");
   c->add_option("--placements", a->placements,

@@ -124,8 +124,8 @@ void add_doctor_command(CLI::App& app) {
     bool json = false;
   };
   auto a = std::make_shared<Arguments>();
-  CLI::App* c =
-      app.add_subcommand("doctor", "Say what of this machine can be used, what is missing, and what mends it");
+  CLI::App* c = app.add_subcommand(
+      "doctor", "Say which devices of this machine can be used, what is missing, and how to mend it");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
     Findings all;

@@ -23,7 +23,7 @@ std::string kept_lines(const std::string& path, int64_t kept) {
   for (int64_t i = 1; i <= kept && std::getline(file, line); ++i) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || json.value("step", int64_t{0}) != i)
-      fail("--metrics ", path, ": line ", i, " is not step ", i, " of the run that goes on");
+      fail("--metrics ", path, ": line ", i, " is not step ", i, " of the run that --resume continues");
     out += line + '\n';
   }
   return out;

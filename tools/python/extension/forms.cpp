@@ -300,18 +300,18 @@ struct Form {
   PyObject* (*record)(const Call&);  // null without an exception: the Python code must handle it
   const char* doc;
 };
-constexpr Form kForms[] = {{"sum", sum, "sum(x, axis=None, keepdims=False, dtype=None): NumPy's"},
-                           {"mean", mean, "mean(x, axis=None, keepdims=False, dtype=None): NumPy's"},
-                           {"max", max, "max(x, axis=None, keepdims=False): NumPy's"},
-                           {"min", min, "min(x, axis=None, keepdims=False): NumPy's"},
-                           {"argmax", argmax, "argmax(x, axis=None, keepdims=False): NumPy's"},
-                           {"argmin", argmin, "argmin(x, axis=None, keepdims=False): NumPy's"},
-                           {"reshape", reshape, "reshape(x, *shape): NumPy's; one extent may be -1"},
-                           {"transpose", transpose, "transpose(x, *axes): NumPy's"},
-                           {"swapaxes", swapaxes, "swapaxes(x, a, b): NumPy's"},
-                           {"where", where, "where(condition, a, b): NumPy's"},
-                           {"maximum", maximum, "maximum(a, b): NumPy's"},
-                           {"minimum", minimum, "minimum(a, b): NumPy's"}};
+constexpr Form kForms[] = {{"sum", sum, "sum(x, axis=None, keepdims=False, dtype=None): as in NumPy"},
+                           {"mean", mean, "mean(x, axis=None, keepdims=False, dtype=None): as in NumPy"},
+                           {"max", max, "max(x, axis=None, keepdims=False): as in NumPy"},
+                           {"min", min, "min(x, axis=None, keepdims=False): as in NumPy"},
+                           {"argmax", argmax, "argmax(x, axis=None, keepdims=False): as in NumPy"},
+                           {"argmin", argmin, "argmin(x, axis=None, keepdims=False): as in NumPy"},
+                           {"reshape", reshape, "reshape(x, *shape): as in NumPy; one extent may be -1"},
+                           {"transpose", transpose, "transpose(x, *axes): as in NumPy"},
+                           {"swapaxes", swapaxes, "swapaxes(x, a, b): as in NumPy"},
+                           {"where", where, "where(condition, a, b): as in NumPy"},
+                           {"maximum", maximum, "maximum(a, b): as in NumPy"},
+                           {"minimum", minimum, "minimum(a, b): as in NumPy"}};
 constexpr int kFormCount = sizeof kForms / sizeof *kForms, kMethodCount = 9;  // methods come first
 
 /// Calls Python's function of that name with all arguments.
