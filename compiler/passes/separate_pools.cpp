@@ -28,7 +28,8 @@ bool pays(const Window& window, size_t d) {
 /// The outermost dimension with a window, if it should be pooled separately.
 std::optional<size_t> separable_dimension(const Graph& graph, const Node& n) {
   if (n.op != &op_MaxPool && n.op != &op_AveragePool) return std::nullopt;
-  if (n.outputs.size() > 1 && n.outputs[1].valid()) return std::nullopt;  // positions of maxima count in all dimensions
+  if (n.outputs.size() > 1 && n.outputs[1].valid())
+    return std::nullopt;  // output 1 numbers elements over all dimensions
   const Window window = pool_window_of(n, *graph.value(n.inputs[0]).shape, to_shape(n.ints_attribute("kernel_shape")));
   size_t d = 0;
   while (d < window.size() && window[d].kernel.is(1)) ++d;

@@ -68,7 +68,7 @@ class MatMulEmitter {
     llvm::Value* panel = nullptr;
     llvm::Value* column = nullptr;  // its first column, and its number of columns
     llvm::Value* columns = nullptr;
-    llvm::Value* tile = nullptr;      // the first of its row tiles
+    llvm::Value* tile = nullptr;      // the row block's first tile
     llvm::Value* rows = nullptr;      // the number of its row block among the row blocks of all entries
     llvm::Value* a = nullptr;         // first row
     std::vector<llvm::Value*> batch;  // coordinates

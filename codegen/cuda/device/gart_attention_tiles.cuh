@@ -38,8 +38,8 @@ struct gart_attention_tile {
 };
 
 /// Divides the tiles of `Queries` queries and blocks of `Keys` keys among the blocks of the launch. A unit is one tile.
-/// If only the last bound moves, a unit is two tiles of a head whose total work is constant. The `Splits` blocks of a
-/// cluster share the keys of a unit, which then is one tile.
+/// If only the last bound moves, tiles differ in work. A unit is then two tiles of a head, such that all units have the
+/// same work. The `Splits` blocks of a cluster share the keys of a unit, which then is one tile.
 template <int Queries, int Keys, int Splits, bool LastMoves, bool FirstMoves, class Seen>
 struct gart_attention_tiles {
   static constexpr int kSplits = Splits;

@@ -180,7 +180,7 @@ struct gart_block_product {
   typedef typename Weights::Scale Scale;
   typedef gart_integers<Kind, Form::kBits> Integers;
   static constexpr int kPanel = 48, kOfPanel = 3 / Form::kTiles;  // units of a panel
-  // Factors of a piece: the first 32 depths, and the other 32.
+  // The factors of a piece: those for the first 32 elements of its depth, and those for the other 32.
   typedef gart_words Factors[2][Form::kEights];
 
   const FewLines& few;

@@ -96,7 +96,7 @@ class CublasLt final : public Library {
   cublasLtHandle_t handle = nullptr;
 };
 
-/// Destroys its handle, even if its owner was not completed.
+/// Destroys its handle, even if the constructor of its owner failed.
 struct Description {
   explicit Description(const Functions& functions) : lt(functions) {}
   ~Description() {
