@@ -30,8 +30,8 @@ class Fuser {
  private:
   struct Use {
     bool must = false;         // needs storage at any cost
-    std::set<int> groups;      // groups that would compute it on the fly
-    std::set<int> contexts;    // loop nests in which it would be evaluated (each reduction pass is a nest)
+    std::set<int> groups;      // groups that would compute the value on the fly
+    std::set<int> contexts;    // loop nests in which the value would be evaluated (each reduction pass is a nest)
     bool broadcast = false;    // a use reads an element several times
     bool in_epilogue = false;  // used in a contraction's epilogue
   };

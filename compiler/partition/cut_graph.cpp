@@ -19,7 +19,7 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-/// Pieces per device that can run them: enough to balance the load, few enough to cost little.
+/// Number of pieces for each device that can run them: enough to balance the load, and few enough to cost little.
 constexpr double kPiecesPerDevice = 4;
 /// Least operations of a piece. In smaller pieces, the handover (some tens of microseconds) would no longer be
 /// negligible.

@@ -10,8 +10,8 @@
 namespace gcg::place {
 
 enum class ListRule : uint8_t {
-  heft,  // largest upward rank first, to the device where it ends first (Topcuoglu 2002)
-  // Largest rank by a table of optimistic costs first, to the device where the group and those after it end first
+  heft,  // the group with the largest upward rank goes to the device where it ends first (Topcuoglu 2002)
+  // Like heft, but a table of optimistic costs gives the rank, and the end of the groups after this one counts, too
   // (Arabnejad 2014).
   peft,
   etf,      // among ready groups, the one that can start first (Hwang 1989)

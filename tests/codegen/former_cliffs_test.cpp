@@ -196,8 +196,7 @@ TEST(FormerCliffs, ShortRows) {
   expect_near_plain_sum(kernel, 1);
 }
 
-/// Maxima of bytes in rows without interior: the cost per element is that of its loads, not multiplied by the number of
-/// lanes.
+/// Maxima of bytes in rows that have no interior. Each element may cost only its own loads, not those of all lanes.
 TEST(FormerCliffs, OpenRowsWithoutAMiddle) {
   constexpr int64_t rows = 512, taps = 5, lanes = 16;
   const Dim width = Dim::symbol("w");

@@ -188,8 +188,8 @@ class OrderedReduction : ReduceEmitter {
     return sums.vector();
   }
 
-  /// Rows may start with different sums. So the sums are in memory, repeated so often that `count` sums from any of
-  /// them on are one vector.
+  /// Each row may start with another of the `count` partial sums. So memory holds the sums several times in a row, and
+  /// a row loads one vector from its first sum on.
   Value* rotated_rows() {
     llvm::AllocaInst* memory = f_.take_memory(3 * int64_t{count_} * size_of(dtype_));
     Value* count = f_.i64(count_);

@@ -19,7 +19,7 @@ namespace {
 /// Tile of a block: 16 queries per warp; groups of warps share the keys.
 struct AttentionTile {
   int query_warps = 4, key_groups = 1, key_tiles = 4;  // key_tiles: tiles of 8 keys in one step of a group
-  // Head: depth of the scores; columns: number of 8-wide tiles of a value.
+  // head: number of elements that a score sums over; columns: number of tiles of 8 columns in a value.
   int head = 64, columns = 8;
   Arithmetic arithmetic = Arithmetic::scalar;
   double clocks = 0;  // expected

@@ -155,8 +155,8 @@ struct gart_block_matrix {
 inline float gart_scale(float v) { return v; }
 inline float gart_scale(unsigned short v) { return gart_widen_f16(v); }
 
-/// The plan of a product. The few lines have Parts parts. Blocks have Block depths, a multiple of 16 (0: one scale per
-/// column). A unit is Tiles (1 or 3) times 16 columns.
+/// The plan of a product. Each number of the few lines is the sum of Parts numbers. A block has Block elements along the
+/// depth, a multiple of 16 (0: one scale per column). A unit is Tiles (1 or 3) times 16 columns.
 template <class Kind_, int Few_, int Parts_, int Bits_, int Block_, int Tiles_, int Warps_, int Stages_, bool Offsets_, class Scale>
 struct gart_block_plan {
   typedef Kind_ Kind;
