@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "artifact_schema/call_form.h"
+#include "artifact_schema/call_layout.h"
 #include "artifact_schema/verify_internal.h"
 
 namespace gart::verify {

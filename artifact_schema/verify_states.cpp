@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "artifact_schema/map_form.h"
-#include "artifact_schema/state_form.h"
+#include "artifact_schema/map_layout.h"
+#include "artifact_schema/state_layout.h"
 #include "artifact_schema/verify_internal.h"
 
 namespace gart::verify {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "artifact_schema/call_form.h"
+#include "artifact_schema/call_layout.h"
 #include "runtime/errors.h"
 
 namespace gart {

@@ -1,6 +1,6 @@
 #include "runtime/entry.h"
 
-#include "artifact_schema/state_form.h"
+#include "artifact_schema/state_layout.h"
 #include "runtime/errors.h"
 
 namespace gart {

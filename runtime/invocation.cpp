@@ -118,7 +118,7 @@ auto InvocationState::with_states(Body&& run_prepared) {
     prepare();
     return run_prepared();
   }
-  StateTurn states(session, *program->own_states, *entry);
+  StateTransaction states(session, *program->own_states, *entry);
   states.lend_inputs(inputs);
   prepare();
   states.lend_outputs(inputs, outputs, *bound[0]);

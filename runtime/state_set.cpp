@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "artifact_schema/state_form.h"
+#include "artifact_schema/state_layout.h"
 #include "runtime/errors.h"
 #include "runtime/safetensors.h"
 
@@ -235,13 +235,13 @@ Result<void> StateSet::load(const std::string& path) {
   });
 }
 
-StateTurn::StateTurn(StateSet* session, StateSet& shared, const Entry& entry)
+StateTransaction::StateTransaction(StateSet* session, StateSet& shared, const Entry& entry)
     : session_(session), shared_(shared), entry_(entry) {
   if (session != nullptr) of_session_.emplace(*session, true);
   if (entry.uses_program_states) of_program_.emplace(shared, entry.writes_program_states);
 }
 
-Shape StateTurn::first_shape(const Inputs& inputs, size_t state) const {
+Shape StateTransaction::first_shape(const Inputs& inputs, size_t state) const {
   const Entry& entry = entry_;
   Slots slots(entry.slots());
   for (size_t s = 0; s < entry.symbols.size(); ++s) {
@@ -275,7 +275,7 @@ Shape StateTurn::first_shape(const Inputs& inputs, size_t state) const {
   return Shape(std::span(extents, rank));
 }
 
-void StateTurn::lend_inputs(Inputs& inputs) {
+void StateTransaction::lend_inputs(Inputs& inputs) {
   inputs.check_complete(entry_.own_inputs().size());
   for (size_t i = 0; i < entry_.states(); ++i) {
     StateMemory& state = memory(i);
@@ -286,7 +286,7 @@ void StateTurn::lend_inputs(Inputs& inputs) {
   }
 }
 
-void StateTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound) {
+void StateTransaction::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound) {
   const Site& site = inputs.site();
   for (size_t i = 0; i < entry_.states(); ++i) {
     const fb::State& facts = entry_.state(i);
@@ -324,7 +324,7 @@ void StateTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& 
   }
 }
 
-void StateTurn::commit(const BoundPlan& bound) {
+void StateTransaction::commit(const BoundPlan& bound) {
   for (size_t i = 0; i < entry_.states(); ++i) {
     const fb::State& facts = entry_.state(i);
     StateMemory& state = memory(i);

@@ -76,10 +76,10 @@ class StateGuard {
 
 /// One run of an entry point. Until commit(), the states are as they were before, even if the run fails or is
 /// cancelled. The exception are states with rows that the run replaces in place: they are then torn.
-class StateTurn {
+class StateTransaction {
  public:
   /// `session`: null if the entry point has no states of a session.
-  StateTurn(StateSet* session, StateSet& shared, const Entry& entry);
+  StateTransaction(StateSet* session, StateSet& shared, const Entry& entry);
   /// Sets the inputs that are states. If a session's state has no value yet, it starts with its first value: by default
   /// zeros, or no rows if it grows.
   void lend_inputs(Inputs& inputs);

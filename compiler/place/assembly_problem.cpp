@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "artifact_schema/lane_form.h"
+#include "artifact_schema/lane_limits.h"
 #include "artifact_schema/shape_program.h"
 #include "compiler/ir/dtype.h"
 #include "compiler/kernel/machine.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "artifact_schema/lane_form.h"
+#include "artifact_schema/lane_limits.h"
 #include "runtime/relax.h"
 
 namespace gart::fleet {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "artifact_schema/map_form.h"
+#include "artifact_schema/map_layout.h"
 #include "runtime/bound_plan.h"
 #include "runtime/cuda/driver/device.h"
 

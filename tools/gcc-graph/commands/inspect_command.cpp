@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "artifact_schema/map_form.h"
+#include "artifact_schema/map_layout.h"
 #include "artifact_schema/spans.h"
-#include "artifact_schema/state_form.h"
+#include "artifact_schema/state_layout.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/inspect/inspect_assembly.h"

@@ -111,7 +111,7 @@ void write_trace(const std::string& path, const std::vector<gart::StepTime>& log
 }
 
 Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts& f, const Roofline& roof) {
-  Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"turns", work.iterations}};
+  Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"iterations", work.iterations}};
   const double us = work.us / static_cast<double>(work.iterations);  // the artifact's facts are for one iteration
   if (f.operations) row["gflops"] = *f.operations / us * 1e-3;
   if (f.bytes) row["gbytes_per_s"] = *f.bytes / us * 1e-3;
@@ -190,7 +190,7 @@ void print_profile(const Json& p) {
     const std::string kernel = row["kernel"].get<std::string>();
     std::cout << "%  " << std::setw(4) << row["step"].get<uint32_t>() << "  "
               << (kernel.empty() ? row["kind"].get<std::string>() : kernel)
-              << (row["turns"].get<int64_t>() > 1 ? concat(" x", row["turns"].get<int64_t>()) : "") << "  // "
+              << (row["iterations"].get<int64_t>() > 1 ? concat(" x", row["iterations"].get<int64_t>()) : "") << "  // "
               << row["source"].get<std::string>() << '\n';
   }
 }

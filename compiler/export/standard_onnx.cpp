@@ -1,4 +1,4 @@
-#include "compiler/export/onnx_form.h"
+#include "compiler/export/standard_onnx.h"
 
 #include <algorithm>
 #include <string_view>
@@ -152,10 +152,10 @@ int64_t opset_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-void to_onnx_form(Graph& graph) {
+void to_standard_onnx(Graph& graph) {
   for (NodeId id : graph.order()) {
     rewrite(graph, graph.node(id));
-    for (const auto& body : graph.node(id).bodies) to_onnx_form(*body);
+    for (const auto& body : graph.node(id).bodies) to_standard_onnx(*body);
   }
 }
 

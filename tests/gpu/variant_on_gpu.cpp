@@ -1,4 +1,4 @@
-#include "tests/gpu/form_on_gpu.h"
+#include "tests/gpu/variant_on_gpu.h"
 
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ bool multiplies_padding(const RowVariant& form) { return form.row.what == "infin
 
 }  // namespace
 
-void check_form_on_gpu(const RowVariant& form, const std::string& target, const Backends& backends) {
+void check_variant_on_gpu(const RowVariant& form, const std::string& target, const Backends& backends) {
   if (is_for_cpus(form.row.op) || multiplies_padding(form)) return;
   const std::vector<uint8_t> artifact = compile_form(form, target, backends);
   if (artifact.empty()) return;
