@@ -88,6 +88,13 @@ TEST(FormerCliffs, WindowsOfOpenRows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 192, w, 5, 1, 2), 25, {{"w", 28}});
 }
 
+/// Windows with a stride end at the end of the row or beside it.
+TEST(FormerCliffs, WindowsWithAStrideOfOpenRows) {
+  const Dim w = Dim::symbol("w");
+  for (const ReduceOp op : {ReduceOp::max, ReduceOp::sum})
+    for (const int64_t width : {112, 113}) expect_near_plain_sum(window_kernel(op, 112, w, 3, 2, 1), 9, {{"w", width}});
+}
+
 /// Windows whose rows of results are shorter than a register.
 TEST(FormerCliffs, WindowsOfNarrowRows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 224, 28, 2, 2, 0), 4);

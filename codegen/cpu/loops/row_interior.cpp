@@ -184,6 +184,21 @@ std::optional<Expr> as_known_sum(const Expr& e) {
   return sum;
 }
 
+/// True if an index or a condition compares the axis with an extent that only a run knows, at a distance that a run
+/// finds out, too: of windows with a stride, the last one ends at the row's end or beside it.
+bool has_unknown_lanes(const Expr& e, const Axis& axis) {
+  bool unknown = false;
+  visit(e, [&](const ExprNode& n) {
+    if (n.kind != ExprKind::binary || n.args[0]->dtype != DType::i64) return;
+    if (std::any_of(n.args.begin(), n.args.end(), is_data)) return;
+    if (!depends_on(n.args[0], axis.id) && !depends_on(n.args[1], axis.id)) return;
+    const bool extremum = n.binary == BinaryOp::min || n.binary == BinaryOp::max;
+    const bool compares = n.binary >= BinaryOp::less && n.binary <= BinaryOp::greater_equal;
+    if (extremum || compares) unknown = unknown || !as_known_sum(n.args[0] - n.args[1]);
+  });
+  return unknown;
+}
+
 /// `e` with the axis counted from `begin`. Comparisons are simplified accordingly; in a minimum or maximum beside an
 /// extent, only the extent remains that a run finds out: min(w - 15 + axis, w - 1) = w - 1 + min(axis - 14, 0).
 Expr counted_from(const Expr& e, const Axis& axis, const Dim& begin) {
@@ -219,6 +234,12 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
     result.ahead.push_back(high.resolve(v));
     result.beyond.push_back(counted_from(low.resolve(v), axis, axis.extent - lanes));
   }
+  constexpr int64_t kFewElements = 2;
+  result.ends_one_by_one = std::any_of(result.beyond.begin(), result.beyond.end(),
+                                       [&](const Expr& v) { return has_unknown_lanes(v, axis); }) &&
+                           std::all_of(both.after.begin(), both.after.end(), [&](const Dim& d) {
+                             return (axis.extent - d).upper_bound().value_or(kFewElements + 1) <= kFewElements;
+                           });
   result.first = std::move(both.first);
   result.after = std::move(both.after);
   return result;

@@ -17,7 +17,8 @@ struct RowInterior {
   Axis axis;
   std::vector<Dim> first, after;
   std::vector<Expr> values;
-  std::vector<Expr> ahead;  // their values below min(after)
+  bool ends_one_by_one = false;  // the few elements from min(after) on: their lanes of `beyond` would not be known
+  std::vector<Expr> ahead;       // their values below min(after)
   std::vector<Expr>
       beyond;  // their values from max(first) on; here `axis` counts from the beginning of the interior's last vector
 };

@@ -158,10 +158,10 @@ class StoreRowEmitter {
 
   /// If only a run knows the ends, a row may turn out to be all middle.
   void emit_parts(const RowInterior& row, Value* first, Value* after, Value* end) {
-    if (!may_be_all_middle()) return emit_ends_and_middle(row, first, end);
+    if (!may_be_all_middle()) return emit_ends_and_middle(row, first, after, end);
     either(
         is_all_middle(first, after, end), [&] { emit_vectors(row.values, f_.i64(0), f_.i64(0), end); },
-        [&] { emit_ends_and_middle(row, first, end); });
+        [&] { emit_ends_and_middle(row, first, after, end); });
   }
 
   Value* is_all_middle(Value* first, Value* after, Value* end) {
@@ -175,10 +175,14 @@ class StoreRowEmitter {
                        [&](const Dim& d) { return may_be_none(row.axis.extent - d); });
   }
 
-  void emit_ends_and_middle(const RowInterior& row, Value* first, Value* end) {
+  void emit_ends_and_middle(const RowInterior& row, Value* first, Value* after, Value* end) {
     const bool low = !plan_.interior->first.empty(), high = !plan_.interior->after.empty();
     Value *begin = f_.i64(low ? plan_.native : 0), *last = ir_.CreateSub(end, f_.i64(plan_.native));
     if (low) store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
+    if (plan_.interior->ends_one_by_one) {
+      emit_vectors(row.values, begin, first, after);
+      return emit_piece(plan_.values, {.lanes = 1, .masked = false, .begin = after, .end = end});
+    }
     emit_vectors(row.values, begin, first, high ? max(begin, last) : end);
     if (high) store(row.beyond, lanes(plan_.native, f_.i64(0), nullptr), lanes(plan_.native, last, nullptr));
   }
