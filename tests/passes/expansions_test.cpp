@@ -26,7 +26,7 @@ TEST(ExpandEinsum, IsAProductWhereLabelsOfBothAreSummed) {
                         bool is_product = true) {
     const auto counts = op_counts(check_rewrite(
         graph("%a: f32[" + a + "], %b: f32[" + b + "]", "%y", " %y = Einsum(%a, %b) {equation = \"" + equation + "\"}"),
-        expand_einsum, is_product, {{"b", 2}, {"n", 3}, {"m", 5}}));
+        expand_einsum, is_product, {{"b", 2}, {"n", 3}, {"m", 5}, {"k", 4}, {"l", 4}}));
     EXPECT_EQ(counts.count("MatMul"), is_product ? 1U : 0U) << equation;
     EXPECT_EQ(counts.count("Einsum"), is_product ? 0U : 1U) << equation;
   };
@@ -41,9 +41,28 @@ TEST(ExpandEinsum, IsAProductWhereLabelsOfBothAreSummed) {
   check("...ij,...jk->...ik", "b,1,n,4", "3,4,m");
   check("ij,j->i", "n,4", "4");
   check("i,ij->j", "4", "4,m");
+  check("ij,jk->ik", "n,k", "l,m");
+  check("bqhd,bkhd->bhqk", "b,n,2,k", "b,m,2,l");
+  check("ij,jk->ik", "n,1", "4,m", false);
   check("ij,kl->ikjl", "n,2", "m,2", false);
   check("ij,jk->i", "n,4", "4,m", false);
   check("ii,ij->j", "3,3", "3,m", false);
+}
+
+TEST(ExpandEinsum, OfManyOperandsIsAChainOfProducts) {
+  const auto check = [](const std::string& equation, const std::string& a, const std::string& b, const std::string& c,
+                        int products) {
+    const auto counts =
+        op_counts(check_rewrite(graph("%a: f32[" + a + "], %b: f32[" + b + "], %c: f32[" + c + "]", "%y",
+                                      " %y = Einsum(%a, %b, %c) {equation = \"" + equation + "\"}"),
+                                expand_einsum, true, {{"n", 3}, {"m", 5}}));
+    EXPECT_EQ(counts.count("MatMul") == 0 ? 0 : counts.at("MatMul"), products) << equation;
+  };
+  check("ij,jk,kl->il", "n,4", "4,6", "6,m", 2);
+  check("ij,kl,jk->il", "n,4", "6,m", "4,6", 2);  // the pair without a common label comes last
+  check("...ij,...jk,kl->...il", "2,n,4", "2,4,6", "6,m", 2);
+  check("bi,ij,bj->b", "n,4", "4,6", "n,6", 2);
+  check("i,j,ij->ij", "n", "m", "n,m", 0);
 }
 
 TEST(ExpandDeformConv, IsOneProduct) {
