@@ -203,5 +203,24 @@ TEST(SeparateResize, OneDimensionAfterTheOther) {
   }
 }
 
+TEST(SeparateInterpolation, WhereRowsWouldBeGathered) {
+  const auto check = [](const std::string& x, const std::string& sizes, const std::string& attributes, bool changes) {
+    const Graph g =
+        check_rewrite(graph("%x: " + x, "%y",
+                            " constant %s: i64[4] = {" + sizes + "}\n %y = Resize(%x, _, _, %s) {" + attributes + "}"),
+                      separate_interpolation, changes, {{"h", 7}, {"w", 9}});
+    EXPECT_EQ(op_counts(g).at("Resize"), changes ? 2 : 1) << x << " " << attributes;
+  };
+  check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\"", true);
+  check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"cubic\", exclude_outside = 1", true);
+  check("f64[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\", coordinate_transformation_mode = \"align_corners\"", true);
+  check("f32[1,2,7,9]", "1, 2, 12, 5", "mode = \"linear\"", true);
+  check("f32[1,2,7,9]", "1, 2, 14, 18", "mode = \"linear\"", false);  // taps repeat
+  check("f32[1,2,7,90]", "1, 2, 3, 11", "mode = \"linear\"", false);  // long rows
+  check("f32[1,2,7,w]", "1, 2, 7, 11", "mode = \"linear\"", false);   // one dimension
+  check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"nearest\"", false);
+  check("u8[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\"", false);  // would be rounded in between
+}
+
 }  // namespace
 }  // namespace gcg::test
