@@ -6,7 +6,8 @@
 namespace gcg {
 
 /// Requires: every value has a rank.
-/// Ensures: an Einsum of two float operands that sums only over labels of both is a MatMul between transpositions; one of
+/// Ensures: an Einsum of two float operands that sums only over labels of both is a MatMul between transpositions; one
+/// of
 ///   more operands is Einsums of two. The graph is inferred. Other Einsums stay: they are not products, or sum over
 ///   labels of one operand.
 /// Before: canonicalize, which removes redundant transpositions.
