@@ -14,8 +14,9 @@ namespace gcg {
 /// for it.
 ///
 /// Left unchanged are transposed convolutions whose weights or padding only a run knows, and those of more than 16
-/// phases. If the patches of input elements do not overlap (strides as large as the kernel), one product makes all
-/// patches for any number of phases.
+/// phases whose results are no sums of a few patches. For more than 16 phases one product makes the patches that each
+/// input element adds to the result, in blocks of `stride` outputs; up to 64 of them meet in an output, as in an
+/// inverse short-time Fourier transform.
 ///
 /// Requires: every value has a rank.
 /// Before: fold_scale_shift, which folds later operators into the convolutions; fold_constants, which makes their

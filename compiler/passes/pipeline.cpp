@@ -158,6 +158,7 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
           {"multiply-by-vectors", [](Graph& g, const Target*) { return multiply_by_vectors(g); }},
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
           block,
+          {"separate-interpolation", [](Graph& g, const Target*) { return separate_interpolation(g); }},
           {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},
           {"split-last-block", [](Graph& g, const Target*) { return split_last_block(g); }},
           {"tabulate-bytes", [](Graph& g, const Target*) { return tabulate_bytes(g); }},

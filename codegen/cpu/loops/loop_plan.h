@@ -1,6 +1,7 @@
 // The plan of a LoopKernel on a CPU: the vector axis of each stage, and the size of a task.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -33,6 +34,8 @@ struct StagePlan {
   /// The same if axes outside `lane` are in their middle, too: if all of `inner_rows` hold.
   std::optional<RowInterior> inner;
   std::vector<RowInterior> inner_rows;
+  /// The same store by half registers, for rows whose middle turns out to be shorter than a register. Null: none.
+  std::shared_ptr<const StagePlan> narrower;
   /// For a store whose elements along `lane` are as many apart as this axis has elements. Those between them lie along
   /// this axis, and their vectors are interleaved in registers. Id -1: none.
   Axis minor;
