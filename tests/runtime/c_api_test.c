@@ -1,5 +1,5 @@
-/* The C API, compiled as C11: loads the model whose path is the argument (2 (x + y) for f32[n]) and uses every
- * function. */
+/* The C API, compiled as C11: loads the model whose path is the first argument (2 (x + y) for f32[n]) and uses every
+ * function; the second argument is a model of strings. */
 #define _POSIX_C_SOURCE 200809L /* clocks of processor time */
 
 #include <math.h>
@@ -153,17 +153,38 @@ static int check_waiting(const char* path) {
   return 0;
 }
 
+/* y[i] = 2 data[number of the string]. */
+static int check_strings(const char* path) {
+  static const float data[2] = {1, 2};
+  static const char* const texts[3] = {"dog", "ape", "dog"};
+  const gart_tensor numbers = {data, GART_F32, 1, {2}, NULL}, strings = {texts, GART_STRING, 1, {3}, NULL};
+  gart_program* program = NULL;
+  gart_invocation* invocation = NULL;
+  gart_tensor result;
+  CHECK(gart_load(path, NULL, &program) == GART_OK && gart_input_dtype(program, 1) == GART_STRING);
+  const gart_tensor_info* info = gart_entry_input(program, NULL, 1);
+  CHECK(strcmp(gart_info_string(info, 1), "dog") == 0 && gart_info_string(info, 2) == NULL);
+  CHECK(gart_info_string(gart_entry_input(program, NULL, 0), 0) == NULL && gart_info_string(NULL, 0) == NULL);
+  CHECK(gart_invocation_new(program, NULL, &invocation) == GART_OK);
+  CHECK(gart_set_input(invocation, 0, &numbers) == GART_OK && gart_set_input(invocation, 1, &strings) == GART_OK);
+  CHECK(gart_run(invocation) == GART_OK && gart_get_output(invocation, 0, &result) == GART_OK);
+  CHECK(((const float*)result.data)[0] == 4.0f && ((const float*)result.data)[1] == 2.0f);
+  gart_invocation_free(invocation);
+  gart_program_free(program);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   gart_program* program = NULL;
   gart_invocation* invocation = NULL;
   const gart_load_options options = {.size = sizeof options, .threads = 2};
-  CHECK(argc == 2);
+  CHECK(argc == 3);
   CHECK(gart_load(argv[1], &options, &program) == GART_OK);
   CHECK(gart_invocation_new(program, NULL, &invocation) == GART_OK);
   if (check_description(program) != 0 || check_runs(invocation) != 0 || check_errors(argv[1], program, invocation) != 0)
     return 1;
   if (check_entry_points(argv[1], program) != 0 || check_memory(invocation) != 0) return 1;
-  if (check_verification(argv[1]) != 0 || check_waiting(argv[1]) != 0) return 1;
+  if (check_verification(argv[1]) != 0 || check_waiting(argv[1]) != 0 || check_strings(argv[2]) != 0) return 1;
   gart_program_free(program);
   CHECK(gart_run(invocation) == GART_OK);
   gart_invocation_free(invocation);
