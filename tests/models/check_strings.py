@@ -97,7 +97,7 @@ def by_files(artifact, feeds, folder):
             singles.append(f"{name}={folder}/{name}.npy")
     for options in (["--inputs", path], [o for s in singles for o in ("--input", s)]):
         out = os.path.join(folder, "out.npz")
-        done = subprocess.run([model_check.tool(), "run", artifact, *options, "-o", out], capture_output=True, text=True)
+        done = subprocess.run([model_check.tool(), "run", artifact, *options, "--outputs", out], capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(done.stderr)
         yield dict(np.load(out))
@@ -147,7 +147,7 @@ def refused(artifact):
 def on_the_command_line(artifact, folder):
     out = os.path.join(folder, "out.npz")
     for options, want in ((["--input", "x=red", "--dim", "n=2"], [[3], [3]]), (["--random", "1", "--dim", "n=3"], None)):
-        done = subprocess.run([model_check.tool(), "run", artifact, *options, "-o", out], capture_output=True, text=True)
+        done = subprocess.run([model_check.tool(), "run", artifact, *options, "--outputs", out], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         got = np.load(out)["y"].tolist()
         assert want is None or got == want, got

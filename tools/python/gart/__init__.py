@@ -205,6 +205,8 @@ class _Memory:
             self.array = array
             self._read_interface(what, array.__cuda_array_interface__, home)
         else:
+            if np.ma.is_masked(array):
+                raise GartError(f"{what} has masked elements, which have no value")
             self.array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
             self.data, self.shape, self.dtype = self.array.ctypes.data, self.array.shape, self.array.dtype
             self.writable = self.array.flags.writeable
