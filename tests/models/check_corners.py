@@ -56,8 +56,8 @@ def model(nodes, inputs, constants, outputs, opset):
 
 
 def expected(proto, inputs):
-    """onnxruntime without its optimizer; ONNX's reference where that crashes (a Split whose parts are unread)."""
-    if proto.graph.node[0].op_type == "Split":
+    """onnxruntime without its optimizer; ONNX's reference where that crashes (a Split whose parts are unread) or is not exact (products of i64)."""
+    if proto.graph.node[0].op_type in ("Split", "ReduceProd"):
         from onnx.reference import ReferenceEvaluator
         return ReferenceEvaluator(proto).run(None, inputs)
     import onnxruntime
@@ -80,7 +80,7 @@ def unknown_category(folder):
             result = loaded.run({"x": np.array([2, 9])})["y"].tolist()
             assert zeros == 1 and result == [[0, 1, 0], [0, 0, 0]], result
         except gart.GartError as error:
-            assert zeros == 0 and "index 2" in str(error), error
+            assert zeros == 0 and "out of range" in str(error), error
 
 
 def main():

@@ -16,7 +16,8 @@ static int check_description(const gart_program* program) {
   CHECK(gart_input_dtype(program, 0) == GART_F32 && gart_output_dtype(program, 0) == GART_F32);
   CHECK(gart_input_rank(program, 0) == 1 && gart_output_rank(program, 0) == 1);
   CHECK(strcmp(gart_input_dim(program, 0, 0), "n") == 0 && strcmp(gart_output_dim(program, 0, 0), "n") == 0);
-  CHECK(gart_output_label(program, 0, 0) == NULL && gart_output_label(program, 9, 0) == NULL && gart_output_label(NULL, 0, 0) == NULL);
+  CHECK(gart_output_label(program, 0, 0) == NULL && gart_output_label(program, 9, 0) == NULL &&
+        gart_output_label(NULL, 0, 0) == NULL);
   CHECK(gart_input_dim(program, 0, 1) == NULL);
   CHECK(gart_version()[0] >= '0' && gart_version()[0] <= '9');
   CHECK(gart_threads(program) == 2 && gart_threads(NULL) == 0);
@@ -38,14 +39,16 @@ static int check_entry_points(const char* path, const gart_program* program) {
   CHECK(gart_info_dtype(out) == GART_F32 && gart_info_rank(out) == 1 && strcmp(gart_info_dim(out, 0), "n") == 0);
   CHECK(gart_info_dim(out, 1) == NULL && gart_info_name(NULL) == NULL && gart_info_rank(NULL) == 0);
   CHECK(gart_entry_label(program, entry, 0, 0) == NULL && gart_entry_label(NULL, entry, 0, 0) == NULL);
-  CHECK(gart_load(path, &options, &other) == GART_INVALID_ARTIFACT && strstr(gart_last_error(), "entry points") != NULL);
+  CHECK(gart_load(path, &options, &other) == GART_INVALID_ARTIFACT &&
+        strstr(gart_last_error(), "entry points") != NULL);
   return 0;
 }
 
 static int check_memory(gart_invocation* invocation) {
   gart_memory_info memory = {-1, -1, -1, -1};
   CHECK(gart_memory(invocation, &memory) == GART_OK);
-  CHECK(memory.arena_bytes >= memory.arena_lower_bound_bytes && memory.arena_lower_bound_bytes >= 0 && memory.code_bytes > 0);
+  CHECK(memory.arena_bytes >= memory.arena_lower_bound_bytes && memory.arena_lower_bound_bytes >= 0 &&
+        memory.code_bytes > 0);
   CHECK(memory.weight_bytes == 0);
   CHECK(gart_memory(invocation, NULL) == GART_INVALID_ARGUMENT && gart_memory(NULL, &memory) == GART_INVALID_ARGUMENT);
   return 0;

@@ -197,7 +197,7 @@ TEST_P(DeviceSuite, RunsAfterAFailure) {
 
 /// Strings become their positions among those that the input tells apart; each run reads them again.
 TEST_P(DeviceSuite, StringsAreLookedUp) {
-  ArtifactBuilder builder = test::gathering_twice();
+  test::ArtifactBuilder builder = test::gathering_twice();
   builder.entry().inputs[1]->labels = {"", "ape", "dog"};
   const Program& program = load(std::move(builder));
   ASSERT_EQ(program.inputs()[1].dtype, DType::string);
