@@ -136,6 +136,14 @@ gcg::CompileOptions own_options(const ModelOptions& requested) {
   return options;
 }
 
+/// The strings that an input tells apart are known for a file's only entry point, which runs on one device.
+void refuse_strings(const gcg::ImportedModel& model) {
+  for (const gcg::ValueId input : model.graph.inputs)
+    if (const std::string& name = model.graph.value(input).name; model.labels.count(name) != 0)
+      gcg::fail("input '", name,
+                "' has strings; such a model is supported on one device, without training and further entry points");
+}
+
 CompiledModel compile(const std::string& path, const ModelOptions& requested, std::map<std::string, int64_t>& opsets) {
   gcg::CompileOptions options = own_options(requested);
   const gcg::Backends backends = detail::make_backends(requested.cache, requested.print_code ? requested.out : nullptr);
@@ -164,6 +172,8 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });
   check_limit(model.graph, options);
+  const bool is_cut = options.fleet || !options.cut.assignments.empty();
+  if (is_cut || options.train || !model.training.empty() || !requested.entries.empty()) refuse_strings(model);
   std::vector<gcg::NamedGraph> more;
   for (gcg::Graph& graph : model.training) more.push_back({graph.name, std::move(graph)});
   for (const std::string& text : requested.entries) {
@@ -172,6 +182,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
     gcg::ImportedModel other =
         gcg::import_onnx(text.substr(equals + 1), only_values(requested.dims), custom_ops, requested.functions);
     check_limit(other.graph, options);
+    refuse_strings(other);
     options.same_dims.insert(other.separated.begin(), other.separated.end());
     more.push_back({text.substr(0, equals), std::move(other.graph)});
   }

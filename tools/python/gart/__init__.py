@@ -55,6 +55,7 @@ try:
 except ImportError:  # NumPy has no bfloat16 of its own
     pass
 _CODES = {np.dtype(t): code for code, t in _DTYPES.items()}
+_STRING = 23
 _MAX_RANK = 16
 
 
@@ -197,10 +198,15 @@ class _Memory:
     def __init__(self, what, array, home, code):
         """`home`: the program's device. `code`: of the type that raw bytes ("<V2") are taken for."""
         self.device, self.stream = "cpu", None
+        if code == _STRING:
+            self._read_strings(what, array)
+            return
         if hasattr(array, "__cuda_array_interface__"):
             self.array = array
             self._read_interface(what, array.__cuda_array_interface__, home)
         else:
+            if np.ma.is_masked(array):
+                raise GartError(f"{what} has masked elements, which have no value")
             self.array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
             self.data, self.shape, self.dtype = self.array.ctypes.data, self.array.shape, self.array.dtype
             self.writable = self.array.flags.writeable
@@ -227,8 +233,25 @@ class _Memory:
         elif hasattr(self.array, "__dlpack_device__"):  # the interface does not say which GPU
             self.device = f"cuda:{int(self.array.__dlpack_device__()[1])}"
 
+    def _read_strings(self, what, array):
+        """An array of str, bytes or objects that are either. Its texts become C strings, which live as long as this object."""
+        given = np.asarray(array)
+        if given.dtype.kind not in "USOT":
+            raise GartError(f"{what} must be string, but is {given.dtype}")
+        texts = [t.encode() if isinstance(t, str) else t for t in given.ravel().tolist()]
+        for i, text in enumerate(texts):
+            if not isinstance(text, bytes):
+                raise GartError(f"{what}: element {i} is {text!r}, not a string")
+            if b"\0" in text:
+                raise GartError(f"{what}: element {i} has a NUL character")
+        if given.ndim > _MAX_RANK:
+            raise GartError(f"{what} has rank {given.ndim}, the limit is {_MAX_RANK}")
+        self.array = (ctypes.c_char_p * len(texts))(*texts)
+        self.data, self.shape, self.dtype = ctypes.addressof(self.array), given.shape, given.dtype
+        self.writable, self.bytes = False, ctypes.sizeof(self.array)
+
     def code(self):
-        return _CODES[self.dtype]
+        return _STRING if isinstance(self.array, ctypes.Array) else _CODES[self.dtype]
 
 
 class DeviceArray:
