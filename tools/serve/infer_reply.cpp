@@ -33,7 +33,8 @@ bool InferReply::is_binary(const std::string& name, size_t& place) const {
 void InferReply::add(const std::string& name, const gart::TensorView& tensor) {
   size_t place = 0;
   const bool binary = is_binary(name, place);
-  if (place >= outputs_.size()) outputs_.resize((place = outputs_.size()) + 1);
+  if (place == request_.outputs.size()) place = outputs_.size();  // not named: behind the others
+  if (place == outputs_.size()) outputs_.emplace_back();
   Written& out = outputs_[place];
   out.json =
       "{\"name\":" + in_quotes(name) + ",\"datatype\":\"" + std::string(datatype_name(tensor.dtype)) + "\",\"shape\":[";

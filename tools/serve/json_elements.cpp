@@ -146,6 +146,8 @@ void append_elements(std::string& json, const gart::TensorView& tensor, const st
 json parse_json(std::string_view text) {
   if (text.size() > kMostJsonBytes)
     refuse(413, "the JSON has ", text.size(), " bytes; at most ", kMostJsonBytes, " are read: send binary data");
+  if (const size_t at = text.find('\0'); at != std::string_view::npos)  // which the parser takes for the end
+    refuse(400, "the request is not JSON: byte ", at + 1, " is not expected");
   int depth = 0;
   bool is_text = false;
   for (size_t i = 0; i < text.size(); ++i) {

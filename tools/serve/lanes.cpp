@@ -90,7 +90,7 @@ void Lanes::make_ready(Job& job) {
 }
 
 /// Takes the job out of all lists but its sequence's. Null if it does not wait.
-std::unique_ptr<Job> Lanes::extract(const Order& order) {
+std::unique_ptr<Job> Lanes::extract(Order order) {
   const auto found = jobs_.find(order);
   if (found == jobs_.end()) return nullptr;
   std::unique_ptr<Job> job = std::move(found->second);

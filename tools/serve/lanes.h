@@ -66,7 +66,7 @@ class Lanes {
   void enqueue(std::unique_ptr<Job>& job);
   bool enter_sequence(Job& job);
   void make_ready(Job& job);
-  std::unique_ptr<Job> extract(const Order& order);
+  std::unique_ptr<Job> extract(Order order);
   Batch take();
   void run(Batch batch);
   bool begin_sequence_step(Job& job, const gart::Session*& session);
