@@ -5,7 +5,8 @@
 #include <memory>
 #include <unordered_set>
 
-#include "tools/serve/http_server.h"
+#include "tools/serve/http_options.h"
+#include "tools/serve/messages.h"
 
 namespace gcg::serve {
 

@@ -10,21 +10,21 @@
 namespace gcg::serve {
 namespace {
 
-using Jobs = std::span<const std::unique_ptr<Job>>;
+using Jobs = std::span<const std::unique_ptr<InferJob>>;
 
-std::vector<gart::NamedTensor> inputs_of(const Job& job) {
+std::vector<gart::NamedTensor> inputs_of(const InferJob& job) {
   std::vector<gart::NamedTensor> inputs;
   for (const GivenTensor& t : job.request.inputs) inputs.push_back({t.name, t.view()});
   return inputs;
 }
 
-std::vector<std::string> wanted_by(const Job& job) {
+std::vector<std::string> wanted_by(const InferJob& job) {
   std::vector<std::string> names;
   for (const WantedOutput& output : job.request.outputs) names.push_back(output.name);
   return names;
 }
 
-void answer(Job& job, HttpReply reply) {
+void answer(InferJob& job, HttpReply reply) {
   job.times.written = Clock::now();
   job.times.succeeded = reply.status == 200;
   job.model->statistics.count(job.times);
@@ -65,7 +65,7 @@ gart::TensorView rows_of(const gart::TensorView& tensor, int64_t first, int64_t 
   return {static_cast<const uint8_t*>(tensor.data) + first * row, tensor.dtype, gart::Shape(shape), "cpu"};
 }
 
-void run_alone(Job& job, const gart::Session* session) {
+void run_alone(InferJob& job, const gart::Session* session) {
   const auto inputs = inputs_of(job);
   const auto wanted = wanted_by(job);
   InferReply reply(job.request, job.model->id(), job.model->version());
@@ -123,9 +123,11 @@ void run_joined(Jobs jobs) {
 
 }  // namespace
 
-void refuse_job(Job& job, unsigned status, const std::string& message) { answer(job, error_reply(status, message)); }
+void refuse_job(InferJob& job, unsigned status, const std::string& message) {
+  answer(job, error_reply(status, message));
+}
 
-void find_group(Job& job) {
+void find_group(InferJob& job) {
   const std::vector<GivenTensor>& inputs = job.request.inputs;
   const bool is_first_entry = job.request.entry.empty();
   if (job.model->stored().rows <= 1 || !is_first_entry || inputs.empty()) return;
@@ -139,7 +141,7 @@ void find_group(Job& job) {
   if (job.rows < job.model->stored().rows) job.group = std::move(group);
 }
 
-void run_jobs(std::vector<std::unique_ptr<Job>>& jobs, const gart::Session* session) {
+void run_jobs(std::vector<std::unique_ptr<InferJob>>& jobs, const gart::Session* session) {
   const Clock::time_point now = Clock::now();
   for (auto& job : jobs) job->times.taken = job->times.ready = job->times.ran = now;
   if (jobs.size() > 1) try {

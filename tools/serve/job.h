@@ -18,7 +18,7 @@ struct Order {
   auto operator<=>(const Order&) const = default;
 };
 
-struct Job {
+struct InferJob {
   std::shared_ptr<Model> model;
   InferRequest request;
   Answer answer;
@@ -31,12 +31,12 @@ struct Job {
 };
 
 /// Runs the jobs, which have one model and group, and answers each. `session`: of the jobs' sequence, or null.
-void run_jobs(std::vector<std::unique_ptr<Job>>& jobs, const gart::Session* session);
+void run_jobs(std::vector<std::unique_ptr<InferJob>>& jobs, const gart::Session* session);
 
 /// Answers with an error, and counts it.
-void refuse_job(Job& job, unsigned status, const std::string& message);
+void refuse_job(InferJob& job, unsigned status, const std::string& message);
 
 /// Sets `group` and `rows` of a job whose model joins rows.
-void find_group(Job& job);
+void find_group(InferJob& job);
 
 }  // namespace gcg::serve

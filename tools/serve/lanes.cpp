@@ -28,7 +28,7 @@ void Lanes::stop() {
   threads_.clear();
 }
 
-void Lanes::submit(std::unique_ptr<Job> job) {
+void Lanes::submit(std::unique_ptr<InferJob> job) {
   job->times.arrived = Clock::now();
   job->times.taken = job->times.ready = job->times.ran = job->times.arrived;
   if (job->request.timeout_us) job->deadline = job->times.arrived + std::chrono::microseconds(*job->request.timeout_us);
@@ -40,7 +40,7 @@ void Lanes::submit(std::unique_ptr<Job> job) {
   }
 }
 
-void Lanes::enqueue(std::unique_ptr<Job>& job) {
+void Lanes::enqueue(std::unique_ptr<InferJob>& job) {
   const std::lock_guard lock(mutex_);
   if (is_draining_) refuse(503, "the server is shutting down");
   if (jobs_.size() >= options_.queue)
@@ -52,13 +52,13 @@ void Lanes::enqueue(std::unique_ptr<Job>& job) {
     deadlines_.emplace(job->deadline, job->order);
     if (is_first) time_.notify_one();
   }
-  Job& placed = *job;
+  InferJob& placed = *job;
   jobs_.emplace(placed.order, std::move(job));
   if (!waits) make_ready(placed);
 }
 
 /// Returns true if the job must wait for an earlier one of its sequence.
-bool Lanes::enter_sequence(Job& job) {
+bool Lanes::enter_sequence(InferJob& job) {
   const auto found = sequences_.find(job.sequence);
   if (found == sequences_.end() || found->second.is_gone) {
     if (!job.request.sequence.starts)
@@ -83,17 +83,17 @@ bool Lanes::enter_sequence(Job& job) {
   return false;
 }
 
-void Lanes::make_ready(Job& job) {
+void Lanes::make_ready(InferJob& job) {
   ready_.insert(job.order);
   if (!job.group.empty()) groups_[job.group].insert(job.order);
   work_.notify_one();
 }
 
 /// Takes the job out of all lists but its sequence's. Null if it does not wait.
-std::unique_ptr<Job> Lanes::extract(Order order) {
+std::unique_ptr<InferJob> Lanes::extract(Order order) {
   const auto found = jobs_.find(order);
   if (found == jobs_.end()) return nullptr;
-  std::unique_ptr<Job> job = std::move(found->second);
+  std::unique_ptr<InferJob> job = std::move(found->second);
   jobs_.erase(found);
   ready_.erase(order);
   if (job->deadline != Clock::time_point::max()) deadlines_.erase({job->deadline, order});
@@ -108,7 +108,7 @@ std::unique_ptr<Job> Lanes::extract(Order order) {
 Lanes::Batch Lanes::take() {
   Batch batch;
   batch.push_back(extract(*ready_.begin()));
-  const Job& first = *batch[0];
+  const InferJob& first = *batch[0];
   if (first.group.empty()) return batch;
   int64_t rows = first.rows;
   const auto group = groups_.find(first.group);
@@ -159,7 +159,7 @@ void Lanes::run(Batch batch) {
 }
 
 /// Only the lane that runs a busy sequence's request touches its session. Returns false if the request was refused.
-bool Lanes::begin_sequence_step(Job& job, const gart::Session*& session) {
+bool Lanes::begin_sequence_step(InferJob& job, const gart::Session*& session) {
   Sequence* sequence = nullptr;
   {
     const std::lock_guard lock(mutex_);

@@ -34,7 +34,7 @@ class Lanes {
   Lanes& operator=(const Lanes&) = delete;
 
   /// Answers at once with 429 if the queue is full, with 503 after drain().
-  void submit(std::unique_ptr<Job> job);
+  void submit(std::unique_ptr<InferJob> job);
   /// Runs other work, such as loading a model, before the requests that wait.
   void run_task(std::function<void()> task);
   /// Ends the threads; requests that wait are not answered.
@@ -58,18 +58,18 @@ class Lanes {
     Clock::time_point last_use;
     std::list<std::string>::iterator place;  // in idle_, unless busy
   };
-  using Batch = std::vector<std::unique_ptr<Job>>;
+  using Batch = std::vector<std::unique_ptr<InferJob>>;
 
   void work();
   void keep_time();
   /// Takes the job. Throws Refusal, and leaves it then.
-  void enqueue(std::unique_ptr<Job>& job);
-  bool enter_sequence(Job& job);
-  void make_ready(Job& job);
-  std::unique_ptr<Job> extract(Order order);
+  void enqueue(std::unique_ptr<InferJob>& job);
+  bool enter_sequence(InferJob& job);
+  void make_ready(InferJob& job);
+  std::unique_ptr<InferJob> extract(Order order);
   Batch take();
   void run(Batch batch);
-  bool begin_sequence_step(Job& job, const gart::Session*& session);
+  bool begin_sequence_step(InferJob& job, const gart::Session*& session);
   void end_sequence_step(const std::string& key, bool ends);
   void drop_sequence(const std::string& key, Batch& refused);
   Clock::time_point expire(Batch& expired);
@@ -77,8 +77,8 @@ class Lanes {
   const LaneOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable work_, time_, idle_lanes_;
-  std::map<Order, std::unique_ptr<Job>> jobs_;  // all that wait
-  std::set<Order> ready_;                       // those that a lane may take
+  std::map<Order, std::unique_ptr<InferJob>> jobs_;  // all that wait
+  std::set<Order> ready_;                            // those that a lane may take
   std::unordered_map<std::string, std::set<Order>> groups_;
   std::set<std::pair<Clock::time_point, Order>> deadlines_;
   std::unordered_map<std::string, Sequence> sequences_;

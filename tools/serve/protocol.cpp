@@ -231,7 +231,7 @@ void Protocol::infer(Call call) {
           const bool is_sequential = model->is_sequential(request->entry);
           if (is_sequential && request->sequence.key.empty())
             refuse(400, "the model '", model->id(), "' keeps states in sequences: the request needs a sequence_id");
-          auto job = std::make_unique<Job>();
+          auto job = std::make_unique<InferJob>();
           if (is_sequential) job->sequence = model->id() + "@" + model->version() + request->sequence.key;
           job->model = std::move(model);
           job->request = std::move(*request);
