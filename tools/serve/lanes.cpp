@@ -140,10 +140,14 @@ void Lanes::work() {
       }
       ++running_;
     }
-    if (task)
-      task();
-    else
-      run(std::move(batch));
+    try {
+      if (task)
+        task();
+      else
+        run(std::move(batch));
+    } catch (const std::exception&) {
+      // No memory for an error's sentence: the connection tells its client that there is no answer.
+    }
     const std::lock_guard lock(mutex_);
     if (--running_ == 0 && jobs_.empty()) idle_lanes_.notify_all();
   }
