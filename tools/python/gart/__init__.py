@@ -38,6 +38,7 @@ import threading
 
 import numpy as np
 
+from . import _store
 from ._compiler import compile
 from ._errors import CompileError, GartError
 
@@ -611,9 +612,12 @@ class Model(Invocation):
         return Session(self._program)
 
 
-def load(path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):
+def load(path=None, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True, *,
+         store=None, model=None):
     """Loads a model from a file (`path`, a text or os.PathLike) or from an artifact's bytes: on `device` ("cpu", "cuda", "cuda:0";
     None: the first GPU that it has code for, otherwise the CPU), with its code for `target` ("sm_90a"; None: the best).
+
+    `store`, `model`: instead of a path, a folder that gcc-graph store add made, and "ID" (the latest version) or "ID@VERSION".
 
     `parallel`: the threading mode on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see
     gart.hpp.
@@ -625,4 +629,8 @@ def load(path, device=None, target=None, threads=0, verify=True, blocking=False,
     completely, the attributes a dict. The arrays are the model's own memory and valid only during the call; None stands
     for an omitted input or an unused output. An exception in the function ends the run and becomes the cause of the
     GartError."""
+    if (path is None) == (store is None) or (store is None) != (model is None):
+        raise TypeError("gart.load takes a path or an artifact's bytes, or store and model")
+    if store is not None:
+        path = _store.find(store, model)
     return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin)
