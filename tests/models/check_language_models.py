@@ -9,6 +9,7 @@ round, or 1e-5 of the largest logit. The environments (`language`, `language_opt
 DIR if they are missing; without a network the check is skipped. The last line is `N passed, N failed`."""
 import argparse
 import fnmatch
+import json
 import os
 import shutil
 import subprocess
@@ -39,12 +40,13 @@ class Engine:
         options.intra_op_num_threads, options.log_severity_level = 1, 4
         self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.outputs = [o.name for o in self.session.get_outputs()]
+        self.width = cache_width(os.path.dirname(path))
         self.states = {i.name: self.first(i) for i in self.session.get_inputs() if i.name.startswith("past")}
         self.length = 0
 
-    @staticmethod
-    def first(value):
-        extents = [extent if isinstance(extent, int) else 1 if axis == 0 else 0 for axis, extent in enumerate(value.shape)]
+    def first(self, value):
+        opened = {0: 1, 3: self.width}  # the batch, and the width of a head, which genai leaves open
+        extents = [extent if isinstance(extent, int) else opened.get(axis, 0) for axis, extent in enumerate(value.shape)]
         return np.zeros(extents, TYPES[value.type])
 
     def logits(self, ids):
@@ -58,6 +60,14 @@ class Engine:
         self.states = {name: got[present_of(name, got)] for name in self.states}
         self.length = total
         return got["logits"][0, -1].astype(np.float64)
+
+
+def cache_width(folder):
+    path = os.path.join(folder, "genai_config.json")
+    if not os.path.exists(path):
+        return 0
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["model"]["decoder"]["head_size"]
 
 
 def present_of(past, outputs):
