@@ -305,6 +305,24 @@ class Generate(CliCase):
             self.assertEqual(row.tobytes(), own.run(feeds)["logits"][:, -1:].tobytes())
             self.same_rows(own, last)
 
+    def test_a_table_that_is_a_view_of_the_last_products_weights(self):
+        """Tied embeddings in 4 bits, as onnxruntime-genai's builder writes them: the table is a Reshape of the packed weights."""
+        random = np.random.default_rng(1)
+        weights = [("w", random.integers(0, 256, (48, 2, 16), dtype=np.uint8)), ("s", random.standard_normal((48, 2)).astype(np.float32)),
+                   ("shape", np.array([48, 32]))]
+        make, value = decoders.helper.make_node, decoders.helper.make_tensor_value_info
+        nodes = [make("Reshape", ["w", "shape"], ["table"]),
+                 make("GatherBlockQuantized", ["table", "ids", "s"], ["x"], domain="com.microsoft", bits=4, block_size=32, gather_axis=0, quantize_axis=1),
+                 make("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", K=64, N=48, bits=4, block_size=32)]
+        graph = decoders.helper.make_graph(nodes, "tied", [value("ids", decoders.TensorProto.INT64, ["n"])],
+                                           [value("y", decoders.TensorProto.FLOAT, ["n", 48])], [decoders.numpy_helper.from_array(w, name) for name, w in weights])
+        imports = [decoders.helper.make_opsetid("", 21), decoders.helper.make_opsetid("com.microsoft", 1)]
+        decoders.save(decoders.helper.make_model(graph, ir_version=10, opset_imports=imports), self.path("tied.onnx"))
+        self.accepted("compile", "tied.onnx", "-o", "tied.gart")
+        ids = {"ids": np.array([3, 47, 0, 3])}
+        want = decoders.onnxruntime.InferenceSession(self.path("tied.onnx"), providers=["CPUExecutionProvider"]).run(None, ids)[0]
+        np.testing.assert_allclose(gart.load(self.path("tied.gart")).run(ids)["y"], want, rtol=1e-4, atol=1e-3)
+
     def test_inputs_that_nobody_knows(self):
         model = decoders.as_optimum()
         for value in model.graph.input:
