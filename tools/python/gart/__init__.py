@@ -509,7 +509,7 @@ class Session(Invocation):
         return Invocation(self._program, self._handle, entry)
 
     def generate(self, ids, *, max_tokens=128, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0, repetition_penalty=1.0, presence_penalty=0.0,
-                 seed=0, stop_ids=(), chunk=0, on_token=None, entry=None, prefill=None):
+                 seed=0, stop_ids=(), chunk=0, lookup=0, on_token=None, entry=None, prefill=None):
         """Appends `ids` to the session and returns a list of up to `max_tokens` further ids, of which the session has read all but
         the last. `on_token(id)` is called for each; the generation ends if it returns False. `entry`, `prefill`: entry points.
         The options are those of gart/generate.hpp."""
@@ -518,7 +518,7 @@ class Session(Invocation):
             self._generators[entry, prefill] = Generator(self._program, self._handle, entry, prefill)
         return self._generators[entry, prefill].generate(
             ids, on_token, stop_ids, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-            repetition_penalty=repetition_penalty, presence_penalty=presence_penalty, seed=seed, chunk=chunk)
+            repetition_penalty=repetition_penalty, presence_penalty=presence_penalty, seed=seed, chunk=chunk, lookup=lookup)
 
     def cancel(self):
         """Stops the current run or generation from any thread."""
