@@ -10,12 +10,12 @@
 namespace gcg {
 namespace {
 
-/// One input channel per group: a sum over taps only.
+/// True if each group has one input channel: sums run over taps only.
 bool is_depthwise(const Node& conv, const Shape& weights) {
   return conv.int_attribute("group", 1) > 1 && weights[1].is(1);
 }
 
-/// For depthwise convolutions, whose sums are loops: neighbouring channels have neighbouring weights.
+/// The order for depthwise convolutions, whose sums are loops: weights of neighbouring channels are neighbours.
 std::vector<int64_t> channels_last_of_all(size_t rank) {
   std::vector<int64_t> perm;
   for (size_t d = 1; d < rank; ++d) perm.push_back(static_cast<int64_t>(d));
@@ -40,7 +40,7 @@ std::vector<int64_t> permutation(size_t rank) {
 }
 
 bool pack(Graph& graph, Graph& outermost) {
-  std::map<ValueId, ValueId> packed;  // shared weights are transposed once
+  std::map<ValueId, ValueId> packed;  // weights that several nodes share are transposed once
   bool changed = false;
   for (NodeId id : graph.order()) {
     for (const auto& body : graph.node(id).bodies) changed |= pack(*body, outermost);

@@ -1,4 +1,4 @@
-// States of a model whose caller would otherwise feed an output of one run to an input of the next.
+// Makes states of outputs that the caller would otherwise pass to inputs of the next run.
 #pragma once
 
 #include <string>

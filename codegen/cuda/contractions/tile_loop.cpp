@@ -79,7 +79,7 @@ class TileLoopText : public ProductText {
     batch_ = {};
     p_.declare_batch(f_, batch_);
     Steps of_tile = steps(p_.tap_channels > 0 ? Dim(p_.taps * (box_channels(p_) / tile_.depth)) : all_steps());
-    // A product of depth 0, or a split past the end of the depth, runs one step that adds zeros: its boxes are empty.
+    // The depth may be 0, or a split may start past its end. Then one step runs that adds zeros: its boxes are empty.
     if (tile_.splits > 1 || !p_.depth.is_constant()) of_tile.count = concat("gart_max(1, ", of_tile.count, ")");
     return of_tile;
   }
@@ -102,7 +102,8 @@ class TileLoopText : public ProductText {
     f_.line("return;");
   }
 
-  /// Writes the code of the warpgroup that computes rests. It stands between the multiplying ones and the feeding one.
+  /// Writes the code of the warpgroup that computes rests. Its number is between those of the multiplying warpgroups
+  /// and that of the feeding one.
   void make_rests() {
     f_.open("if (loop.splits())");
     f_.line("gart_await_last_launch();");
@@ -177,7 +178,7 @@ class TileLoopText : public ProductText {
   }
 
   void store_box() {
-    // Other lanes of the warp have read the input before this one's results overwrite it.
+    // The other lanes of the warp must have read the input before this lane's results overwrite it.
     if (reads_boxes()) f_.line("__syncwarp();");
     const std::string number = reads_boxes() ? "chunk" : "loop.next_box()";
     f_.line("const int number = ", number, ";");

@@ -60,7 +60,7 @@ struct gart_f32_loop
 
   unsigned long long* split(int s) const { return Loop::barrier(2 * Stages + 2 * Sets + s); }
 
-  /// All threads of the block call it.
+  /// All threads of the block must call it.
   explicit gart_f32_loop(unsigned char* shared) : Loop(shared) {
     if (threadIdx.x == 0) {
 #pragma unroll
@@ -89,7 +89,7 @@ struct gart_f32_loop
 #pragma unroll 1
     for (int s = 0; s < steps; ++s) {
       gart_mbarrier_wait(full(stage), parity);
-      // The layout does not matter here: the rest of each number lies at a fixed distance after it.
+      // The layout does not matter here, because the rest of each number is at a fixed distance after it.
       float* const from = reinterpret_cast<float*>(Loop::right(stage)) + thread * 4;
       gart_vector<float, 4> v[kEach];
 #pragma unroll
@@ -139,7 +139,7 @@ struct gart_f32_loop
     }
   }
 
-  /// A lane's part of 16 rows and 32 depths: for each 8 depths, fragment A of m16n8k8.
+  /// A lane's part of 16 rows and 32 depths: fragment A of m16n8k8 for each 8 depths.
   void load(float (&a)[16], int s) const {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const float* const lines = reinterpret_cast<const float*>(Loop::left(s)) + (warp * 16 + g) * 32 + t;
@@ -147,8 +147,8 @@ struct gart_f32_loop
     for (int i = 0; i < 16; ++i) a[i] = lines[i % 2 * 256 + ((i / 4 * 2 + i / 2 % 2) ^ g) * 4];
   }
 
-  /// Multiplies the factors in `now` and loads the next ones to `next`: registers that products read may not be written
-  /// before the products are done.
+  /// Multiplies the factors in `now` and loads the next ones into `next`. Registers that products read may not be
+  /// written before the products are done.
   void step(Sums& sums, const float (&now)[16], float (&next)[16], bool is_last) {
     typedef gart_wgmma<gart_wide_tf32, kColumns, false, false> Products;
     unsigned int high[16], rest[16];

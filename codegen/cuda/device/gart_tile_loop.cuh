@@ -28,7 +28,7 @@ struct gart_plain_depths {
   static int of(int step) { return step * 64; }
 };
 
-/// An operand as boxes of a tensor: `at` are the coordinates of the tile's first row at depth 0.
+/// An operand as boxes of a tensor. `at` has the coordinates of the tile's first row at depth 0.
 template <class Tile_, class Depths, int Rank, int RowDimension, int DepthDimension>
 struct gart_box_tiles {
   typedef Tile_ Tile;
@@ -50,7 +50,7 @@ struct gart_box_tiles {
 };
 
 /// The windows of a convolution at the positions of a tile, one line each, over images (channels, columns, rows,
-/// images). `column`, `row` and `image` are where the first position's window begins.
+/// images). `column`, `row` and `image` give the start of the first position's window.
 template <class Tile_, int Channels, int KernelColumns, int ColumnDilation, int RowDilation>
 struct gart_window_tiles {
   typedef Tile_ Tile;
@@ -76,7 +76,7 @@ struct gart_tile_sums {
   float& sum(int i, int j) { return sums[j / 2 * 4 + i * 2 + j % 2]; }
 };
 
-// Results as boxes of 64 lines of 128 bytes, whose 16-byte chunk c of line l lies at position c ^ l % 8.
+// Results as boxes of 64 lines of 128 bytes. The 16-byte chunk c of line l is at position c ^ l % 8.
 struct gart_box_f16 {
   static constexpr int kColumns = 64;
   static unsigned int pack(float low, float high) { return gart_pack_f16(low, high); }
@@ -104,14 +104,14 @@ struct gart_tile_loop {
   static constexpr bool kShares = !GART_EVEN_REGISTERS;
 
   unsigned char* shared;
-  int warp;        // uniform across the warp; the compiler cannot derive that from threadIdx
-  bool is_leader;  // one thread of each warpgroup
+  int warp;        // the value is uniform across the warp; the compiler cannot derive that from threadIdx
+  bool is_leader;  // True for one thread of each warpgroup
   int stage = 0, parity = 0;
   int ahead = 0;            // boxes of the constant operand that were already requested
   int slot = 0, set = 0;    // the next buffer; the set of boxes that the tile uses
   int awaited = 0;          // bit s: the parity of the next boxes that set s receives
 
-  /// All threads of the block call it.
+  /// All threads of the block must call it.
   explicit gart_tile_loop(unsigned char* shared_) : shared(shared_), warp(__shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0)) {
     is_leader = gart_elect_one() && warp % 4 == 0;
     if (is_leader && warp == 0) {
@@ -171,7 +171,7 @@ struct gart_tile_loop {
   void feed(const A& a, const B& b, int first, int steps) {
 #pragma unroll 1
     for (int s = first; s < first + steps; ++s) {
-      gart_mbarrier_wait(read(stage), parity ^ 1);  // at first no thread has anything to read
+      gart_mbarrier_wait(read(stage), parity ^ 1);  // at first, no thread has to read anything
       const bool is_new = Ahead == 0 || ahead == 0;
       if (is_new) gart_mbarrier_expect(full(stage), kCopied);
       if (is_new || Ahead != 1) a.copy(left(stage), s, full(stage));
