@@ -188,6 +188,26 @@ void StateSet::reset() {
   for (StateMemory& state : states) state.holds = StateMemory::Holds::nothing;
 }
 
+void StateSet::shorten(int64_t rows) {
+  const StateGuard guard(*this, true);
+  for (const bool changes : {false, true}) {
+    for (size_t i = 0; i < states.size(); ++i) {
+      const fb::State& facts = program->entries[home(i).entry].state(home(i).position);
+      const std::span<const int64_t> before = states[i].shape.extents();
+      const int64_t has = states[i].is_set() ? before[0] : 0;
+      if (!facts.in_place() || facts.axis() < 0 || rows < 0 || rows > has) {
+        fail(ErrorCode::invalid_argument, "state '", infos()[i].name, "' cannot be shortened to ", rows, " rows");
+      }
+      if (changes && rows < has) {
+        int64_t extents[kMaxRank];
+        std::copy(before.begin(), before.end(), extents);
+        extents[0] = rows;
+        states[i].shape = Shape(std::span(extents, before.size()));
+      }
+    }
+  }
+}
+
 void StateSet::copy_to(StateSet& copy) {
   const StateGuard guard(*this, false);
   MemorySource& source = *program->device().site.memory;

@@ -43,6 +43,7 @@ struct StateSet {
   Result<void> save(const std::string& path);
   Result<void> load(const std::string& path);
   void reset();
+  void shorten(int64_t rows);
   /// Copies all values to a new session of the same program.
   void copy_to(StateSet& copy);
   /// Makes room for a value of this shape in memory, and sets it to the first one.

@@ -196,9 +196,10 @@ void tell_stored_twice(fb::ManifestT& manifest, const Graph& graph, const Weight
   }
 }
 
-void label_outputs(fb::EntryPointT& entry, const std::map<std::string, std::vector<std::string>>& labels) {
-  for (const auto& output : entry.outputs)
-    if (const auto known = labels.find(output->name); known != labels.end()) output->labels = known->second;
+void label_tensors(fb::EntryPointT& entry, const std::map<std::string, std::vector<std::string>>& labels) {
+  for (const auto* tensors : {&entry.inputs, &entry.outputs})
+    for (const auto& tensor : *tensors)
+      if (const auto known = labels.find(tensor->name); known != labels.end()) tensor->labels = known->second;
 }
 
 /// The positions of the plan's assumed facts in the entry point's list of constraints. The last ones in the list are
@@ -221,7 +222,7 @@ void emit_entries(fb::ManifestT& manifest, const ArtifactParts& parts) {
     EntryFacts facts = facts_of(parts, static_cast<int>(e));
     auto entry = entry_point(*parts.entries[e], symbols, parts.weights, facts);
     entry->internal = e >= parts.models;
-    if (e == 0) label_outputs(*entry, parts.labels);
+    if (e == 0) label_tensors(*entry, parts.labels);
     for (size_t t = 0; t < parts.targets.size(); ++t)
       for (const Plan& plan : parts.plans)
         if (plan.entry_point == static_cast<int>(e) && plan.target == static_cast<int>(t) &&

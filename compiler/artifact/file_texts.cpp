@@ -74,8 +74,8 @@ void check_interface(const Graph& graph, const std::map<std::string, std::vector
   };
   for (size_t i = 0; i < graph.inputs.size(); ++i) named("input", i, graph.inputs[i]);
   for (size_t i = 0; i < graph.outputs.size(); ++i) named("output", i, graph.outputs[i]);
-  for (const auto& [output, of] : labels)
-    for (size_t i = 0; i < of.size(); ++i) check_text(of[i], concat("output '", output, "': label ", i));
+  for (const auto& [name, of] : labels)
+    for (size_t i = 0; i < of.size(); ++i) check_text(of[i], concat("'", name, "': string ", i));
 }
 
 void tidy_texts(fb::ManifestT& manifest) {

@@ -186,6 +186,10 @@ Dim common_terms(const std::vector<Dim>& sides) {
 }
 
 Dim extremum(AtomKind kind, const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) {
+    const bool first = kind == AtomKind::max ? a.constant() >= b.constant() : a.constant() <= b.constant();
+    return first ? a : b;
+  }
   std::vector<Dim> sides;
   flatten(kind, a, sides);
   flatten(kind, b, sides);

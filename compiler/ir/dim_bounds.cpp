@@ -175,6 +175,7 @@ bool dim_internal::at_least(const Dim& d, int64_t limit) { return LowerBound(lim
 std::optional<int64_t> Dim::lower_bound() const { return LowerBound(std::numeric_limits<int64_t>::max()).of(*this); }
 
 std::optional<int64_t> Dim::upper_bound() const {
+  if (is_constant()) return constant();  // the least number of 64 bits has no negative
   const Bound b = (*this * Dim(-1)).lower_bound();
   return b ? product(b, -1) : std::nullopt;
 }

@@ -18,7 +18,7 @@ void convert_contents(InferContext& ctx, DType to) {
   if (is_int(to)) map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return d; });
   if (to != DType::boolean) return;
   map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> {
-    if (d.is(0)) return Dim(0);
+    if (d.is_constant()) return Dim(!d.is(0));
     if (d.lower_bound().value_or(0) > 0 || d.upper_bound().value_or(0) < 0) return Dim(1);
     return std::nullopt;
   });

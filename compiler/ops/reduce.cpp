@@ -6,6 +6,7 @@
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/runtime_axes.h"
+#include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
@@ -24,6 +25,30 @@ bool keeps_dims(const Node& node) { return node.int_attribute("keepdims", 1) != 
 
 void upgrade_reduce(UpgradeContext& ctx) { ctx.attribute_to_input("axes", 1); }
 
+/// The sum or product of all elements, or the extreme one; nullopt if it exceeds 64 bits.
+template <Form form>
+std::optional<Dim> reduced_contents(const std::vector<Dim>& contents) {
+  Dim result = form == Form::prod ? 1 : 0;
+  try {
+    for (size_t i = 0; i < contents.size(); ++i) {
+      const Dim& d = contents[i];
+      if (form == Form::sum)
+        result = result + d;
+      else if (form == Form::prod)
+        result = result * d;
+      else if (i == 0)
+        result = d;
+      else
+        result = form == Form::max ? max(result, d) : min(result, d);
+    }
+  } catch (const InternalError&) {
+    throw;
+  } catch (const CompileError&) {
+    return std::nullopt;
+  }
+  return result;
+}
+
 template <Form form>
 void infer_contents(InferContext& ctx, const std::vector<bool>& reduced) {
   if (form != Form::sum && form != Form::prod && form != Form::max && form != Form::min) return;
@@ -31,19 +56,7 @@ void infer_contents(InferContext& ctx, const std::vector<bool>& reduced) {
   if (!contents || !is_int(ctx.dtype(0))) return;
   if (reduced.empty() || !reduced[0]) return ctx.set_contents(0, *contents);
   if (contents->empty() && (form == Form::max || form == Form::min)) return;
-  Dim result = form == Form::prod ? 1 : 0;
-  for (size_t i = 0; i < contents->size(); ++i) {
-    const Dim& d = (*contents)[i];
-    if (form == Form::sum)
-      result = result + d;
-    else if (form == Form::prod)
-      result = result * d;
-    else if (i == 0)
-      result = d;
-    else
-      result = form == Form::max ? max(result, d) : min(result, d);
-  }
-  ctx.set_contents(0, {result});
+  if (const auto result = reduced_contents<form>(*contents)) ctx.set_contents(0, {*result});
 }
 
 /// If the axes are only known at run time, each dimension d of the input gets a symbol r_d: 1 if it is reduced, else 0.

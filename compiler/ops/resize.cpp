@@ -185,8 +185,9 @@ class Source {
       const Expr distance = scale * in - f32(1);
       return select(binary(BinaryOp::greater, distance, f32(0)), over(x * f32(d_.in - 1), distance), f32(0));
     }
-    const Expr centre = over(x + half, scale) - half;
-    if (how == "half_pixel_symmetric") return half * in - half * over(f32(*d_.out), scale) + centre;
+    const Expr ratio = over(x + half, scale), centre = ratio - half;
+    // In onnxruntime's order: where the position is a whole number, rounding decides which element is the nearest.
+    if (how == "half_pixel_symmetric") return half * in * (f32(1) - over(f32(*d_.out), scale * in)) + ratio - half;
     if (how == "pytorch_half_pixel") return select(binary(BinaryOp::equal, extent(*d_.out), index(1)), f32(0), centre);
     return centre;
   }

@@ -191,8 +191,8 @@ float position_in_floats(const std::string& how, float scale, float in, float ou
   if (how == "asymmetric") return i / scale;
   if (how == "tf_half_pixel_for_nn") return (i + 0.5F) / scale;
   if (how == "pytorch_half_pixel" && out <= 1) return 0;
-  const float centre = (i + 0.5F) / scale - 0.5F;
-  return how == "half_pixel_symmetric" ? in / 2 * (1 - out / (scale * in)) + centre : centre;
+  const float offset = how == "half_pixel_symmetric" ? in / 2 * (1 - out / (scale * in)) : 0;
+  return offset + (i + 0.5F) / scale - 0.5F;
 }
 
 int64_t nearest_in_floats(const std::string& how, float scale, float x) {

@@ -13,9 +13,10 @@ namespace gcg {
 /// multiplies every tap by every input element; then each output sums its taps. Convolutions would compute a whole
 /// block of channels.
 ///
-/// A transposed convolution stays unchanged if only a run knows its weights or padding, or if it has more than 16
-/// phases. If the patches of input elements do not overlap (strides as large as the kernel), one product makes all
-/// patches for any number of phases.
+/// Left unchanged are transposed convolutions whose weights or padding only a run knows, and those of more than 16
+/// phases whose results are no sums of a few patches. For more than 16 phases one product makes the patches that each
+/// input element adds to the result, in blocks of `stride` outputs; up to 64 of them meet in an output, as in an
+/// inverse short-time Fourier transform.
 ///
 /// Requires: every value has a rank.
 /// Before: fold_scale_shift, which folds later operators into the convolutions; fold_constants, which makes their

@@ -23,20 +23,12 @@ std::vector<int64_t> channels_last_of_all(size_t rank) {
   return perm;
 }
 
-/// True without infinite weights. A matrix product also multiplies by the zeros around the input, and an infinite
-/// weight would turn these into NaN.
-bool is_finite(const Value& weights) {
-  if (!weights.is_constant()) return true;
-  const std::span<const float> all = weights.constant->as<float>();
-  return std::all_of(all.begin(), all.end(), [](float w) { return std::isfinite(w); });
-}
-
 bool is_packed(const Graph& graph, const Node& node) {
   if (node.op != &op("Conv")) return false;
   const Value& weights = graph.value(node.inputs[1]);
   return weights.dtype == DType::f32 && weights.shape && is_static(*weights.shape) && weights.shape->size() >= 3 &&
          weights.shape->size() <= 5 &&
-         (is_depthwise(node, *weights.shape) ? weights.is_constant() : is_finite(weights));
+         (is_depthwise(node, *weights.shape) ? weights.is_constant() : has_finite_weights(weights));
 }
 
 /// Channels last.
@@ -73,6 +65,12 @@ bool pack(Graph& graph, Graph& outermost) {
 }
 
 }  // namespace
+
+bool has_finite_weights(const Value& weights) {
+  if (!weights.is_constant()) return true;
+  const std::span<const float> all = weights.constant->as<float>();
+  return std::all_of(all.begin(), all.end(), [](float w) { return std::isfinite(w); });
+}
 
 bool pack_conv_weights(Graph& graph) { return pack(graph, graph); }
 

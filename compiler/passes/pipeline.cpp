@@ -55,6 +55,7 @@
 #include "compiler/passes/sink_constants.h"
 #include "compiler/passes/split_by_phase.h"
 #include "compiler/passes/split_last_block.h"
+#include "compiler/passes/stack_taps.h"
 #include "compiler/passes/stack_unknown_rows.h"
 #include "compiler/passes/tabulate_bytes.h"
 #include "compiler/passes/take_sequences_apart.h"
@@ -158,6 +159,7 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
           {"multiply-by-vectors", [](Graph& g, const Target*) { return multiply_by_vectors(g); }},
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
           block,
+          {"separate-interpolation", [](Graph& g, const Target*) { return separate_interpolation(g); }},
           {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},
           {"split-last-block", [](Graph& g, const Target*) { return split_last_block(g); }},
           {"tabulate-bytes", [](Graph& g, const Target*) { return tabulate_bytes(g); }},
@@ -189,6 +191,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
           kFoldConstants,  // weights in floats
           kMergeProducts,
           {"multiply-patches", [](Graph& g, const Target*) { return multiply_patches(g); }},
+          {"stack-taps", [](Graph& g, const Target*) { return stack_taps(g); }},
           {"pack-conv-weights", [](Graph& g, const Target*) { return pack_conv_weights(g); }},
           kFoldConstants,  // transposes the weights
           {"transpose-weights", [](Graph& g, const Target* t) { return transpose_weights(g, *t); }},

@@ -20,15 +20,15 @@ class TeamWork {
   void run(uint32_t begin, uint32_t end);
 
  private:
-  static void walk_job(void* data, int thread);
-  void walk(int thread);
+  static uint32_t walk_job(void* data, int share, uint32_t begin);
+  uint32_t walk(int share, uint32_t begin);
   int member(uint32_t thread) const;
   void walk_alone();
   /// True if no step failed and the run is not cancelled.
   bool goes_on() const;
-  void work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
-  void do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
-  void launch(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
+  void work(const PlanStep& step, uint32_t index, int share, int64_t begin, int64_t end);
+  void do_work(const PlanStep& step, uint32_t index, int share, int64_t begin, int64_t end);
+  void launch(const PlanStep& step, uint32_t index, int share, int64_t begin, int64_t end);
 
   BoundPlan& bound_;
   const Plan& plan_;

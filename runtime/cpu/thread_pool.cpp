@@ -39,10 +39,11 @@ void ThreadPool::stop() {
 
 void ThreadPool::work(Helper& helper, int index, std::optional<Cores> cores) {
   if (cores) cores->bind();
-  for (uint32_t seen = 0;; ++seen) {
+  for (uint32_t seen = 0;; seen = helper.call.value()) {
+    ThreadTeam* const team = helper.team;
+    if (team != nullptr) team->work(helper.place);
     helper.call.wait(seen, spin_us_, &useful_, index);
     if (stop_) return;
-    helper.team->work(helper.place);
   }
 }
 

@@ -43,9 +43,10 @@ class ThreadPool {
   struct Helper {
     Helper(int most, int64_t spin_us) : own(most, spin_us) {}
     Signal call;
-    ThreadTeam own;              // used by the caller whose first helper this is
-    ThreadTeam* team = nullptr;  // null: this helper is free
-    int place = 0;               // the helper's thread number in the team
+    ThreadTeam own;  // used by the caller whose first helper this is
+    // Null: this helper is free. It may come to a team that it has left, so it reads both without the mutex.
+    std::atomic<ThreadTeam*> team{nullptr};
+    std::atomic<int> place{0};  // its share in the team
     std::thread thread;
   };
 

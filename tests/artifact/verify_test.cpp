@@ -22,6 +22,12 @@ fb::StepT& entry_step(ArtifactBuilder& b, size_t step) { return *b.plan().sequen
 const Nonsense kNonsense[] = {
     {"the artifact has no entry point", [](auto& b) { b.content.manifest.entry_points.clear(); }},
     {"entry point 0 'main': it has no plan", [](auto& b) { b.entry().plans.clear(); }},
+    {"input 0: it has strings, but its dtype is not i64", [](auto& b) { b.entry().inputs[0]->labels = {"a"}; }},
+    {"input 0: its strings do not ascend at string 1",
+     [](auto& b) {
+       b.entry().inputs[0]->dtype = fb::DType::i64;
+       b.entry().inputs[0]->labels = {"b", "b"};
+     }},
     {"target 0: it has no name", [](auto& b) { b.content.manifest.targets[0]->name.clear(); }},
     {"target 0: it asks for unknown CPU features",
      [](auto& b) { b.content.manifest.targets[0]->features |= uint64_t{1} << 60; }},

@@ -88,6 +88,48 @@ TEST(FormerCliffs, WindowsOfOpenRows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 192, w, 5, 1, 2), 25, {{"w", 28}});
 }
 
+/// A middle of half a register.
+TEST(FormerCliffs, WideWindowsOfShortOpenRows) {
+  const Dim w = Dim::symbol("w");
+  const Axis tap{10, 13};
+  const Kernel kernel = map_kernel("wide", {{DType::f32, {400, w}}, {DType::f32, {400, w}}}, [&](const auto& i) {
+    return reduce(ReduceOp::max, {tap}, load(0, DType::f32, {i[0], clamped(i[1] - index(6) + axis_ref(tap), w)}));
+  });
+  expect_near_plain_sum(kernel, 13, {{"w", 20}});
+}
+
+/// Windows with a stride end at the end of the row or beside it.
+TEST(FormerCliffs, WindowsWithAStrideOfOpenRows) {
+  const Dim w = Dim::symbol("w");
+  for (const ReduceOp op : {ReduceOp::max, ReduceOp::sum})
+    for (const int64_t width : {112, 113}) expect_near_plain_sum(window_kernel(op, 112, w, 3, 2, 1), 9, {{"w", width}});
+}
+
+/// Rows that continue at their other end, or backward, where only a run knows how long they are.
+TEST(FormerCliffs, WrappedAndReflectedOpenRows) {
+  const Dim w = Dim::symbol("w");
+  const auto rows = [&](const Dim& period, bool reflects) {
+    return map_kernel("wrapped", {{DType::f32, {200, w}}, {DType::f32, {200, w + 2}}}, [&](const std::vector<Expr>& i) {
+      const Expr from = binary(BinaryOp::mod, i[1] - index(1), extent(period));
+      return load(0, DType::f32, {i[0], reflects ? at_most(from, extent(period) - from) : from});
+    });
+  };
+  expect_near_plain_sum(rows(w, false), 1, {{"w", 56}});
+  expect_near_plain_sum(rows(w * 2 - 2, true), 1, {{"w", 56}});
+}
+
+/// An operand that is repeated along rows, or not, as a run finds out.
+TEST(FormerCliffs, BroadcastsThatARunDecides) {
+  const Dim n = Dim::symbol("n"), moves = max(min(n - 1, 1), 0);
+  const Kernel kernel =
+      map_kernel("stretch", {{DType::f32, {n}}, {DType::f32, {300, 768}}},
+                 [&](const std::vector<Expr>& i) { return load(0, DType::f32, {i[1] * extent(moves)}); });
+  for (const int64_t extent : {1, 768}) {
+    expect_near_plain_sum(kernel, 1, {{"n", extent}});
+    expect_matches(kernel, random_operands(kernel, {{"n", extent}}), {{"n", extent}});
+  }
+}
+
 /// Windows whose rows of results are shorter than a register.
 TEST(FormerCliffs, WindowsOfNarrowRows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 224, 28, 2, 2, 0), 4);

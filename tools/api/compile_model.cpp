@@ -6,8 +6,10 @@
 #include "compiler/fleet/fleet.h"
 #include "compiler/import/import.h"
 #include "compiler/ops/custom_op.h"
+#include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/partition/implied_fleet.h"
+#include "compiler/passes/last_logits.h"
 #include "compiler/report/remark.h"
 #include "compiler/support/nearest.h"
 #include "compiler/support/unsupported.h"
@@ -124,6 +126,7 @@ gcg::TuningFile tuning_of(const std::optional<NamedText>& requested, const std::
 
 gcg::CompileOptions own_options(const ModelOptions& requested) {
   gcg::CompileOptions options = detail::own_options(requested);
+  if (requested.generate && options.states.empty()) options.states = {"auto"};
   if (requested.fleet) options.fleet = gcg::parse_fleet(requested.fleet->text, requested.fleet->name);
   if (!requested.cut.empty()) options.cut.rules = gcg::parse_cut_rules(requested.cut);
   for (const std::string& text : requested.labels)
@@ -135,6 +138,23 @@ gcg::CompileOptions own_options(const ModelOptions& requested) {
   options.passes.out = requested.out;
   options.print_plan = requested.print_plan;
   return options;
+}
+
+/// The strings that an input tells apart are known for a file's only entry point, which runs on one device.
+void refuse_strings(const gcg::ImportedModel& model) {
+  for (const gcg::ValueId input : model.graph.inputs)
+    if (const std::string& name = model.graph.value(input).name; model.labels.count(name) != 0)
+      gcg::fail("input '", name,
+                "' has strings; such a model is supported on one device, without training and further entry points");
+}
+
+/// The entry point that generate reads prompts with, if it can leave out logits.
+void add_extend(std::vector<gcg::NamedGraph>& entries, const gcg::Graph& model) {
+  const auto is_there = [](const gcg::NamedGraph& entry) { return entry.name == "extend"; };
+  if (model.name == "extend" || std::any_of(entries.begin(), entries.end(), is_there)) return;
+  gcg::Graph extend = model.clone();
+  gcg::infer_graph(extend);
+  if (gcg::keep_last_logits(extend)) entries.push_back({"extend", std::move(extend)});
 }
 
 CompiledModel compile(const std::string& path, const ModelOptions& requested, std::map<std::string, int64_t>& opsets) {
@@ -165,6 +185,8 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });
   check_limit(model.graph, options);
+  const bool is_cut = options.fleet || !options.cut.assignments.empty();
+  if (is_cut || options.train || !model.training.empty() || !requested.entries.empty()) refuse_strings(model);
   std::vector<gcg::NamedGraph> more;
   for (gcg::Graph& graph : model.training) more.push_back({graph.name, std::move(graph)});
   for (const std::string& text : requested.entries) {
@@ -173,9 +195,11 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
     gcg::ImportedModel other =
         gcg::import_onnx(text.substr(equals + 1), only_values(requested.dims), custom_ops, requested.functions);
     check_limit(other.graph, options);
+    refuse_strings(other);
     options.same_dims.insert(other.separated.begin(), other.separated.end());
     more.push_back({text.substr(0, equals), std::move(other.graph)});
   }
+  if (requested.generate) add_extend(more, model.graph);
   gcg::CompileResult result =
       gcg::compile(std::move(model.graph), model.source_hash, options, backends, std::move(more));
   result.remarks.insert(result.remarks.begin(), idle.begin(), idle.end());

@@ -64,6 +64,8 @@ int main(int argc, char** argv) {
   gcg::tools::add_bench_command(app);
   gcg::tools::add_train_command(app);
   gcg::tools::add_state_command(app);
+  gcg::tools::add_store_command(app);
+  gcg::tools::add_serve_command(app);
   gcg::tools::add_inspect_command(app);
   gcg::tools::add_check_command(app);
   gcg::tools::add_compare_command(app);

@@ -45,9 +45,11 @@ ValueRange ConvRow::columns_of(Value* pixel) {
   return kernel_range(pixel, conv_.stride_w, conv_.pad_left, conv_.kernel_w, conv_.dilation_w, f_.dim(conv_.in_width));
 }
 
-/// Sizes of the tiles that a row may have at its borders, largest first: also halves and three quarters. If one tile
-/// holds a row shorter than a tile, the row takes half the time.
+/// Sizes of the tiles that a row may have at its borders, largest first: halves, and three quarters. A row shorter than
+/// a tile takes half the time if one tile holds it. A map of one row, such as a signal, is long or takes no time: the
+/// code of fewer sizes is compiled sooner.
 std::vector<int64_t> ConvRow::border_tiles() const {
+  if (plan_.rows.is(1)) return {plan_.tile_pixels, ceil_of(plan_.tile_pixels, 2)};
   std::vector<int64_t> sizes;
   for (int64_t pixels = plan_.tile_pixels; pixels > 1; pixels = ceil_of(pixels, 2)) {
     sizes.push_back(pixels);

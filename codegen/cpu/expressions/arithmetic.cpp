@@ -155,10 +155,14 @@ Value* simple_power(FunctionBuilder& f, Value* x, Value* y) {
   return nullptr;
 }
 
-/// Remainder with the sign of the divisor.
+Value* float_remainder(FunctionBuilder& f, DType dtype, Value* a, Value* b) {
+  return emit_remainder(f, a, b, [&] { return call_import(f, import_of(BinaryOp::fmod, dtype), {a, b}); });
+}
+
+/// The remainder with the divisor's sign.
 Value* float_mod(FunctionBuilder& f, DType dtype, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
-  Value* r = call_import(f, import_of(BinaryOp::fmod, dtype), {a, b});
+  Value* r = float_remainder(f, dtype, a, b);
   Value* zero = zero_like(a);
   Value* differ = ir.CreateXor(ir.CreateFCmpOLT(r, zero), ir.CreateFCmpOLT(b, zero));
   return ir.CreateSelect(ir.CreateAnd(ir.CreateFCmpUNE(r, zero), differ), ir.CreateFAdd(r, b), r);
@@ -178,7 +182,7 @@ Value* float_binary(FunctionBuilder& f, BinaryOp op, DType dtype, Value* a, Valu
     case BinaryOp::mod:
       return float_mod(f, dtype, a, b);
     case BinaryOp::fmod:
-      return call_import(f, import_of(op, dtype), {a, b});
+      return float_remainder(f, dtype, a, b);
     case BinaryOp::pow: {
       if (Value* simple = simple_power(f, a, b)) return simple;
       return dtype == DType::f32 ? emit_pow(f, a, b) : call_import(f, import_of(op, dtype), {a, b});

@@ -65,6 +65,7 @@ class Evaluation {
   llvm::Value* axis(int id);
   llvm::Value* load(const ExprNode& e);
   llvm::Value* gradual_load(const ExprNode& e);
+  llvm::Value* broadcast_load(const ExprNode& e);
   llvm::Value* looked_up(const ExprNode& e);
   llvm::Value* byte_sum(const ByteSum& sum);
   llvm::Value* select(const Expr& e);

@@ -203,6 +203,31 @@ Value* Evaluation::gradual_load(const ExprNode& e) {
   return f_.if_else(fits, from_register, one_by_one)[0];
 }
 
+/// Loads an operand that a broadcast may repeat along the lanes, if only a run knows whether it does; null for other
+/// loads.
+Value* Evaluation::broadcast_load(const ExprNode& e) {
+  if (point_.lanes == 1 || std::any_of(e.args.begin(), e.args.end(), is_data)) return nullptr;
+  const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];
+  for (const Expr& i : e.args)
+    if (!index_stride(i, point_.lane_axis) || (varies(i) && !depends_on(i, point_.lane_axis))) return nullptr;
+  const auto stride = address_stride(op, e.args, point_.lane_axis);
+  const auto within = [&](const Dim& d) {
+    return d.lower_bound().value_or(-1) >= 0 && d.upper_bound().value_or(2) <= 1;
+  };
+  if (!stride || stride->is_constant() || !within(*stride)) return nullptr;
+  Value *base = f_.operand(e.operand), *guard = e.guarded ? scope_->mask : nullptr;
+  Value* offset = linear_offset(op, e.args, true, std::vector<Value*>(e.args.size(), nullptr));
+  const auto each = [&] {
+    return FunctionBuilder::Values{f_.load(base, e.dtype, offset, point_.lanes, both(point_.mask, guard))};
+  };
+  const auto one = [&] {
+    Value* any =
+        guard != nullptr && FunctionBuilder::is_vector(guard) ? ir_.CreateOrReduce(both(point_.mask, guard)) : guard;
+    return FunctionBuilder::Values{f_.splat(f_.load(base, e.dtype, offset, 1, any), point_.lanes)};
+  };
+  return f_.if_else(ir_.CreateICmpNE(f_.dim(*stride), f_.i64(0)), each, one)[0];
+}
+
 namespace {
 
 /// Steps that need no mask, if the mask is known: lanes outside of the mask read the element of an earlier lane.
@@ -225,6 +250,7 @@ std::optional<std::vector<int64_t>> steps_under(std::vector<int64_t> steps, Valu
 Value* Evaluation::load(const ExprNode& e) {
   if (Value* near = gradual_load(e)) return near;
   if (Value* entries = looked_up(e)) return entries;
+  if (Value* either = broadcast_load(e)) return either;
   Value* base = f_.operand(e.operand);
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));

@@ -1,5 +1,6 @@
 #include "codegen/cpu/expressions/integer_arithmetic.h"
 
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include "compiler/support/error.h"
@@ -66,7 +67,27 @@ Value* floor_divide(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   return f.ir().CreateAdd(d.quotient, step);
 }
 
+/// floor_mod by an extent that only a run knows. Indices are in [-b, 2b) as a rule, where no division is needed: a
+/// vector divides lane by lane. Null for other divisors.
+Value* index_mod(FunctionBuilder& f, Value* a, Value* b) {
+  llvm::IRBuilder<>& ir = f.ir();
+  Value* divisor = b->getType()->isVectorTy() ? llvm::getSplatValue(b) : b;
+  if (divisor == nullptr || llvm::isa<llvm::Constant>(divisor) || !divisor->getType()->isIntegerTy(64)) return nullptr;
+  Value* near = ir.CreateAdd(a, ir.CreateSelect(ir.CreateICmpSLT(a, zero_like(a)), b, zero_like(b)));
+  near = ir.CreateSub(near, ir.CreateSelect(ir.CreateICmpSGE(near, b), b, zero_like(b)));
+  Value* is_near = ir.CreateICmpULT(near, b);
+  if (is_near->getType()->isVectorTy()) is_near = ir.CreateAndReduce(is_near);
+  is_near = ir.CreateAnd(is_near, ir.CreateICmpSGT(divisor, zero_like(divisor)));
+  const auto far = [&] {
+    const Division d = divide(f, true, a, b);
+    Value* step = ir.CreateSelect(needs_floor_step(f, d.remainder, b), b, zero_like(b));
+    return FunctionBuilder::Values{ir.CreateAdd(d.remainder, step)};
+  };
+  return f.if_else(is_near, [&] { return FunctionBuilder::Values{near}; }, far)[0];
+}
+
 Value* floor_mod(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
+  if (Value* near = is_signed ? index_mod(f, a, b) : nullptr) return near;
   const Division d = divide(f, is_signed, a, b);
   if (!is_signed) return d.remainder;
   Value* step = needs_floor_step(f, d.remainder, b);

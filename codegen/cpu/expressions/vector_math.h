@@ -27,6 +27,9 @@ llvm::Value* emit_asin(FunctionBuilder& f, llvm::Value* x);
 llvm::Value* emit_acos(FunctionBuilder& f, llvm::Value* x);
 /// x^y as C's pow computes it, also for negative numbers, zeros, infinities and NaN. (vector_power.cpp)
 llvm::Value* emit_pow(FunctionBuilder& f, llvm::Value* x, llvm::Value* y);
+/// C's fmod of floats or doubles. `exact` emits it for vectors with a quotient of 2^52 and more. (vector_remainder.cpp)
+llvm::Value* emit_remainder(FunctionBuilder& f, llvm::Value* a, llvm::Value* b,
+                            const std::function<llvm::Value*()>& exact);
 /// a * b + c with one rounding.
 llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::Value* c);
 

@@ -107,25 +107,7 @@ bool reads_where_it_writes(const Stage& stage) {
   return reads;
 }
 
-/// True if an interior is wider than a register, as far as is known at compile time.
-bool is_wide(const RowInterior& interior, int lanes) {
-  if (!interior.axis.extent.is_constant()) return true;
-  const int64_t extent = interior.axis.extent.constant();
-  int64_t first = 0, after = extent;
-  for (const Dim& d : interior.first) first = std::max(first, d.upper_bound().value_or(0));
-  for (const Dim& d : interior.after) after = std::min(after, d.lower_bound().value_or(extent));
-  return after - first >= lanes;
-}
-
-/// True if the elements outside an interior certainly fit in one register at each end.
-bool has_narrow_ends(const RowInterior& interior, int lanes) {
-  const auto fits = [&](const Dim& d) { return is_below(d, lanes + 1); };
-  return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
-         std::all_of(interior.after.begin(), interior.after.end(),
-                     [&](const Dim& d) { return fits(interior.axis.extent - d); });
-}
-
-/// True if a store does so little work that a mask costs more than separate parts.
+/// True if a store does so little that masking it costs more than doing it in parts.
 bool stage_is_copy(const CpuTarget& target, const Stage& stage) {
   constexpr int kFewNodes = 12;
   return target.isa == Isa::avx2 && stage.kind == Stage::Kind::store && count_nodes(stage.value) <= kFewNodes &&
@@ -241,6 +223,22 @@ void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
   if (!plan.inner_rows.empty()) plan.inner = row_interior(values, plan.lane, plan.native);
 }
 
+/// Windows over a row cost much without an interior. If only a run knows the row's length, half a register may have
+/// one.
+void plan_narrower(StagePlan& plan) {
+  constexpr int kFewestLanes = 8;
+  if (!plan.interior || !plan.narrow_ends || plan.lane.extent.is_constant() || plan.native / 2 < kFewestLanes ||
+      plan.minor.id >= 0 || !has_reduction(plan.stage.value))
+    return;
+  auto narrower = std::make_shared<StagePlan>(plan);
+  narrower->native = narrower->wide = plan.native / 2;
+  narrower->interior = row_interior(plan.values, plan.lane, narrower->native);
+  narrower->narrow_ends = has_narrow_ends(*narrower->interior, narrower->native);
+  narrower->inner.reset();
+  narrower->inner_rows.clear();
+  if (narrower->narrow_ends) plan.narrower = std::move(narrower);
+}
+
 /// Reads loads that are strided along the vector axis by tiles, if they run along one of the `axes`.
 void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
                 const std::vector<Operand>& operands) {
@@ -281,6 +279,7 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   plan_tiles(target, stage_plan, stage_plan.loops, kernel.operands);
   plan.outer = std::move(stage_plan.loops);
   stage_plan.loops.clear();
+  plan_narrower(stage_plan);
   plan_inner_rows(stage_plan, plan.outer);
   plan_shared_work(stage_plan, plan.outer, rising);
   const bool is_plain = !stage_plan.interior && stage_plan.minor.id < 0 && !stage_plan.shared &&

@@ -1,6 +1,7 @@
 // The plan of a LoopKernel on a CPU: the vector axis of each stage, and the size of a task.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -35,8 +36,10 @@ struct StagePlan {
   /// The same, if axes outside of `lane` are in their middle, too: if all conditions of `inner_rows` hold.
   std::optional<RowInterior> inner;
   std::vector<RowInterior> inner_rows;
-  /// For a store whose elements along `lane` are not neighbours: the elements between two of them lie along this axis.
-  /// Vectors of these elements are interleaved in registers. Id -1: none.
+  /// The same store by half registers, for rows whose middle turns out to be shorter than a register. Null: none.
+  std::shared_ptr<const StagePlan> narrower;
+  /// For a store whose elements along `lane` are as many apart as this axis has elements. Those between them lie along
+  /// this axis, and their vectors are interleaved in registers. Id -1: none.
   Axis minor;
   std::vector<Expr> values;  // for a store: its value, or the values along `minor`
   std::optional<SharedWork>

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cpu {
 namespace {
@@ -184,8 +185,33 @@ std::optional<Expr> as_known_sum(const Expr& e) {
   return sum;
 }
 
-/// `e` with the axis counted from `begin`, and comparisons simplified accordingly. An extent that only a run knows is
-/// moved out of a minimum or maximum: min(w - 15 + axis, w - 1) = w - 1 + min(axis - 14, 0).
+/// True if lanes along the axis depend on an extent that only a run knows: an index is compared with it at a distance
+/// that a run finds out, too (of windows with a stride, the last one ends at the row's end or beside it), or taken
+/// modulo it.
+bool has_unknown_lanes(const std::vector<Expr>& values, const Axis& axis) {
+  bool unknown = false;
+  const auto see = [&](const ExprNode& n) {
+    if (n.kind != ExprKind::binary || n.args[0]->dtype != DType::i64) return;
+    if (std::any_of(n.args.begin(), n.args.end(), is_data)) return;
+    if (!depends_on(n.args[0], axis.id) && !depends_on(n.args[1], axis.id)) return;
+    const bool extremum = n.binary == BinaryOp::min || n.binary == BinaryOp::max;
+    const bool compares = n.binary >= BinaryOp::less && n.binary <= BinaryOp::greater_equal;
+    const auto divisor = n.binary == BinaryOp::mod ? number(n.args[1]) : std::nullopt;
+    unknown = unknown || (divisor && !divisor->is_constant());
+    if (extremum || compares) unknown = unknown || !as_known_sum(n.args[0] - n.args[1]);
+  };
+  for (const Expr& value : values) visit(value, see);
+  return unknown;
+}
+
+/// True if an end of the row surely has very few elements.
+bool are_few(const Dim& elements) {
+  constexpr int64_t kFewElements = 2;
+  return elements.upper_bound().value_or(kFewElements + 1) <= kFewElements;
+}
+
+/// `e` with the axis counted from `begin`. Comparisons are simplified accordingly; in a minimum or maximum beside an
+/// extent, only the extent remains that a run finds out: min(w - 15 + axis, w - 1) = w - 1 + min(axis - 14, 0).
 Expr counted_from(const Expr& e, const Axis& axis, const Dim& begin) {
   const Expr moved = rewrite(e, [&](const Expr& n) -> Expr {
     return n->kind == ExprKind::axis && n->axis == axis.id ? axis_ref(axis) + extent(begin) : nullptr;
@@ -219,9 +245,28 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
     result.ahead.push_back(high.resolve(v));
     result.beyond.push_back(counted_from(low.resolve(v), axis, axis.extent - lanes));
   }
+  result.front_one_by_one = has_unknown_lanes(result.ahead, axis) && std::ranges::all_of(both.first, are_few);
+  result.back_one_by_one = has_unknown_lanes(result.beyond, axis) &&
+                           std::ranges::all_of(both.after, [&](const Dim& d) { return are_few(axis.extent - d); });
   result.first = std::move(both.first);
   result.after = std::move(both.after);
   return result;
+}
+
+bool is_wide(const RowInterior& interior, int lanes) {
+  if (!interior.axis.extent.is_constant()) return true;
+  const int64_t extent = interior.axis.extent.constant();
+  int64_t first = 0, after = extent;
+  for (const Dim& d : interior.first) first = std::max(first, d.upper_bound().value_or(0));
+  for (const Dim& d : interior.after) after = std::min(after, d.lower_bound().value_or(extent));
+  return after - first >= lanes;
+}
+
+bool has_narrow_ends(const RowInterior& interior, int lanes) {
+  const auto fits = [&](const Dim& d) { return is_below(d, lanes + 1); };
+  return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
+         std::all_of(interior.after.begin(), interior.after.end(),
+                     [&](const Dim& d) { return fits(interior.axis.extent - d); });
 }
 
 }  // namespace gcg::cpu

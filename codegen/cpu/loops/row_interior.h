@@ -17,7 +17,10 @@ struct RowInterior {
   Axis axis;
   std::vector<Dim> first, after;
   std::vector<Expr> values;
-  std::vector<Expr> ahead;  // the values of the expressions below min(after)
+  /// The few elements before max(first), or from min(after) on, are done one by one, because only a run would know
+  /// their lanes of `ahead` or `beyond`.
+  bool front_one_by_one = false, back_one_by_one = false;
+  std::vector<Expr> ahead;  // their values below min(after)
   std::vector<Expr>
       beyond;  // their values from max(first) on; here, `axis` counts from the start of the interior's last vector
 };
@@ -26,5 +29,10 @@ struct RowInterior {
 /// of `axis`, for all values of the inner reduction axes. Nullopt if there is nothing to resolve, or if the middle is
 /// less than most of the axis. `lanes`: lanes of the vector that `beyond` is for.
 std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const Axis& axis, int lanes);
+
+/// True if an interior is wider than a register, as far as is known at compile time.
+bool is_wide(const RowInterior& interior, int lanes);
+/// True if the elements outside an interior surely fit in one register at each end.
+bool has_narrow_ends(const RowInterior& interior, int lanes);
 
 }  // namespace gcg::cpu

@@ -98,8 +98,10 @@ class StoreRowEmitter {
   }
 
   void emit_plainly(Value* begin, Value* end) {
-    plan_.ends_apart ? emit_piece(plan_.values, {.lanes = 1, .masked = false, .begin = begin, .end = end})
-                     : emit_pieces(plan_.values, begin, end);
+    plan_.ends_apart ? emit_one_by_one(begin, end) : emit_pieces(plan_.values, begin, end);
+  }
+  void emit_one_by_one(Value* begin, Value* end) {
+    emit_piece(plan_.values, {.lanes = 1, .masked = false, .begin = begin, .end = end});
   }
   void emit_pieces(const std::vector<Expr>& values, Value* begin, Value* end) {
     for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) emit_piece(values, piece);
@@ -137,7 +139,9 @@ class StoreRowEmitter {
       if (!plan_.inner) return outer();
       either(is_inner(), [&] { emit_parts(*plan_.inner, first, after, end); }, outer);
     };
-    const Emit plain = [&] { emit_plainly(f_.i64(0), end); };
+    const Emit plain = [&] {
+      plan_.narrower ? StoreRowEmitter(f_, *plan_.narrower, point_).emit(f_.i64(0), end) : emit_plainly(f_.i64(0), end);
+    };
     const Emit narrow = [&] {
       if (!may_be_all_middle()) return plain();
       either(is_all_middle(first, after, end), [&] { emit_pieces(row.values, f_.i64(0), end); }, plain);
@@ -158,10 +162,10 @@ class StoreRowEmitter {
 
   /// If only a run knows the ends, a row may turn out to have no ends.
   void emit_parts(const RowInterior& row, Value* first, Value* after, Value* end) {
-    if (!may_be_all_middle()) return emit_ends_and_middle(row, first, end);
+    if (!may_be_all_middle()) return emit_ends_and_middle(row, first, after, end);
     either(
         is_all_middle(first, after, end), [&] { emit_vectors(row.values, f_.i64(0), f_.i64(0), end); },
-        [&] { emit_ends_and_middle(row, first, end); });
+        [&] { emit_ends_and_middle(row, first, after, end); });
   }
 
   Value* is_all_middle(Value* first, Value* after, Value* end) {
@@ -175,10 +179,19 @@ class StoreRowEmitter {
                        [&](const Dim& d) { return may_be_none(row.axis.extent - d); });
   }
 
-  void emit_ends_and_middle(const RowInterior& row, Value* first, Value* end) {
+  void emit_ends_and_middle(const RowInterior& row, Value* first, Value* after, Value* end) {
     const bool low = !plan_.interior->first.empty(), high = !plan_.interior->after.empty();
     Value *begin = f_.i64(low ? plan_.native : 0), *last = ir_.CreateSub(end, f_.i64(plan_.native));
-    if (low) store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
+    if (plan_.interior->front_one_by_one) {
+      emit_one_by_one(f_.i64(0), first);
+      begin = first;
+    } else if (low) {
+      store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
+    }
+    if (plan_.interior->back_one_by_one) {
+      emit_vectors(row.values, begin, first, after);
+      return emit_one_by_one(after, end);
+    }
     emit_vectors(row.values, begin, first, high ? max(begin, last) : end);
     if (high) store(row.beyond, lanes(plan_.native, f_.i64(0), nullptr), lanes(plan_.native, last, nullptr));
   }

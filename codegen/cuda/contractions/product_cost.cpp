@@ -14,9 +14,13 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr double kLaunch = 1.1;             // microseconds, without the time to fill the first wave
-constexpr double kFillClocks = 1500;        // clocks from the start of a block to the first operands in shared memory
-constexpr double kEndClocks = 800;          // epilogue
+constexpr double kLaunch = 1.1;           // us, without the fill of the first wave
+constexpr double kFillClocks = 1500;      // from the start of a block to the first operands in shared memory
+constexpr double kScalarEndClocks = 800;  // epilogue of a tile whose products are not by tensor cores
+// Epilogue of other tiles without a tile loop, by threads: per tile; results per clock; and the latency of a tensor
+// that it reads, which warpgroups meet for 8 columns at a time. Measured with residuals of ResNet-50 on an H200.
+constexpr double kTileEndClocks = 300, kScatteredPerClock = 8, kReadClocks = 430;
+constexpr double kPartialPerClock = 4;      // sums of a split product that threads store, as above
 constexpr double kLatencyClocks = 700;      // latency of a copy from memory to shared memory, without its transfer
 constexpr double kBarrierClocks = 60;       // of a step
 constexpr double kElementInstructions = 8;  // instructions per copied element: address, bounds, load and store
@@ -37,13 +41,12 @@ constexpr double kStepClocks = 150;       // clocks of a step without its produc
 constexpr double kBoxBytesPerClock = 60;  // if several blocks request the same boxes at once
 // The same for windows. They copy one line per pixel, and blocks hardly ever request the same line at once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
-// Clocks of a step; another warpgroup computes rests in parallel.
-constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;
-constexpr double kTileEndClocks = 300;  // clocks per tile, in addition to the following
-constexpr double kSumsPerClock = 40;    // rate of sums that are rounded and staged
+constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // rests are computed in parallel
+constexpr double kLoopEndClocks = 300;                            // per tile, plus the following
+constexpr double kSumsPerClock = 40;                              // sums that are rounded and staged
 constexpr double kStoredBytesPerClock = 64;
 constexpr double kOperationsPerClock = 90;  // of the epilogue
-constexpr double kScatteredPerClock = 8;    // rate of results that threads store
+constexpr double kBoxLatencyClocks = 900;   // of boxes that the epilogue reads and nothing copied ahead
 }  // namespace tile_loop
 
 /// Multiply-adds per clock of one multiprocessor.
@@ -130,6 +133,11 @@ double sum_microseconds(const Machine& gpu, const ProductTile& t, const ProductS
   return kDependentLaunch + 8 * size.batch * size.rows * size.columns * t.splits / (2 * gpu.bytes_per_second) * 1e6;
 }
 
+/// Time to store a tile's results, or sums of a split, by threads.
+double scattered_clocks(const ProductTile& t) {
+  return double{1} * t.rows * t.columns / (t.splits == 1 ? kScatteredPerClock : kPartialPerClock);
+}
+
 double loop_microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size,
                          const TileConstraints& constraints) {
   using namespace tile_loop;
@@ -142,15 +150,23 @@ double loop_microseconds(const Machine& gpu, const ProductTile& t, const Product
   if (constraints.has_windows)
     step = std::max(step, kWindowStepClocks + kWindowLineClocks * (constraints.left_has_windows ? t.rows : t.columns));
   const double sums = double{1} * t.rows * t.columns;
-  double end = kTileEndClocks + sums / kSumsPerClock + sums * constraints.epilogue_operations / kOperationsPerClock;
-  if (constraints.box_bytes > 0)
+  double end = kLoopEndClocks + sums / kSumsPerClock + sums * constraints.epilogue_operations / kOperationsPerClock;
+  if (constraints.box_bytes > 0 && t.splits == 1)
     end += sums * constraints.box_bytes * (constraints.reads_boxes ? 2 : 1) / kStoredBytesPerClock;
   else
-    end += sums / kScatteredPerClock;
+    end += scattered_clocks(t);
+  if (reads_boxes(t, constraints) && box_sets(t, constraints) == 1) end += kBoxLatencyClocks;
   const double waves = ceil_ratio(tiles_of(t, size) * t.splits, gpu.processors);
   const double clocks = waves * (steps_of(t, size) * step + end);
   return kStart + together(clocks / (gpu.gigahertz * kClock) * 1e-3, memory_microseconds(gpu, size)) +
          sum_microseconds(gpu, t, size);
+}
+
+double end_clocks(const ProductTile& t, const TileConstraints& constraints, double residents) {
+  if (t.arithmetic == Arithmetic::scalar) return kScalarEndClocks;
+  const bool reads = constraints.reads_boxes && t.splits == 1;
+  const double latency = reads ? kReadClocks * (t.is_wide ? t.columns / 8 : 1) : 0;
+  return kTileEndClocks + scattered_clocks(t) * residents + latency;
 }
 
 double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size,
@@ -160,7 +176,7 @@ double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize&
   const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
   const double waves = ceil_ratio(blocks, gpu.processors * residents);
   const double step = step_clocks(gpu, t, size, constraints, residents, blocks);
-  const double clocks = waves * (kFillClocks + steps_of(t, size) * step + kEndClocks);
+  const double clocks = waves * (kFillClocks + steps_of(t, size) * step + end_clocks(t, constraints, residents));
   return kLaunch + together(clocks / gpu.gigahertz * 1e-3, memory_microseconds(gpu, size)) +
          sum_microseconds(gpu, t, size);
 }

@@ -71,8 +71,10 @@ int64_t shared_bytes(const ProductTile& tile, const TileConstraints& constraints
 
 /// True if a tile loop copies the epilogue's inputs as boxes. Threads read them if boxes would take the room of stages.
 bool reads_boxes(const ProductTile& tile, const TileConstraints& constraints);
-/// Boxes of results (64 lines of 128 bytes) that fit for each warpgroup of a tile loop.
+/// Boxes of results (64 lines of 128 bytes) in a set of a warpgroup of a tile loop.
 int boxes_of(const ProductTile& tile, const TileConstraints& constraints);
+/// Sets of boxes of a warpgroup: 2 if the boxes that the next tile's epilogue reads are copied ahead.
+int box_sets(const ProductTile& tile, const TileConstraints& constraints);
 
 struct ProductSize {
   double batch = 1, rows = 1, columns = 1, depth = 1;

@@ -140,12 +140,16 @@ int boxes_of(const ProductTile& t, const TileConstraints& constraints) {
   return reads_boxes(t, constraints) ? all : std::min(all, 2);
 }
 
+int box_sets(const ProductTile& t, const TileConstraints& constraints) {
+  constexpr int kMostOfTwoSets = 2;  // more boxes would leave too few stages
+  return reads_boxes(t, constraints) && boxes_of(t, constraints) <= kMostOfTwoSets ? 2 : 1;
+}
+
 int64_t shared_bytes(const ProductTile& t, const TileConstraints& constraints) {
   const int groups = t.warp_rows / 4;
   const bool has_rests = t.is_wide && t.arithmetic == Arithmetic::tf32x3;
-  const int barriers = (has_rests ? 3 : 2) * t.stages + groups;
-  const int loop =
-      t.producers > 0 ? groups * boxes_of(t, constraints) * kBoxBytes + barriers * int{sizeof(uint64_t)} : 0;
+  const int sets = groups * box_sets(t, constraints), barriers = (has_rests ? 3 : 2) * t.stages + sets;
+  const int loop = t.producers > 0 ? sets * boxes_of(t, constraints) * kBoxBytes + barriers * int{sizeof(uint64_t)} : 0;
   if (t.is_wide) return int64_t{128} * t.stages * (t.rows + (has_rests ? 2 : 1) * t.columns) + loop;
   const int element = element_bytes(t.arithmetic);
   const auto elements = [&](int rows, bool along_depth) {

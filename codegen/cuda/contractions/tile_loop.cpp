@@ -28,6 +28,7 @@ class TileLoopText : public ProductText {
     f_.close();
     if (is_f32()) make_rests();
     f_.line("loop.prepare();");
+    if (reads_boxes() && sets_ == 2) ask_for_boxes("blockIdx.x", "0");
     open_tiles();
     compute_tile();
     f_.close();
@@ -57,7 +58,7 @@ class TileLoopText : public ProductText {
     f_.line(
         "typedef ", kind, "Left, Right, ", tile_.stages, ", ",
         is_f32() ? concat(registers.few, ", ", registers.splitting) : concat(tile_.warp_rows / 4, ", ", registers.few),
-        ", ", registers.many, ", ", boxes_of(tile_, memory_constraints(p_)), "> Loop;");
+        ", ", registers.many, ", ", boxes_of(tile_, memory_constraints(p_)), ", ", sets_, "> Loop;");
     f_.open("if (threadIdx.x == Loop::kMultiplying)");
     for (const std::string& map : operands.maps()) f_.line("gart_prefetch_map(", map, ");");
     if (stores_boxes()) f_.line("gart_prefetch_map(", results_, ");");
@@ -116,9 +117,10 @@ class TileLoopText : public ProductText {
   void compute_tile() {
     const Steps of_tile = tile_position();
     if (stores_boxes()) f_.line("const int box_row = row0 + loop.warp / 4 * 64;");
-    if (reads_boxes()) ask_for_boxes();
+    if (reads_boxes() && sets_ == 1) ask_for_boxes("tile", "0");
     f_.line("Loop::Sums sums;");
     f_.line("loop.multiply(sums, ", of_tile.count, ");");
+    if (reads_boxes() && sets_ == 2) ask_for_boxes("tile + gridDim.x", "loop.set ^ 1");
     f_.line("typedef Loop::Sums Sums;");
     if (tile_.splits > 1) return store_partial_sums();
     if (!stores_boxes()) return store_results();
@@ -130,15 +132,26 @@ class TileLoopText : public ProductText {
     apply_epilogue();
     store_box();
     f_.close();
+    if (sets_ == 2) f_.line("loop.set ^= 1;");
   }
 
-  void ask_for_boxes() {
-    // A warpgroup whose rows all lie below the matrix does nothing, because nothing would keep its warps in step.
-    f_.open("if (box_row < ", int_text(f_, p_.rows), ")");
-    f_.line("const int box_column = column0;");
+  /// Requests the boxes that the epilogue of tile `number` reads, if there is such a tile. Warpgroups whose rows all
+  /// lie below the matrix take no part: nothing would keep their warps in step.
+  void ask_for_boxes(const std::string& number, const std::string& set) {
+    const EvaluationPoint batch = batch_;
+    f_.open("if (loop.is_leader)");
+    f_.line("const int asked = ", number, ";");
+    coordinates("asked");
+    f_.line("const int box_row = row0 + loop.warp / 4 * 64, box_column = column0;");
+    f_.open(concat("if (asked < ", tiles_, " && box_row < ", int_text(f_, p_.rows), ")"));
+    batch_ = {};
+    p_.declare_batch(f_, batch_);
     f_.line("const int at[", p_.boxes->read_view.dimensions.size(), "] = ", places(p_.boxes->read_view), ";");
-    f_.line("loop.ask_for_boxes<", box_columns(), ">(", read_, ", at);");
+    f_.line("loop.ask_for_boxes<", box_columns(), ">(", read_, ", at, ", set, ");");
     f_.close();
+    f_.close();
+    f_.line("__syncwarp();");
+    batch_ = batch;
   }
 
   /// Replaces the sums of a chunk by results. Elements outside the matrix are computed at its last row and columns; the
@@ -175,7 +188,8 @@ class TileLoopText : public ProductText {
     f_.line("loop.store(number, ", results_, ", at);");
   }
 
-  std::string results_, read_, tiles_;  // names of the maps, and of the number of tiles
+  std::string results_, read_, tiles_;  // maps; how many tiles
+  int sets_ = box_sets(tile_, memory_constraints(p_));
 };
 
 }  // namespace

@@ -43,9 +43,10 @@ inline void gart_split_any(float v, unsigned int& high, unsigned int& rest) {
 }
 
 /// As gart_tile_loop with two multiplying warpgroups; threads that compute rests have `Splitting` registers.
-template <class A, class B, int Stages, int Few, int Splitting, int Many, int Buffers>
-struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, B::Tile::kBytes> {
-  typedef gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, B::Tile::kBytes> Loop;
+template <class A, class B, int Stages, int Few, int Splitting, int Many, int Buffers, int Sets>
+struct gart_f32_loop
+    : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, Sets, B::Tile::kBytes> {
+  typedef gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, Sets, B::Tile::kBytes> Loop;
   typedef typename Loop::Sums Sums;
   typedef typename Loop::Left Left;
   typedef typename Loop::Right Right;
@@ -57,7 +58,7 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
   using Loop::stage;
   using Loop::warp;
 
-  unsigned long long* split(int s) const { return Loop::barrier(2 * Stages + 2 + s); }
+  unsigned long long* split(int s) const { return Loop::barrier(2 * Stages + 2 * Sets + s); }
 
   /// All threads of the block must call it.
   explicit gart_f32_loop(unsigned char* shared) : Loop(shared) {

@@ -41,7 +41,8 @@ enum class DType : uint8_t {
   i4,
   u4,
   i2,
-  u2,  ///< one byte each: narrower ones are not packed
+  u2,      ///< one byte each: narrower ones are not packed
+  string,  ///< of inputs only: a const char* to a text that ends with NUL
 };
 
 /// Bytes of one element (a boolean takes one byte, 0 or 1); 0 for `undefined`.

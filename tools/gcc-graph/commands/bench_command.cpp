@@ -13,6 +13,7 @@
 #include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/measure/profile.h"
 #include "tools/gcc-graph/measure/throughput.h"
+#include "tools/gcc-graph/options/artifact_option.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
 #include "tools/gcc-graph/options/session_option.h"
 #include "tools/gcc-graph/support/fail.h"
@@ -25,6 +26,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Arguments {
   std::string artifact;
+  ArtifactOption source;
   double seconds = 3;
   int iterations = 0, warmup = 3;  // iterations: 0: as many as fit into `seconds`
   bool json = false;
@@ -205,7 +207,7 @@ void run(const Arguments& a) {
 void add_bench_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand("bench", "Measure the latency of an artifact");
-  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  a->source.add_to(*c);
   a->inputs.add_to(*c);
   a->fleet.add_to(*c);
   a->session.add_to(*c, false);
@@ -235,6 +237,7 @@ void add_bench_command(CLI::App& app) {
       "per device");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
+    a->artifact = a->source.path();
     if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
     run(*a);
   });

@@ -28,8 +28,11 @@ bool is_model(const std::string& path) { return path.ends_with(".onnx"); }
 
 std::vector<HostArray> arrays_of(const NamedTensors& inputs) {
   std::vector<HostArray> arrays;
-  for (const auto& [name, t] : inputs)
+  for (const auto& [name, t] : inputs) {
+    if (t.dtype == gart::DType::string)
+      fail("input '", name, "' has strings, which the interpreter does not take; compare two .gart files");
     arrays.push_back({name, static_cast<gcc_graph::DType>(t.dtype), t.shape, t.bytes});
+  }
   return arrays;
 }
 

@@ -12,6 +12,7 @@
 #include "tools/gcc-graph/options/default_targets.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
+#include "tools/gcc-graph/text/tokenizer.h"
 
 namespace gcg::tools {
 namespace {
@@ -97,6 +98,16 @@ void look_at_compilers(Findings& all) {
   }
 }
 
+void look_at_text(Findings& all) {
+  if (const std::optional<TokenizersPackage> found = find_tokenizers())
+    all.push_back({Finding::Kind::good,
+                   concat("generate reads and prints text: tokenizers ", found->version, " in ", found->python), ""});
+  else
+    all.push_back({Finding::Kind::missing,
+                   "generate reads and prints token ids only: no Python here has the package tokenizers",
+                   concat(kInstallTokenizers, ", or name another Python in GCC_GRAPH_PYTHON")});
+}
+
 void print(const Findings& all) {
   for (const Finding& f : all) {
     std::cout << (f.kind == Finding::Kind::good      ? "ok       "
@@ -131,6 +142,7 @@ void add_doctor_command(CLI::App& app) {
     Findings all;
     look_at_devices(all);
     look_at_compilers(all);
+    look_at_text(all);
     if (a->json)
       print_json(all);
     else

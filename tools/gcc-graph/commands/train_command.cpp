@@ -12,6 +12,7 @@
 #include "tools/gcc-graph/io/literal_tensor.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/options/artifact_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/train/checkpoint.h"
 #include "tools/gcc-graph/train/training_data.h"
@@ -44,6 +45,7 @@ class InterruptGuard {
 
 struct Arguments {
   std::string artifact, data, output, metrics, checkpoint;
+  ArtifactOption source;
   std::vector<std::string> numbers;  // --input NAME=NUMBER
   int64_t epochs = 1, checkpoint_steps = 0;
   std::optional<int64_t> batch, seed;
@@ -190,7 +192,7 @@ void add_train_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   a->load.entry = "train";
   CLI::App* c = app.add_subcommand("train", "Train a model: run its entry point `train` over samples");
-  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  a->source.add_to(*c);
   c->add_option("--data", a->data, "D.npz: an array per input, by name; the first axis counts samples")->required();
   c->add_option("--input", a->numbers, "NAME=NUMBER: an input that is the same in each step (a learning rate)");
   c->add_option("--epochs", a->epochs, "How often each sample is used")
@@ -214,7 +216,10 @@ void add_train_command(CLI::App& app) {
   c->add_option("--threads", a->load.threads, "Threads that share a step; 0: one per CPU")->check(CLI::Range(0, 1024));
   c->add_option("--device", a->load.device, "cpu, cpu:0-3, cuda or cuda:1; default: the best the file has code for");
   c->add_flag("--quiet", a->quiet, "Print no progress");
-  c->callback([a] { train(*a); });
+  c->callback([a] {
+    a->artifact = a->source.path();
+    train(*a);
+  });
 }
 
 }  // namespace gcg::tools

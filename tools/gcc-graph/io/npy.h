@@ -14,8 +14,10 @@ struct NpyHeader {
   gart::DType dtype = gart::DType::undefined;
   std::vector<int64_t> shape;
   size_t elements_at = 0, element_bytes = 0;  // element_bytes: of all elements together
-  int bits = 0;                               // bits of an element, if it does not use its whole byte; otherwise 0
+  int bits = 0;                               // bits of an element, if it does not use its whole byte
+  size_t width = 0;                           // bytes of an element, if the elements are strings
   bool swapped = false, by_columns = false;
+  bool wide = false;  // characters of strings have four bytes instead of one
 };
 inline constexpr size_t kMostNpyHeader = 1 << 20;  // upper limit of the header, in bytes
 

@@ -66,6 +66,13 @@ HostTensor read_pb(const std::string& path) {
   const std::vector<uint8_t> data = read_file(path);
   onnx::TensorProto proto;
   if (!proto.ParseFromArray(data.data(), static_cast<int>(data.size()))) fail(path, ": not an ONNX TensorProto");
+  if (proto.data_type() == onnx::TensorProto::STRING) {
+    const std::vector<int64_t> shape(proto.dims().begin(), proto.dims().end());
+    const int64_t elements = checked_bytes(shape, gart::DType::u8, path);
+    if (elements != proto.string_data_size())
+      fail(path, ": ", proto.string_data_size(), " strings, but its dims ask for ", elements);
+    return string_tensor(shape, {proto.string_data().begin(), proto.string_data().end()}, path);
+  }
   const gcc_graph::DType dtype = gcc_graph::dtype_from_onnx(proto.data_type());
   if (dtype == gcc_graph::DType::undefined) fail(path, ": element type ", proto.data_type(), " is not supported");
   HostTensor out;
@@ -107,6 +114,12 @@ HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t
   out.bytes.resize(static_cast<size_t>(bytes));
   for (unsigned char c : info.name) seed = seed * 1099511628211u + c;
   std::mt19937_64 random(seed);
+  if (info.dtype == gart::DType::string) {  // the last one stands for unknown strings
+    std::vector<std::string> texts(out.bytes.size() / sizeof(char*)), known = info.strings;
+    known.push_back(known.empty() ? "" : known.back() + "?");
+    for (std::string& text : texts) text = known[random() % known.size()];
+    return string_tensor(shape, std::move(texts), info.name);
+  }
   std::normal_distribution<double> normal;
   const size_t size = gart::size_of(info.dtype);
   for (size_t i = 0; i * size < out.bytes.size(); ++i) {

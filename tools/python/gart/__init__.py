@@ -38,6 +38,7 @@ import threading
 
 import numpy as np
 
+from . import _store
 from ._compiler import compile
 from ._errors import CompileError, GartError
 
@@ -55,6 +56,7 @@ try:
 except ImportError:  # NumPy has no bfloat16 of its own
     pass
 _CODES = {np.dtype(t): code for code, t in _DTYPES.items()}
+_STRING = 23
 _MAX_RANK = 16
 
 
@@ -196,10 +198,15 @@ class _Memory:
     def __init__(self, what, array, home, code):
         """`home`: the program's device. `code`: of the type that raw bytes ("<V2") are taken for."""
         self.device, self.stream = "cpu", None
+        if code == _STRING:
+            self._read_strings(what, array)
+            return
         if hasattr(array, "__cuda_array_interface__"):
             self.array = array
             self._read_interface(what, array.__cuda_array_interface__, home)
         else:
+            if np.ma.is_masked(array):
+                raise GartError(f"{what} has masked elements, which have no value")
             self.array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
             self.data, self.shape, self.dtype = self.array.ctypes.data, self.array.shape, self.array.dtype
             self.writable = self.array.flags.writeable
@@ -226,8 +233,25 @@ class _Memory:
         elif hasattr(self.array, "__dlpack_device__"):  # the interface does not say which GPU
             self.device = f"cuda:{int(self.array.__dlpack_device__()[1])}"
 
+    def _read_strings(self, what, array):
+        """An array of str, bytes or objects that are either. Its texts become C strings, which live as long as this object."""
+        given = np.asarray(array)
+        if given.dtype.kind not in "USOT":
+            raise GartError(f"{what} must be string, but is {given.dtype}")
+        texts = [t.encode() if isinstance(t, str) else t for t in given.ravel().tolist()]
+        for i, text in enumerate(texts):
+            if not isinstance(text, bytes):
+                raise GartError(f"{what}: element {i} is {text!r}, not a string")
+            if b"\0" in text:
+                raise GartError(f"{what}: element {i} has a NUL character")
+        if given.ndim > _MAX_RANK:
+            raise GartError(f"{what} has rank {given.ndim}, the limit is {_MAX_RANK}")
+        self.array = (ctypes.c_char_p * len(texts))(*texts)
+        self.data, self.shape, self.dtype = ctypes.addressof(self.array), given.shape, given.dtype
+        self.writable, self.bytes = False, ctypes.sizeof(self.array)
+
     def code(self):
-        return _CODES[self.dtype]
+        return _STRING if isinstance(self.array, ctypes.Array) else _CODES[self.dtype]
 
 
 class DeviceArray:
@@ -484,16 +508,16 @@ class Session(Invocation):
         return Invocation(self._program, self._handle, entry)
 
     def generate(self, ids, *, max_tokens=128, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0, repetition_penalty=1.0, presence_penalty=0.0,
-                 seed=0, stop_ids=(), chunk=0, on_token=None, entry=None, prefill=None):
-        """Appends `ids` to the session and returns a list of up to `max_tokens` further ids. The session has then read all of them but the
-        last. `on_token(id)` is called for each; the generation ends if it returns False. `entry`, `prefill`: entry points. The options are
-        those of gart/generate.hpp."""
+                 seed=0, stop_ids=(), chunk=0, lookup=0, on_token=None, entry=None, prefill=None):
+        """Appends `ids` to the session and returns a list of up to `max_tokens` further ids, of which the session has read all but
+        the last. `on_token(id)` is called for each; the generation ends if it returns False. `entry`, `prefill`: entry points.
+        The options are those of gart/generate.hpp."""
         if (entry, prefill) not in self._generators:
             from ._generate import Generator
             self._generators[entry, prefill] = Generator(self._program, self._handle, entry, prefill)
         return self._generators[entry, prefill].generate(
             ids, on_token, stop_ids, max_tokens=max_tokens, temperature=temperature, top_k=top_k, top_p=top_p, min_p=min_p,
-            repetition_penalty=repetition_penalty, presence_penalty=presence_penalty, seed=seed, chunk=chunk)
+            repetition_penalty=repetition_penalty, presence_penalty=presence_penalty, seed=seed, chunk=chunk, lookup=lookup)
 
     def cancel(self):
         """Stops the current run or generation from any thread."""
@@ -587,9 +611,12 @@ class Model(Invocation):
         return Session(self._program)
 
 
-def load(path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):
+def load(path=None, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True, *,
+         store=None, model=None):
     """Loads a model from a file (`path`, a text or os.PathLike) or from an artifact's bytes: on `device` ("cpu", "cuda", "cuda:0";
     None: the first GPU that it has code for, otherwise the CPU), with its code for `target` ("sm_90a"; None: the best).
+
+    `store`, `model`: instead of a path, a folder that gcc-graph store add made, and "ID" (the latest version) or "ID@VERSION".
 
     `parallel`: the threading mode on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see
     gart.hpp.
@@ -601,4 +628,8 @@ def load(path, device=None, target=None, threads=0, verify=True, blocking=False,
     completely, the attributes a dict. The arrays are the model's own memory and valid only during the call; None stands
     for an omitted input or an unused output. An exception in the function ends the run and becomes the cause of the
     GartError."""
+    if (path is None) == (store is None) or (store is None) != (model is None):
+        raise TypeError("gart.load takes a path or an artifact's bytes, or store and model")
+    if store is not None:
+        path = _store.find(store, model)
     return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin)

@@ -27,6 +27,9 @@ struct ModelOptions : CompileOptions {
   /// "NAME=FILE.onnx": further models for the same file, which run as the entry point NAME. Equal weights are stored
   /// once; states of the same name are one.
   std::vector<std::string> entries;
+  /// For gart::Generator: states as `{"auto"}` makes them if `states` is empty, and an entry point "extend" that
+  /// computes the logits of the last token only, which suffices for prompts.
+  bool generate = false;
   std::vector<std::string> custom_ops;  ///< "acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n"
   std::vector<std::string> functions;   ///< files with functions that nodes may call
   std::vector<std::string> outputs;     ///< values that become the outputs; empty: the model's own

@@ -100,7 +100,8 @@ def all(x, axis=None, keepdims=False, where=None):
 def any(x, axis=None, keepdims=False, where=None):
     """Whether any element over `axis` is true."""
     x = cast(array(x), bool_)
-    return cast(_reduce("ReduceMax", cast(x if where is None else x & cast(array(where), bool_), int32), axis, keepdims, neutral=0), bool_)
+    # The maximum of no elements is the least integer.
+    return _reduce("ReduceMax", cast(x if where is None else x & cast(array(where), bool_), int32), axis, keepdims, neutral=0) > 0
 
 
 def count_nonzero(x, axis=None, keepdims=False):
