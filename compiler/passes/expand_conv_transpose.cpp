@@ -24,7 +24,7 @@ constexpr int64_t kMostOverlaps = 64;  // patches that meet in one output
 struct PhaseAxis {
   int64_t first = 0, step = 1, count = 0;
   int64_t dilation = 1;
-  int64_t pad_begin = 0, pad_end = 0;  // negative: this many inputs are not used
+  int64_t pad_begin = 0, pad_end = 0;  // if negative, this number of inputs is not used
   Dim output;
 };
 
@@ -40,7 +40,8 @@ std::optional<PhaseAxis> phase_axis(const TransposedWindow& s, int64_t phase) {
   }
   axis.dilation = axis.step * s.dilation / s.stride;
   if (axis.count < 2) axis.dilation = 1;
-  const int64_t distance = (start - axis.first * s.dilation) / s.stride;  // output i uses input i + distance first
+  // Output i of the phase first reads input i + distance.
+  const int64_t distance = (start - axis.first * s.dilation) / s.stride;
   const Dim end = axis.output + distance - s.input;
   if (!end.is_constant()) return {};
   axis.pad_begin = (axis.count - 1) * axis.dilation - distance;
@@ -229,7 +230,7 @@ class Expansion {
     return r_.add(op_Slice, name_, {x, ints({from}), ints({to}), ints({static_cast<int64_t>(axis)}), ints({step})});
   }
 
-  /// w[CI, CO/group, kernel...] as [CO, CI/group, kernel...].
+  /// w[CI, CO/group, kernel...] transposed to [CO, CI/group, kernel...].
   ValueId ordinary_weights() {
     const Ints shape = to_extents(r_.shape(w_));
     Ints grouped = {group_, shape[0] / group_, shape[1]}, perm = {0, 2, 1},
@@ -265,7 +266,7 @@ class Expansion {
     return r_.add(op_Conv, name_, inputs, {{"group", group_}, {"pads", begin}, {"dilations", dilations}});
   }
 
-  /// Convolutions would compute a whole block of channels for them.
+  /// True if there are few outputs. Convolutions would compute a whole block of channels for them.
   bool has_few_outputs() const {
     return group_ == 1 && r_.shape(w_)[1].constant() <= kFewOutputs && r_.shape(w_)[0].constant() >= kManyInputs;
   }

@@ -20,9 +20,9 @@ bool contains(const Labels& labels, int label) {
 
 bool has_repeats(const Labels& labels) { return std::set<int>(labels.begin(), labels.end()).size() != labels.size(); }
 
-/// The labels of a product. `rows`: in the left operand and the result only. `columns`: in the right operand and the
-/// result only. `batch`: in all three. `depth`: in the operands only. They have the order of the result or of the left
-/// operand.
+/// The labels of a product, by the tensors that have them. `rows`: the left operand and the result. `columns`: the
+/// right operand and the result. `batch`: all three. `depth`: the operands only. Their order is that of the result or
+/// of the left operand.
 struct Roles {
   Labels batch, rows, columns, depth;
 };
@@ -131,7 +131,8 @@ class EinsumWriter {
     return !roles_.depth.empty();
   }
 
-  /// The operand as [batch..., other labels of rows, those of columns, `last`, depth]; a missing label has extent 1.
+  /// The operand as [batch..., other labels of rows, other labels of columns, `last`, depth]. A missing label has
+  /// extent 1.
   ValueId arranged(const Operand& operand, const Labels& outer, std::optional<int> last) {
     Labels present;
     for (int label : outer)

@@ -105,7 +105,7 @@ void TeamWork::do_work(const PlanStep& step, uint32_t index, int share, int64_t 
   }
   const auto* source = static_cast<const uint8_t*>(bound.operands[1]);
   const bool overlap = destination < source + bound.bytes && source < destination + bound.bytes;
-  if (overlap && begin > 0) return;  // the owner of the first task moves everything
+  if (overlap && begin > 0) return;  // the owner of the first task moves all data
   if (overlap) from = 0, to = bound.bytes;
   std::memmove(destination + from, source + from, static_cast<size_t>(to - from));
 }

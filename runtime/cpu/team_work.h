@@ -12,8 +12,8 @@ namespace gart::cpu {
 
 class TeamWork {
  public:
-  /// `team` belongs to this work alone; null: the caller works alone. It may have fewer threads than the pool, among
-  /// whose threads the plan divides its steps. `scratch` grows if needed.
+  /// `team` is used by this work alone; null: the caller works alone. The plan divides its steps among the pool's
+  /// threads, and the team may have fewer. `scratch` grows if needed.
   TeamWork(BoundPlan& bound, Block& scratch, ThreadTeam* team, Program& program);
 
   /// Throws Failure naming the first step that failed.

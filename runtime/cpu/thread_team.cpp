@@ -34,13 +34,15 @@ Signal::Wait Signal::wait(uint32_t old, int64_t spin_us, const std::atomic<int>*
   return Wait::slept;
 }
 
-/// Either the waiter counts itself first and this function sees that, or the store comes first and the waiter sees it.
+/// Either the waiter counts itself first and this function sees that, or the store comes first and the waiter sees the
+/// new value.
 void Signal::set(uint32_t value) {
   value_.store(value, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) value_.notify_all();
 }
 
-/// Adjusts the spin time after a wait at a barrier. A race between threads only loses an adjustment.
+/// Adjusts the spin time after a wait at a barrier. If two threads do so at once, an adjustment may be lost, which does
+/// no harm.
 void ThreadTeam::learn(Signal::Wait wait) {
   if (wait == Signal::Wait::instant) return;
   const int64_t spin = barrier_spin_us_.load(std::memory_order_relaxed);

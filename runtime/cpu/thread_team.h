@@ -17,7 +17,7 @@
 namespace gart::cpu {
 
 inline constexpr int64_t kLongSpin = 2000;  // microseconds
-inline constexpr int64_t kShortSpin = 50;   // for more threads than cores
+inline constexpr int64_t kShortSpin = 50;   // the spin time if there are more threads than cores
 
 /// A number that one thread changes and others wait for. It has its own cache line, because it moves between cores at
 /// every step.
@@ -37,7 +37,7 @@ class alignas(64) Signal {
 
  private:
   std::atomic<uint32_t> value_{0};
-  std::atomic<uint32_t> sleepers_{0};  // threads that have stopped spinning
+  std::atomic<uint32_t> sleepers_{0};  // number of threads that have stopped spinning
 };
 
 class ThreadTeam {

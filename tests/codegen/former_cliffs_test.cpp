@@ -14,7 +14,7 @@
 namespace gcg::test {
 namespace {
 
-constexpr double kSlowest = 6;  // times the plain sum
+constexpr double kSlowest = 6;  // limit of the time, relative to the plain sum
 
 /// A kernel for one target, and the shortest of its runs.
 class Timed {
@@ -238,8 +238,7 @@ TEST(FormerCliffs, ShortRows) {
   expect_near_plain_sum(kernel, 1);
 }
 
-/// Maxima of bytes in rows without interior: the cost per element is that of its loads, not multiplied by the number of
-/// lanes.
+/// Maxima of bytes in rows that have no interior. Each element may cost only its own loads, not those of all lanes.
 TEST(FormerCliffs, OpenRowsWithoutAMiddle) {
   constexpr int64_t rows = 512, taps = 5, lanes = 16;
   const Dim width = Dim::symbol("w");
@@ -295,7 +294,7 @@ TEST(FormerCliffs, ScatteredRowsOfOpenBatches) {
 
 /// Rows of 6 outputs whose number is known only at run time: one tile instead of two of half the size.
 TEST(FormerCliffs, ConvolutionsOfNarrowOpenRows) {
-  constexpr double kSlowestOpen = 1.35;  // times the time with known extents
+  constexpr double kSlowestOpen = 1.35;  // limit of the time, relative to known extents
   cpu::ConvCase c = cpu::conv_case(64, 12, 128, 3, 2, 1);
   c.height = 16;
   for (const std::string& target : runnable_targets()) {

@@ -15,7 +15,7 @@ Value* number_like(Value* v, int64_t n) {
   return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(n), /*IsSigned=*/true);
 }
 
-/// The scalar behind a constant or a splat of one; null for others.
+/// The scalar of a constant, or of a vector whose lanes all hold it; null for other values.
 llvm::ConstantInt* constant_of(Value* v) {
   auto* c = llvm::dyn_cast<llvm::Constant>(v);
   if (c != nullptr && c->getType()->isVectorTy()) c = c->getSplatValue();
@@ -53,7 +53,7 @@ Division divide(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   return {q, r};
 }
 
-/// The remainder is not zero and its sign is not the divisor's: floor division rounds once more.
+/// True if the remainder is not zero and its sign differs from the divisor's. Floor division then subtracts one.
 Value* needs_floor_step(FunctionBuilder& f, Value* remainder, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* differ = ir.CreateICmpSLT(ir.CreateXor(remainder, b), zero_like(b));
@@ -94,7 +94,7 @@ Value* floor_mod(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   return f.ir().CreateAdd(d.remainder, f.ir().CreateSelect(step, b, zero_like(b)));
 }
 
-/// Amounts outside [0, bits) shift everything out.
+/// A shift by an amount outside [0, bits) shifts all bits out.
 Value* shift(FunctionBuilder& f, bool left, bool is_signed, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   const auto bits = static_cast<int64_t>(a->getType()->getScalarSizeInBits());
@@ -105,7 +105,7 @@ Value* shift(FunctionBuilder& f, bool left, bool is_signed, Value* a, Value* b) 
   return ir.CreateSelect(valid, shifted, zero_like(a));
 }
 
-/// a^b by squaring, wrapping; a negative exponent gives the truncated reciprocal power.
+/// a^b by repeated squaring; results wrap around. A negative exponent gives the reciprocal, truncated to an integer.
 Value* power(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* one = number_like(a, 1);

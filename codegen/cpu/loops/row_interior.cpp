@@ -9,9 +9,9 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kWidestBorder = 4096;  // widest border of an axis of unknown extent
+constexpr int64_t kWidestBorder = 4096;  // the widest border of an axis of unknown extent
 
-/// floor(numerator / divisor) + offset, divisor > 0.
+/// The index floor(numerator / divisor) + offset, with divisor > 0.
 struct QuotientIndex {
   Affine numerator;
   Dim divisor = 1, offset = 0;
@@ -43,12 +43,12 @@ Affine negated(Affine a) {
   return a;
 }
 
-/// Selects the conditions to resolve: those that hold from some point on, and those that hold up to some point. If
-/// `known` is given, only conditions that hold at its points count.
+/// Selects the conditions to resolve: those that hold from some point on, those that hold up to some point, or both. If
+/// `known` is set, only conditions that hold at all points of an end count.
 struct Ends {
   bool low = true, high = true;
   const std::vector<Dim>* known = nullptr;
-  int least = 0;  // the axis has at least as many elements; 0: not known
+  int least = 0;  // the axis has at least this many elements; 0: not known
 };
 
 class Resolver {
@@ -97,7 +97,7 @@ class Resolver {
     }
   }
 
-  /// True if `a` is min(p, last), where both sides are at least `b`: `last` because the axis is long enough.
+  /// True if `a` is min(p, last) and both sides are at least `b`; `last` is, because the axis is long enough.
   bool is_clamped_above(const Expr& a, const Expr& b) {
     if (ends_.least == 0 || a->kind != ExprKind::binary || a->binary != BinaryOp::min) return false;
     const auto last = number(a->args[1]), low = number(b);
@@ -105,7 +105,7 @@ class Resolver {
            holds(a->args[0], b, 0);
   }
 
-  /// `a` modulo `b` in the middle of the axis: subtracts `b` as often as it fits there, if that is a small number.
+  /// `a` modulo `b` in the middle of the axis: subtracts b * (a / b), if this quotient is a small constant there.
   Expr remainder(const Expr& a, const Expr& b) {
     if (!number(b)) return nullptr;
     for (int64_t times : {0, 1, -1}) {
@@ -124,7 +124,7 @@ class Resolver {
     return false;
   }
 
-  /// True if large - small >= least in the middle of the axis; narrows the middle to the part where it holds.
+  /// True if large - small >= least in the middle of the axis. Narrows the middle to the part where it holds.
   bool holds(const Expr& large, const Expr& small, int64_t least) {
     const auto low = number(small), high = number(large);
     if (low) {
@@ -173,10 +173,10 @@ class Resolver {
   const Ends ends_;
   std::map<int, Dim> reduced_;
   std::unordered_map<const ExprNode*, Expr> done_;
-  std::vector<Expr> kept_;  // keeps expressions alive, so that no address in done_ is reused
+  std::vector<Expr> kept_;  // keeps expressions alive, so that no new expression gets an address that is in done_
 };
 
-/// The sum of `difference`'s terms. nullopt if its base is not known.
+/// The sum of `difference`'s terms. Nullopt if its base is not known.
 std::optional<Expr> as_known_sum(const Expr& e) {
   const auto difference = as_affine(e);
   if (!difference || !difference->base.is_constant()) return std::nullopt;
@@ -237,8 +237,8 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
   result.axis = axis;
   for (const Expr& v : values) result.values.push_back(both.resolve(v));
   if (both.first.empty() && both.after.empty()) return std::nullopt;
-  // An end reaches into the middle, not beyond it. A minimum that takes the left side there must not take the right
-  // one.
+  // An end reaches into the middle, not beyond it. A minimum whose left side counts there must not be resolved to its
+  // right side.
   Resolver high(values, axis, {.low = false, .known = &both.after}),
       low(values, axis, {.high = false, .known = &both.first, .least = lanes});
   for (const Expr& v : values) {

@@ -1,8 +1,8 @@
 // The interior of a row, where nothing clamps, and its ends.
 //
-// Windows and padding read max(min(i + k - pad, last), 0) and test whether i + k - pad lies inside. Over most of a row
-// such a maximum is always the same side and such a condition always true. The rest is affine, so vectors read
-// contiguous memory. For a vector at one of the ends, conditions are known lane by lane at compile time.
+// Windows and padding read max(min(i + k - pad, last), 0) and test whether i + k - pad lies inside. Over most of a row,
+// such a maximum is always the same side, and such a condition is always true. The rest is affine, so vectors read
+// contiguous memory. In a vector at one of the ends, conditions are known lane by lane at compile time.
 #pragma once
 
 #include <optional>
@@ -22,12 +22,12 @@ struct RowInterior {
   bool front_one_by_one = false, back_one_by_one = false;
   std::vector<Expr> ahead;  // their values below min(after)
   std::vector<Expr>
-      beyond;  // their values from max(first) on; here `axis` counts from the beginning of the interior's last vector
+      beyond;  // their values from max(first) on; here, `axis` counts from the start of the interior's last vector
 };
 
 /// Resolves maxima, minima, remainders and comparisons of indices that depend on `axis`. The result holds in the middle
-/// of `axis`, for all values of the inner reduction axes. nullopt if there are none, or the middle is not most of the
-/// axis. `lanes`: lanes of the vector that `beyond` is for.
+/// of `axis`, for all values of the inner reduction axes. Nullopt if there is nothing to resolve, or if the middle is
+/// less than most of the axis. `lanes`: lanes of the vector that `beyond` is for.
 std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const Axis& axis, int lanes);
 
 /// True if an interior is wider than a register, as far as is known at compile time.
