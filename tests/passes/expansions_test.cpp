@@ -1,6 +1,7 @@
 // Passes that rewrite one operator as others: the result must equal the operator's reference.
 #include <gtest/gtest.h>
 
+#include "compiler/gir/gir.h"
 #include "compiler/passes/expand_deform_conv.h"
 #include "compiler/passes/expand_einsum.h"
 #include "compiler/passes/expand_flex_attention.h"
@@ -208,7 +209,7 @@ TEST(SeparateInterpolation, WhereRowsWouldBeGathered) {
     const Graph g =
         check_rewrite(graph("%x: " + x, "%y",
                             " constant %s: i64[4] = {" + sizes + "}\n %y = Resize(%x, _, _, %s) {" + attributes + "}"),
-                      separate_interpolation, changes, {{"h", 7}, {"w", 9}});
+                      separate_interpolation, changes, {{"h", 7}, {"w", 9}, {"m", 2}});
     EXPECT_EQ(op_counts(g).at("Resize"), changes ? 2 : 1) << x << " " << attributes;
   };
   check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\"", true);
@@ -219,7 +220,15 @@ TEST(SeparateInterpolation, WhereRowsWouldBeGathered) {
   check("f32[1,2,7,90]", "1, 2, 3, 11", "mode = \"linear\"", false);  // long rows
   check("f32[1,2,7,w]", "1, 2, 7, 11", "mode = \"linear\"", false);   // one dimension
   check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"nearest\"", false);
+  check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\", coordinate_transformation_mode = \"tf_half_pixel_for_nn\"",
+        false);
+  check("f32[1,m,h,w]", "1, 2, 0, 5", "mode = \"linear\"", false);  // no elements
   check("u8[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\"", false);  // would be rounded in between
+}
+
+TEST(SeparateInterpolation, LeavesSizesOfTheRun) {
+  Graph g = parse_graph(graph("%x: f32[1,2,7,9], %s: i64[4]", "%y", " %y = Resize(%x, _, _, %s) {mode = \"linear\"}"));
+  EXPECT_FALSE(separate_interpolation(g));
 }
 
 }  // namespace
