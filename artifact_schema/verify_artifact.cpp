@@ -10,7 +10,8 @@ namespace gart {
 namespace verify {
 namespace {
 
-constexpr uint64_t kFarTable = 64;  // vector elements that are visited in the time of one table elsewhere in the file
+// Number of vector elements that can be visited in the time of one table elsewhere in the file.
+constexpr uint64_t kFarTable = 64;
 
 }  // namespace
 

@@ -232,7 +232,7 @@ void* Outputs::place(size_t index, int64_t bytes) {
     fail(ErrorCode::invalid_argument, "output '", infos_[index].name, "' needs ", bytes, " bytes, but its buffer has ",
          slot.user.bytes);
   }
-  if (!slot.lent) check_apart(index);  // the runtime's own memory overlaps nothing
+  if (!slot.lent) check_apart(index);  // the runtime's own memory does not overlap the caller's
   slot.transfer = {};
   if (slot.lent || (slot.local && usable(slot.user.data, slot.user.dtype, alignment_) &&
                     !inputs_.overlap(slot.user.data, static_cast<uint64_t>(bytes)))) {

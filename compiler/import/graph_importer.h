@@ -37,7 +37,7 @@ struct Environment {
   std::vector<const onnx::FunctionProto*> calls;                 // the functions being inlined, outermost first
 };
 
-/// A graph under construction. Values of the graph around it enter as captures; constants are copied as constants.
+/// A graph under construction. Values of the graph around it enter as captures; its constants are copied.
 struct Body {
   Graph& graph;
   Body* outer = nullptr;
@@ -128,8 +128,9 @@ class GraphImporter {
   std::vector<FunctionCall> calls_;
   std::vector<NodeLabel> node_labels_;
   struct Argument {
-    std::string call, function, input, value;  // names; `value` is the name in the model's graph
-    onnx::TypeProto type;                      // the type that the function declares
+    // Names of the call, the function and the input; `value` is the name in the model's graph.
+    std::string call, function, input, value;
+    onnx::TypeProto type;  // the type that the function declares
   };
   std::vector<Argument> arguments_;
   int64_t node_count_ = 0;

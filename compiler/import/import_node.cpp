@@ -37,7 +37,7 @@ std::vector<std::string> body_attributes(const OpDef* op, const onnx::NodeProto&
   const std::string_view name = op->name;
   if (name == "If") return {"then_branch", "else_branch"};
   if (name != "FlexAttention") return {"body"};
-  std::vector<std::string> required;  // here they are optional
+  std::vector<std::string> required;  // the subgraphs of FlexAttention are optional
   for (const char* body : {"score_mod", "prob_mod"})
     if (std::any_of(proto.attribute().begin(), proto.attribute().end(),
                     [&](const auto& a) { return a.name() == body; }))
@@ -165,7 +165,8 @@ bool GraphImporter::import_attributes(Scope& scope, const onnx::NodeProto& proto
     if (!seen.insert(written.name()).second) fail("node '", node.name, "' has attribute '", written.name(), "' twice");
     if (!written.ref_attr_name().empty()) {
       const auto argument = scope.environment.arguments.find(written.ref_attr_name());
-      if (argument == scope.environment.arguments.end()) continue;  // the caller omits it, so this node omits it
+      // The call omits this attribute, so the node omits it too.
+      if (argument == scope.environment.arguments.end()) continue;
       attribute = argument->second;
     }
     ImportedAttribute imported = import_attribute(*attribute, node.name);

@@ -13,7 +13,7 @@ namespace {
 
 enum class Form : uint8_t { sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square };
 
-/// The dimensions that are reduced. Absent or empty axes mean all of them, or none with noop_with_empty_axes.
+/// The dimensions that are reduced. If axes are absent or empty, these are all, or none with noop_with_empty_axes.
 std::vector<bool> reduced_axes(const Node& node, int64_t rank, const std::vector<int64_t>& axes) {
   const bool all = axes.empty() && node.int_attribute("noop_with_empty_axes", 0) == 0;
   std::vector<bool> reduced(static_cast<size_t>(rank), all);
@@ -130,7 +130,8 @@ Sweep known_sweep(LowerContext& ctx, const std::vector<int64_t>& axes, const std
   return sweep(ctx, ctx.input_shape(0), reduced, at);
 }
 
-/// The same with axes known at run time (see infer_open_reduce). The position or the reduction axis is always 0.
+/// The same with axes that only a run knows (see infer_open_reduce). In each dimension, either the output position or
+/// the reduction axis is 0.
 Sweep open_sweep(LowerContext& ctx, const std::vector<Expr>& output_index) {
   const Shape& x = ctx.input_shape(0);
   const std::vector<std::string> symbols = ctx.node().strings_attribute(kSymbolsAttribute);
@@ -166,7 +167,8 @@ Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<Expr>& output
   return unary(UnaryOp::log, reduce_over(ReduceOp::sum, second.axes, body)) + shift;
 }
 
-/// The number of points. The mean of none is 0, as in onnxruntime; ONNX does not define it.
+/// The number of points, but at least 1, so that the mean of no points is 0, as in onnxruntime. ONNX does not define
+/// it.
 Expr divisor_of_mean(DType dtype, const std::vector<Axis>& axes) {
   Axis all{-1, 1};
   for (const Axis& a : axes) all.extent = all.extent * a.extent;

@@ -94,7 +94,7 @@ bool is_inf(const Node& node, double x) {
 constexpr auto kIsNan = [](const Node&, double x) { return std::isnan(x); };
 constexpr auto kNot = [](const Node&, auto x) { return static_cast<decltype(x)>(x == 0); };
 constexpr auto kBitNot = [](const Node&, auto x) {
-  return static_cast<decltype(x)>(~static_cast<int64_t>(x));  // never called with floats
+  return static_cast<decltype(x)>(~static_cast<int64_t>(x));  // f is never called with floats
 };
 
 }  // namespace

@@ -42,7 +42,7 @@ class Walk {
  public:
   Walk(const Rewriter& r, Factors factors) : r_(r), factors_(std::move(factors)) {}
 
-  /// The constants to multiply; empty if the factor can reach none.
+  /// The constants to multiply; empty if the walk finds none.
   std::vector<Scaling> from(ValueId v) {
     std::vector<Scaling> found;
     while (v.valid() && r_.uses(v) == 1 && r_.value(v).producer.valid()) {
@@ -60,7 +60,7 @@ class Walk {
     return !r_.shape(x).empty() && !r_.shape(y).empty() && r_.shape(x).back() == r_.shape(y).back();
   }
 
-  /// Add(x, c): c is multiplied as well.
+  /// Add(x, c): multiplies c as well.
   bool through_add(NodeId id, std::vector<Scaling>& found) const {
     const Node& n = r_.graph.node(id);
     const Tensor* c = r_.constant(n.inputs[1]);
@@ -144,7 +144,8 @@ bool is_scaling(const Rewriter& r, const Node& n) {
          r.shape(n.inputs[0]) == r.shape(n.outputs[0]);
 }
 
-/// The Mul by one number whose result, only moved, is the operand `v`. Every value on the way has a single reader.
+/// The Mul by one number from which the operand `v` comes through movement alone. Every value on the way has a single
+/// reader.
 NodeId scaling_after(const Rewriter& r, ValueId v) {
   while (r.uses(v) == 1 && r.value(v).producer.valid()) {
     const Node& n = r.graph.node(r.value(v).producer);
@@ -155,8 +156,8 @@ NodeId scaling_after(const Rewriter& r, ValueId v) {
   return {};
 }
 
-/// MatMul(c * a, b) = c * MatMul(a, b): multiplying by c afterwards is free, and `a` can be read in place. Not for
-/// 16-bit types, where products of attention's queries and keys overflow unless they are scaled first.
+/// MatMul(c * a, b) = c * MatMul(a, b). A multiplication by c afterwards is free, and `a` can be read in place. 16-bit
+/// types are excluded: products of attention's queries and keys would overflow unless the queries are scaled first.
 bool sink_factor(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const DType dtype = r.value(n.outputs[0]).dtype;

@@ -36,7 +36,7 @@ Tensor scaled(const Tensor& weights, const std::vector<double>& factors, int64_t
   return out;
 }
 
-/// Weights that only this node reads: other readers would need the old weights.
+/// Weights that only this node reads. Other readers would need the unscaled weights.
 const Tensor* own_constant(const Rewriter& r, ValueId v) {
   return r.constant(v) && r.uses(v) == 1 ? r.constant(v) : nullptr;
 }

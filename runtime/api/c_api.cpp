@@ -97,7 +97,7 @@ gart::TensorView view_of(const gart_tensor& tensor) {
   return {tensor.data, static_cast<DType>(tensor.dtype), shape, tensor.device == nullptr ? "cpu" : tensor.device};
 }
 
-/// Passes the tensor to `set`, which takes it to an input or a state of `owner`. `key`: its index or name.
+/// Passes the tensor to `set`, which sets an input or a state of `owner`. `key`: its index or name.
 gart_status set_tensor(void* owner, const void* key, const gart_tensor* tensor,
                        Result<void> (*set)(void* owner, const void* key, const gart::TensorView& view)) {
   if (owner == nullptr || key == nullptr || tensor == nullptr)

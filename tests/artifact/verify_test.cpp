@@ -184,7 +184,7 @@ const Nonsense kKernelNonsense[] = {
 ArtifactBuilder with_states() {
   ArtifactBuilder b;
   const uint32_t two = b.constant(2), size = b.constant(8), one = b.constant(1);
-  b.instruction(fb::ExprOp::add, two, one);  // slot 3, which is not a constant to the verifier
+  b.instruction(fb::ExprOp::add, two, one);  // slot 3, which the verifier does not know to be a constant
   b.content.weights.assign(256, 0);
   for (const char* name : {"w", "s"}) b.input(name, fb::DType::f32, {two});
   b.output("next", fb::DType::f32, {two});
@@ -203,7 +203,7 @@ ArtifactBuilder with_states() {
   return b;
 }
 
-/// The same twice: the second entry point shares the states of the first.
+/// Two such entry points; the second one shares the states of the first.
 void add_second_entry(ArtifactBuilder& b) {
   ArtifactBuilder other = with_states();
   other.entry().name = "second";

@@ -268,6 +268,9 @@ class GART_API Session {
   Result<void> set_state(std::string_view name, const TensorView& value) const;
   /// Takes all values away, as in a new session.
   Result<void> reset() const;
+  /// Keeps the first rows of all states, which is the session that has read fewer tokens. Fails, and changes nothing,
+  /// if a state has fewer rows, or does not only grow by appended rows.
+  Result<void> shorten(int64_t rows) const;
   /// A new session with copies of all values.
   Result<Session> fork() const;
   /// Writes the states that have a value to a safetensors file, which replaces `path` only when it is complete.

@@ -1,4 +1,4 @@
-// An input written on the command line: --input sr=16000.
+// An input given as a number on the command line: --input sr=16000.
 #pragma once
 
 #include <string>

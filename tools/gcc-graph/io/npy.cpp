@@ -11,7 +11,7 @@ namespace gcg::tools {
 namespace {
 
 struct NpyType {
-  const char* descr;  // without the byte order mark
+  const char* descr;  // the type in the header, without the byte order mark
   gart::DType dtype;
   int bits = 0;  // bits used in each byte; 0: all
 };
@@ -82,7 +82,7 @@ void extend(HostTensor& t, int bits) {
   for (uint8_t& byte : t.bytes) byte = static_cast<uint8_t>(((byte & ((1 << bits) - 1)) ^ sign) - sign);
 }
 
-/// Transposes `t`: it was read with its first index fastest, as Fortran stores arrays; afterwards its last index is
+/// Transposes `t`. It was read with its first index fastest, as Fortran stores arrays; afterwards its last index is
 /// fastest.
 void store_by_rows(HostTensor& t) {
   const size_t size = gart::size_of(t.dtype), rank = t.shape.size();

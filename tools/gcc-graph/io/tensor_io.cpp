@@ -108,7 +108,7 @@ HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t
   out.dtype = info.dtype;
   out.shape = shape;
   const int64_t bytes = checked_bytes(shape, info.dtype, "input '" + info.name + "'");
-  // Linux promises memory that it does not have, and ends programs that then use it.
+  // Linux promises memory that it does not have, and kills programs that then use it.
   if (bytes > available_bytes())
     fail("input '", info.name, "' would have ", bytes, " bytes, more than the free memory");
   out.bytes.resize(static_cast<size_t>(bytes));
@@ -135,7 +135,7 @@ HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t
       const auto v = static_cast<uint16_t>(one | (random() & 1) << 15);
       std::memcpy(to, &v, sizeof v);
     } else {
-      *to = static_cast<uint8_t>(random() & 1);  // little-endian 0 or 1, which is a valid id, mask and boolean
+      *to = static_cast<uint8_t>(random() & 1);  // a little-endian 0 or 1, which is a valid id, mask and boolean
     }
   }
   return out;

@@ -371,17 +371,17 @@ def argsort(x, axis=-1, kind=None, stable=None):
 
 
 def partition(x, kth, axis=-1):
-    """The flattened array, sorted."""
+    """Sorts along `axis`, which also partitions."""
     return sort(x, axis)
 
 
 def argpartition(x, kth, axis=-1):
-    """Sorted whole."""
+    """The indices that sort along `axis`, which also partitions."""
     return argsort(x, axis)
 
 
 def quantile(x, q, axis=None, keepdims=False, method="linear"):
-    """`q`: numbers. The result is NaN if an element is."""
+    """Quantiles over `axis`. `q`: one or more numbers. The result is NaN if an element is NaN."""
     if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise Error(f"there is no method '{method}'; known: linear, lower, higher, nearest, midpoint")
     x = array(x)
