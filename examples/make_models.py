@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Writes the three models of the examples, with seeded weights: make_models.py FOLDER.
+"""Writes the models of the examples, with seeded weights: make_models.py FOLDER. Among them:
 
   classifier.onnx  image f32[batch,3,32,32] -> probabilities f32[batch,10]
   voice.onnx       samples f32[1,256], state f32[2,1,32] -> speech f32[1,1], new_state f32[2,1,32]
   clipped.onnx     samples f32[n,c] -> y f32[n], with an operator of its own
 """
+import json
 import os
 import sys
+import wave
 
 import numpy as np
 import onnx
@@ -69,6 +71,41 @@ def chat(path):
                                                               for name, n in (("axis", 1), ("last", -1), ("end", 2**31))])
 
 
+def speech(folder):
+    """Two models in the form of Whisper's: the only word of a sound is the number of its loudest mel band. Also a tone, and a tokenizer."""
+    node = helper.make_node
+    save(os.path.join(folder, "encoder.onnx"),
+         [node("ReduceMean", ["audio_features", "time"], ["loudness"], keepdims=0), node("Reshape", ["loudness", "shape"], ["present_key_cross_0"])],
+         [value("audio_features", 1, 80, 3000)], [value("present_key_cross_0", 1, 1, 1, 80)],
+         [numpy_helper.from_array(np.array(n, np.int64), name) for name, n in (("time", [2]), ("shape", [1, 1, 1, 80]))])
+    numbers = [("begun", 4.0), ("most", 100.0), ("least", -100.0), ("others", [[[-100.0] * 4]])]
+    save(os.path.join(folder, "decoder.onnx"),
+         [node("Cast", ["input_ids"], ["x"], to=TensorProto.FLOAT), node("Unsqueeze", ["x", "axes"], ["rows"]),
+          node("Concat", ["past_key_self_0", "rows"], ["present_key_self_0"], axis=2), node("Shape", ["present_key_self_0"], ["extents"], start=2, end=3),
+          node("Cast", ["extents"], ["count"], to=TensorProto.FLOAT), node("Greater", ["count", "begun"], ["is_said"]),
+          node("Where", ["is_said", "most", "least"], ["end"]), node("Reshape", ["end", "one"], ["end_row"]), node("Reshape", ["past_key_cross_0", "row"], ["bands"]),
+          node("Concat", ["bands", "others", "end_row"], ["logits"], axis=2)],
+         [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"]), value("past_key_self_0", 1, 1, "past", 1), value("past_key_cross_0", 1, 1, 1, 80)],
+         [value("logits", 1, 1, 85), value("present_key_self_0", 1, 1, "all", 1)],
+         [numpy_helper.from_array(np.array(n, np.float32), name) for name, n in numbers] +
+         [numpy_helper.from_array(np.array(n, np.int64), name) for name, n in (("axes", [1, 3]), ("one", [1, 1, 1]), ("row", [1, 1, 80]))])
+    words = [f"band{i}" for i in range(80)] + ["<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>", "<|endoftext|>"]
+    special = [{"id": i, "content": words[i], "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False} for i in range(80, 85)]
+    with open(os.path.join(folder, "speech.json"), "w", encoding="utf-8") as file:
+        json.dump({"version": "1.0", "added_tokens": special, "model": {"type": "WordLevel", "vocab": {w: i for i, w in enumerate(words)}, "unk_token": "band0"}}, file)
+    with wave.open(os.path.join(folder, "tone.wav"), "wb") as file:
+        file.setparams((1, 2, 16000, 0, "NONE", ""))
+        file.writeframes((8000 * np.sin(2 * np.pi * 1000 / 16000 * np.arange(32000))).astype("<i2").tobytes())
+
+
+def encoder(path):
+    """A table of the words' vectors, as wide as a sentence encoder's output."""
+    ids, mask = (helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"]) for name in ("input_ids", "attention_mask"))
+    save(path, [helper.make_node("Gather", ["table", "input_ids"], ["rows"]), helper.make_node("Cast", ["attention_mask"], ["m"], to=TensorProto.FLOAT),
+                helper.make_node("Unsqueeze", ["m", "two"], ["column"]), helper.make_node("Mul", ["rows", "column"], ["last_hidden_state"])],
+         [ids, mask], [value("last_hidden_state", "batch", "tokens", 16)], [weights("table", 85, 16), numpy_helper.from_array(np.array([2], np.int64), "two")])
+
+
 def clipped(path):
     graph = helper.make_graph([helper.make_node("Median", ["samples"], ["m"], domain="acme", ceiling=6.0), helper.make_node("Identity", ["m"], ["y"])],
                               "main", [value("samples", "n", "c")], [value("y", "n")])
@@ -80,3 +117,5 @@ if __name__ == "__main__":
     voice(os.path.join(sys.argv[1], "voice.onnx"))
     clipped(os.path.join(sys.argv[1], "clipped.onnx"))
     chat(os.path.join(sys.argv[1], "chat.onnx"))
+    speech(sys.argv[1])
+    encoder(os.path.join(sys.argv[1], "sentences.onnx"))

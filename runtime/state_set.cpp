@@ -12,7 +12,7 @@ namespace {
 
 size_t bytes_of(const Shape& shape, DType dtype) { return static_cast<size_t>(shape.elements()) * size_of(dtype); }
 
-/// Moves axis `from` of a tensor to `to`; one of both is 0.
+/// Moves axis `from` of a tensor to `to`. One of the two is 0.
 Shape moved(const Shape& shape, size_t from, size_t to) {
   int64_t extents[kMaxRank];
   std::copy(shape.extents().begin(), shape.extents().end(), extents);
@@ -24,8 +24,8 @@ Shape moved(const Shape& shape, size_t from, size_t to) {
   return Shape(std::span(extents, shape.rank()));
 }
 
-/// Copies the elements of a tensor while axis 0 of one order becomes axis `axis` of the other. `model`: the shape whose
-/// axis `axis` is meant; `to_memory`: `from` has this shape, otherwise `to` has it.
+/// Copies the elements of a tensor between the model's order and the order in memory, where axis `axis` is axis 0.
+/// `model`: the shape in the model's order. `to_memory`: True if `from` is in the model's order, false if `to` is.
 void move_axis(uint8_t* to, const uint8_t* from, const Shape& model, size_t axis, size_t size, bool to_memory) {
   size_t outer = 1, inner = size;
   const auto rows = static_cast<size_t>(model[axis]);
@@ -188,6 +188,26 @@ void StateSet::reset() {
   for (StateMemory& state : states) state.holds = StateMemory::Holds::nothing;
 }
 
+void StateSet::shorten(int64_t rows) {
+  const StateGuard guard(*this, true);
+  for (const bool changes : {false, true}) {
+    for (size_t i = 0; i < states.size(); ++i) {
+      const fb::State& facts = program->entries[home(i).entry].state(home(i).position);
+      const std::span<const int64_t> before = states[i].shape.extents();
+      const int64_t has = states[i].is_set() ? before[0] : 0;
+      if (!facts.in_place() || facts.axis() < 0 || rows < 0 || rows > has) {
+        fail(ErrorCode::invalid_argument, "state '", infos()[i].name, "' cannot be shortened to ", rows, " rows");
+      }
+      if (changes && rows < has) {
+        int64_t extents[kMaxRank];
+        std::copy(before.begin(), before.end(), extents);
+        extents[0] = rows;
+        states[i].shape = Shape(std::span(extents, before.size()));
+      }
+    }
+  }
+}
+
 void StateSet::copy_to(StateSet& copy) {
   const StateGuard guard(*this, false);
   MemorySource& source = *program->device().site.memory;
@@ -334,7 +354,7 @@ void StateTurn::commit(const BoundPlan& bound) {
       state.holds = StateMemory::Holds::a_value;
     }
     if (facts.scope() == fb::StateScope::session)
-      state.holds = StateMemory::Holds::a_value;  // others may read the program's now
+      state.holds = StateMemory::Holds::a_value;  // other users may read the program's states now
   }
 }
 

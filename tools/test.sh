@@ -7,7 +7,7 @@
 #   tools/test.sh [CTEST OPTIONS...]
 source "$(dirname "$0")/lib/setup.sh"
 
-python_packages numpy onnx==1.22.0 onnxruntime nvidia-cuda-nvrtc nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime \
+python_packages numpy onnx==1.22.0 onnxruntime tokenizers jinja2 nvidia-cuda-nvrtc nvidia-cuda-nvrtc-cu12 nvidia-cuda-runtime \
   clang-format==19.1.7 clang-tidy==19.1.0.1 "tritonclient[http]==2.73.0"
 export GCC_GRAPH_PYTHON=$python VIRTUAL_ENV=$PWD/build/venv
 build release

@@ -18,7 +18,7 @@
 namespace gcg {
 namespace {
 
-/// The first opset in which every operator that exists already has its present form. Runtimes have read it since 2024.
+/// The first opset in which all older operators have their present form. Runtimes have read it since 2024.
 constexpr int64_t kOldestWritten = 21;
 
 int64_t ir_version_of(int64_t opset) {

@@ -31,7 +31,7 @@ class GraphExporter {
 
   /// Requires: `graph` is in ONNX's forms (onnx_form.h).
   onnx::GraphProto export_graph(const Graph& graph);
-  /// The version of each domain, without ai.onnx.
+  /// The version of each domain except ai.onnx.
   const std::map<std::string, int64_t>& domains() const { return domains_; }
 
  private:

@@ -49,8 +49,8 @@ void scales_per_channel(Graph& graph, Node& node) {
   node.attributes.erase("scale_per_group");
 }
 
-/// Resize-10 takes the element before the position when it enlarges, and the one after it when it shrinks. Newer opsets
-/// have one rule for all dimensions.
+/// Resize-10 rounds positions down when it enlarges, and up when it shrinks. Newer opsets have one rule for all
+/// dimensions.
 void name_nearest(const Graph& graph, Node& node) {
   constexpr size_t kScales = 2;
   if (node.string_attribute("nearest_mode", "") != "simple") return;

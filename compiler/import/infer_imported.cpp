@@ -1,6 +1,7 @@
 // Infers the whole model and continues after a failure, so that all failures are reported together.
 #include "compiler/import/graph_importer.h"
 #include "compiler/import/tensor_import.h"
+#include "compiler/ops/expansion.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 
@@ -24,8 +25,36 @@ class Collector {
     return true;
   }
 
+  /// The constant that a value holds, if it is one or a view of one; null for other values.
+  static TensorRef constant_of(const Graph& graph, ValueId v) {
+    const Value& value = graph.value(v);
+    if (value.constant || !value.producer.valid() || !value.shape) return value.constant;
+    const Node& n = graph.node(value.producer);
+    if (n.op->kind != OpKind::view || n.inputs.empty() || !n.inputs[0].valid()) return nullptr;
+    std::vector<int64_t> extents;
+    for (const Dim& d : *value.shape) {
+      if (!d.is_constant()) return nullptr;
+      extents.push_back(d.constant());
+    }
+    const TensorRef source = constant_of(graph, n.inputs[0]);
+    return source ? std::make_shared<const Tensor>(source->reshaped(std::move(extents))) : nullptr;
+  }
+
+  /// Composed operators take some operands apart while they are expanded, so a view of a constant must be one, too (an
+  /// embedding table that is a Reshape of the last product's packed weights).
+  static void fold_views(Graph& graph, NodeId id) {
+    if (expand_of(*graph.node(id).op) == nullptr) return;
+    for (size_t i = 0; i < graph.node(id).inputs.size(); ++i) {
+      const ValueId input = graph.node(id).inputs[i];
+      if (!input.valid() || graph.value(input).constant) continue;
+      const TensorRef constant = constant_of(graph, input);
+      if (constant) graph.node(id).inputs[i] = graph.add_constant(graph.value(input).name, *constant);
+    }
+  }
+
   void infer(Graph& graph, NodeId id) {
     try {
+      fold_views(graph, id);
       infer_node(graph, id, outermost_);
       check_sizes(graph, graph.node(id));
     } catch (const InternalError&) {

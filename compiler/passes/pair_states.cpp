@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "compiler/ir/states.h"
 #include "compiler/passes/append_caches.h"
 #include "compiler/passes/order_states.h"
 #include "compiler/passes/written_states.h"
@@ -83,24 +84,48 @@ class Pairs {
 
   const std::vector<Pair>& all() const { return pairs_; }
 
+  /// Inputs that this graph reads as they are, because their caches are outputs of another one that lacks the input (an
+  /// encoder's keys and values). To `written`: the name of the output by the input's.
+  std::vector<size_t> read_from(const Pairs& writer, std::map<std::string, std::string>& written) const {
+    std::vector<size_t> out;
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+      if (is_paired(i) || position(writer.inputs_, inputs_[i])) continue;
+      const std::optional<size_t> output = recognised(inputs_[i], writer.outputs_);
+      if (!output || is_state(i)) continue;
+      out.push_back(i);
+      written[inputs_[i]] = writer.outputs_[*output];
+    }
+    return out;
+  }
+
  private:
   /// The names that exporters give to caches (optimum, torch.onnx, onnxruntime-genai).
-  bool add_recognised() {
+  static std::optional<size_t> recognised(const std::string& input, const std::vector<std::string>& outputs) {
     static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
         {"past_key_values", "present"}, {"past_key_values", "present_key_values"}, {"past", "present"}};
+    for (const auto& [past, present] : kNames) {
+      const size_t at = input.find(past);
+      if (at == std::string::npos) continue;
+      if (const auto o = position(outputs, std::string(input).replace(at, past.size(), present))) return o;
+    }
+    return std::nullopt;
+  }
+
+  bool add_recognised() {
     bool found = false;
     for (size_t i = 0; i < inputs_.size(); ++i)
-      for (const auto& [past, present] : kNames) {
-        const size_t at = inputs_[i].find(past);
-        if (at == std::string::npos) continue;
-        const std::string output = std::string(inputs_[i]).replace(at, past.size(), present);
-        const std::optional<size_t> o = position(outputs_, output);
-        if (!o) continue;
+      if (const std::optional<size_t> o = recognised(inputs_[i], outputs_)) {
         add(i, *o);
         found = true;
-        break;
       }
     return found;
+  }
+
+  bool is_paired(size_t input) const {
+    return std::any_of(pairs_.begin(), pairs_.end(), [&](const Pair& p) { return p.first == input; });
+  }
+  bool is_state(size_t input) const {
+    return std::any_of(graph_.states.begin(), graph_.states.end(), [&](const State& s) { return s.input == input; });
   }
 
   void add(size_t input, size_t output) {
@@ -111,8 +136,7 @@ class Pairs {
       if (i == input) fail("input '", in.name, "' is in two states");
       if (o == output) fail("output '", out.name, "' is in two states");
     }
-    for (const State& state : graph_.states)
-      if (state.input == input) fail("input '", in.name, "' is in two states");
+    if (is_state(input)) fail("input '", in.name, "' is in two states");
     if (in.dtype != out.dtype)
       fail("state '", in.name, "': its input is ", name_of(in.dtype), ", its output '", out.name, "' is ",
            name_of(out.dtype));
@@ -132,6 +156,17 @@ void add_states(Graph& graph, const std::vector<Pair>& pairs, int64_t capacity) 
     state.input = input;
     state.output = output;
     state.capacity = capacity;
+    graph.states.push_back(std::move(state));
+  }
+}
+
+/// Makes states of inputs that the graph does not change.
+void add_read_states(Graph& graph, const std::vector<size_t>& inputs) {
+  for (const size_t input : inputs) {
+    State state;
+    state.name = graph.value(graph.inputs[input]).name;
+    state.input = input;
+    state.output = kNotWritten;
     graph.states.push_back(std::move(state));
   }
 }
@@ -161,12 +196,16 @@ void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::strin
     for (Pairs& own : pairs) found = own.add(wish) || found;
     if (!found) pairs[0].refuse(wish);
   }
+  std::map<std::string, std::string> written;
+  const bool is_auto = std::count(wishes.begin(), wishes.end(), "auto") != 0;
   for (size_t i = 0; i < graphs.size(); ++i) {
     add_states(*graphs[i], pairs[i].all(), capacity);
+    for (size_t writer = 0; is_auto && writer < graphs.size(); ++writer)
+      if (writer != i) add_read_states(*graphs[i], pairs[i].read_from(pairs[writer], written));
     order_states(*graphs[i]);
     append_caches(*graphs[i]);
   }
-  add_written_states(graphs);
+  add_written_states(graphs, written);
 }
 
 void check_shared_states(const std::vector<const Graph*>& graphs) {

@@ -1,5 +1,8 @@
 #include "compiler/passes/separate_resize.h"
 
+#include <numeric>
+#include <optional>
+
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
@@ -15,17 +18,49 @@ ValueId given(const Graph& graph, const Node& n, size_t i) {
   return n.inputs[i];
 }
 
-/// The dimensions that change; empty if the node stays unchanged.
-std::vector<ResizedDim> separable(const Graph& graph, const Node& n) {
+struct Changes {
+  ResizeParams form;
+  std::vector<ResizedDim> dims;  // those that change
+};
+
+/// Nullopt if fewer than two dimensions change, or all must keep one ratio.
+std::optional<Changes> changes_of(const Graph& graph, const Node& n) {
   if (n.op != &op_Resize || n.string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch") return {};
   const ValueId scales = given(graph, n, kScales), sizes = given(graph, n, kSizes);
   const auto value = [&](ValueId v) { return v.valid() ? &graph.value(v) : nullptr; };
-  const ResizeParams form = resize_params(n, *graph.value(n.inputs[kX]).shape, &*graph.value(n.outputs[0]).shape,
-                                          value(scales), value(sizes));
+  ResizeParams form = resize_params(n, *graph.value(n.inputs[kX]).shape, &*graph.value(n.outputs[0]).shape,
+                                    value(scales), value(sizes));
   std::vector<ResizedDim> dims;
   for (const ResizedDim& d : form.dims)
-    if (form.antialias && (!d.ratio || !(d.ratio->up == d.ratio->down))) dims.push_back(d);
-  return dims.size() > 1 ? dims : std::vector<ResizedDim>();
+    if (!d.ratio || !(d.ratio->up == d.ratio->down)) dims.push_back(d);
+  if (dims.size() < 2) return {};
+  return Changes{std::move(form), std::move(dims)};
+}
+
+using Rule = bool (*)(const Graph& graph, const Node& n, const Changes& changes);
+
+bool has_antialias(const Graph&, const Node&, const Changes& changes) { return changes.form.antialias; }
+
+/// True if the positions' distances to elements repeat after a few outputs. Kernels then know each tap's lane.
+bool repeats_soon(const ResizeParams& form, const ResizedDim& d) {
+  constexpr int64_t kMostPhases = 4;
+  if (!d.ratio) return false;
+  const SourceLine line = source_line(form, d);
+  if (!line.slope.is_constant() || !line.divisor.is_constant()) return false;
+  return line.divisor.constant() / std::gcd(line.slope.constant(), line.divisor.constant()) <= kMostPhases;
+}
+
+/// True if gathers of elements from rows are most of the work, and rows are not much longer than those of the result.
+bool gathers_from_rows(const Graph& graph, const Node& n, const Changes& changes) {
+  constexpr int64_t kMostShrunk = 6;
+  const Shape& x = *graph.value(n.inputs[kX]).shape;
+  const ResizedDim& last = changes.dims.back();
+  const DType dtype = graph.value(n.inputs[kX]).dtype;  // others would be rounded in between
+  if (changes.form.mode == "nearest" || changes.form.antialias || changes.form.crops()) return false;
+  if ((dtype != DType::f32 && dtype != DType::f64) || last.dim + 1 != x.size() || repeats_soon(changes.form, last))
+    return false;
+  const bool known = last.in.is_constant() && last.out && last.out->is_constant();
+  return !known || last.in.constant() <= kMostShrunk * last.out->constant();
 }
 
 /// Element `at` of a list, as a list.
@@ -59,24 +94,27 @@ void separate(Graph& graph, NodeId id, const std::vector<ResizedDim>& dims) {
   graph.erase_node(id);
 }
 
-bool separate_all(Graph& graph) {
+bool separate_all(Graph& graph, Rule rule) {
   bool changed = false;
   for (NodeId id : graph.order()) {
-    for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= separate_all(*graph.node(id).bodies[i]);
-    const std::vector<ResizedDim> dims = separable(graph, graph.node(id));
-    if (dims.empty()) continue;
-    separate(graph, id, dims);
+    for (size_t i = 0; i < graph.node(id).bodies.size(); ++i) changed |= separate_all(*graph.node(id).bodies[i], rule);
+    const auto changes = changes_of(graph, graph.node(id));
+    if (!changes || !rule(graph, graph.node(id), *changes)) continue;
+    separate(graph, id, changes->dims);
     changed = true;
   }
   return changed;
 }
 
-}  // namespace
-
-bool separate_resize(Graph& graph) {
-  const bool changed = separate_all(graph);
+bool separate_and_infer(Graph& graph, Rule rule) {
+  const bool changed = separate_all(graph, rule);
   if (changed) infer_graph(graph);
   return changed;
 }
+
+}  // namespace
+
+bool separate_resize(Graph& graph) { return separate_and_infer(graph, has_antialias); }
+bool separate_interpolation(Graph& graph) { return separate_and_infer(graph, gathers_from_rows); }
 
 }  // namespace gcg

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "compiler/ir/states.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -20,7 +21,7 @@ bool has_state(const Graph& graph, const std::string& name) {
   return std::any_of(graph.states.begin(), graph.states.end(), [&](const State& s) { return s.name == name; });
 }
 
-/// A symbol for the rows that the state had before, which the graph does not use otherwise.
+/// A symbol, not used in the graph, for the rows that the state had before.
 std::string fresh_symbol(const Graph& graph) {
   std::set<std::string> taken;
   for (const std::vector<ValueId>* values : {&graph.inputs, &graph.outputs})
@@ -32,14 +33,16 @@ std::string fresh_symbol(const Graph& graph) {
   return name;
 }
 
-/// The shape of the state's input in a graph that writes `written`: its extents, but a symbol where the state grows.
+/// The shape of the state's input in a graph that writes `written`: the same extents, but a symbol where the state
+/// grows.
 Shape input_shape(const Graph& reader, const State& state, const Shape& written, const std::string& symbol) {
   const Shape& before = *reader.value(reader.inputs[state.input]).shape;
-  const Value& after = reader.value(reader.outputs[state.output]);
   if (before.size() != written.size())
     fail("state '", state.name, "' is ", str(before), " in '", reader.name, "', but another entry point writes ",
          str(written));
   Shape out = written;
+  if (!is_written(state)) return out;
+  const Value& after = reader.value(reader.outputs[state.output]);
   for (size_t d = 0; d < out.size(); ++d)
     if (!before[d].is_constant() && (!after.shape || (*after.shape)[d] != before[d])) out[d] = Dim::symbol(symbol);
   return out;
@@ -56,7 +59,8 @@ void add(Graph& graph, size_t output, const Graph& reader, const State& state, c
   before.dtype = value.dtype;
   before.shape = input_shape(reader, state, *value.shape, symbol);
   graph.outputs.erase(graph.outputs.begin() + static_cast<int64_t>(output));
-  for (State& other : graph.states) --other.output;  // states are behind all other outputs
+  for (State& other : graph.states)
+    if (is_written(other)) --other.output;  // states are behind all other outputs
   State own = state;
   own.input = graph.inputs.size();
   own.output = graph.outputs.size();
@@ -67,13 +71,15 @@ void add(Graph& graph, size_t output, const Graph& reader, const State& state, c
 
 }  // namespace
 
-void add_written_states(const std::vector<Graph*>& graphs) {
+void add_written_states(const std::vector<Graph*>& graphs, const std::map<std::string, std::string>& written) {
   for (Graph* graph : graphs) {
     const std::string symbol = fresh_symbol(*graph);
     for (const Graph* reader : graphs) {
       if (reader == graph) continue;
       for (const State& state : reader->states) {
-        const std::string& name = reader->value(reader->outputs[state.output]).name;
+        const auto other = written.find(state.name);
+        if (!is_written(state) && other == written.end()) continue;
+        const std::string& name = is_written(state) ? reader->value(reader->outputs[state.output]).name : other->second;
         const std::optional<size_t> output = position(*graph, graph->outputs, name);
         if (output && !has_state(*graph, state.name) && !position(*graph, graph->inputs, state.name))
           add(*graph, *output, *reader, state, symbol);

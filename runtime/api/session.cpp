@@ -67,6 +67,10 @@ Result<void> Session::reset() const {
   return guarded([&] { state_->reset(); });
 }
 
+Result<void> Session::shorten(int64_t rows) const {
+  return guarded([&] { state_->shorten(rows); });
+}
+
 Result<Session> Session::fork() const {
   return guarded([&] {
     auto copy = std::make_shared<detail::SessionState>(state_->program);

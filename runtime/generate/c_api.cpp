@@ -40,9 +40,10 @@ void require(const Pointers*... pointers) {
 gart::GenerateOptions options_of(const gart_generate_options* options) {
   gart::GenerateOptions out;
   if (options == nullptr) return out;
-  if (options->size < sizeof(gart_generate_options)) {
+  constexpr size_t kFirst = offsetof(gart_generate_options, lookup);  // the size before later members were added
+  if (options->size < kFirst) {
     fail(ErrorCode::invalid_argument, "gart_generate_options has ", options->size, " bytes by its member `size`, but ",
-         sizeof(gart_generate_options), " are needed");
+         kFirst, " are needed");
   }
   if (options->max_tokens != 0) out.max_tokens = options->max_tokens;
   out.temperature = options->temperature;
@@ -55,6 +56,7 @@ gart::GenerateOptions options_of(const gart_generate_options* options) {
   if (options->stop_id_count > 0) require(options->stop_ids);
   out.stop_ids.assign(options->stop_ids, options->stop_ids + options->stop_id_count);
   out.chunk = options->chunk;
+  if (options->size >= sizeof(gart_generate_options)) out.lookup = options->lookup;
   return out;
 }
 

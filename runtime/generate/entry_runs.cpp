@@ -9,7 +9,7 @@ namespace {
 
 bool is_logits_type(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
-/// The output "logits", or the only output if there is none of that name.
+/// The number of the output "logits", or of the only output if none has this name.
 size_t find_logits(std::span<const TensorInfo> outputs) {
   size_t at = 0;
   while (at < outputs.size() && outputs[at].name != "logits") ++at;
@@ -39,7 +39,7 @@ EntryRuns::EntryRuns(const Program& program, const Session& session, std::string
   }
 }
 
-std::span<const float> EntryRuns::run(int64_t past, std::span<const int64_t> tokens) {
+void EntryRuns::run(int64_t past, std::span<const int64_t> tokens) {
   for (Feed& feed : feeds_) {
     if (Result<void> set = invocation_.set_input(feed.index(), feed.value(past, tokens)); !set) {
       throw Failure{set.error()};
@@ -52,8 +52,14 @@ std::span<const float> EntryRuns::run(int64_t past, std::span<const int64_t> tok
   if (vocabulary < 1 || elements < vocabulary) {
     fail(ErrorCode::run_failed, "output 'logits' has the shape ", logits.shape.text(), ", which has no row");
   }
-  const size_t from = size_t(elements - vocabulary) * size_of(logits.dtype);
-  return row_.read(static_cast<const uint8_t*>(logits.data) + from, logits.dtype, size_t(vocabulary));
+  rows_ = elements / vocabulary;
+}
+
+std::span<const float> EntryRuns::logits(int64_t row) {
+  const TensorView logits = invocation_.output(logits_);
+  const auto vocabulary = size_t(logits.shape[logits.shape.rank() - 1]);
+  const size_t from = size_t(row) * vocabulary * size_of(logits.dtype);
+  return row_.read(static_cast<const uint8_t*>(logits.data) + from, logits.dtype, vocabulary);
 }
 
 std::string batch_symbol(const Program& program, std::string_view entry) {

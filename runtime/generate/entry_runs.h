@@ -19,8 +19,12 @@ class EntryRuns {
 
   /// The number of tokens that each run must read; 0: any.
   int64_t tokens_per_run() const { return tokens_per_run_; }
-  /// Reads `tokens` behind `past` others. Returns the logits of the last one, valid until the next run.
-  std::span<const float> run(int64_t past, std::span<const int64_t> tokens);
+  /// Reads `tokens` behind `past` others.
+  void run(int64_t past, std::span<const int64_t> tokens);
+  /// Tokens whose logits the last run gave: all that it read, or the last ones.
+  int64_t rows() const { return rows_; }
+  /// The logits of one of these tokens, valid until the next call.
+  std::span<const float> logits(int64_t row);
   /// For any thread: ends the current run.
   void cancel() { invocation_.cancel(); }
 
@@ -28,7 +32,7 @@ class EntryRuns {
   Invocation invocation_;
   std::vector<Feed> feeds_;
   size_t logits_ = 0;
-  int64_t tokens_per_run_ = 0;
+  int64_t tokens_per_run_ = 0, rows_ = 0;
   LogitsRow row_;
 };
 

@@ -7,6 +7,7 @@
 #include "gart/generate.hpp"
 #include "runtime/errors.h"
 #include "runtime/generate/entry_runs.h"
+#include "runtime/generate/prompt_lookup.h"
 
 namespace gart {
 
@@ -23,16 +24,19 @@ struct GeneratorState {
 
   Session session;
   EntryRuns decode;
-  std::optional<EntryRuns> prefill;
+  std::optional<EntryRuns> prefill, extend;
   std::string state;    // one that has a row per token; empty: caches have fixed extents
   size_t axis = 0;      // of these rows
   std::string any;      // a state
-  int64_t written = 0;  // tokens that this generator has written to caches of fixed extents
+  int64_t written = 0;  // number of tokens that this generator has written to caches of fixed extents
   enum class Use : uint8_t { none, runs, cancelled };
   std::atomic<Use> use = Use::none;
 
  private:
-  std::span<const float> read(int64_t& past, std::span<const int64_t> ids, int64_t chunk);
+  EntryRuns& read(int64_t& past, std::span<const int64_t> ids, int64_t chunk);
+  void read_with(int64_t& past, int64_t id, std::vector<int64_t>& guess);
+  void shorten(int64_t& past, int64_t length);
+  void check_lookup(const GenerateOptions& options, int64_t past) const;
   void check_cancelled() const;
 };
 
@@ -40,7 +44,7 @@ namespace {
 
 bool is_number(std::string_view dim) { return !dim.empty() && std::isdigit(static_cast<unsigned char>(dim[0])) != 0; }
 
-/// The entry point that is wanted; "": the one called `usual`, or the first.
+/// The name of the wanted entry point. If the option is empty: the one called `usual`, or the first.
 std::string entry_of(const Program& program, const std::string& wanted, std::string_view usual) {
   const std::vector<std::string> all = program.entry_points();
   if (wanted.empty()) return std::ranges::count(all, usual) != 0 ? std::string(usual) : std::string();
@@ -50,7 +54,7 @@ std::string entry_of(const Program& program, const std::string& wanted, std::str
   return wanted;
 }
 
-/// Finds the extent of a state that counts tokens: open, and not the batch.
+/// Finds a state with an extent that counts tokens: one that is open and is not the batch.
 void find_rows(const Program& program, const std::string& batch, std::string& state, size_t& axis) {
   const bool is_open = !batch.empty() && !is_number(batch);
   for (const TensorInfo& info : program.states()) {
@@ -81,6 +85,8 @@ GeneratorState::GeneratorState(const Program& program, const Session& s, const G
     : session(s), decode(with_states(program), s, entry_of(program, entries.decode, "decode")) {
   const std::string first = entry_of(program, entries.prefill, "prefill");
   if (!first.empty()) prefill.emplace(program, s, first);
+  const std::string further = entry_of(program, entries.extend, "extend");
+  if (!further.empty()) extend.emplace(program, s, further);
   find_rows(program, detail::batch_symbol(program, entry_of(program, entries.decode, "decode")), state, axis);
   any = state.empty() ? program.states()[0].name : state;
 }
@@ -88,7 +94,7 @@ GeneratorState::GeneratorState(const Program& program, const Session& s, const G
 int64_t GeneratorState::length() const {
   const Result<Tensor> value = session.state(any);
   if (!value && value.error().code != ErrorCode::invalid_argument) throw Failure{value.error()};
-  if (!value) return 0;  // it has no value yet
+  if (!value) return 0;  // the state has no value yet
   if (!state.empty()) return value->shape()[axis];
   if (written == 0) {
     fail(ErrorCode::invalid_argument,
@@ -101,13 +107,13 @@ void GeneratorState::check_cancelled() const {
   if (use == Use::cancelled) fail(ErrorCode::cancelled, "the generation was cancelled");
 }
 
-/// Reads all ids in runs that the entry points allow, and adds their number to `past`. Returns the last one's logits.
-std::span<const float> GeneratorState::read(int64_t& past, std::span<const int64_t> ids, int64_t chunk) {
-  std::span<const float> logits;
+/// Reads all ids in runs that the entry points allow, and adds their number to `past`. Returns the last run's entry.
+EntryRuns& GeneratorState::read(int64_t& past, std::span<const int64_t> ids, int64_t chunk) {
+  EntryRuns* runs = &decode;
   while (!ids.empty()) {
     check_cancelled();
     auto count = chunk > 0 ? std::min(size_t(chunk), ids.size()) : ids.size();
-    EntryRuns* runs = &decode;
+    runs = extend && count > 1 ? &*extend : &decode;
     const int64_t at_once = prefill && past == 0 ? prefill->tokens_per_run() : -1;
     if (at_once == 0 || (at_once > 0 && size_t(at_once) <= ids.size())) runs = &*prefill;
     if (runs->tokens_per_run() > 0) count = size_t(runs->tokens_per_run());
@@ -115,12 +121,49 @@ std::span<const float> GeneratorState::read(int64_t& past, std::span<const int64
       fail(ErrorCode::invalid_argument, "the model reads ", count, " tokens in each run, but ", ids.size(),
            " are left");
     }
-    logits = runs->run(past, ids.first(count));
+    runs->run(past, ids.first(count));
     past += int64_t(count);
     written = past;
     ids = ids.subspan(count);
   }
-  return logits;
+  return *runs;
+}
+
+/// Reads the last token and those that are guessed after it, or the token alone if there is no room for so many.
+void GeneratorState::read_with(int64_t& past, int64_t id, std::vector<int64_t>& guess) {
+  check_cancelled();
+  std::vector<int64_t> ids = {id};
+  ids.insert(ids.end(), guess.begin(), guess.end());
+  if (!guess.empty()) {
+    try {
+      decode.run(past, ids);
+      past += int64_t(ids.size());
+      if (decode.rows() == int64_t(ids.size())) return;
+      fail(ErrorCode::unsupported, "lookup needs the logits of all tokens, but the model gives ", decode.rows(), " of ",
+           ids.size());
+    } catch (const Failure& failure) {
+      if (failure.error.code != ErrorCode::run_failed) throw;
+      guess.clear();
+    }
+  }
+  read(past, {&id, 1}, 0);
+}
+
+/// Forgets what was read after `length` tokens.
+void GeneratorState::shorten(int64_t& past, int64_t length) {
+  if (past == length) return;
+  if (const Result<void> done = session.shorten(length); !done) throw Failure{done.error()};
+  past = length;
+}
+
+void GeneratorState::check_lookup(const GenerateOptions& options, int64_t past) const {
+  if (options.lookup < 0) fail(ErrorCode::invalid_argument, "lookup must be 0 or more");
+  if (options.lookup == 0) return;
+  if (decode.tokens_per_run() != 0)
+    fail(ErrorCode::unsupported, "lookup needs a model that reads any number of tokens in a run, but this one reads ",
+         decode.tokens_per_run());
+  if (const Result<void> can = session.shorten(past); !can)
+    fail(ErrorCode::unsupported, "lookup needs states that only grow by appended rows: ", can.error().message);
 }
 
 Generated GeneratorState::generate(std::span<const int64_t> ids, const GenerateOptions& options,
@@ -128,21 +171,40 @@ Generated GeneratorState::generate(std::span<const int64_t> ids, const GenerateO
   const auto begin = std::chrono::steady_clock::now();
   if (ids.empty()) fail(ErrorCode::invalid_argument, "generate needs at least one token id");
   Sampler sampler(options, ids);
+  detail::PromptLookup lookup(options.lookup, ids);
   Generated out;
   int64_t past = length();
+  check_lookup(options, past);
+  std::vector<int64_t> guess;                    // the last run has read these after its first token
+  int64_t counted = past + int64_t(ids.size());  // tokens before the one that is chosen next
   try {
-    std::span<const float> logits = read(past, ids, options.chunk);
-    while (true) {
-      const int64_t id = sampler.next(logits, uint64_t(past));
+    EntryRuns* runs = &read(past, ids, options.chunk);
+    for (size_t row = 0;; ++counted) {
+      const int64_t id = sampler.next(runs->logits(runs->rows() - 1 - int64_t(guess.size() - row)), uint64_t(counted));
       out.ids.push_back(id);
       out.total_ms = ms_since(begin);
       if (out.ids.size() == 1) out.first_token_ms = out.total_ms;
       const bool stays = !on_token || on_token(id);
       out.reason = sampler.stops(id) ? StopReason::stop_id : stays ? StopReason::max_tokens : StopReason::callback;
-      if (out.reason != StopReason::max_tokens || int64_t(out.ids.size()) == options.max_tokens) return out;
-      logits = read(past, {&id, 1}, 0);
+      const int64_t left = options.max_tokens - int64_t(out.ids.size());
+      if (out.reason != StopReason::max_tokens || left == 0) break;
+      lookup.add(id);
+      if (row < guess.size() && guess[row] == id) {  // it has been read
+        ++row;
+        continue;
+      }
+      shorten(past, counted);
+      lookup.learn(guess.size(), row);
+      guess = lookup.guess(left - 1);
+      read_with(past, id, guess);
+      runs = &decode;
+      ++out.runs;
+      row = 0;
     }
+    shorten(past, counted);
+    return out;
   } catch (const Failure& failure) {
+    if (past > counted) shorten(past, counted);
     fail(failure.error.code, "token ", out.ids.size(), " of the generation, after ", past,
          " tokens: ", failure.error.message);
   }
@@ -183,6 +245,7 @@ void Generator::cancel() {
   if (!state_->use.compare_exchange_strong(expected, GeneratorState::Use::cancelled)) return;
   state_->decode.cancel();
   if (state_->prefill) state_->prefill->cancel();
+  if (state_->extend) state_->extend->cancel();
 }
 
 Result<int64_t> Generator::length() const {

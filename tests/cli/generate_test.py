@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generation: the greedy tokens of small decoders equal onnxruntime's, sampled ones follow the options, and faults are told in words."""
+"""Generation: the greedy tokens of small decoders equal onnxruntime's, sampled ones follow the options, and faults give a message."""
 import json
 import os
 import sys
@@ -108,7 +108,7 @@ class Generate(CliCase):
         self.agrees("optimum4")
 
     def test_a_conversation(self):
-        """A session goes on where it ended: with the last token, which it has not read."""
+        """A session continues with the last token, which it has not read."""
         reference = decoders.Reference(self.path("builder.onnx"))
         first = reference.greedy(PROMPT, 6)
         second = reference.greedy([first[-1], 8, 2], 5)
@@ -191,7 +191,6 @@ class Generate(CliCase):
     def test_refusals(self):
         self.compiled("small", decoders.as_builder(), "--capacity", "9")
         self.refused("generate", "model.gart", "--ids", "1", says="model.gart has no states, so it would forget each token: compile the model with --state auto")
-        self.refused("generate", "builder.gart", "--prompt", "Hello", says="--prompt needs a tokenizer, which gcc-graph does not contain")
         self.refused("generate", "builder.gart", says="generate needs at least one token id")
         self.refused("generate", "builder.gart", "--ids", "1,,2", says="--ids 1,,2: expected token ids like 1,2,3")
         self.refused("generate", "builder.gart", "--ids", "1", "--top-p", "0", says="top_p must be above 0 and at most 1")
@@ -202,6 +201,127 @@ class Generate(CliCase):
             self.session("builder").generate([])
         with self.assertRaisesRegex(gart.GartError, "ids must be integers of one sequence, not float64"):
             self.session("builder").generate([1.5])
+
+    def same_rows(self, a, b):
+        """The caches of two sessions are equal in every bit."""
+        for name in a.states:
+            self.assertEqual(a.state(name).tobytes(), b.state(name).tobytes(), name)
+
+    def similar_rows(self, a, b):
+        """They are equal up to rounding: runs of several tokens add in another order than runs of one."""
+        for name in a.states:
+            np.testing.assert_allclose(a.state(name), b.state(name), rtol=1e-4, atol=1e-5, err_msg=name)
+
+    def test_a_fork_goes_on_as_the_session_would(self):
+        session = self.session("builder")
+        first = session.generate(PROMPT, max_tokens=5)
+        copy, other, loaded = session.fork(), session.fork(), self.session("builder")
+        session.save(self.path("fork.safetensors"))
+        loaded.load(self.path("fork.safetensors"))
+        other.generate([8, 2, 70], max_tokens=9)
+        want = session.generate(first[-1:], max_tokens=12)
+        for again in (copy, loaded):
+            self.assertEqual(again.generate(first[-1:], max_tokens=12), want)
+            self.same_rows(again, session)
+
+    def test_sessions_of_threads_do_not_see_each_other(self):
+        """Each thread's tokens and caches are those of its prompt alone, in every bit."""
+        model = gart.load(self.path("builder.gart"))
+        prompts = [PROMPT, PROMPT[::-1], [1], [90, 2]]
+        alone = [model.session() for _ in prompts]
+        want = [session.generate(prompt, max_tokens=30) for session, prompt in zip(alone, prompts)]
+        wrong = []
+
+        def work(at):
+            for _ in range(10):
+                session = model.session()
+                if session.generate(prompts[at], max_tokens=30) != want[at]:
+                    wrong.append(at)
+                self.same_rows(session, alone[at])
+        threads = [threading.Thread(target=work, args=(at,)) for at in (0, 1, 2, 3, 0, 1)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(wrong, [])
+
+    def test_ten_thousand_sessions(self):
+        """Their memory comes back: it is the same after 1,000 sessions as after 10,000."""
+        model = gart.load(self.path("builder.gart"), threads=1)
+
+        def resident(count):
+            for _ in range(count):
+                model.session().generate(PROMPT, max_tokens=2)
+            with open("/proc/self/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        before, after = resident(1000), resident(9000)
+        self.assertLess(after - before, 2 << 20)
+
+    def test_lookup(self):
+        """Guesses change no token and no cache, whatever the options."""
+        want = self.session("builder").generate(PROMPT, max_tokens=50)
+        text = PROMPT + want[:30]
+        for options in ({}, {"temperature": 0.7, "seed": 3}, {"repetition_penalty": 1.2, "presence_penalty": 0.5}, {"stop_ids": want[35:36]}):
+            for most in (1, 4, 16):
+                plain, guessing = self.session("builder"), self.session("builder")
+                for ids in (text, [3], PROMPT * 2):
+                    self.assertEqual(guessing.generate(ids, max_tokens=6, lookup=most, **options), plain.generate(ids, max_tokens=6, **options))
+                    self.similar_rows(guessing, plain)
+        guessing, told = self.session("builder"), []
+        self.assertEqual(guessing.generate(PROMPT, max_tokens=50, lookup=8, on_token=told.append), want)
+        self.assertEqual(told, want)
+
+    def test_lookup_at_the_end_of_the_room(self):
+        """A guess for which there is no room is left out."""
+        self.compiled("small", decoders.as_builder(), "--capacity", "20")
+        reference = self.session("builder").generate([7] * 9, max_tokens=12)
+        self.assertEqual(self.session("small").generate([7] * 9, max_tokens=12, lookup=16), reference)
+        with self.assertRaisesRegex(gart.GartError, "token 12 of the generation, after 20 tokens: state '.*' would have 21 along axis 2; its capacity is 20"):
+            self.session("small").generate([7] * 9, max_tokens=13, lookup=16)
+
+    def test_lookup_is_refused_where_it_cannot_work(self):
+        self.compiled("updated", decoders.as_optimum(room=48))
+        with self.assertRaisesRegex(gart.GartError, "lookup needs states that only grow by appended rows: state '.*' cannot be shortened to 0 rows"):
+            self.session("updated").generate(PROMPT, lookup=4)
+        self.compiled("steps", decoders.as_optimum(mask="past_sequence_length + 1"))
+        with self.assertRaisesRegex(gart.GartError, "lookup needs a model that reads any number of tokens in a run, but this one reads 1"):
+            self.session("steps").generate(PROMPT, lookup=4)
+        with self.assertRaisesRegex(gart.GartError, "lookup must be 0 or more"):
+            self.session("builder").generate(PROMPT, lookup=-1)
+
+    def test_prompts_compute_the_last_logits(self):
+        """`--generate` adds an entry point whose logits are the last row of the model's own, in every bit."""
+        for name, model in (("builder", decoders.as_builder()), ("four", decoders.as_builder(4)), ("optimum", decoders.as_optimum())):
+            decoders.save(model, self.path("last.onnx"))
+            self.accepted("compile", "last.onnx", "-o", "last.gart", "--generate")
+            self.assertIn("extend", self.accepted("inspect", "last.gart"))
+            self.agrees("last")
+            feeds = {"input_ids": np.array([PROMPT]), "attention_mask": np.ones((1, 7), np.int64)}
+            if name == "optimum":
+                feeds["position_ids"] = np.arange(7)[None]
+            own, last = self.session("last"), self.session("last")
+            row = last.run(feeds, entry="extend")["logits"]
+            self.assertEqual(row.shape, (1, 1, decoders.VOCABULARY))
+            self.assertEqual(row.tobytes(), own.run(feeds)["logits"][:, -1:].tobytes())
+            self.same_rows(own, last)
+
+    def test_a_table_that_is_a_view_of_the_last_products_weights(self):
+        """Tied embeddings in 4 bits, as onnxruntime-genai's builder writes them: the table is a Reshape of the packed weights."""
+        random = np.random.default_rng(1)
+        weights = [("w", random.integers(0, 256, (48, 2, 16), dtype=np.uint8)), ("s", random.standard_normal((48, 2)).astype(np.float32)),
+                   ("shape", np.array([48, 32]))]
+        make, value = decoders.helper.make_node, decoders.helper.make_tensor_value_info
+        nodes = [make("Reshape", ["w", "shape"], ["table"]),
+                 make("GatherBlockQuantized", ["table", "ids", "s"], ["x"], domain="com.microsoft", bits=4, block_size=32, gather_axis=0, quantize_axis=1),
+                 make("MatMulNBits", ["x", "w", "s"], ["y"], domain="com.microsoft", K=64, N=48, bits=4, block_size=32)]
+        graph = decoders.helper.make_graph(nodes, "tied", [value("ids", decoders.TensorProto.INT64, ["n"])],
+                                           [value("y", decoders.TensorProto.FLOAT, ["n", 48])], [decoders.numpy_helper.from_array(w, name) for name, w in weights])
+        imports = [decoders.helper.make_opsetid("", 21), decoders.helper.make_opsetid("com.microsoft", 1)]
+        decoders.save(decoders.helper.make_model(graph, ir_version=10, opset_imports=imports), self.path("tied.onnx"))
+        self.accepted("compile", "tied.onnx", "-o", "tied.gart")
+        ids = {"ids": np.array([3, 47, 0, 3])}
+        want = decoders.onnxruntime.InferenceSession(self.path("tied.onnx"), providers=["CPUExecutionProvider"]).run(None, ids)[0]
+        np.testing.assert_allclose(gart.load(self.path("tied.gart")).run(ids)["y"], want, rtol=1e-4, atol=1e-3)
 
     def test_inputs_that_nobody_knows(self):
         model = decoders.as_optimum()
@@ -222,6 +342,24 @@ class Generate(CliCase):
         self.compiled("nan", model)
         with self.assertRaisesRegex(gart.GartError, "token 0 of the generation, after 2 tokens: logit 0 is NaN"):
             self.session("nan").generate([1, 33])
+
+    def test_nan_in_a_later_step(self):
+        """The error tells the token; the session then holds the tokens before it, with guesses and without."""
+        want = self.session("builder").generate(PROMPT, max_tokens=20)
+        bad = next(token for at, token in enumerate(want) if token not in PROMPT and at >= 3 and token not in want[:at])
+        at = want.index(bad)
+        model = decoders.as_builder()
+        embedding = next(w for w in model.graph.initializer if list(w.dims) == [decoders.VOCABULARY, decoders.WIDTH])
+        rows = decoders.numpy_helper.to_array(embedding).copy()
+        rows[bad] = np.nan
+        embedding.CopyFrom(decoders.numpy_helper.from_array(rows, embedding.name))
+        self.compiled("later", model)
+        for lookup in (0, 4):
+            session, told = self.session("later"), []
+            with self.assertRaisesRegex(gart.GartError, f"token {at + 1} of the generation, after {len(PROMPT) + at + 1} tokens: logit 0 is NaN"):
+                session.generate(PROMPT, max_tokens=20, lookup=lookup, on_token=told.append)
+            self.assertEqual(told, want[:at + 1])
+            self.assertEqual(session.state("past_key_values.0.key").shape[2], len(PROMPT) + at + 1)
 
 
 if __name__ == "__main__":

@@ -60,8 +60,8 @@ std::vector<Tensor> run(const std::vector<uint8_t>& artifact, const std::vector<
 // The compiler makes these only for CPUs.
 bool is_for_cpus(const std::string& op) { return op == "BlockedConv" || op == "PackedMatMul" || op == "WinogradConv"; }
 
-// Convolutions on GPUs are products that also multiply the padding's zeros, like those of the GPU's libraries: beside
-// an infinite weight they give NaN.
+// Convolutions on GPUs are products that also multiply the zeros of the padding, as those of GPU libraries do. Beside
+// an infinite weight these give NaN.
 bool multiplies_padding(const RowVariant& form) { return form.row.what == "infinite weight on the border"; }
 
 }  // namespace

@@ -35,6 +35,44 @@ TEST(Entries, ShareStates) {
   EXPECT_EQ(state(session, "past").size(), 15u);
 }
 
+/// A decoder that only reads the keys which an encoder writes, beside a cache of its own.
+const std::string kDecoder =
+    R"(graph decoder(%x: f32[b,1,3], %past_own: f32[b,p,3], %past_cross: f32[b,2,3]) -> (%y, %present_own) {
+  %present_own = Concat(%past_own, %x) {axis = 1}
+  constant %axis: i64[1] = {1}
+  %s = ReduceSum(%present_own, %axis) {keepdims = 0}
+  %t = ReduceSum(%past_cross, %axis) {keepdims = 0}
+  %y = Add(%s, %t)
+})";
+const std::string kEncoder = R"(graph encoder(%sound: f32[b,2,3]) -> (%h, %present_cross) {
+  %h = Relu(%sound)
+  %present_cross = Neg(%sound)
+})";
+
+TEST(Entries, AnEncoderWritesWhatTheDecoderReads) {
+  for (const bool decoder_first : {true, false}) {
+    const Result<Program> program =
+        load(test::compiled_with(decoder_first ? kDecoder : kEncoder, {decoder_first ? kEncoder : kDecoder}, {"auto"}),
+             {.device = "cpu", .threads = 1});
+    ASSERT_TRUE(program) << program.error().message;
+    EXPECT_EQ(program->inputs("decoder").size(), 1u);
+    EXPECT_EQ(program->inputs("encoder").size(), 1u);
+    EXPECT_EQ(program->outputs("encoder").size(), 1u);
+    const Session session = *program->new_session(), other = *program->new_session();
+    const std::vector<float> sound = {1, 2, 3, 10, 20, 30}, x = {100, 0, 0};
+    ASSERT_TRUE(session.run({view(sound, {1, 2, 3})}, "encoder"));
+    for (const float sum : {100.0f, 200.0f}) {
+      const auto y = session.run({view(x, {1, 1, 3})}, "decoder");
+      ASSERT_TRUE(y) << y.error().message;
+      EXPECT_EQ(floats(y->at(0)), (std::vector<float>{sum - 11, -22, -33}));
+    }
+    EXPECT_EQ(floats(other.run({view(x, {1, 1, 3})}, "decoder")->at(0)), (std::vector<float>{100, 0, 0}));
+    ASSERT_TRUE(session.run({view(sound, {1, 2, 3})}, "encoder"));
+    EXPECT_EQ(state(session, "past_cross"), (std::vector<float>{-1, -2, -3, -10, -20, -30}));
+    EXPECT_EQ(state(session, "past_own").size(), 6u);
+  }
+}
+
 TEST(Entries, StoreEqualWeightsOnce) {
   const auto product = [](const std::string& name, const char* activation) {
     return "graph " + name + R"((%x: f32[4,64]) -> (%y) {

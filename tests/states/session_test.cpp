@@ -131,6 +131,42 @@ TEST(Sessions, CapacityLimitsRows) {
   EXPECT_EQ(state(session, "past").size(), 6u);
 }
 
+TEST(Sessions, ShortenedRowsAreForgotten) {
+  for (const int64_t capacity : {0, 8}) {
+    const Session session = *loaded(appending(), kAppend, capacity).new_session();
+    const auto append = [&](int i) {
+      const std::vector<float> x = row(2, i);
+      const auto out = session.run({view(x, {2, 1, 3})});
+      EXPECT_TRUE(out) << out.error().message;
+      return out ? floats(out->at(0))[0] : 0;
+    };
+    EXPECT_TRUE(session.shorten(0));
+    EXPECT_EQ(session.shorten(1).error().message, "state 'past' cannot be shortened to 1 rows");
+    for (int i = 1; i <= 5; ++i) append(i);
+    EXPECT_FALSE(session.shorten(6));
+    EXPECT_FALSE(session.shorten(-1));
+    EXPECT_TRUE(session.shorten(5));
+    EXPECT_TRUE(session.shorten(2));
+    EXPECT_EQ(session.state("past")->shape().text(), "[2,2,3]");
+    EXPECT_EQ(append(10), 1 + 2 + 10);
+    EXPECT_EQ(state(session, "past"),
+              (std::vector<float>{1, 1, 1, 2, 2, 2, 10, 10, 10, 100, 100, 100, 200, 200, 200, 1000, 1000, 1000}));
+  }
+}
+
+TEST(Sessions, OnlyRowsCanBeShortened) {
+  const Session session = *loaded(failing(), kBoth).new_session();
+  const std::vector<float> x = {1, 2, 3};
+  const int64_t index = 0;
+  const auto run = [&] {
+    return session.run({NamedTensor{"x", view(x, {1, 3})}, NamedTensor{"index", {&index, DType::i64, Shape{1}}}});
+  };
+  ASSERT_TRUE(run());
+  ASSERT_TRUE(run());
+  EXPECT_EQ(session.shorten(1).error().message, "state 'total' cannot be shortened to 1 rows");
+  EXPECT_EQ(state(session, "rows").size(), 6u) << "a refusal changes nothing";
+}
+
 TEST(Sessions, ACapacityThatNoMemoryHoldsIsAnError) {
   const std::string wide = R"(graph wide(%x: f32[1,262144], %past: f32[p,262144]) -> (%y, %present) {
   %present = Concat(%past, %x) {axis = 0}

@@ -82,6 +82,8 @@ struct TensorInfo {
   DType dtype = DType::undefined;
   /// One per axis: a number ("224"), a symbol ("batch"), or an expression of symbols ("seq + 1").
   std::vector<std::string> dims;
+  /// Of an input of strings: the strings that the model tells apart, in ascending order. All others are one to it.
+  std::vector<std::string> strings = {};
 
   GART_API std::string text() const;  ///< "input f32[batch,3,224,224]"
 };
@@ -266,6 +268,9 @@ class GART_API Session {
   Result<void> set_state(std::string_view name, const TensorView& value) const;
   /// Takes all values away, as in a new session.
   Result<void> reset() const;
+  /// Keeps the first rows of all states, which is the session that has read fewer tokens. Fails, and changes nothing,
+  /// if a state has fewer rows, or does not only grow by appended rows.
+  Result<void> shorten(int64_t rows) const;
   /// A new session with copies of all values.
   Result<Session> fork() const;
   /// Writes the states that have a value to a safetensors file, which replaces `path` only when it is complete.

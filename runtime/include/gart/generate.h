@@ -29,6 +29,7 @@ typedef struct gart_generate_options {
   const int64_t* stop_ids;
   size_t stop_id_count;
   int64_t chunk;
+  int64_t lookup;
 } gart_generate_options;
 
 typedef enum gart_stop_reason { GART_STOP_MAX_TOKENS = 0, GART_STOP_ID = 1, GART_STOP_CALLBACK = 2 } gart_stop_reason;

@@ -38,6 +38,11 @@ struct GenerateOptions {
   uint64_t seed = 0;              ///< of the random numbers. The number for a token depends on it and on the position
   std::vector<int64_t> stop_ids;  ///< the generation ends with a token of these, which it includes
   int64_t chunk = 0;              ///< most tokens of a prompt in one run; 0: all at once
+  /// Most tokens that are guessed after each new one and read in the same run: those that followed the same tokens
+  /// earlier in `ids` or in the new tokens. The tokens are the same as without, except where two logits differ by
+  /// rounding alone. Text that repeats itself takes fewer runs. Needs states that only grow by appended rows, and
+  /// logits of all tokens. 0: none.
+  int64_t lookup = 0;
 };
 
 enum class StopReason : int32_t { max_tokens, stop_id, callback };
@@ -48,12 +53,15 @@ struct Generated {
   StopReason reason = StopReason::max_tokens;
   double first_token_ms = 0;  ///< from the call to the first token
   double total_ms = 0;        ///< from the call to the last token
+  int64_t runs = 0;           ///< of the model, after those that read the prompt
 };
 
-/// The entry points that a generator runs. "": an entry point of that name if the file has it, otherwise the first.
+/// The entry points that a generator runs. "": an entry point of that name if the file has it; otherwise the first one,
+/// which also does the work of missing ones.
 struct GenerateEntries {
   std::string decode = {};   ///< for one token, or any number of them
   std::string prefill = {};  ///< for the first tokens of an empty session
+  std::string extend = {};   ///< for several tokens, of which it gives the last one's logits
 };
 
 struct GeneratorState;

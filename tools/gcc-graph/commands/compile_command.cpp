@@ -120,6 +120,10 @@ void add_state_options(CLI::App& c, gcc_graph::ModelOptions& options) {
                "past_key_values.0.key and present.0.key")
       ->delimiter(',')
       ->allow_extra_args(false);
+  c.add_flag(
+      "--generate", options.generate,
+      "For gcc-graph generate: --state auto if there is no --state, and a further entry point extend, which reads "
+      "prompts faster because it computes the logits of the last token only");
   c.add_option(
       "--train", options.train,
       "loss=LOSS,optimizer=OPTIMIZER[,frozen=PATTERN..][,clip=NORM]: the file also trains the model. It gets the "

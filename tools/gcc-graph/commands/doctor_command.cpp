@@ -1,4 +1,4 @@
-// Says what of a machine gcc-graph can use, what is missing, and what mends that.
+// Says which parts of a machine gcc-graph can use, what is missing, and how to repair it.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
@@ -12,13 +12,14 @@
 #include "tools/gcc-graph/options/default_targets.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
+#include "tools/gcc-graph/text/tokenizer.h"
 
 namespace gcg::tools {
 namespace {
 
 struct Finding {
   enum class Kind { good, missing, broken } kind;
-  std::string what, mend;  // mend: only if something is missing or broken
+  std::string what, mend;  // mend: how to repair it; empty if nothing is missing or broken
 };
 using Findings = std::vector<Finding>;
 
@@ -97,6 +98,16 @@ void look_at_compilers(Findings& all) {
   }
 }
 
+void look_at_text(Findings& all) {
+  if (const std::optional<TokenizersPackage> found = find_tokenizers())
+    all.push_back({Finding::Kind::good,
+                   concat("generate reads and prints text: tokenizers ", found->version, " in ", found->python), ""});
+  else
+    all.push_back({Finding::Kind::missing,
+                   "generate reads and prints token ids only: no Python here has the package tokenizers",
+                   concat(kInstallTokenizers, ", or name another Python in GCC_GRAPH_PYTHON")});
+}
+
 void print(const Findings& all) {
   for (const Finding& f : all) {
     std::cout << (f.kind == Finding::Kind::good      ? "ok       "
@@ -124,13 +135,14 @@ void add_doctor_command(CLI::App& app) {
     bool json = false;
   };
   auto a = std::make_shared<Arguments>();
-  CLI::App* c =
-      app.add_subcommand("doctor", "Say what of this machine can be used, what is missing, and what mends it");
+  CLI::App* c = app.add_subcommand(
+      "doctor", "Say which devices of this machine can be used, what is missing, and how to mend it");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
     Findings all;
     look_at_devices(all);
     look_at_compilers(all);
+    look_at_text(all);
     if (a->json)
       print_json(all);
     else

@@ -34,7 +34,7 @@ const std::map<std::string, Ending>& endings() {
       {"function", {"gcc-graph function list library.onnx"}},
       {"operators", {"gcc-graph operators"}},
       {"devices", {"gcc-graph devices --probe --json"}},
-      {"generate", {"gcc-graph generate model.gart --ids 1,2,3 --max-tokens 20"}},
+      {"generate", {"gcc-graph generate model.gart --tokenizer tokenizer.json \"The sky is\""}},
       {"train", {"gcc-graph train model.gart --data data.npz --epochs 10 --batch 32 -o trained.gart"}},
       {"state", {"gcc-graph state export model.gart -o weights.safetensors"}},
       {"store", {"gcc-graph store add --store models --model resnet resnet.gart"}},

@@ -1,5 +1,8 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
+#include <filesystem>
+#include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
@@ -9,15 +12,20 @@
 #include "tools/gcc-graph/options/session_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
+#include "tools/gcc-graph/text/model_folder.h"
+#include "tools/gcc-graph/text/stop_text.h"
+#include "tools/gcc-graph/text/tokenizer.h"
 
 namespace gcg::tools {
 namespace {
 
 struct Arguments {
-  std::string artifact, ids, stop_ids, prompt;
+  std::string artifact, ids, stop_ids, prompt, tokenizer, folder;
+  std::vector<std::string> stops;
+  bool is_chat = false;
   gart::GenerateOptions options;
   gart::GenerateEntries entries;
-  InputOptions program;  // its device, target and threads
+  InputOptions program;  // options for device, target and threads
   SessionOption session;
   bool json = false;
 };
@@ -47,26 +55,139 @@ const char* name_of(gart::StopReason reason) {
   }
 }
 
-void print_json(const gart::Generated& done) {
+nlohmann::ordered_json as_json(const gart::Generated& done) {
   const double after_first = done.total_ms - done.first_token_ms;
-  nlohmann::ordered_json out = {
-      {"ids", done.ids}, {"reason", name_of(done.reason)}, {"first_token_ms", done.first_token_ms}};
+  nlohmann::ordered_json out = {{"ids", done.ids},
+                                {"reason", name_of(done.reason)},
+                                {"first_token_ms", done.first_token_ms},
+                                {"runs", done.runs}};
   if (done.ids.size() > 1) out["tokens_per_second"] = 1e3 * double(done.ids.size() - 1) / after_first;
-  std::cout << json_text(out) << '\n';
+  return out;
 }
 
-void generate(Arguments& a) {
-  if (!a.prompt.empty())
-    fail("--prompt needs a tokenizer, which gcc-graph does not contain: give token ids with --ids, or use ",
-         "examples/chat.py, which reads a tokenizer.json");
-  const std::vector<int64_t> prompt = parse_ids("--ids", a.ids);
-  a.options.stop_ids = parse_ids("--stop-ids", a.stop_ids);
+/// The text of new tokens: shown as it comes, or kept.
+class Answer {
+ public:
+  Answer(Tokenizer& tokenizer, const Arguments& a) : tokenizer_(tokenizer), stops_(a.stops), is_shown_(!a.json) {}
+
+  /// False: a stop text has come. `is_end`: the token ends the generation, and belongs to no text.
+  bool add(int64_t id, bool is_end) {
+    if (!is_end) show(stops_.add(tokenizer_.add(id)));
+    return !stops_.has_stopped();
+  }
+  void end() {
+    if (!stops_.has_stopped()) show(stops_.add(tokenizer_.end()));
+    if (!stops_.has_stopped()) show(stops_.rest());
+    if (is_shown_) std::cout << std::endl;
+  }
+  bool has_stopped() const { return stops_.has_stopped(); }
+  const std::string& text() const { return text_; }
+
+ private:
+  void show(const std::string& text) {
+    text_ += text;
+    if (is_shown_) std::cout << text << std::flush;
+  }
+
+  Tokenizer& tokenizer_;
+  StopText stops_;
+  bool is_shown_;
+  std::string text_;
+};
+
+std::string folder_of(const std::string& file) { return std::filesystem::path(file).parent_path().string(); }
+
+/// The configuration: in --config, or beside the tokenizer, or beside the model.
+ModelFolder find_folder(const Arguments& a) {
+  if (a.folder.empty()) return read_model_folder(folder_of(a.tokenizer.empty() ? a.artifact : a.tokenizer));
+  if (!std::filesystem::is_directory(a.folder)) fail("--config ", a.folder, ": there is no such folder");
+  return read_model_folder(a.folder);
+}
+
+Tokenizer open_tokenizer(const Arguments& a, const ModelFolder& folder) {
+  const std::string beside = (std::filesystem::path(folder.path) / "tokenizer.json").string();
+  if (a.tokenizer.empty() && !std::filesystem::exists(beside))
+    fail("text needs a tokenizer: name the model's tokenizer.json with --tokenizer (", beside, " does not exist)");
+  return Tokenizer(a.tokenizer.empty() ? beside : a.tokenizer);
+}
+
+/// The ids of the prompt behind `past` tokens, which may end a conversation's earlier part.
+std::vector<int64_t> prompt_ids(const Arguments& a, Tokenizer& tokenizer, const ModelFolder& folder, int64_t past) {
+  if (a.prompt.empty()) return parse_ids("--ids", a.ids);
+  if (a.is_chat && past > 0)
+    fail("--chat begins a conversation, but the session in ", a.session.path, " holds ", past, " tokens already");
+  if (a.is_chat) return tokenizer.encode(tokenizer.as_chat(a.prompt, folder.path), false);
+  std::vector<int64_t> ids = tokenizer.encode(a.prompt, past == 0);
+  if (ids.empty()) fail("the tokenizer makes no token of the text");
+  return ids;
+}
+
+/// Ends the generation with the model's last token, and before its context is full.
+void follow_folder(gart::GenerateOptions& options, const ModelFolder& folder, Tokenizer* tokenizer, int64_t tokens) {
+  options.stop_ids.insert(options.stop_ids.end(), folder.end_ids.begin(), folder.end_ids.end());
+  if (tokenizer != nullptr && !folder.end_token.empty()) {
+    if (const std::optional<int64_t> id = tokenizer->id_of(folder.end_token)) options.stop_ids.push_back(*id);
+  }
+  if (folder.context_length == 0) return;
+  if (tokens > folder.context_length)
+    fail("the prompt makes ", tokens, " tokens with those of the session, but the model reads at most ",
+         folder.context_length, " (", folder.context_source, ")");
+  options.max_tokens = std::min(options.max_tokens, folder.context_length - tokens + 1);
+}
+
+struct Model {
+  gart::Program program;
+  gart::Session session;
+  gart::Generator generator;
+};
+
+Model open_model(const Arguments& a) {
   const gart::Program program = load_program(a.artifact, a.program);
   const std::optional<gart::Session> session = a.session.open(program);
   if (!session)
     fail(a.artifact, " has no states, so it would forget each token: compile the model with --state auto (gcc-graph ",
          "compile model.onnx --state auto)");
-  gart::Generator generator = value_or_throw(gart::Generator::create(program, *session, a.entries));
+  return {program, *session, value_or_throw(gart::Generator::create(program, *session, a.entries))};
+}
+
+void generate_text(Arguments& a, Model& model) {
+  const ModelFolder folder = find_folder(a);
+  Tokenizer tokenizer = open_tokenizer(a, folder);
+  const int64_t past = a.session.path.empty() ? 0 : value_or_throw(model.generator.length());
+  const std::vector<int64_t> prompt = prompt_ids(a, tokenizer, folder, past);
+  follow_folder(a.options, folder, &tokenizer, past + int64_t(prompt.size()));
+  tokenizer.begin(prompt);
+  Answer answer(tokenizer, a);
+  const auto each = [&](int64_t id) { return answer.add(id, std::ranges::count(a.options.stop_ids, id) != 0); };
+  const gart::Result<gart::Generated> result = model.generator.generate(prompt, a.options, each);
+  answer.end();
+  if (!result) throw Error(result.error().message);
+  const gart::Generated& done = *result;
+  if (!a.session.path.empty()) {  // the next text goes on behind the last token, so the session reads it now
+    gart::GenerateOptions last;
+    last.max_tokens = 1;
+    value_or_throw(model.generator.generate({&done.ids.back(), 1}, last));
+    a.session.save(model.session);
+  }
+  nlohmann::ordered_json told = as_json(done);
+  if (answer.has_stopped()) told["reason"] = "stop_text";
+  if (a.json) {
+    told["text"] = answer.text();
+    told["prompt_tokens"] = prompt.size();
+    std::cout << json_text(told) << '\n';
+    return;
+  }
+  std::cerr << done.ids.size() << " tokens after " << prompt.size() << std::fixed << std::setprecision(1);
+  if (told.contains("tokens_per_second")) std::cerr << ", " << told["tokens_per_second"].get<double>() << " tokens/s";
+  std::cerr << ", first token after " << done.first_token_ms << " ms\n";
+}
+
+void generate_ids(Arguments& a, Model& model) {
+  const std::vector<int64_t> prompt = parse_ids("--ids", a.ids);
+  if (!a.folder.empty()) {
+    const int64_t past = a.session.path.empty() ? 0 : value_or_throw(model.generator.length());
+    follow_folder(a.options, find_folder(a), nullptr, past + int64_t(prompt.size()));
+  }
   bool first = true;
   const auto print = [&](int64_t id) {
     std::cout << (first ? "" : ",") << id << std::flush;
@@ -74,11 +195,35 @@ void generate(Arguments& a) {
     return true;
   };
   const auto each = a.json ? std::function<bool(int64_t)>() : std::function<bool(int64_t)>(print);
-  const gart::Result<gart::Generated> done = generator.generate(prompt, a.options, each);
+  const gart::Result<gart::Generated> done = model.generator.generate(prompt, a.options, each);
   if (!first) std::cout << std::endl;
   if (!done) throw Error(done.error().message);
-  a.session.save(*session);
-  if (a.json) print_json(*done);
+  a.session.save(model.session);
+  if (a.json) std::cout << json_text(as_json(*done)) << '\n';
+}
+
+void generate(Arguments& a) {
+  const bool is_text = !a.prompt.empty() || !a.tokenizer.empty();
+  if (!a.prompt.empty() && !a.ids.empty()) fail("--ids and a text are both given: expected one prompt");
+  if (a.is_chat && a.prompt.empty()) fail("--chat needs a text");
+  if (!a.stops.empty() && !is_text) fail("--stop needs --tokenizer; --stop-ids ends with token ids");
+  if (std::ranges::count(a.stops, std::string()) != 0) fail("--stop '': expected a text");
+  a.options.stop_ids = parse_ids("--stop-ids", a.stop_ids);
+  parse_ids("--ids", a.ids);  // before the model is loaded
+  Model model = open_model(a);
+  is_text ? generate_text(a, model) : generate_ids(a, model);
+}
+
+void add_text_options(CLI::App& c, Arguments& a) {
+  c.add_option("--prompt,text", a.prompt, "Text that the model goes on with; the answer is printed as it comes");
+  c.add_option("--tokenizer", a.tokenizer,
+               "The model's tokenizer.json (default: beside the model); read by the Python package tokenizers");
+  c.add_option(
+      "--config", a.folder,
+      "Folder with genai_config.json, generation_config.json or config.json, which tell the last token and the "
+      "context's length (default for text: the tokenizer's folder, or the model's)");
+  c.add_option("--stop", a.stops, "TEXT: end before this text; may be given several times")->allow_extra_args(false);
+  c.add_flag("--chat", a.is_chat, "The text is a message: put it into the chat template of the configuration's folder");
 }
 
 void add_sampling_options(CLI::App& c, gart::GenerateOptions& o) {
@@ -95,6 +240,9 @@ void add_sampling_options(CLI::App& c, gart::GenerateOptions& o) {
   c.add_option("--presence-penalty", o.presence_penalty, "Subtracted from the logits of tokens that were generated");
   c.add_option("--seed", o.seed, "Start of the random numbers; the same seed gives the same tokens")
       ->capture_default_str();
+  c.add_option("--lookup", o.lookup,
+               "Guess up to N tokens from earlier text and read them in one run: the same result in fewer runs if the "
+               "text repeats itself; 0: none");
   c.add_option("--chunk", o.chunk, "Read the prompt in runs of at most N tokens; 0: in one run");
 }
 
@@ -105,7 +253,7 @@ void add_generate_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("generate", "Generate tokens with a language model that has states");
   c->add_option("artifact", a->artifact, "The .gart file")->required();
   c->add_option("--ids", a->ids, "1,2,3: the token ids of the prompt");
-  c->add_option("--prompt", a->prompt, "Text; refused, because the tool has no tokenizer (examples/chat.py has one)");
+  add_text_options(*c, *a);
   c->add_option("--stop-ids", a->stop_ids, "1,2: end with a token of these ids");
   add_sampling_options(*c, a->options);
   a->session.add_to(*c, true);
@@ -114,7 +262,7 @@ void add_generate_command(CLI::App& app) {
   c->add_option("--threads", a->program.threads, "Threads that share a run; 0: one per CPU")
       ->check(CLI::Range(0, 1024));
   c->add_option("--target", a->program.target, "Use the code for this target instead of the best one for this machine");
-  c->add_option("--device", a->program.device, "As for run");
+  c->add_option("--device", a->program.device, "The same devices as for run");
   c->add_flag("--json", a->json, "Print ids, tokens per second and the time to the first token as JSON");
   c->callback([a] { generate(*a); });
 }

@@ -95,7 +95,7 @@ void print_json(const Outputs& outputs) {
   std::cout << json_text(out) << '\n';
 }
 
-/// Prints, writes or compares them.
+/// Prints, writes or compares the outputs.
 void use(const Outputs& outputs, const Arguments& a) {
   const std::map<std::string, gart::TensorView> named(outputs.begin(), outputs.end());
   if (!a.outputs.empty()) write_npz(a.outputs, named);
@@ -119,7 +119,7 @@ void run_on_fleet(const Arguments& a) {
   const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
   gart::fleet::Request request = a.fleet.request(program, inputs);
   value_or_throw(request.run());
-  if (a.fleet.is_monitored()) value_or_throw(request.run());  // the first run is cold and does not count
+  if (a.fleet.is_monitored()) value_or_throw(request.run());  // the first run is cold and is not counted
   a.fleet.write_monitor(a.artifact, program);
   if (!a.trace.empty()) trace_fleet(a.trace, a.artifact, program, request);
   Outputs outputs;

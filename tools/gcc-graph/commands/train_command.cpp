@@ -22,7 +22,7 @@ namespace gcg::tools {
 namespace {
 
 constexpr int64_t kBatch = 32;
-constexpr int kInterrupted = 130;  // the exit code of a shell's command that SIGINT ended
+constexpr int kInterrupted = 130;  // the exit code that shells give a command ended by SIGINT
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -53,7 +53,7 @@ struct Arguments {
   InputOptions load;
 };
 
-/// The output that is the loss: a single number, called "loss" if there is one of that name.
+/// The number of the output with the loss: the output called "loss" if there is one, otherwise a single number.
 size_t loss_of(std::span<const gart::TensorInfo> outputs, const std::string& entry) {
   std::optional<size_t> found;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -103,8 +103,8 @@ class Training {
   int64_t steps() const { return place_.steps; }
 
  private:
-  /// A resumed run goes on with the batch, the seed and the order of the first one, unless the user gives others, which
-  /// load() refuses.
+  /// A resumed run continues with the batch size, the seed and the order of the first run. If the user gives others,
+  /// load() refuses them.
   void choose_order() {
     std::optional<TrainingFacts> saved;
     if (a_.resume) saved = checkpoint_.facts();
@@ -198,17 +198,19 @@ void add_train_command(CLI::App& app) {
   c->add_option("--epochs", a->epochs, "How often each sample is used")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
       ->capture_default_str();
-  c->add_option("--batch", a->batch, "Samples a step (default: as many as the model fixes, otherwise 32)")
+  c->add_option("--batch", a->batch, "Samples per step (default: the number that the model fixes, otherwise 32)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
   c->add_option("--seed", a->seed, "Seed of the samples' order (default: 0)")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
-  c->add_flag("--no-shuffle", a->no_shuffle, "Take the samples in their order");
-  c->add_option("--metrics", a->metrics, "M.jsonl: a line a step: step, epoch, loss, samples_per_s");
+  c->add_flag("--no-shuffle", a->no_shuffle, "Take the samples in the order of the file");
+  c->add_option("--metrics", a->metrics, "M.jsonl: a line per step with step, epoch, loss, samples_per_s");
   c->add_option("--checkpoint", a->checkpoint,
-                "DIR: save states and place there at the end, and after Ctrl-C; also see --checkpoint-steps");
-  c->add_option("--checkpoint-steps", a->checkpoint_steps, "Save the checkpoint every so many steps, too")
+                "DIR: save the states and the position in the samples there at the end, and after Ctrl-C; also see "
+                "--checkpoint-steps");
+  c->add_option("--checkpoint-steps", a->checkpoint_steps, "Save the checkpoint after every N steps, too")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
-  c->add_flag("--resume", a->resume, "Go on from the checkpoint; the result is that of a run without a stop");
+  c->add_flag("--resume", a->resume,
+              "Continue from the checkpoint; the result is the same as without the interruption");
   c->add_option("-o,--output", a->output, "The trained .gart file: its states begin with the trained values");
   c->add_option("--entry", a->load.entry, "The entry point of a step")->capture_default_str();
   c->add_option("--threads", a->load.threads, "Threads that share a step; 0: one per CPU")->check(CLI::Range(0, 1024));

@@ -14,7 +14,7 @@ class _Options(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("max_tokens", ctypes.c_int64), ("temperature", ctypes.c_float), ("top_k", ctypes.c_int64),
                 ("top_p", ctypes.c_float), ("min_p", ctypes.c_float), ("repetition_penalty", ctypes.c_float),
                 ("presence_penalty", ctypes.c_float), ("seed", ctypes.c_uint64), ("stop_ids", ctypes.POINTER(ctypes.c_int64)),
-                ("stop_id_count", ctypes.c_size_t), ("chunk", ctypes.c_int64)]
+                ("stop_id_count", ctypes.c_size_t), ("chunk", ctypes.c_int64), ("lookup", ctypes.c_int64)]
 
 
 class _Generated(ctypes.Structure):
@@ -66,7 +66,7 @@ class Generator:
         _lib.gart_generator_cancel(self._handle)
 
     def generate(self, ids, on_token, stop_ids, **numbers):
-        """The new ids. `numbers`: the other fields of gart_generate_options."""
+        """Returns the new ids. `numbers`: the other fields of gart_generate_options."""
         ids, stops, raised = _numbers(ids), _numbers(stop_ids), []
 
         def each(_, token):

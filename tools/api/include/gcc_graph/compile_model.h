@@ -27,6 +27,9 @@ struct ModelOptions : CompileOptions {
   /// "NAME=FILE.onnx": further models for the same file, which run as the entry point NAME. Equal weights are stored
   /// once; states of the same name are one.
   std::vector<std::string> entries;
+  /// For gart::Generator: states as `{"auto"}` makes them if `states` is empty, and an entry point "extend" that
+  /// computes the logits of the last token only, which suffices for prompts.
+  bool generate = false;
   std::vector<std::string> custom_ops;  ///< "acme::Blend(T[n, c], f32[c]?) -> T[n, 2*c]; workspace 4*n"
   std::vector<std::string> functions;   ///< files with functions that nodes may call
   std::vector<std::string> outputs;     ///< values that become the outputs; empty: the model's own
@@ -46,7 +49,8 @@ struct ModelOptions : CompileOptions {
 
 /// How many measurements were used.
 struct TuningReport {
-  int64_t used = 0, stale = 0;  ///< choices that were taken, and choices that this compiler does not offer
+  /// Number of choices that were used, and number of choices that this compiler does not offer.
+  int64_t used = 0, stale = 0;
 };
 
 struct CompiledModel : Compiled {
@@ -58,7 +62,7 @@ class GCC_GRAPH_API Unsupported : public Error {
  public:
   struct Node {
     std::string name, op, domain;  ///< domain "": ai.onnx
-    int64_t version = 0;           ///< of the domain's opset; 0: not known
+    int64_t version = 0;           ///< version of the domain's opset; 0: not known
     std::string why;
   };
   Unsupported(const std::string& text, std::vector<Node> nodes) : Error(text), nodes_(std::move(nodes)) {}

@@ -1,0 +1,42 @@
+#include "runtime/generate/prompt_lookup.h"
+
+#include <algorithm>
+
+namespace gart::detail {
+namespace {
+
+constexpr size_t kShortest = 2, kLongest = 8;  // tokens that must, and may, be equal before a guess
+
+}  // namespace
+
+PromptLookup::PromptLookup(int64_t most, std::span<const int64_t> text) : most_(most), width_(most) {
+  if (most > 0) text_.assign(text.begin(), text.end());
+}
+
+std::vector<int64_t> PromptLookup::guess(int64_t limit) const {
+  const auto most = size_t(std::max<int64_t>(std::min(width_, limit), 0));
+  if (most == 0 || text_.size() <= kShortest) return {};
+  size_t best = kShortest - 1, from = 0;
+  for (size_t end = text_.size() - 1; end >= kShortest && best < kLongest; --end) {  // the latest of equals
+    size_t equal = 0;
+    while (equal < std::min(end, kLongest) && text_[end - 1 - equal] == text_[text_.size() - 1 - equal]) ++equal;
+    if (equal <= best) continue;
+    best = equal;
+    from = end;
+  }
+  if (from == 0) return {};
+  // A text that repeats itself with a short period goes on with its own guess.
+  std::vector<int64_t> out;
+  while (out.size() < most) {
+    const size_t at = from + out.size();
+    out.push_back(at < text_.size() ? text_[at] : out[at - text_.size()]);
+  }
+  return out;
+}
+
+void PromptLookup::learn(size_t guessed, size_t right) {
+  if (guessed == 0) return;
+  width_ = right == guessed ? std::min(most_, 2 * width_) : std::min(most_, int64_t(right) + 1);
+}
+
+}  // namespace gart::detail
