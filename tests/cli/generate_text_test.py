@@ -38,6 +38,7 @@ def metaspace(path):
     """As in Llama 2 and Gemma: a space is a part of the next word, and unknown characters fall back to bytes."""
     made = tokenizers.Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
     made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    made.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")  # no token has parts of two words
     made.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
     finished(made, trainers.BpeTrainer(vocab_size=100, special_tokens=["<s>", "</s>", "<|user|>", "<unk>"], limit_alphabet=30), path)
     with open(path, encoding="utf-8") as file:
