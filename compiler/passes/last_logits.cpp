@@ -62,8 +62,9 @@ std::vector<RowStep> row_steps(const Rewriter& r, ValueId logits, NodeId& end) {
   return steps;
 }
 
-/// The same, after composed operators before the product are expanded.
-std::vector<RowStep> expanded_row_steps(Graph& graph, ValueId logits) {
+/// The same, after composed operators before the product are expanded. `logits`: an element of graph.outputs, which an
+/// expansion may replace.
+std::vector<RowStep> expanded_row_steps(Graph& graph, const ValueId& logits) {
   while (true) {
     NodeId end;
     std::vector<RowStep> steps = row_steps(Rewriter(graph, graph), logits, end);
