@@ -8,7 +8,19 @@
 namespace gcg {
 namespace {
 
-void expand(Graph& graph, NodeId id) {
+bool expand_all(Rewriter& r) {
+  bool changed = false;
+  for (NodeId id : r.graph.order()) {
+    if (expand_of(*r.graph.node(id).op) == nullptr) continue;
+    expand_operator(r.graph, id);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+void expand_operator(Graph& graph, NodeId id) {
   Expansion expansion(graph, graph.node(id), graph.node(id).inputs);
   const std::vector<ValueId> results = expand_of(*graph.node(id).op)(expansion);
   const std::vector<ValueId> outputs = graph.node(id).outputs;
@@ -16,18 +28,6 @@ void expand(Graph& graph, NodeId id) {
     if (outputs[i].valid()) expansion.replace(outputs[i], results.at(i));
   graph.erase_node(id);
 }
-
-bool expand_all(Rewriter& r) {
-  bool changed = false;
-  for (NodeId id : r.graph.order()) {
-    if (expand_of(*r.graph.node(id).op) == nullptr) continue;
-    expand(r.graph, id);
-    changed = true;
-  }
-  return changed;
-}
-
-}  // namespace
 
 bool expand_operators(Graph& graph) {
   bool changed = false;

@@ -12,4 +12,7 @@ namespace gcg {
 ///   com.microsoft.BiasGelu(x, b) -> Gelu(Add(x, b))
 bool expand_operators(Graph& graph);
 
+/// The same for one node, which must be composed. Its new nodes are not inferred.
+void expand_operator(Graph& graph, NodeId id);
+
 }  // namespace gcg

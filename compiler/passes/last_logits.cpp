@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "compiler/ops/expansion.h"
+#include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
+#include "compiler/passes/expand_operators.h"
 #include "compiler/passes/node_copy.h"
 #include "compiler/passes/rewrite.h"
 
@@ -39,14 +42,18 @@ std::optional<size_t> row_input(const Rewriter& r, const Node& n) {
   return found;
 }
 
-/// The nodes that compute the rows of `logits` one by one, last to first, up to the first product.
-std::vector<RowStep> row_steps(const Rewriter& r, ValueId logits) {
+/// The nodes that compute the rows of `logits` one by one, last to first, up to the first product. `end`: the node that
+/// is none of them, if there is one.
+std::vector<RowStep> row_steps(const Rewriter& r, ValueId logits, NodeId& end) {
   std::vector<RowStep> steps;
   size_t products = 0;  // the steps up to the first product
+  end = NodeId();
   for (ValueId v = logits; r.value(v).producer.valid() && r.uses(v) == 1;) {
     const Node& n = r.graph.node(r.value(v).producer);
+    end = r.value(v).producer;
     const std::optional<size_t> input = n.outputs.size() == 1 ? row_input(r, n) : std::nullopt;
     if (!input) break;
+    end = NodeId();
     steps.push_back({r.value(v).producer, *input});
     if (n.op->kind == OpKind::contraction) products = steps.size();
     v = n.inputs[*input];
@@ -55,15 +62,29 @@ std::vector<RowStep> row_steps(const Rewriter& r, ValueId logits) {
   return steps;
 }
 
+/// The same, after composed operators before the product are expanded. `logits`: an element of graph.outputs, which an
+/// expansion may replace.
+std::vector<RowStep> expanded_row_steps(Graph& graph, const ValueId& logits) {
+  while (true) {
+    NodeId end;
+    std::vector<RowStep> steps = row_steps(Rewriter(graph, graph), logits, end);
+    if (!steps.empty() || !end.valid() || expand_of(*graph.node(end).op) == nullptr) return steps;
+    expand_operator(graph, end);
+    infer_graph(graph);
+  }
+}
+
 }  // namespace
 
 bool keep_last_logits(Graph& graph) {
   const auto output = std::find_if(graph.outputs.begin(), graph.outputs.end(),
                                    [&](ValueId v) { return graph.value(v).name == "logits"; });
-  Rewriter r(graph, graph);
-  if (output == graph.outputs.end() || !r.has_shape(*output) || is_one_row(r, *output)) return false;
-  const std::vector<RowStep> steps = row_steps(r, *output);
+  if (output == graph.outputs.end()) return false;
+  const Value& logits = graph.value(*output);
+  if (!logits.shape || is_one_row(Rewriter(graph, graph), *output)) return false;
+  const std::vector<RowStep> steps = expanded_row_steps(graph, *output);
   if (steps.empty()) return false;
+  Rewriter r(graph, graph);
   const RowStep first = steps.back();
   const Node producer = copy_of(graph.node(first.node));
   const ValueId all = producer.inputs[first.input];
