@@ -13,9 +13,9 @@
 namespace gart {
 
 struct BufferExtent {
-  int64_t bytes = -1;  // -1: not known yet
-  int64_t offset =
-      -1;  // constant: in the weights; temporary: in the arena; view: in its base. -1: none, or not known yet
+  int64_t bytes = -1;   // -1: not known yet
+  int64_t offset = -1;  // for a constant, offset in the weights; for a temporary, in the arena; for a view, in its
+                        // base. -1: none, or not known yet
 };
 
 /// Fills extents[index] from the known slots and checks it. A size must be within limits, a view within its base (a

@@ -62,7 +62,7 @@ struct Prologue {
   uint64_t section_table_offset;  // 64
   uint32_t section_count;
   std::array<uint8_t, 12> reserved;  // 0
-  Digest digest;                     // of the 48 bytes above followed by the section table
+  Digest digest;                     // digest of the 48 bytes above, followed by the section table
 };
 static_assert(sizeof(Prologue) == 64);
 inline constexpr uint64_t kPrologueDigestedBytes = 48;

@@ -1,6 +1,5 @@
-// The CPU features that Target.features requires. Bits are never reused. The runtime takes the supported target with
-// the numerically greatest features, because within an architecture a CPU with a higher set is preferred to one with a
-// lower set.
+// The CPU features that Target.features requires. Bits are never reused. The runtime chooses the supported target whose
+// features are the greatest number, because within an architecture, code for more features is preferred.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@ enum CpuFeature : uint64_t {
   kCpuX86_64v4 = uint64_t{1} << 2,    // AVX-512 F, BW, CD, DQ, VL
   kCpuAvx512Vnni = uint64_t{1} << 3,  // AVX-512 VNNI: products of bytes
   kCpuAvx512Bf16 = uint64_t{1} << 4,  // AVX-512 BF16: products of pairs of bf16
-  kCpuAmx = uint64_t{1} << 5,         // AMX tiles of int8 and bf16, which the process may use
+  kCpuAmx = uint64_t{1} << 5,         // AMX tiles of int8 and bf16, if the process may use them
   kCpuAarch64 = uint64_t{1} << 32,    // the architecture, with NEON
 };
 

@@ -29,7 +29,7 @@ void digest_chunks(std::span<const uint8_t> bytes, size_t begin, size_t end, Dig
 }  // namespace
 
 Digest digest_section(std::span<const uint8_t> bytes, int threads) {
-  constexpr size_t kChunksPerThread = 8;  // below that, starting a thread costs more than it saves
+  constexpr size_t kChunksPerThread = 8;  // with fewer chunks, starting a thread costs more than it saves
   const size_t chunks = (bytes.size() + kDigestChunk - 1) / kDigestChunk;
   std::vector<Digest> digests(chunks);
   const size_t workers = std::clamp<size_t>(chunks / kChunksPerThread, 1, std::max(threads, 1));

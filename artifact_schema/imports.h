@@ -3,7 +3,7 @@
 // dynamic linker.
 #pragma once
 
-// GART_IMPORTS_1(X) calls X(name) for functions of one argument, GART_IMPORTS_2(X) for those of two; each exists as
+// GART_IMPORTS_1(X) calls X(name) for functions of one argument, GART_IMPORTS_2(X) for functions of two. Each exists as
 // `double name(double...)` and as `float namef(float...)`.
 #define GART_IMPORTS_1(X) \
   X(exp)                  \
@@ -12,11 +12,13 @@
 
 namespace gart {
 
-/// An import whose name begins with this is a function of the application. Its address is that of a gart_custom_op
-/// (runtime/include/gart/custom_op.h). The application gave it for the rest of the name when it loaded the artifact.
+/// An import whose name begins with this text is a function of the application. The rest of the name is the operator
+/// for which the application gave a gart_custom_op (runtime/include/gart/custom_op.h) when it loaded the artifact. The
+/// import's address is that of the gart_custom_op.
 inline constexpr const char* kCustomImport = "custom:";
 
-inline constexpr char kImportNames[][8] = {  // no pointers, which would be relocated when the library is loaded
+// Arrays instead of pointers, which would be relocated when the library is loaded.
+inline constexpr char kImportNames[][8] = {
 #define GART_IMPORT_NAME(name) #name, #name "f",
     GART_IMPORTS_1(GART_IMPORT_NAME) GART_IMPORTS_2(GART_IMPORT_NAME)
 #undef GART_IMPORT_NAME

@@ -119,7 +119,7 @@ Status open_manifest(ArtifactView& view) {
     return failure("the manifest has ", bytes.size(), " bytes; 8 to ", kMaxManifestBytes, " are possible");
   }
   // A table takes at least 8 bytes (itself and the offset that leads to it), unless tables are shared. The writer never
-  // shares them, and with shared tables the check could take forever.
+  // shares tables, and with shared tables the check could take forever.
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), 64, flatbuffers::uoffset_t(bytes.size() / 8 + 16));
   if (!fb::VerifyManifestBuffer(verifier))
     return failure("the manifest is not a well-formed FlatBuffer of this schema");

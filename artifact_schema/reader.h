@@ -1,4 +1,4 @@
-// Bytes in, a view of the artifact out. Nothing is copied except the section table.
+// Turns the bytes of an artifact into a view of it. Nothing is copied except the section table.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ struct ArtifactView {
 };
 
 struct ReadOptions {
-  bool digests = true;  // check those of code and weights; header and manifest are always checked
-  int threads = 1;      // for digesting big sections
+  bool digests = true;  // whether to check the digests of code and weights; header and manifest are always checked
+  int threads = 1;      // threads for the digests of big sections
 };
 
 /// Checks the container and the FlatBuffers structure of the manifest: afterwards every access through the generated

@@ -60,7 +60,8 @@ struct Describer {
   std::span<const std::string> symbols;
   int budget = 48;
 
-  /// Parenthesised if it binds weaker than `strength`: 0 comma, 1 sum, 2 product, 3 right operand of a product or less.
+  /// Adds parentheses if the expression binds weaker than `strength`: 0 comma, 1 sum, 2 product, 3 right operand of a
+  /// product or less.
   std::string operator()(size_t slot, int strength) {
     if (slot < symbols.size()) {
       budget -= int(symbols[slot].size() / 32);

@@ -1,4 +1,4 @@
-// The result of a check: success, or a sentence that says what was wrong.
+// The result of a check: success, or a sentence that says what is wrong.
 #pragma once
 
 #include <concepts>
@@ -10,8 +10,8 @@
 
 namespace gart {
 
-/// How join() takes a part of a sentence: as a variadic argument, which costs a caller one instruction. Sentences are
-/// most of the callers' code.
+/// How a part of a sentence is passed to join(). Variadic arguments cost a caller one instruction each, and sentences
+/// are most of the callers' code.
 enum class SentencePart : uint8_t { none, text, string, view, whole, natural };
 
 namespace detail {

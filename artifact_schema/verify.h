@@ -10,10 +10,10 @@ namespace gart {
 
 inline constexpr size_t kMaxTensorRank = 16;
 inline constexpr size_t kMaxStringBytes = 1 << 20;
-inline constexpr size_t kMaxSymbolBytes = 1 << 10;  // expressions contain names of symbols, and messages contain
-                                                    // expressions
-inline constexpr uint32_t kMaxStreams = 1024;       // streams of a plan
-inline constexpr size_t kMaxBodyDepth = 64;         // depth of nested branches and loops
+// Limits messages, which contain expressions and so names of symbols.
+inline constexpr size_t kMaxSymbolBytes = 1 << 10;
+inline constexpr uint32_t kMaxStreams = 1024;  // streams of a plan
+inline constexpr size_t kMaxBodyDepth = 64;    // depth of nested branches and loops
 
 /// True if the plan comes from an older compiler that left steps of a GPU's plan to the CPU. Only the target of such a
 /// plan is verified, and it never runs; the other plans of its file are not affected.

@@ -10,7 +10,8 @@ namespace gart {
 namespace verify {
 namespace {
 
-constexpr uint64_t kFarTable = 64;  // vector elements that are visited in the time of one table elsewhere in the file
+// Number of vector elements that can be visited in the time of one table elsewhere in the file.
+constexpr uint64_t kFarTable = 64;
 
 }  // namespace
 
@@ -133,6 +134,27 @@ Status check_tensors(Budget& budget, const flatbuffers::Vector<flatbuffers::Offs
   return {};
 }
 
+/// The strings that an input tells apart: a runtime searches them, so they must ascend.
+Status check_input_strings(const fb::TensorInfo& input, bool is_state) {
+  const uint32_t count = count_of(input.labels());
+  if (count > 0 && input.dtype() != fb::DType::i64) return failure("it has strings, but its dtype is not i64");
+  if (count > 0 && is_state) return failure("it has strings, but is a state");
+  for (uint32_t i = 1; i < count; ++i) {
+    if (view_of(input.labels()->Get(i - 1)) >= view_of(input.labels()->Get(i)))
+      return failure("its strings do not ascend at string ", i);
+  }
+  return {};
+}
+
+Status check_strings(const fb::EntryPoint& entry) {
+  const uint32_t count = count_of(entry.inputs()), states = count_of(entry.states());
+  for (uint32_t i = 0; i < count; ++i) {
+    if (Status status = check_input_strings(*entry.inputs()->Get(i), i + states >= count); !status.ok())
+      return within(status, text("input ", i));
+  }
+  return {};
+}
+
 /// Either an axis of exactly the symbol's extent carries it, or a bind step gives it its value.
 Status check_symbol(Budget& budget, const fb::EntryPoint& entry, uint32_t index, std::set<std::string_view>& names) {
   const fb::Symbol& symbol = *entry.symbols()->Get(index);
@@ -180,6 +202,7 @@ Status check_interface(Budget& budget, const ArtifactView& artifact, const fb::E
   const size_t symbols = count_of(entry.symbols()), slots = symbols + span_of(entry.program()).size();
   if (Status status = check_tensors(budget, entry.inputs(), slots, "input"); !status.ok()) return status;
   if (Status status = check_tensors(budget, entry.outputs(), slots, "output"); !status.ok()) return status;
+  if (Status status = check_strings(entry); !status.ok()) return status;
   std::set<std::string_view> names;
   for (uint32_t i = 0; i < symbols; ++i) {
     if (Status status = check_symbol(budget, entry, i, names); !status.ok()) return within(status, text("symbol ", i));

@@ -96,7 +96,7 @@ class AssemblyCheck {
     return {};
   }
 
-  /// Checks the known extents. The callers give the others, which are bounded then.
+  /// Checks the known extents. The other extents follow from the caller's shapes, and are limited then.
   Status check_extents(const fb::TensorInfo& info) {
     int64_t elements = 1;
     for (uint32_t i = 0; i < count_of(info.dims()); ++i) {
@@ -316,7 +316,7 @@ class AssemblyCheck {
   const size_t symbols_;
   int64_t bytes_ = 0;            // sum over the groups so far
   std::vector<int64_t> makers_;  // per value: the call that makes it, or kCaller
-  std::vector<int64_t> known_;   // per slot: the call after which it has a value; kCaller: from the beginning
+  std::vector<int64_t> known_;   // per slot: the call after which it has a value; kCaller: from the start of the run
 };
 
 }  // namespace

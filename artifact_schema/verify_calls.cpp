@@ -4,13 +4,13 @@
 #include <cmath>
 #include <set>
 
-#include "artifact_schema/call_form.h"
+#include "artifact_schema/call_layout.h"
 #include "artifact_schema/verify_internal.h"
 
 namespace gart::verify {
 namespace {
 
-constexpr uint32_t kMaxWindow = 1 << 20;  // strides, dilations and pads of convolutions
+constexpr uint32_t kMaxWindow = 1 << 20;  // limit for strides, dilations and pads of convolutions
 
 Status check_kinds(const fb::Call& call) {
   if (call.operation() > fb::Operation::MAX) return failure("its operation ", int(call.operation()), " is not known");

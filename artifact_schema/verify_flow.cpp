@@ -5,7 +5,8 @@
 namespace gart::verify {
 namespace {
 
-constexpr uint64_t kWorkLimit = uint64_t{1} << 30;  // limit of visited slots; a file that needs more is refused
+// The largest number of visited slots; a file that needs more is refused.
+constexpr uint64_t kWorkLimit = uint64_t{1} << 30;
 
 class FlowCheck {
  public:
@@ -69,7 +70,7 @@ class FlowCheck {
     return need_slot(check_.plan.kernels()->Get(step.kernel())->scratch(), "scratch");
   }
 
-  /// Afterwards a symbol is bound if both bodies bind it.
+  /// After the branch, a symbol is bound if both bodies bind it.
   Status branch(const fb::Step& step) {
     const std::vector<uint8_t> before = bound_;
     if (Status status = sequence(step.bodies()->Get(0)); !status.ok()) return status;

@@ -5,7 +5,8 @@
 namespace gart::verify {
 namespace {
 
-/// The order of groups: a group that reads a value, or an extent of one, comes after the group that makes it.
+/// Checks the order of groups: a group that reads a value, or an extent of one, comes after the group that makes the
+/// value.
 class GroupOrder {
  public:
   GroupOrder(const fb::Assembly& assembly, std::span<const int64_t> makers, Budget& budget)
@@ -40,7 +41,7 @@ class GroupOrder {
     ++open_[reader];
   }
 
-  /// Looks at each slot once per group.
+  /// Visits each slot once per group.
   Status follow_extents(uint32_t group, std::span<const uint32_t> extents) {
     std::vector<uint32_t> todo(extents.begin(), extents.end());
     while (!todo.empty()) {
@@ -76,9 +77,9 @@ class GroupOrder {
   Budget& budget_;
   const ShapeProgram program_;
   const size_t symbols_;
-  std::vector<uint32_t> seen_;                  // per slot: one more than the group that looked at it last
+  std::vector<uint32_t> seen_;                  // per slot: the group that visited it last, plus one
   std::vector<std::vector<uint32_t>> readers_;  // per group
-  std::vector<uint32_t> open_;                  // per group: values that it still waits for
+  std::vector<uint32_t> open_;                  // per group: number of values that it still waits for
 };
 
 }  // namespace

@@ -18,8 +18,8 @@ namespace gart::verify {
 /// bytes. A forged file could let many tables share one long vector, so that a small file takes hours to check.
 struct Budget {
   uint64_t left;
-  uint64_t scans =
-      uint64_t{1} << 24;  // for data that is visited once per plan or step: a forged file can make these tables long
+  uint64_t scans = uint64_t{1} << 24;  // for data that is visited once per plan or step, because a forged file can make
+                                       // these tables long
   Status spend(uint64_t count) {
     if (count > left) return failure("the manifest's tables share vectors or strings");
     left -= count;
@@ -48,7 +48,7 @@ Status check_elements_aligned(std::span<const T> elements, const char* what) {
 Status check_string(Budget& budget, const flatbuffers::String* string, const char* what);
 /// Puts `prefix` in front of the message if the check failed.
 Status within(Status status, const std::string& prefix);
-/// Checks that the kernel's code lies within its target's. `name`: of the kernel, for the message.
+/// Checks that the kernel's code lies within its target's code. `name`: the kernel's, for the message.
 Status check_place(const fb::Kernel& kernel, uint64_t code_bytes, const std::string& name);
 
 /// One plan and the data that its checks need repeatedly.
@@ -59,17 +59,18 @@ struct PlanCheck {
   const fb::Plan& plan;
   size_t symbols = 0;
   ShapeProgram program;
-  std::vector<uint8_t> input_bound;         // per slot: whether it is independent of bind steps
-  std::vector<uint8_t> input_bound_buffer;  // per buffer: whether size and offset are known before the first step
-  bool is_load_time_packing = false;        // whether this plan writes the packed region
+  std::vector<uint8_t> input_bound;         // per slot: True if it does not depend on bind steps
+  std::vector<uint8_t> input_bound_buffer;  // per buffer: True if size and offset are known before the first step
+  bool is_load_time_packing = false;        // True if this plan writes the packed region
 
   size_t slots() const { return symbols + program.size(); }
   const fb::Buffer& buffer(uint32_t index) const { return *plan.buffers()->Get(index); }
 };
 
 Status check_states(Budget& budget, const ArtifactView& artifact,
-                    const fb::EntryPoint& entry);                          // verify_states.cpp
-Status check_shared_states(Budget& budget, const fb::Manifest& manifest);  // requires check_states of all entry points
+                    const fb::EntryPoint& entry);  // verify_states.cpp
+// Requires that check_states succeeded for all entry points.
+Status check_shared_states(Budget& budget, const fb::Manifest& manifest);
 Status check_buffers(PlanCheck& check);                                // verify_buffers.cpp; fills input_bound_buffer
 Status check_sequences(const PlanCheck& check);                        // verify_steps.cpp
 Status check_libraries(Budget& budget, const fb::Manifest& manifest);  // verify_calls.cpp
@@ -88,11 +89,12 @@ Status check_waiting_kernel(Budget& budget, const fb::Kernel& kernel);
 /// Checks a launch's tensor maps; adds the number of params that they take to `params`.
 Status check_maps(const PlanCheck& check, const fb::Step& step, const fb::Kernel& kernel,
                   size_t& params);  // verify_maps.cpp
-/// The plan may write the buffer.
+/// Checks that the plan may write the buffer.
 Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps.cpp
-Status check_bind_order(const PlanCheck& check);                 // verify_flow.cpp; requires the others
+// In verify_flow.cpp; requires that the other checks succeeded.
+Status check_bind_order(const PlanCheck& check);
 
-inline constexpr int64_t kCaller = -1;  // stands for a call: the caller provides the value
+inline constexpr int64_t kCaller = -1;  // used in place of a call if the caller provides the value
 /// Checks that each group has a call and that groups have no cycle of values. `makers`: the call that makes each value.
 /// Requires that all indices are valid.
 Status check_group_order(const fb::Assembly& assembly, std::span<const int64_t> makers,

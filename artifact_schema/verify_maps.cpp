@@ -1,6 +1,6 @@
 // Verifies the tensor maps of launches, as far as the manifest describes them. Extents, strides and addresses are
 // checked when they are known, before the driver encodes the map.
-#include "artifact_schema/map_form.h"
+#include "artifact_schema/map_layout.h"
 #include "artifact_schema/verify_internal.h"
 
 namespace gart::verify {

@@ -12,7 +12,7 @@ bool is_barrier(const fb::Step& step) {
          step.kind() == fb::StepKind::bind || step.kind() == fb::StepKind::fail;
 }
 
-/// The overlapped step must be a launch, too, and stand directly before this one on its stream.
+/// The overlapped step must be a launch, too, and must come directly before this one on its stream.
 Status check_neighbour(const fb::Sequence& sequence, uint32_t index) {
   const uint32_t stream = sequence.steps()->Get(index)->stream();
   for (uint32_t before = index; before-- > 0;) {
@@ -24,7 +24,7 @@ Status check_neighbour(const fb::Sequence& sequence, uint32_t index) {
   return failure("it overlaps the step before it, but is the first one of its stream");
 }
 
-/// Waits for other streams would need the step to start later than the one before it.
+/// A wait for another stream would make the step start later than the previous one.
 Status check_waits(const fb::Sequence& sequence, const fb::Step& step) {
   for (const uint32_t wait : span_of(step.waits())) {
     if (const uint32_t stream = sequence.steps()->Get(wait)->stream(); stream != step.stream())

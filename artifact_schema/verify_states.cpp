@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "artifact_schema/map_form.h"
-#include "artifact_schema/state_form.h"
+#include "artifact_schema/map_layout.h"
+#include "artifact_schema/state_layout.h"
 #include "artifact_schema/verify_internal.h"
 
 namespace gart::verify {
@@ -15,11 +15,12 @@ const fb::TensorInfo& state_input(const fb::EntryPoint& entry, uint32_t state) {
   return *entry.inputs()->Get(uint32_t(count_of(entry.inputs()) - count_of(entry.states())) + state);
 }
 
-/// The extents of a state with a first value, or of the program, are constants, and the value lies in the weights.
+/// If a state has a first value or belongs to the program, its extents are constants, and the value lies in the
+/// weights.
 Status check_first_value(const ArtifactView& artifact, const fb::EntryPoint& entry, const fb::State& state,
                          const fb::TensorInfo& in) {
   if (state.scope() == fb::StateScope::session && state.initial() < 0) return {};
-  uint64_t bytes = std::max(map_element_bytes(in.dtype()), 1u);  // narrow types have one byte
+  uint64_t bytes = std::max(map_element_bytes(in.dtype()), 1u);  // elements narrower than a byte take one byte each
   for (const uint32_t slot : span_of(in.dims())) {
     const int64_t extent = constant_extent(entry, slot);
     if (extent < 0 || state.axis() >= 0)
@@ -56,7 +57,7 @@ Status check_state(const ArtifactView& artifact, const fb::EntryPoint& entry, ui
   return {};
 }
 
-/// Checks that two entry points mean the same by a state. An extent that is open in one of them may differ.
+/// Checks that two entry points agree about a state. An extent that is open in one of them may differ.
 bool agree(const fb::EntryPoint& entry, uint32_t index, const fb::EntryPoint& other, uint32_t other_index) {
   const fb::State &x = *entry.states()->Get(index), &y = *other.states()->Get(other_index);
   const fb::TensorInfo &in = state_input(entry, index), &other_in = state_input(other, other_index);
@@ -93,7 +94,8 @@ Status check_states(Budget& budget, const ArtifactView& artifact, const fb::Entr
 }
 
 Status check_shared_states(Budget& budget, const fb::Manifest& manifest) {
-  std::map<std::string_view, std::pair<uint32_t, uint32_t>> known;  // name: entry point, number there
+  // Name of a state: entry point, and its number there.
+  std::map<std::string_view, std::pair<uint32_t, uint32_t>> known;
   for (uint32_t e = 0; e < manifest.entry_points()->size(); ++e) {
     const fb::EntryPoint& entry = *manifest.entry_points()->Get(e);
     for (uint32_t i = 0; i < count_of(entry.states()); ++i) {

@@ -20,10 +20,10 @@ struct WeightPiece {
 struct ArtifactContent {
   fb::ManifestT manifest;  // the writer fills weights_section and targets[i]->code_section
   std::vector<std::vector<uint8_t>>
-      code;  // code[i]: the blob of manifest.targets[i]; empty: none. May be shorter than targets
+      code;  // code[i] is the blob of manifest.targets[i]; empty: none. May be shorter than targets
   std::vector<uint8_t>
-      weights;  // the section's bytes; empty: those of weight_pieces, which are copied once, into the file
-  uint64_t weight_bytes = 0;  // of the section, if it is given in pieces; 0: no pieces
+      weights;  // the section's bytes; if empty, weight_pieces have them, and they are copied once, into the file
+  uint64_t weight_bytes = 0;  // size of the section, if it is given in pieces; 0: no pieces
   std::vector<WeightPiece> weight_pieces;
   std::vector<uint8_t> assembly;  // a finished FlatBuffer of assembly.fbs; empty: none
 };

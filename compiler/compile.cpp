@@ -43,7 +43,7 @@
 namespace gcg {
 namespace {
 
-/// Turns the inputs with these names into constants. States are behind them, so their inputs move to the front.
+/// Turns the inputs with these names into constants. Inputs that are states come last, so their positions move down.
 void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& parameters) {
   const size_t bound = std::erase_if(graph.inputs, [&](ValueId input) {
     const auto it = parameters.find(graph.value(input).name);
@@ -177,8 +177,8 @@ class Compilation {
     return graph;
   }
 
-  /// The model with the values to be kept as additional outputs, so that passes do not remove them. Nullopt if no value
-  /// is to be kept.
+  /// The model with the values of `keep` as additional outputs, so that passes do not remove them. Nullopt if `keep` is
+  /// empty.
   std::optional<Graph> with_kept_values() const {
     if (options_.keep.empty()) return std::nullopt;
     Graph kept = graph_.clone();
@@ -186,7 +186,7 @@ class Compilation {
     return kept;
   }
 
-  /// The sets of --dim for a graph whose inputs lost the symbols `settled`.
+  /// The sets of extents from --dim, for a graph whose inputs no longer have the symbols `settled`.
   std::vector<SymbolValues> sets(const SymbolValues& settled) const {
     std::vector<SymbolValues> all = shape_sets(without_settled(options_.dims, settled));
     for (SymbolValues& set : all)
@@ -203,7 +203,8 @@ class Compilation {
     settled_ = settled_since(declared, graph_);
     Graph ranked = graph_.clone();
     if (!run_passes(graph_, {groups.begin() + 1, groups.end()}, nullptr, options_.passes)) return false;
-    if (!graph_.states.empty()) return true;  // states keep their extents, so their graphs assume equal ones
+    // States keep their extents from run to run, so their graphs assume equal ones.
+    if (!graph_.states.empty()) return true;
     open_ = OpenModel::make(std::move(ranked), options_.passes);
     if (open_ && !open_->fits(graph_)) open_.reset();
     return true;
@@ -238,7 +239,7 @@ class Compilation {
       plans_.resize(count);
       for (Plan& p : plans_) p.assumed.clear();
     }
-    remarks_.resize(remarks);  // the plans for equal extents have the same ones
+    remarks_.resize(remarks);  // drops diagnostics that the plans for equal extents also made
     return true;
   }
 

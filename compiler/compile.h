@@ -35,7 +35,7 @@ struct CompileOptions {
   /// --dim batch=1,8: the requested values of each symbol. Each combination gets a static plan, in addition to the
   /// symbolic plan.
   std::vector<std::pair<std::string, std::vector<int64_t>>> dims;
-  /// By symbol: another one, whose values in `dims` it shares (ImportedModel::separated).
+  /// Maps a symbol to another one whose values in `dims` it takes (ImportedModel::separated).
   std::map<std::string, std::string> same_dims;
   Precision precision = Precision::fp32;  // contractions on GPUs; fp32 means the model's type if that is f16 or bf16
   const Decisions* decisions = nullptr;   // override the GPU backend's cost model
@@ -51,7 +51,8 @@ struct CompileOptions {
   std::vector<std::string> states;
   int64_t state_capacity = 0;     // limit of the extent along which states grow; 0: none
   std::vector<std::string> keep;  // lists of ONNX names: values that can be fetched from runs on a fleet
-  /// By output: the names of its elements or columns (artifact_schema/gart.fbs, TensorInfo.labels).
+  /// By output: the names of its elements or columns. By input: the strings that it tells apart
+  /// (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;
   /// Metadata from the model's author; copied into the artifact.
   std::map<std::string, std::string> metadata;

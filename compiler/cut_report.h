@@ -13,10 +13,10 @@
 namespace gcg {
 
 struct GroupReport {
-  std::string name, device;             // device: where it was placed
+  std::string name, device;             // device: the device that runs the group
   std::vector<std::string> devices;     // devices that support it
-  int64_t nodes = 0, calls = 0;         // nodes after the model passes; runs of its parts
-  int64_t bytes_in = 0, bytes_out = 0;  // from and to other groups, for the extents that predictions use
+  int64_t nodes = 0, calls = 0;         // nodes after the model passes; runs of the group's parts
+  int64_t bytes_in = 0, bytes_out = 0;  // bytes from and to other groups, for the extents that predictions use
   int fusions_lost = 0;                 // incoming values where one kernel could have fused producer and reader
 };
 
@@ -30,8 +30,9 @@ struct CutReport {
   std::string rules;
   std::vector<GroupReport> groups;
   std::vector<TargetLaunches> launches;  // targets for which the whole model and all parts are compiled
-  double predicted_us = 0;               // one run as placed
-  double whole_us = 0;                   // the whole model on the fastest device for it; 0: no device runs it
+  double predicted_us = 0;               // predicted time of one run with this placement
+  // Predicted time of the whole model on its fastest device; 0: no device runs it.
+  double whole_us = 0;
   std::string whole_on;
 };
 

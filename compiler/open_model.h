@@ -21,11 +21,11 @@ class OpenModel {
   const Graph& graph() const { return open_.graph; }
   const std::vector<DimConstraint>& pairs() const { return open_.pairs; }
 
-  /// False if an output of graph() has an extent that plans of `graph` do not know during the run.
+  /// False if an output of graph() has an extent that plans of `graph` only learn during the run.
   bool fits(const Graph& graph) const;
   /// The facts that a plan of `graph` with these extents needs in addition to graph()'s.
   std::vector<DimConstraint> assumed(const Graph& graph, const SymbolValues& fixed) const;
-  /// True if plans of these extents cannot take a pair as equal, because one of its extents is fixed to 1.
+  /// True if plans of these extents cannot treat a pair as equal, because one of its extents is fixed to 1.
   bool broadcasts_with(const SymbolValues& fixed) const;
   /// The graph for these extents, after the model passes.
   Graph specialised(const SymbolValues& fixed, const PassOptions& passes) const;

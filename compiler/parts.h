@@ -37,8 +37,8 @@ void check_targets(const Fleet& fleet, const std::vector<Target>& targets);
 bool is_for(const PartedModel& model, int part, const Fleet& fleet, const Target& target);
 
 /// Estimated microseconds of one run of the entry point on the device. Entry point 0 is the whole model; its parts
-/// follow. The estimate uses the first plan for the device, which has the most fixed extents. Returns 0 if there is no
-/// such plan.
+/// follow. The estimate uses the device's first plan, which has the most fixed extents. Returns 0 if there is no such
+/// plan.
 double estimate_of_entry(int entry_point, const FleetDevice& device, const std::vector<Plan>& plans,
                          const std::vector<Target>& targets);
 

@@ -14,8 +14,8 @@ namespace gcg {
 /// The first target of each device class: all targets of a class share passes and kernels.
 std::vector<Target> one_per_device(const std::vector<Target>& targets);
 
-/// The targets with these names. A 16-bit model computes in its own type, unless another precision than fp32 is asked
-/// for. `decisions`: for all of them; may be null.
+/// The targets with these names. A 16-bit model computes in its own type, unless the options request another precision
+/// than fp32. `decisions`: for all of these targets; may be null.
 std::vector<Target> targets_of(const std::vector<std::string>& names, Precision precision, const Decisions* decisions,
                                const Graph& graph);
 

@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr float kCeiling = 6;  // the attribute of the model's node; call->attributes has it as JSON
+constexpr float kCeiling = 6;  // an attribute of the model's node; call->attributes holds it as JSON
 
 /// acme::Median(f32[n, c]) -> f32[n]; workspace 4*c: the median of each row, at most the ceiling.
 int32_t median(void*, const gart_op_call* call) {

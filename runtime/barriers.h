@@ -22,24 +22,25 @@ struct Wait {
 };
 
 /// Computes the order of the steps of each segment. A step needs no order if since the last barrier no step wrote the
-/// memory it touches, and no step touched the memory it writes. Steps of the same thread need none either. Two steps of
-/// one thread each are ordered by a wait, others by a barrier. Steps that depend on run-bound symbols always have a
-/// barrier.
+/// memory it touches, and no step touched the memory it writes. Steps of the same thread need no order either. If each
+/// of two steps runs on a single thread, a wait orders them; otherwise a barrier does. Steps that depend on run-bound
+/// symbols always have a barrier.
 class BarrierFinder {
  public:
-  /// shares[i]: of step i; extents: of the input-bound buffers. Appends the waits, in the order of their steps.
+  /// shares[i]: the share of step i; extents: those of input-bound buffers. Appends the waits, in the order of their
+  /// steps.
   void find(const Plan& plan, std::span<const BufferExtent> extents, std::span<const Share> shares,
             std::vector<Wait>& waits);
   /// Per step of the plan: 1 if all threads wait for each other before it.
   std::span<const uint8_t> needed() const { return needed_; }
 
  private:
-  /// Bytes [begin, end) of a memory of its own: the arena, or one input or output.
+  /// Bytes [begin, end) of one memory: the arena, or one input or output.
   struct Access {
     uint64_t space;
     int64_t begin, end;
     uint32_t step;
-    int thread;  // the only thread that works on the step; -1: several do
+    int thread;  // the only thread that works on the step; -1: several threads do
     bool write;
   };
   /// The arguments of find().

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "artifact_schema/call_form.h"
+#include "artifact_schema/call_layout.h"
 #include "runtime/errors.h"
 
 namespace gart {
@@ -263,7 +263,7 @@ void BoundPlan::bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs) {
   if (status.ok()) status = evaluate(entry_->program, entry_->symbols.size(), entry_slots_);
   if (!status.ok()) fail(ErrorCode::run_failed, "with '", entry_->symbols[symbol], "' = ", value, ": ", status.message);
   for (const uint32_t index : reach.buffers()) place_run_bound_buffer(index, outputs);
-  check_callers_sizes();  // for outputs whose size was known before, but not their shape
+  check_callers_sizes();  // checks outputs whose size was known earlier than their shape
   for (const uint32_t index : reach.steps()) {
     const PlanStep& step = plan_->steps[index];
     if (!all_known(step)) continue;

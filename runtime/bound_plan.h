@@ -21,12 +21,12 @@ struct StepLog;
 struct BoundStep {
   int64_t tasks = 0;
   int64_t bytes = 0;   // copy, fill
-  uint16_t first = 0;  // the threads that work on it: one per task, at most `most`
+  uint16_t first = 0;  // the threads that work on the step: one per task, at most `most`
   uint16_t most = 1;
-  bool awaited = false;                // some wait refers to this step
+  bool awaited = false;                // True if another step waits for this step
   bool off = false;                    // see PlanStep.off
-  bool barrier_before = true;          // within its segment: all threads wait for each other before it ...
-  uint32_t first_wait = 0, waits = 0;  // ... or its thread for others: BoundPlan::waits(step)
+  bool barrier_before = true;          // within a segment: all threads wait for each other before this step ...
+  uint32_t first_wait = 0, waits = 0;  // ... or its thread waits for others: BoundPlan::waits(step)
   void* const* operands = nullptr;
   const int64_t* params = nullptr;
 };
@@ -43,17 +43,17 @@ struct BaseAddresses {
 class DeviceGraphs {
  public:
   virtual ~DeviceGraphs() = default;
-  /// The graphs now serve another bound plan of the same plan: the next run checks everything they point to.
+  /// The graphs now serve another bound plan of the same plan, so the next run must check all addresses.
   virtual void rebind() = 0;
 };
 
 class BoundPlan {
  public:
-  /// Call bind() next. `site`: that of its device.
+  /// bind() must be called next. `site`: the site of the device.
   BoundPlan(const Entry& entry, uint64_t weight_bytes, const Site& site)
       : entry_(&entry), memory_(site.memory), weight_bytes_(weight_bytes) {}
-  /// Binds the plan to these shapes, or to new ones in the memory of the former. Fails if they contradict the model, or
-  /// sizes overflow; then it cannot be used before it is bound again.
+  /// Binds the plan to these shapes. If it was bound before, reuses the memory. Fails if the shapes contradict the
+  /// model, or sizes overflow; then the plan cannot be used until it is bound again.
   void bind(std::span<const Shape> inputs);
 
   const Plan& plan() const { return *plan_; }
@@ -75,7 +75,7 @@ class BoundPlan {
   void forget_run_bound();
   /// Gives a symbol its value, and places everything that is known now.
   void bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs);
-  /// nullopt while the shape depends on an unbound symbol.
+  /// nullopt as long as the shape depends on an unbound symbol.
   Shape output_shape(size_t index) const;
   bool output_shape_known(size_t index) const;
 
@@ -88,9 +88,9 @@ class BoundPlan {
   }
   const std::atomic<bool>* cancelled = nullptr;  // set by the caller; null: the run cannot be cancelled
   bool is_cancelled() const { return cancelled != nullptr && cancelled->load(std::memory_order_relaxed); }
-  StepLog* log = nullptr;  // of the current run; null: no log is wanted
+  StepLog* log = nullptr;  // the log of the current run; null: no log is wanted
 
-  std::unique_ptr<DeviceGraphs> graphs;  // belongs to the device; made by its first run
+  std::unique_ptr<DeviceGraphs> graphs;  // belongs to the device, which makes it in the first run
 
  private:
   void evaluate_input_bound();
@@ -114,9 +114,10 @@ class BoundPlan {
   std::vector<BoundStep> steps_;  // parallel to plan.steps
   std::vector<Wait> waits_;
   std::vector<Block> run_bound_blocks_;  // per buffer; empty if no buffer is run-bound
-  std::unique_ptr<Reach[]> reach_;       // per symbol, made at its first bind: a loop may bind it in every iteration
+  // Per symbol; made at its first bind, because a loop may bind it in every iteration.
+  std::unique_ptr<Reach[]> reach_;
   std::optional<BaseAddresses> linked_;
-  // Reused by bind() and share().
+  // Memory that bind() and share() reuse.
   std::vector<PlacedRange> ranges_;
   std::vector<Share> shares_;
   BarrierFinder finder_;

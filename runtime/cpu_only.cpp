@@ -1,4 +1,4 @@
-// Part of libgart_cpu.so only, in place of artifact_schema/gpu_plans.cpp.
+// Replaces artifact_schema/gpu_plans.cpp in libgart_cpu.so.
 #include "artifact_schema/verify_internal.h"
 
 namespace gart::verify {

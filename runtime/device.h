@@ -21,7 +21,7 @@ class Device {
   virtual ~Device() = default;
   const std::string name;  ///< "cpu", "cpu:0-1", "cuda:0"
   const Site site;
-  /// Threads that share the work of one run, including the caller's.
+  /// Number of threads that share the work of one run, including the caller's.
   virtual int threads() const { return 1; }
   /// Fails if runs cannot be enqueued on the caller's streams.
   virtual void check_streams() const {}
@@ -57,7 +57,7 @@ class Lane {
   virtual void adopt(BoundPlan& plan) = 0;
   /// Prepares runs of an adopted plan with inputs and outputs in host memory, as far as possible in advance.
   virtual void prepare(const Run& run) = 0;
-  /// Waits for the last run, because memory that it may still use is about to change.
+  /// Waits for the last run, because the caller is about to change memory that it may still use.
   virtual void settle() {}
 
   /// Opens a run: decides which of the caller's memory is used in place. close() ends it, or abandon() after a failure.
@@ -66,11 +66,11 @@ class Lane {
   virtual bool start(const Run& run) = 0;
   virtual void close() = 0;
   virtual void abandon() noexcept = 0;
-  /// Waits for the run that was closed last; its outputs are then where outputs.deliver() expects them. Fails as the
-  /// run did. Does nothing if there is no such run, or it was already waited for.
+  /// Waits for the run that was closed last; its outputs are then where outputs.deliver() expects them. Fails if the
+  /// run failed. Does nothing if there is no such run, or if it was already waited for.
   virtual void finish() = 0;
 
-  // For the open run. All functions except read() and wait() may return before the work is done.
+  // These functions need an open run. All of them except read() and wait() may return before the work is done.
   virtual void enqueue(const Run& run, const Segment& segment) = 0;
   /// Reads the first `bytes` bytes of the buffer after all earlier work.
   virtual void read(const Run& run, uint32_t buffer, void* to, size_t bytes) = 0;
@@ -99,7 +99,7 @@ class DeviceProgram {
   const uint32_t target_;
 };
 
-/// The result of choosing a device for options.device.
+/// The result of a choice of the device for options.device.
 struct DeviceChoice {
   std::unique_ptr<DeviceProgram> program;  // null: no device was found
   std::string reason;                      // why no device was found

@@ -1,6 +1,6 @@
 #include "runtime/entry.h"
 
-#include "artifact_schema/state_form.h"
+#include "artifact_schema/state_layout.h"
 #include "runtime/errors.h"
 
 namespace gart {
@@ -9,12 +9,16 @@ namespace {
 static_assert(uint8_t(DType::u2) == uint8_t(fb::DType::u2), "one numbering of dtypes");
 
 std::vector<TensorInfo> tensor_infos(const flatbuffers::Vector<flatbuffers::Offset<fb::TensorInfo>>* tensors,
-                                     const Entry& entry) {
+                                     const Entry& entry, bool are_inputs) {
   std::vector<TensorInfo> infos(count_of(tensors));
   for (uint32_t i = 0; i < infos.size(); ++i) {
     const fb::TensorInfo& tensor = *tensors->Get(i);
     infos[i].name = view_of(tensor.name());
     infos[i].dtype = static_cast<DType>(tensor.dtype());
+    if (are_inputs && count_of(tensor.labels()) > 0) {
+      infos[i].dtype = DType::string;
+      for (const auto* label : *tensor.labels()) infos[i].strings.emplace_back(view_of(label));
+    }
     for (const uint32_t slot : span_of(tensor.dims())) {
       infos[i].dims.push_back(describe_slot(entry.program, entry.symbols, slot));
     }
@@ -101,8 +105,8 @@ Entry make_entry(const fb::EntryPoint& manifest) {
   entry.carried = carried_symbols(manifest);
   entry.program = span_of(manifest.program());
   entry.input_bound_slot = reachable_slots(entry.program, entry.carried);
-  entry.inputs = tensor_infos(manifest.inputs(), entry);
-  entry.outputs = tensor_infos(manifest.outputs(), entry);
+  entry.inputs = tensor_infos(manifest.inputs(), entry, true);
+  entry.outputs = tensor_infos(manifest.outputs(), entry, false);
   entry.written = written_states(manifest);
   return entry;
 }

@@ -15,14 +15,14 @@ namespace gart {
 struct Entry {
   const fb::EntryPoint* manifest = nullptr;
   std::string name;
-  std::vector<TensorInfo> inputs, outputs;  // the caller's, then those of states
+  std::vector<TensorInfo> inputs, outputs;  // the caller's tensors, then those of states
   std::vector<std::string> symbols;
-  std::vector<uint8_t> carried;           // per symbol: whether an input carries it
-  std::vector<uint8_t> input_bound_slot;  // per slot: whether it is known before the first step
+  std::vector<uint8_t> carried;           // per symbol: 1 if an input carries it
+  std::vector<uint8_t> input_bound_slot;  // per slot: 1 if it is known before the first step
   ShapeProgram program;
   std::vector<Plan> plans;              // for the program's target
-  std::vector<uint32_t> state_numbers;  // per state: its number among those of its owner (ProgramState::states_of)
-  size_t written = 0;                   // states that a run writes: the last outputs
+  std::vector<uint32_t> state_numbers;  // per state: its number among the states of its owner (ProgramState::states_of)
+  size_t written = 0;                   // number of states that a run writes; these are the last outputs
   bool uses_session_states = false, uses_program_states = false, writes_program_states = false;
 
   size_t states() const { return count_of(manifest->states()); }
@@ -49,7 +49,7 @@ void bind_shapes(const Entry& entry, std::span<const Shape> inputs, Slots& slots
 /// The shapes that a plan with these fixed symbols is for; empty if some shape is not determined.
 std::vector<Shape> static_input_shapes(const Entry& entry, const Plan& plan);
 
-/// The plan whose fixed symbols all match. If several do, the one that fixes most symbols.
+/// The plan whose fixed symbols all match. If several do, the one that fixes the most symbols.
 const Plan* choose_plan(const Entry& entry, const Slots& slots);
 
 /// The shape of output `index` with the extents from the slots; fails if one is negative or too great.

@@ -21,7 +21,7 @@ Error caught_error() noexcept {
     return failure.error;
   } catch (const std::bad_alloc&) {
     return {ErrorCode::out_of_memory, "out of memory"};
-  } catch (const std::system_error& e) {  // only threads throw it
+  } catch (const std::system_error& e) {  // only the start of a thread throws it
     return error(ErrorCode::unsupported, "the system refused another thread (", e.code().message(),
                  "): the user, the container or the memory has reached its limit");
   } catch (const std::exception& e) {

@@ -1,4 +1,4 @@
-// Builds errors, and keeps exceptions (out of memory, no more threads) inside the API.
+// Builds errors, and converts exceptions (out of memory, no more threads) into errors at the API.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ auto guarded(Body&& body) noexcept {
   }
 }
 
-/// The value of a Result; throws its error. For uses of API functions inside the runtime.
+/// The value of a Result; throws its error. For uses of the API inside the runtime.
 template <class T>
 T value_or_fail(Result<T> result) {
   if (!result) throw Failure{result.error()};

@@ -8,9 +8,9 @@ namespace gart {
 
 uint64_t cpu_features();
 
-/// True if the operating system lets this process use kCpuAmx. It is asked only once: afterwards Linux keeps 8 KB more
-/// of state for each thread that uses tiles, and requires signal stacks with room for it. The answer holds for all
-/// threads, also later ones, and for child processes.
+/// True if the operating system lets this process use kCpuAmx. The system is asked only once, because afterwards Linux
+/// keeps 8 KB more of state for each thread that uses tiles, and requires signal stacks with room for it. The answer
+/// holds for all threads, including later ones, and for child processes.
 bool may_use_tiles();
 
 /// True if VDPBF16PS takes longer than the f32 FMAs that do the same work. On Granite Rapids it takes four times as

@@ -26,12 +26,12 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
     if (shapes.size() == e.inputs.size()) add_bound(shapes);
   }
   const BaseAddresses all = bases();
-  if (e.states() > 0) return;  // their memory is not known yet
+  if (e.states() > 0) return;  // the memory of states is not known yet
   for (const auto& plan : bound) lane->prepare({*plan, inputs, outputs, all});
 }
 
-/// The arena only grows, by a quarter at least: the shapes of a growing sequence rarely move it. Its contents are
-/// undefined after a run.
+/// The arena only grows, by at least a quarter, so that the shapes of a growing sequence rarely move it. Its contents
+/// are undefined after a run.
 void InvocationState::add_bound(std::span<const Shape> shapes) {
   lane->settle();
   if (bound.size() < kMaxBoundPlans) {
@@ -112,12 +112,13 @@ InvocationState::RunGuard::RunGuard(bool& under_way) : under_way_(under_way) {
 
 template <class Body>
 auto InvocationState::with_states(Body&& run_prepared) {
-  cancelled.store(false, std::memory_order_relaxed);  // before the wait for the states: cancel() may come during it
+  // Cleared before the wait for the states, because cancel() may be called during it.
+  cancelled.store(false, std::memory_order_relaxed);
   if (entry->states() == 0) {
     prepare();
     return run_prepared();
   }
-  StateTurn states(session, *program->own_states, *entry);
+  StateTransaction states(session, *program->own_states, *entry);
   states.lend_inputs(inputs);
   prepare();
   states.lend_outputs(inputs, outputs, *bound[0]);
@@ -206,7 +207,7 @@ AnyInputs::AnyInputs(const std::span<const NamedTensor>& inputs)
 
 namespace {
 
-/// States follow the caller's inputs and outputs; the caller does not see them.
+/// States follow the caller's inputs and outputs, and the caller does not see them.
 void check_own(const char* what, size_t index, size_t count) {
   if (index >= count) fail(ErrorCode::invalid_argument, "there is no ", what, " ", index, ": the model has ", count);
 }

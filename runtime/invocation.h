@@ -32,20 +32,21 @@ class AnyInputs {
 struct InvocationState {
   ProgramState* program;
   const Entry* entry;
-  std::shared_ptr<ProgramState> keep_alive;  // null for invocations that the program or a session itself holds
-  StateSet* session = nullptr;               // supplies the memory of the entry's states of a session
+  std::shared_ptr<ProgramState> keep_alive;  // null for invocations that belong to the program or to a session
+  StateSet* session = nullptr;               // supplies the memory of states of a session
   std::shared_ptr<StateSet> keep_session;
   Inputs inputs;
   Outputs outputs;
   Block arena;
-  // Most recently used first. Bounded: a server that sees ever new lengths must not grow without limit.
+  // The most recently used plan comes first. Their number is limited, because a server that sees new lengths all the
+  // time must not grow without limit.
   static constexpr size_t kMaxBoundPlans = 8;
   std::vector<std::unique_ptr<BoundPlan>> bound;
-  std::vector<Shape> output_shapes;  // of the last run that succeeded, if one did
+  std::vector<Shape> output_shapes;  // shapes of the last run that succeeded, if one did
   StepLog log;
   std::atomic<bool> cancelled = false;  // asks the current run to end
   bool has_run = false;
-  bool undelivered = false;    // the last run was started, but not waited for
+  bool undelivered = false;    // True if the last run was started, but not waited for
   std::unique_ptr<Lane> lane;  // destroyed first; waits for running work
 
   /// Binds static plans and prepares their resources. All functions throw Failure.
@@ -54,7 +55,7 @@ struct InvocationState {
   void run();
   void run_async(void* stream);
   void wait();
-  /// As run(), but into new tensors.
+  /// The same as run(), but into new tensors.
   std::vector<Tensor> run_owned();
 
  private:
@@ -75,7 +76,7 @@ struct InvocationState {
     bool& under_way_;
   };
   bool under_way_ = false;
-  std::vector<Shape> shapes_;  // of the inputs, while they are bound
+  std::vector<Shape> shapes_;  // shapes of the inputs, while they are bound
 
   void execute();
   std::vector<Tensor> execute_owned();

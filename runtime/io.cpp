@@ -29,6 +29,23 @@ bool usable(const void* data, DType dtype, size_t alignment) {
   return reinterpret_cast<uintptr_t>(data) % (alignment == kElementAlignment ? size_of(dtype) : alignment) == 0;
 }
 
+/// Copies an input's elements to `to`. Strings become their numbers in info.strings; -1: it is not there.
+void copy_elements(const TensorInfo& info, const TensorView& from, void* to) {
+  const auto count = static_cast<size_t>(from.shape.elements());
+  if (from.dtype != DType::string) {
+    std::memcpy(to, from.data, count * size_of(from.dtype));
+    return;
+  }
+  const std::vector<std::string>& known = info.strings;
+  for (size_t i = 0; i < count; ++i) {
+    const char* element = nullptr;
+    std::memcpy(&element, static_cast<const char*>(from.data) + i * sizeof element, sizeof element);
+    if (element == nullptr) fail(ErrorCode::invalid_argument, "input '", info.name, "': string ", i, " is null");
+    const auto at = std::lower_bound(known.begin(), known.end(), std::string_view(element));
+    static_cast<int64_t*>(to)[i] = at == known.end() || *at != element ? -1 : at - known.begin();
+  }
+}
+
 template <class Slot>
 std::vector<Slot> slots_for(size_t count, const Site& site) {
   std::vector<Slot> slots(count);
@@ -47,6 +64,9 @@ void Inputs::set(size_t index, const TensorView& tensor) {
   const TensorInfo& info = infos_[index];
   check_dtype("input", info, tensor.dtype);
   check_device("input", info.name, tensor.device, site_);
+  if (tensor.dtype == DType::string && !is_named(tensor.device, kHost))
+    fail(ErrorCode::invalid_argument, "input '", info.name, "' is on device '", tensor.device,
+         "', but strings must be in host memory");
   if (tensor.shape.rank() != info.dims.size()) {
     fail(ErrorCode::invalid_argument, "input '", info.name, "' has rank ", tensor.shape.rank(), ", but must be ",
          info.text());
@@ -94,8 +114,10 @@ void Inputs::get_shapes(std::vector<Shape>& shapes) const {
 
 void Inputs::stage() {
   for (Slot& slot : slots_) {
+    const TensorInfo& info = infos_[static_cast<size_t>(&slot - slots_.data())];
+    const bool is_string = slot.view.dtype == DType::string;
     slot.transfer = {};
-    if (slot.lent || (slot.local && usable(slot.view.data, slot.view.dtype, alignment_))) {
+    if (slot.lent || (slot.local && !is_string && usable(slot.view.data, slot.view.dtype, alignment_))) {
       slot.address = const_cast<void*>(slot.view.data);  // kernels only read it: the verifier forbids writes to inputs
       continue;
     }
@@ -103,11 +125,13 @@ void Inputs::stage() {
     slot.staging.reserve(bytes);
     slot.address = slot.staging.data();
     if (bytes == 0) continue;
-    if (slot.local) {
+    if (slot.local && is_string) {
+      copy_elements(info, slot.view, slot.address);
+    } else if (slot.local) {
       slot.transfer = {Transfer::Kind::on_device, slot.address, slot.view.data, int64_t(bytes)};
     } else {
       transfer_in(slot, bytes);
-      std::memcpy(slot.pinned.data(), slot.view.data, bytes);
+      copy_elements(info, slot.view, slot.pinned.data());
     }
   }
 }
@@ -208,7 +232,7 @@ void* Outputs::place(size_t index, int64_t bytes) {
     fail(ErrorCode::invalid_argument, "output '", infos_[index].name, "' needs ", bytes, " bytes, but its buffer has ",
          slot.user.bytes);
   }
-  if (!slot.lent) check_apart(index);  // the runtime's own memory overlaps nothing
+  if (!slot.lent) check_apart(index);  // the runtime's own memory does not overlap the caller's
   slot.transfer = {};
   if (slot.lent || (slot.local && usable(slot.user.data, slot.user.dtype, alignment_) &&
                     !inputs_.overlap(slot.user.data, static_cast<uint64_t>(bytes)))) {

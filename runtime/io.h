@@ -15,8 +15,8 @@ struct Site {
   MemorySource* pinned;  ///< host memory for the device's copies
 };
 
-/// A copy that the device makes before the run (of an input) or after it (of an output). Copies to and from another
-/// space pass through pinned memory.
+/// A copy that the device makes: of an input before the run, or of an output after it. Copies to and from another space
+/// pass through pinned memory.
 struct Transfer {
   enum class Kind : uint8_t { none, to_device, on_device, to_host };
   Kind kind = Kind::none;
@@ -25,7 +25,7 @@ struct Transfer {
   int64_t bytes = 0;
 };
 
-/// An argument of use_in_place(): alignment to elements suffices, as for CPU kernels of format 1.3 and later.
+/// An argument of use_in_place(): data only needs to be aligned to its elements, as for CPU kernels since format 1.3.
 inline constexpr size_t kElementAlignment = 1;
 
 /// Inputs that are on the kernels' device and sufficiently aligned are used in place; others are copied.
@@ -34,7 +34,7 @@ class Inputs {
   explicit Inputs(std::span<const TensorInfo> infos, const Site& site);
 
   void set(size_t index, const TensorView& tensor);
-  /// Sets an input that is a state: kernels read `tensor`, which is on their device, in any case.
+  /// Sets an input that is a state. Kernels read `tensor` in place, because it is on their device.
   void lend(size_t index, const TensorView& tensor);
   void forget();
   bool is_set(size_t index) const { return slots_[index].set; }
@@ -43,7 +43,7 @@ class Inputs {
   void check_complete(size_t count) const;
   bool matches(std::span<const Shape> shapes) const;
   void get_shapes(std::vector<Shape>& shapes) const;
-  /// The alignment that kernels need of the caller's memory. 0: they read only the invocation's own memory, whose
+  /// The alignment of the caller's memory that kernels need. 0: they only read the invocation's own memory, whose
   /// address does not change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
   /// Prepares the inputs: afterwards address(i) is the memory that kernels read once the device has made the transfers.
@@ -64,7 +64,7 @@ class Inputs {
  private:
   struct Slot {
     TensorView view;
-    bool set = false, local = true;  // local: it is in the kernels' space
+    bool set = false, local = true;  // local: True if it is in the kernels' space
     bool lent = false;
     Block staging, pinned;
     void* address = nullptr;
@@ -84,11 +84,11 @@ class Outputs {
   Outputs(std::span<const TensorInfo> infos, const Site& site, const Inputs& inputs);
 
   void set(size_t index, const OutputBuffer& buffer);
-  /// Sets an output that is a state: kernels write `buffer`, which is on their device and may be the memory
-  /// of the state's input.
+  /// Sets an output that is a state. Kernels write `buffer`, which is on their device and may be the memory of the
+  /// state's input.
   void lend(size_t index, const OutputBuffer& buffer);
   void forget();
-  /// The alignment that kernels need of the caller's memory. 0: they write only the invocation's own memory, whose
+  /// The alignment of the caller's memory that kernels need. 0: they only write the invocation's own memory, whose
   /// address does not change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
   /// Called when a run begins: no output is placed yet.

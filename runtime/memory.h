@@ -22,7 +22,7 @@ class MemorySource {
   virtual void* allocate(size_t& bytes) = 0;
   /// `bytes`: the value that allocate() set.
   virtual void release(void* data, size_t bytes) noexcept = 0;
-  /// Copy between this memory and the host's, or within it, and wait for the end. Throw Failure.
+  /// These functions copy between this memory and the host's, or within it, and wait for the end. They throw Failure.
   virtual void write(void* to, const void* host, size_t bytes);
   virtual void read(void* host, const void* from, size_t bytes);
   virtual void move(void* to, const void* from, size_t bytes);
@@ -46,8 +46,8 @@ class Block {
   Block& operator=(Block&& other) noexcept;
   ~Block();
 
-  /// Makes room for `bytes`. True: the block moved, and its contents are lost. False: it was big enough. Throws the
-  /// source's exceptions.
+  /// Makes room for `bytes`. Returns true if the block has moved and its contents are lost, false if it was big enough.
+  /// Throws the source's exceptions.
   bool reserve(size_t bytes);
   uint8_t* data() const { return data_; }
   size_t capacity() const { return capacity_; }
@@ -69,8 +69,8 @@ class Mapping {
 
   /// A whole file, read-only. These throw Failure.
   static Mapping of_file(const std::string& path);
-  /// `code` in executable, read-only memory. It is mapped from `file` at `offset` if that is a page boundary and the
-  /// file system allows it, otherwise copied. file < 0: copied.
+  /// Maps `code` into executable, read-only memory. It is mapped from `file` at `offset` if that is a page boundary and
+  /// the file system allows it; otherwise it is copied. file < 0: it is copied.
   static Mapping of_code(int file, uint64_t offset, std::span<const uint8_t> code);
 
   std::span<const uint8_t> bytes() const { return {data_, size_}; }

@@ -39,7 +39,7 @@ uint32_t add_unknown(std::span<const uint8_t> known, std::vector<uint32_t>& to) 
   return static_cast<uint32_t>(to.size());
 }
 
-/// `symbols`: those that have values before the first step.
+/// `symbols`: the symbols that have values before the first step.
 void find_run_bound(Plan& plan, std::span<const uint8_t> symbols) {
   Known input_bound(plan, symbols);
   add_unknown(input_bound.buffers, plan.run_bound_buffers);
@@ -78,8 +78,8 @@ PlanStep make_step(Plan& plan, const fb::Step& manifest) {
   return step;
 }
 
-/// The entry's first and last segments hold the copies of inputs and outputs. If those segments decide, the copies are
-/// in empty segments of their own.
+/// The entry's first and last segments hold the copies of inputs and outputs. If such a segment is a step that decides,
+/// the copies are in an empty segment of their own.
 void add_segments(Plan& plan, uint32_t begin, bool entry) {
   const uint32_t end = static_cast<uint32_t>(plan.steps.size());
   const auto works = [&](uint32_t i) { return begin < end && is_work(plan.steps[i].kind); };

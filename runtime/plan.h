@@ -12,14 +12,16 @@ namespace gart {
 
 struct PlanStep {
   fb::StepKind kind;
-  bool run_bound = false;              // an operand, parameter or task count depends on a symbol bound during the run
+  // True if an operand, parameter or task count depends on a symbol bound during the run.
+  bool run_bound = false;
   uint8_t value = 0;                   // fill
   const fb::Kernel* kernel = nullptr;  // launch
   const void* function = nullptr;      // launch: the device's handle of the kernel, set when its code is loaded
-  bool off = false;                    // a call without its library, or the fallback of a call that has it; where the
-                                       // library refuses a shape, BoundStep.off is the opposite
-  uint32_t call = UINT32_MAX;          // launch: the call whose fallback it is; UINT32_MAX: none
-  uint32_t scratch_slot = 0;           // launch
+  // True for a call without its library, and for the fallback of a call with its library. BoundStep.off is the
+  // opposite for shapes that the library refuses.
+  bool off = false;
+  uint32_t call = UINT32_MAX;  // launch: the call whose fallback it is; UINT32_MAX: none
+  uint32_t scratch_slot = 0;   // launch
   uint32_t tasks_slot = 0;
   uint32_t first_operand = 0, operands = 0;  // in Plan.operands
   uint32_t first_param = 0, params = 0;      // in Plan.params
@@ -37,8 +39,8 @@ inline bool is_work(fb::StepKind kind) {
 struct Segment {
   uint32_t sequence, begin, end;
   bool decides = false;
-  bool inputs = false, outputs = false;  // includes the copies of the caller's inputs before, and of the outputs after
-                                         // the steps
+  // True if the segment also copies the caller's inputs before its steps, or outputs after them.
+  bool inputs = false, outputs = false;
 };
 
 /// True if the step writes its operand at this position. A launch that does not list its writes may write all of them.
@@ -60,17 +62,18 @@ struct Plan {
   const fb::Plan* manifest = nullptr;
   size_t symbols = 0;
   ShapeProgram program;
-  std::vector<PlanStep> steps;              // of all sequences, one after the other
-  std::vector<uint32_t> sequence_begin;     // sequence i is steps [begin[i], begin[i + 1]); the last one is the entry
+  std::vector<PlanStep> steps;  // of all sequences, one after the other
+  // Sequence i consists of steps [begin[i], begin[i + 1]); the last one is the entry.
+  std::vector<uint32_t> sequence_begin;
   std::vector<Segment> segments;            // of all sequences
-  std::vector<uint32_t> segment_begin;      // sequence i is segments [begin[i], begin[i + 1])
+  std::vector<uint32_t> segment_begin;      // sequence i consists of segments [begin[i], begin[i + 1])
   std::vector<uint32_t> operands;           // buffer numbers
   std::vector<uint32_t> params;             // slots
-  std::vector<uint8_t> input_bound_slot;    // per slot: known before the first step
-  std::vector<uint8_t> input_bound_buffer;  // per buffer: size and offset known before the first step
+  std::vector<uint8_t> input_bound_slot;    // per slot: 1 if it is known before the first step
+  std::vector<uint8_t> input_bound_buffer;  // per buffer: 1 if size and offset are known before the first step
   std::vector<uint32_t> run_bound_buffers;  // the other buffers
-  std::vector<uint32_t> io_buffers;         // those in the caller's memory: their addresses change between runs
-  std::vector<uint32_t> io_operands;        // positions in `operands` that name one of them
+  std::vector<uint32_t> io_buffers;         // buffers in the caller's memory: their addresses change between runs
+  std::vector<uint32_t> io_operands;        // positions in `operands` that name such a buffer
 
   uint32_t entry_sequence() const { return static_cast<uint32_t>(sequence_begin.size()) - 2; }
   std::span<const Segment> sequence(uint32_t index) const {

@@ -23,12 +23,12 @@ struct StateHome {
 };
 
 struct ProgramState {
-  Mapping file;           // if loaded from a path
-  Block copy;             // if loaded from unaligned memory
+  Mapping file;           // set if the artifact was loaded from a path
+  Block copy;             // set if the artifact was loaded from unaligned memory
   ArtifactView artifact;  // a view of `file`, `copy` or the caller's memory
   std::string target_name;
   std::vector<Entry> entries;
-  std::vector<TensorInfo> states;       // those of sessions, then those of the program; with the model's extents
+  std::vector<TensorInfo> states;       // states of sessions, then those of the program; with the model's extents
   std::vector<StateHome> homes;         // parallel to `states`
   size_t session_states = 0;            // the number of states of sessions
   std::unique_ptr<DeviceProgram> part;  // on its device

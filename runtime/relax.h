@@ -3,7 +3,7 @@
 
 namespace gart {
 
-/// Leaves a core's execution units to the other hardware thread.
+/// Leaves the core's execution units to the core's other hardware thread.
 inline void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

@@ -213,7 +213,7 @@ void write_safetensors(const std::string& path, std::span<const Tensor> tensors)
     offset += tensor.bytes();
   }
   header += '}';
-  header.resize((header.size() + 7) / 8 * 8, ' ');  // so that the data is aligned to 8 bytes
+  header.resize((header.size() + 7) / 8 * 8, ' ');  // pads the header, so that the data is aligned to 8 bytes
   const uint64_t length = header.size();
   const std::string beside = text(path, ".tmp", getpid());
   const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);

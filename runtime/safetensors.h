@@ -17,8 +17,8 @@ struct StoredTensor {
   std::span<const uint8_t> bytes;
 };
 
-/// The file is written beside `path` and replaces it when it is complete. Throws Failure, also for an element type that
-/// the format does not have.
+/// Writes the file beside `path`, and replaces `path` when it is complete. Throws Failure, also for an element type
+/// that the format does not have.
 void write_safetensors(const std::string& path, std::span<const Tensor> tensors);
 
 /// The tensors in `file`, whose bytes they refer to. Throws Failure that says what is wrong and where.

@@ -1,5 +1,5 @@
-// Any number of readers, or one writer, in the order of their arrival: a steady stream of readers does not keep a
-// writer waiting, nor the reverse.
+// Any number of readers, or one writer, in the order of their arrival. So a steady stream of readers does not keep a
+// writer waiting, nor the other way round.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ class StateLock {
     std::unique_lock lock(mutex_);
     const uint64_t mine = next_++;
     while (turn_ != mine || (writes && readers_ > 0)) changed_.wait(lock);
-    if (writes) return;  // the turn passes on when it leaves
+    if (writes) return;  // leaving passes the turn on
     ++readers_;
     pass_on();
   }

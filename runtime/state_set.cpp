@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "artifact_schema/state_form.h"
+#include "artifact_schema/state_layout.h"
 #include "runtime/errors.h"
 #include "runtime/safetensors.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 size_t bytes_of(const Shape& shape, DType dtype) { return static_cast<size_t>(shape.elements()) * size_of(dtype); }
 
-/// Moves axis `from` of a tensor to `to`; one of both is 0.
+/// Moves axis `from` of a tensor to `to`. One of the two is 0.
 Shape moved(const Shape& shape, size_t from, size_t to) {
   int64_t extents[kMaxRank];
   std::copy(shape.extents().begin(), shape.extents().end(), extents);
@@ -24,8 +24,8 @@ Shape moved(const Shape& shape, size_t from, size_t to) {
   return Shape(std::span(extents, shape.rank()));
 }
 
-/// Copies the elements of a tensor while axis 0 of one order becomes axis `axis` of the other. `model`: the shape whose
-/// axis `axis` is meant; `to_memory`: `from` has this shape, otherwise `to` has it.
+/// Copies the elements of a tensor between the model's order and the order in memory, where axis `axis` is axis 0.
+/// `model`: the shape in the model's order. `to_memory`: True if `from` is in the model's order, false if `to` is.
 void move_axis(uint8_t* to, const uint8_t* from, const Shape& model, size_t axis, size_t size, bool to_memory) {
   size_t outer = 1, inner = size;
   const auto rows = static_cast<size_t>(model[axis]);
@@ -255,13 +255,13 @@ Result<void> StateSet::load(const std::string& path) {
   });
 }
 
-StateTurn::StateTurn(StateSet* session, StateSet& shared, const Entry& entry)
+StateTransaction::StateTransaction(StateSet* session, StateSet& shared, const Entry& entry)
     : session_(session), shared_(shared), entry_(entry) {
   if (session != nullptr) of_session_.emplace(*session, true);
   if (entry.uses_program_states) of_program_.emplace(shared, entry.writes_program_states);
 }
 
-Shape StateTurn::first_shape(const Inputs& inputs, size_t state) const {
+Shape StateTransaction::first_shape(const Inputs& inputs, size_t state) const {
   const Entry& entry = entry_;
   Slots slots(entry.slots());
   for (size_t s = 0; s < entry.symbols.size(); ++s) {
@@ -295,7 +295,7 @@ Shape StateTurn::first_shape(const Inputs& inputs, size_t state) const {
   return Shape(std::span(extents, rank));
 }
 
-void StateTurn::lend_inputs(Inputs& inputs) {
+void StateTransaction::lend_inputs(Inputs& inputs) {
   inputs.check_complete(entry_.own_inputs().size());
   for (size_t i = 0; i < entry_.states(); ++i) {
     StateMemory& state = memory(i);
@@ -306,7 +306,7 @@ void StateTurn::lend_inputs(Inputs& inputs) {
   }
 }
 
-void StateTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound) {
+void StateTransaction::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& bound) {
   const Site& site = inputs.site();
   for (size_t i = 0; i < entry_.states(); ++i) {
     const fb::State& facts = entry_.state(i);
@@ -344,7 +344,7 @@ void StateTurn::lend_outputs(Inputs& inputs, Outputs& outputs, const BoundPlan& 
   }
 }
 
-void StateTurn::commit(const BoundPlan& bound) {
+void StateTransaction::commit(const BoundPlan& bound) {
   for (size_t i = 0; i < entry_.states(); ++i) {
     const fb::State& facts = entry_.state(i);
     StateMemory& state = memory(i);
@@ -354,7 +354,7 @@ void StateTurn::commit(const BoundPlan& bound) {
       state.holds = StateMemory::Holds::a_value;
     }
     if (facts.scope() == fb::StateScope::session)
-      state.holds = StateMemory::Holds::a_value;  // others may read the program's now
+      state.holds = StateMemory::Holds::a_value;  // other users may read the program's states now
   }
 }
 

@@ -17,7 +17,7 @@ namespace gart::detail {
 
 /// One state. Its memory holds the elements with the growing axis in front, so that rows can be appended.
 struct StateMemory {
-  enum class Holds : uint8_t { nothing, a_value, torn };  // torn: a run that replaced rows in place did not end
+  enum class Holds : uint8_t { nothing, a_value, torn };  // torn: a run that replaced rows in place did not complete
   Holds holds = Holds::nothing;
   bool is_set() const { return holds != Holds::nothing; }
   Shape shape;  // in memory
@@ -25,16 +25,16 @@ struct StateMemory {
   Block spare;  // where a run writes the new value, if it cannot append in place
 };
 
-/// The states of one owner: a session, or the program itself. Those of a session have no value at first, those of the
-/// program their first one.
+/// The states of one owner: a session, or the program itself. States of a session have no value at first; states of the
+/// program have their first value.
 struct StateSet {
   StateSet(std::shared_ptr<ProgramState> program, fb::StateScope scope);
 
-  std::shared_ptr<ProgramState> program;  // of the program's own set: without ownership
+  std::shared_ptr<ProgramState> program;  // for the program's own set: a pointer without ownership
   const fb::StateScope scope;
   std::vector<StateMemory> states;      // parallel to infos()
-  std::atomic<bool> under_way = false;  // of a session: its uses do not overlap
-  StateLock lock;                       // of the program: its uses wait for each other
+  std::atomic<bool> under_way = false;  // for a session: its uses must not overlap
+  StateLock lock;                       // for the program: its uses wait for each other
 
   std::span<const TensorInfo> infos() const { return program->states_of(scope); }
   // The functions of Session and Program with these names.
@@ -61,8 +61,8 @@ struct StateSet {
   void replace(const Mapping& file);
 };
 
-/// Guards a use of a set. A second use of a session that begins meanwhile fails; uses of the program's states wait,
-/// except that readers do not wait for each other.
+/// Guards a use of a set. If a second use of a session begins meanwhile, it fails. Uses of the program's states wait
+/// for each other, except that readers do not wait for other readers.
 class StateGuard {
  public:
   StateGuard(StateSet& set, bool writes);
@@ -75,13 +75,13 @@ class StateGuard {
   const bool writes_;
 };
 
-/// One run of an entry point. Until commit() the states are as they were before, also if the run fails or is cancelled;
-/// but states with rows that the run replaces in place are torn.
-class StateTurn {
+/// One run of an entry point. Until commit(), the states are as they were before, even if the run fails or is
+/// cancelled. The exception are states with rows that the run replaces in place: they are then torn.
+class StateTransaction {
  public:
   /// `session`: null if the entry point has no states of a session.
-  StateTurn(StateSet* session, StateSet& shared, const Entry& entry);
-  /// Sets the inputs that are states. A session's state that has no value yet begins with its first one: by default
+  StateTransaction(StateSet* session, StateSet& shared, const Entry& entry);
+  /// Sets the inputs that are states. If a session's state has no value yet, it starts with its first value: by default
   /// zeros, or no rows if it grows.
   void lend_inputs(Inputs& inputs);
   /// Sets the outputs that are states, and makes room for them.

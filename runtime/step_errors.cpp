@@ -25,7 +25,7 @@ int64_t element(const void* data, DType dtype, size_t bytes, uint64_t i) {
   return static_cast<int64_t>(std::min<uint64_t>(bits, INT64_MAX));
 }
 
-/// True if operand `position` still has its contents from before the step.
+/// True if operand `position` still has the contents that it had before the step.
 bool is_untouched(const BoundPlan& bound, const PlanStep& step, uint32_t position) {
   const uint32_t* operands = bound.plan().operands.data() + step.first_operand;
   const auto begin_of = [&](uint32_t i) { return static_cast<const uint8_t*>(bound.address(operands[i])); };
@@ -37,7 +37,7 @@ bool is_untouched(const BoundPlan& bound, const PlanStep& step, uint32_t positio
   return true;
 }
 
-/// "index 7, element 3 of the indices, is out of range: it must be in [-5, 5)"; empty if no index is found to be wrong.
+/// "index 7, element 3 of the indices, is out of range: it must be in [-5, 5)". Empty if no wrong index is found.
 std::string wrong_index(const BoundPlan& bound, const PlanStep& step, const fb::IndexCheck& check,
                         const HostData& data) {
   const uint32_t buffer = bound.plan().operands[step.first_operand + check.operand()];
@@ -68,7 +68,8 @@ std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end) {
   return text("one of the ", end - begin, " steps '", name(begin), "' to '", name(end - 1), "'");
 }
 
-/// The value that the application's function returned, recovered from the code that gart_kernel made of it.
+/// The value that the application's function returned, recovered from the error code into which gart_kernel converted
+/// it.
 int32_t returned(uint32_t code) {
   const bool was_positive = int32_t(code) < 0 && code != uint32_t(INT32_MIN);
   return int32_t(was_positive ? 0 - code : 1 - code);

@@ -12,11 +12,11 @@ namespace gart {
 /// "step 'Conv_1'", or "one of the steps 'Conv_1' to 'Gemm_9'".
 std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end);
 
-/// A buffer's bytes for the host to read; null if they may have changed since the step read them.
+/// A buffer's bytes, for the host to read. Null if they may have changed since the step read them.
 using HostData = std::function<const void*(uint32_t buffer)>;
 /// The error of step `index`, whose kernel returned or reported `code` (kernel_abi.h).
 Error kernel_error(const BoundPlan& bound, uint32_t index, uint32_t code, const HostData& data);
-/// The error of a `fail` step that was reached. If it has parameters, there are two and they differ.
+/// The error of a `fail` step that was reached. If the step has parameters, there are two, and they differ.
 Error fail_error(const fb::Step& step, const int64_t* params);
 
 }  // namespace gart

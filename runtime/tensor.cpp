@@ -11,14 +11,14 @@ namespace gart {
 namespace {
 
 struct DTypeFacts {
-  char name[11];  // no pointer, which would be relocated when the library is loaded
+  char name[11];  // an array instead of a pointer, which would be relocated when the library is loaded
   uint8_t size;
 };
-constexpr DTypeFacts kDTypes[] = {{"undefined", 0},  {"f32", 4},    {"f64", 8},        {"f16", 2},    {"bf16", 2},
-                                  {"i8", 1},         {"i16", 2},    {"i32", 4},        {"i64", 8},    {"u8", 1},
-                                  {"u16", 2},        {"u32", 4},    {"u64", 8},        {"bool", 1},   {"f8e4m3fn", 1},
-                                  {"f8e4m3fnuz", 1}, {"f8e5m2", 1}, {"f8e5m2fnuz", 1}, {"f4e2m1", 1}, {"i4", 1},
-                                  {"u4", 1},         {"i2", 1},     {"u2", 1}};
+constexpr DTypeFacts kDTypes[] = {
+    {"undefined", 0}, {"f32", 4},  {"f64", 8},      {"f16", 2},        {"bf16", 2},   {"i8", 1},
+    {"i16", 2},       {"i32", 4},  {"i64", 8},      {"u8", 1},         {"u16", 2},    {"u32", 4},
+    {"u64", 8},       {"bool", 1}, {"f8e4m3fn", 1}, {"f8e4m3fnuz", 1}, {"f8e5m2", 1}, {"f8e5m2fnuz", 1},
+    {"f4e2m1", 1},    {"i4", 1},   {"u4", 1},       {"i2", 1},         {"u2", 1},     {"string", sizeof(char*)}};
 
 const DTypeFacts& facts(DType dtype) {
   const size_t index = static_cast<size_t>(dtype);

@@ -36,7 +36,7 @@ import conformance_cases as suite  # noqa: E402
 TOOL = os.environ.get("GCC_GRAPH") or os.path.join(ROOT, "build", "release", "bin", "gcc-graph")
 SECONDS = {"light": 300}  # time limit of a case by kind
 DEFAULT_SECONDS = 60
-SIMULATION_SLOWNESS = 12  # the limits' factor there
+SIMULATION_SLOWNESS = 12  # factor of the time limits in the simulation
 RUN_SIM = os.path.join(ROOT, "tests", "cuda", "sim", "run_sim.sh")
 
 
@@ -55,7 +55,7 @@ class Target:
         return SECONDS.get(case.kind, DEFAULT_SECONDS) * (SIMULATION_SLOWNESS if self.is_simulated else 1)
 
     def compile(self, case, artifact, seconds):
-        """The finished compiler process."""
+        """Runs the compiler and returns the finished process."""
         command = [TOOL, "compile", case.model, "-o", artifact, "--target", self.name, "--threads", "1"]
         for name, length in case.lengths().items():
             command += ["--dim", f"{name}={length}"]
@@ -89,7 +89,7 @@ def is_simulation():
 
 
 def has_gpu():
-    """Is there a driver with a GPU?"""
+    """True if there is a driver with a GPU."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -107,7 +107,7 @@ def enter_simulation(target):
 
 
 def host_target(model):
-    """The best CPU target of this machine, as a program that is compiled for all CPU targets chooses it."""
+    """The best CPU target of this machine, which a program compiled for all CPU targets chooses."""
     targets = "x86-64-v3,x86-64-v4" if platform.machine() == "x86_64" else platform.machine()
     with tempfile.TemporaryDirectory() as folder:
         artifact = os.path.join(folder, "host.gart")
@@ -129,14 +129,14 @@ def check_outputs(case, target, artifact):
 
 
 def in_child(function, seconds):
-    """Runs `function` in a process of its own and returns its result or error as text; so are crashes and time limits.
+    """Runs `function` in a process of its own. Returns its result, or its error as text. Crashes and time limits are errors, too.
     """
     receiver, sender = multiprocessing.Pipe(duplex=False)
     child = os.fork()
     if child == 0:
         try:
             sender.send(function())
-        except BaseException as error:  # the message is all that the parent gets to see
+        except BaseException as error:  # the parent sees nothing but the message
             sender.send(f"{type(error).__name__}: {error}" or traceback.format_exc())
         sys.stdout.flush()
         os._exit(0)
@@ -220,7 +220,7 @@ class Progress:
 
 
 def sample(cases, count):
-    """`count` cases spread over the operators: each operator's first case before any operator's second."""
+    """`count` cases, spread over the operators: the first case of every operator comes before the second case of any operator."""
     seen = collections.Counter()
     ranked = []
     for i, case in enumerate(c for c in cases if c.kind != "light"):

@@ -329,7 +329,7 @@ ratios() {
       printf "| %s | %s | %s | %.2f | %s |\n", $2, $3, $4, $5 / wall[$2 $3], $6 == "-" ? "-" : sprintf("%.2f", $6 / device[$2 $3])}' "$table"
 }
 
-# LIBRARY: true if the machine has it. A model that calls it loads only there.
+# LIBRARY: true if the machine has it. A model that calls the library loads only on such a machine.
 has_library() {
   local row name dims line
   while read -r row name dims; do

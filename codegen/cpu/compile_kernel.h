@@ -15,11 +15,11 @@ inline constexpr const char* kEntryName = "kernel";
 
 struct KernelObject {
   std::vector<char> object;  // ELF, defines kEntryName
-  CompiledKernel info;       // without offset and size
+  CompiledKernel info;       // complete except for offset and size
 };
 
-/// Deterministic; callable from several threads. A function that kernels of the target share is in the object of the
-/// first such kernel in the order of tickets. Without a ticket each object has its own copy.
+/// Deterministic; callable from several threads. If kernels of the target share a function, it is in the object of the
+/// first such kernel, in the order of tickets. Without a ticket, each object has its own copy.
 KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
                             SharedCodeTicket* ticket = nullptr);
 

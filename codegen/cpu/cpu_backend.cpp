@@ -20,7 +20,7 @@ std::string source_name(const Kernel& kernel) {
                                 : concat("node '", kernel.sources.front(), "' (kernel '", kernel.name, "')");
 }
 
-/// Compiles a kernel; adds the source node to an error that lacks it.
+/// Compiles a kernel. If an error does not name the source node, adds its name.
 KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
                            SharedCodeTicket& ticket) {
   try {
@@ -32,8 +32,8 @@ KernelObject compile_named(const Kernel& kernel, const CpuTarget& target, const 
   }
 }
 
-/// results[i] = compile_kernel(kernels[i]) on `threads` threads. If several fail, reports the error of the lowest
-/// index, whatever the order in time.
+/// Computes results[i] = compile_kernel(kernels[i]) on `threads` threads. If several kernels fail, reports the error of
+/// the lowest index, whichever failed first.
 std::vector<KernelObject> compile_all(const std::vector<const Kernel*>& kernels, const CpuTarget& target,
                                       const std::vector<std::string>& imports, int threads) {
   std::vector<KernelObject> results(kernels.size());

@@ -2,7 +2,7 @@
 
 namespace gcg::cuda {
 
-// The driver resolves cudaGraphSetConditional when it loads the module: no device runtime is linked.
+// The driver resolves cudaGraphSetConditional when it loads the module, so the device runtime need not be linked.
 const char* const kConditionalKernelText =
     R"(extern "C" void cudaGraphSetConditional(unsigned long long handle, unsigned value);
 

@@ -26,7 +26,7 @@ struct AssemblyJob {
   int then = -1;
 };
 
-/// Calls task(), and adds the source node to an error that lacks one.
+/// Calls task(). If its error does not name the source node, adds the name.
 template <class Task>
 auto named(const Kernel& kernel, const Task& task) {
   try {
@@ -52,7 +52,7 @@ std::vector<AssemblyJob> emit_all(const std::vector<const Kernel*>& kernels, con
   return all;
 }
 
-/// Uses `threads` threads. If several jobs fail, the error of the lowest index is reported, whatever the timing.
+/// Assembles on `threads` threads. If several jobs fail, reports the error of the lowest index, whichever failed first.
 void assemble_all(std::vector<AssemblyJob>& all, const Assembler& assembler, int threads) {
   std::vector<std::exception_ptr> errors(all.size());
   std::atomic<size_t> next{0};
@@ -130,7 +130,7 @@ class CudaBackend final : public Backend {
     return blob;
   }
 
-  /// A module of its own: drivers that cannot load it still load the others.
+  /// The kernel has a module of its own, so that drivers that cannot load it still load the others.
   void add_conditional_kernel(CompiledBlob& blob, const Target& target) const override {
     const AssembledProgram program = Assembler(target, cache_).assemble(kConditionalKernelText);
     blob.conditional_kernel.emplace();

@@ -9,8 +9,8 @@
 
 namespace gcg::cuda {
 
-/// A backend for the targets sm_XX and ptx; needs no GPU. NVRTC assembles each kernel as a program of its own, and is
-/// looked for when the first kernel is compiled. `cache`: the folder of the disk cache; empty for none.
+/// A backend for the targets sm_XX and ptx; it needs no GPU. NVRTC assembles each kernel as a program of its own; it is
+/// searched for when the first kernel is compiled. `cache`: the folder of the disk cache; empty: no cache.
 std::unique_ptr<Backend> make_cuda_backend(std::filesystem::path cache = CubinCache::default_folder());
 
 }  // namespace gcg::cuda

@@ -1,4 +1,4 @@
-// Attention for cuDNN: softmax(scale * q * transposed k + addend) * v of 16-bit numbers.
+// Attention for cuDNN: softmax(scale * q * transposed k + addend) * v, for 16-bit numbers.
 #include <algorithm>
 
 #include "codegen/library/bindings.h"
@@ -8,7 +8,7 @@
 namespace gcg::library {
 namespace {
 
-/// The library's graphs have the operation since this version.
+/// The library's graphs have had the operation since this version.
 constexpr uint32_t kOldest = 91301;
 constexpr int kLeastSm = 80;
 constexpr int64_t kWorkspace = 64 << 20;

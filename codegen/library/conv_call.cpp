@@ -7,9 +7,9 @@ namespace {
 
 constexpr int64_t kWorkspace = 64 << 20;
 constexpr size_t kMostSpatialAxes = 2;
-constexpr size_t kBias = 3;  // after input, weights and result
+constexpr size_t kBias = 3;  // the operand after input, weights and result
 
-/// Strides of [n, c, spatial...], with the channels before or after the positions.
+/// Dense strides of [n, c, spatial...], with the channels before or after the positions in memory.
 std::vector<Dim> dense_strides(const std::vector<Dim>& extents, bool channels_last) {
   std::vector<Dim> strides(extents.size());
   Dim stride(1);
@@ -50,7 +50,7 @@ LibraryTensor input(const PlainConvKernel& conv) {
   return t;
 }
 
-/// The kernel's weights are [co, taps..., ci]; cuDNN wants all its tensors in the order of the activations.
+/// The kernel's weights are [co, taps..., ci], but cuDNN requires all tensors in the order of the activations.
 LibraryTensor weights(const PlainConvKernel& conv) {
   LibraryTensor t{conv.weights, Dim(0), {Dim(conv.out_channels), Dim(conv.in_channels / conv.groups)}, {}};
   for (const auto& s : conv.spatial) {
@@ -62,7 +62,7 @@ LibraryTensor weights(const PlainConvKernel& conv) {
   return t;
 }
 
-/// Sets the types of the tensors: one for all, to which a bias is rounded. False if the library has no such
+/// Sets the types of the tensors. All have one type; a bias is rounded to it. False if the library has no such
 /// convolution.
 bool set_types(const Kernel& kernel, LibraryCall& call) {
   const DType type = kernel.operands[static_cast<size_t>(call.tensors[0].operand)].dtype;

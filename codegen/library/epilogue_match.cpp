@@ -20,7 +20,7 @@ bool runs_along(const Affine& a, const Axis& axis) {
          (a.strides.empty() ? axis.extent.is(1) : a.strides.count(axis.id) && a.strides.at(axis.id).is(1));
 }
 
-/// Adds one term to the match; false if libraries cannot do it.
+/// Adds one term to the match; false if libraries cannot add it.
 bool take_term(const Kernel& kernel, const Expr& term, const Axis& bias_axis, const Affine& result,
                EpilogueMatch& match) {
   const auto access = access_of(kernel, term);

@@ -1,4 +1,4 @@
-// Matches an epilogue with the operations that libraries do after a contraction: scale, add a vector, add a tensor,
+// Matches an epilogue with the operations that libraries apply after a contraction: scale, add a vector, add a tensor,
 // activate.
 #pragma once
 
@@ -31,7 +31,7 @@ std::optional<Access> access_of(const Kernel& kernel, Expr term);
 /// The factor by which `e` multiplies the accumulator; nullopt for another expression.
 std::optional<double> accumulator_scale(const Expr& e);
 
-/// `epilogue` of `kernel` as activation(scale * accumulator + bias + addend), in f32; nullopt for another expression.
+/// `epilogue` of `kernel` as activation(scale * accumulator + bias + addend), in f32. Nullopt if it has another form.
 /// The bias runs along `bias_axis`.
 std::optional<EpilogueMatch> match_epilogue(const Kernel& kernel, const Expr& epilogue, const Axis& bias_axis,
                                             const Affine& result);

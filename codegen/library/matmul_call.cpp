@@ -10,7 +10,7 @@ namespace {
 /// Workspace in bytes that cuBLASLt is said to want on GPUs since sm_90.
 constexpr int64_t kWorkspace = 32 << 20;
 
-/// One of the directions must be contiguous: the library's matrices have a single stride.
+/// True if one of the two directions is contiguous, because the library's matrices have a single stride.
 bool is_matrix(const MatrixView& view, const Dim& rows, const Dim& columns) {
   return view.row_stride.is(1) || view.column_stride.is(1) || rows.is(1) || columns.is(1);
 }
@@ -23,7 +23,7 @@ LibraryTensor matrix(const MatrixView& view, const Dim& batch, const Axis& rows,
           {batch_stride, view.row_stride, view.column_stride}};
 }
 
-/// True if both factors have one type, and bias and addend have the result's type: f32, or the factors' type.
+/// True if both factors have one type, and bias and addend have the result's type, which is f32 or the factors' type.
 bool has_types_it_takes(const LibraryCall& call) {
   const auto is_one = [](DType t) { return t == DType::f32 || t == DType::f16 || t == DType::bf16; };
   const DType factors = call.tensors[0].dtype, result = call.tensors[2].dtype;

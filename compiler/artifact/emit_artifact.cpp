@@ -115,7 +115,7 @@ uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
 /// The facts of an entry point beyond its graph's constraints.
 struct EntryFacts {
   std::vector<DimConstraint> pairs;    // both extents are equal, or one of them is 1
-  std::vector<DimConstraint> assumed;  // that some plans need
+  std::vector<DimConstraint> assumed;  // facts that some plans need
 };
 
 bool are_same(const DimConstraint& x, const DimConstraint& y) {
@@ -170,7 +170,8 @@ std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vect
   };
   std::erase_if(facts.assumed, is_run_bound);
   for (const DimConstraint& c : graph.constraints)
-    if (!is_run_bound(c)) add(c, fb::ConstraintKind::equal);  // the others are checked during the run
+    // Facts about run-bound symbols are checked during the run.
+    if (!is_run_bound(c)) add(c, fb::ConstraintKind::equal);
   for (const DimConstraint& c : facts.pairs) add(c, fb::ConstraintKind::broadcast);
   for (const DimConstraint& c : facts.assumed) add(c, fb::ConstraintKind::assumed);
   for (const State& s : graph.states) out->states.push_back(emit_state(s, weights));
@@ -195,12 +196,14 @@ void tell_stored_twice(fb::ManifestT& manifest, const Graph& graph, const Weight
   }
 }
 
-void label_outputs(fb::EntryPointT& entry, const std::map<std::string, std::vector<std::string>>& labels) {
-  for (const auto& output : entry.outputs)
-    if (const auto known = labels.find(output->name); known != labels.end()) output->labels = known->second;
+void label_tensors(fb::EntryPointT& entry, const std::map<std::string, std::vector<std::string>>& labels) {
+  for (const auto* tensors : {&entry.inputs, &entry.outputs})
+    for (const auto& tensor : *tensors)
+      if (const auto known = labels.find(tensor->name); known != labels.end()) tensor->labels = known->second;
 }
 
-/// The numbers of the plan's facts among the constraints of the entry point, which end with facts.assumed.
+/// The positions of the plan's assumed facts in the entry point's list of constraints. The last ones in the list are
+/// facts.assumed.
 std::vector<uint32_t> assumed_of(const Plan& plan, const EntryFacts& facts, const fb::EntryPointT& entry) {
   std::vector<uint32_t> numbers;
   const size_t first = entry.constraints.size() - facts.assumed.size();
@@ -219,7 +222,7 @@ void emit_entries(fb::ManifestT& manifest, const ArtifactParts& parts) {
     EntryFacts facts = facts_of(parts, static_cast<int>(e));
     auto entry = entry_point(*parts.entries[e], symbols, parts.weights, facts);
     entry->internal = e >= parts.models;
-    if (e == 0) label_outputs(*entry, parts.labels);
+    if (e == 0) label_tensors(*entry, parts.labels);
     for (size_t t = 0; t < parts.targets.size(); ++t)
       for (const Plan& plan : parts.plans)
         if (plan.entry_point == static_cast<int>(e) && plan.target == static_cast<int>(t) &&

@@ -25,14 +25,15 @@ struct Provenance {
 /// The parts of an artifact. The referenced objects must live until emit_artifact returns.
 struct ArtifactParts {
   std::vector<const Graph*>
-      entries;    // by Plan::entry_point: models, then parts; inputs, outputs, states and constraints are used
-  size_t models;  // the number of entries that callers see
+      // Indexed by Plan::entry_point, models before parts; only inputs, outputs, states and constraints are read.
+      entries;
+  size_t models;                   // the number of entries that callers see
   const std::vector<Plan>& plans;  // plans name `targets` by number; all their constants are in `weights`
   const WeightsSection& weights;
   const std::vector<TargetCode>& targets;
   const std::map<std::string, std::vector<std::string>>& labels;  // as in CompileOptions
   std::vector<uint8_t> assembly;          // the fleet plan (emit_assembly.h); empty: the model has no parts
-  std::vector<DimConstraint> pairs = {};  // of the whole model: both extents are equal, or one of them is 1
+  std::vector<DimConstraint> pairs = {};  // pairs of extents of the whole model: both are equal, or one of them is 1
 };
 
 std::vector<uint8_t> emit_artifact(ArtifactParts parts, const Provenance& provenance);

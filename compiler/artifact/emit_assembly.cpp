@@ -84,7 +84,7 @@ bool is_known(const Dim& d, const std::vector<std::string>& symbols) {
 void emit_constraints(fb::AssemblyT& out, const Graph& graph, const std::vector<std::string>& symbols,
                       ShapeProgramBuilder& program) {
   for (const DimConstraint& c : graph.constraints) {
-    if (!is_known(c.a, symbols) || !is_known(c.b, symbols)) continue;  // a part checks it during its run
+    if (!is_known(c.a, symbols) || !is_known(c.b, symbols)) continue;  // a part checks such a constraint during its run
     auto constraint = std::make_unique<fb::ConstraintT>();
     constraint->a = program.slot(c.a);
     constraint->b = program.slot(c.b);

@@ -169,7 +169,7 @@ class SequenceEmitter {
   const Sequence& sequence_;
   const StepContext& c_;
   std::unique_ptr<fb::SequenceT> out_ = std::make_unique<fb::SequenceT>();
-  IndexedVector<StepId, uint32_t> done_;  // the emitted step after which a step is done
+  IndexedVector<StepId, uint32_t> done_;  // by step of the plan: the last emitted step that belongs to it
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ namespace {
 
 namespace fb = gart::fb;
 
-constexpr size_t kMostBytes = size_t{1} << 16;  // a runtime accepts 16 times as many
+constexpr size_t kMostBytes = size_t{1} << 16;  // the runtime accepts texts 16 times as long
 
 void tidy(std::string& text) {
   if (text.size() > kMostBytes || text.find('\0') != std::string::npos) text = file_text(text);
@@ -52,7 +52,7 @@ std::string file_text(const std::string& text) {
     else
       out += c;
   if (text.size() <= kMostBytes) return out;
-  while (!out.empty() && (out.back() & 0xc0) == 0x80) out.pop_back();  // removes an incomplete character
+  while (!out.empty() && (out.back() & 0xc0) == 0x80) out.pop_back();  // removes an incomplete UTF-8 character
   if (!out.empty() && (out.back() & 0x80) != 0) out.pop_back();
   return out + "...";
 }
@@ -74,8 +74,8 @@ void check_interface(const Graph& graph, const std::map<std::string, std::vector
   };
   for (size_t i = 0; i < graph.inputs.size(); ++i) named("input", i, graph.inputs[i]);
   for (size_t i = 0; i < graph.outputs.size(); ++i) named("output", i, graph.outputs[i]);
-  for (const auto& [output, of] : labels)
-    for (size_t i = 0; i < of.size(); ++i) check_text(of[i], concat("output '", output, "': label ", i));
+  for (const auto& [name, of] : labels)
+    for (size_t i = 0; i < of.size(); ++i) check_text(of[i], concat("'", name, "': string ", i));
 }
 
 void tidy_texts(fb::ManifestT& manifest) {

@@ -75,7 +75,7 @@ std::vector<BufferId> add_operands(SingleStep& out, const Kernel& kernel) {
   return of_operand;
 }
 
-/// The number of elements from the operand's begin to the tensor's end.
+/// The number of elements from the first element of the operand to the end of its tensor.
 Dim elements_of(const LibraryTensor& t) {
   Dim elements = t.offset + Dim(1);
   for (size_t d = 0; d < t.extents.size(); ++d) elements = elements + (t.extents[d] - Dim(1)) * t.strides[d];

@@ -28,7 +28,7 @@ class ShapeProgramBuilder {
   uint32_t symbols_;
   std::map<std::string, uint32_t> symbol_slots_;
   std::map<std::tuple<gart::fb::ExprOp, uint32_t, uint32_t, int64_t>, uint32_t> known_;
-  std::map<Dim::AtomRef, uint32_t> atom_slots_;  // an atom occurs in many Dims, and may be nested in other atoms
+  std::map<Dim::AtomRef, uint32_t> atom_slots_;  // an atom occurs in many Dims and in other atoms; it gets one slot
   std::vector<gart::fb::Instruction> instructions_;
 };
 

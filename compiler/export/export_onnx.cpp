@@ -12,13 +12,13 @@
 #include <set>
 
 #include "compiler/export/graph_exporter.h"
-#include "compiler/export/onnx_form.h"
+#include "compiler/export/standard_onnx.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
 
-/// The first opset in which every operator that exists already has its present form. Runtimes have read it since 2024.
+/// The first opset in which all older operators have their present form. Runtimes have read it since 2024.
 constexpr int64_t kOldestWritten = 21;
 
 int64_t ir_version_of(int64_t opset) {
@@ -29,7 +29,7 @@ int64_t ir_version_of(int64_t opset) {
 onnx::ModelProto model_of(const Graph& graph, const ExportOptions& options, ExternalWeights* external,
                           const std::string& location) {
   Graph written = graph.clone();
-  to_onnx_form(written);
+  to_standard_onnx(written);
   GraphExporter exporter(external, location);
   onnx::ModelProto model;
   *model.mutable_graph() = exporter.export_graph(written);

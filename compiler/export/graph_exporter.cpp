@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "compiler/export/onnx_form.h"
+#include "compiler/export/standard_onnx.h"
 #include "compiler/export/tensor_export.h"
 #include "compiler/ops/custom_op.h"
 #include "compiler/ops/op_def.h"

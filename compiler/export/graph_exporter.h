@@ -29,9 +29,9 @@ class GraphExporter {
   GraphExporter(ExternalWeights* external, std::string location)
       : external_(external), location_(std::move(location)) {}
 
-  /// Requires: `graph` is in ONNX's forms (onnx_form.h).
+  /// Requires: `graph` has only standard ONNX operators (standard_onnx.h).
   onnx::GraphProto export_graph(const Graph& graph);
-  /// The version of each domain, without ai.onnx.
+  /// The version of each domain except ai.onnx.
   const std::map<std::string, int64_t>& domains() const { return domains_; }
 
  private:

@@ -94,7 +94,7 @@ void add_calls(const onnx::NodeProto& node, std::set<FunctionKey>& calls) {
   }
 }
 
-/// The functions among `functions` that it calls.
+/// The functions among `functions` that `function` calls.
 std::vector<const onnx::FunctionProto*> calls_of(const onnx::FunctionProto& function, const Functions& functions) {
   std::set<FunctionKey> keys;
   for (const onnx::NodeProto& node : function.node()) add_calls(node, keys);
@@ -127,7 +127,7 @@ onnx::ModelProto open_library(const std::string& path) {
   return library;
 }
 
-/// The library imports the opsets that its functions import.
+/// Imports into the library the opsets that its functions import.
 void write_imports(onnx::ModelProto& library) {
   std::map<std::string, int64_t> versions = {{"", 1}};
   for (const onnx::FunctionProto& function : library.functions()) {
@@ -144,7 +144,7 @@ void write_imports(onnx::ModelProto& library) {
 }
 
 std::vector<uint8_t> bytes_of(onnx::ModelProto& library, const std::string& path) {
-  constexpr int64_t kOldestIrVersion = 10;  // the first one with types for a function's values
+  constexpr int64_t kOldestIrVersion = 10;  // the first version in which a function's values have types
   library.set_ir_version(std::max<int64_t>(library.ir_version(), kOldestIrVersion));
   write_imports(library);
   const size_t size = library.ByteSizeLong();
@@ -217,7 +217,8 @@ ChangedLibrary add_function(const std::string& library_path, const std::string& 
     if (!options.name.empty() || canonical(*taken->second) != canonical(function))
       fail("function '", name_of(function), "' is in ", library_path,
            " already; choose another name, or remove that one first");
-    return {bytes_of(library, library_path), summarise(*taken->second, known)};  // the same function is already there
+    // The library already holds the same function.
+    return {bytes_of(library, library_path), summarise(*taken->second, known)};
   }
   *library.add_functions() = std::move(function);
   const onnx::FunctionProto added = library.functions(library.functions_size() - 1);

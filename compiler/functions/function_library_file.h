@@ -21,7 +21,7 @@ struct FunctionSummary {
   std::string name;  // "functions::Block"
   std::vector<Value> inputs, outputs;
   int64_t nodes = 0;           // without Constant nodes
-  int64_t constant_bytes = 0;  // of the tensors in it
+  int64_t constant_bytes = 0;  // bytes of the function's constant tensors
   std::vector<std::string> calls;
   std::map<std::string, std::string> labels;
 };

@@ -8,7 +8,7 @@
 namespace gcg {
 
 bool Fuser::gathers_parts(const Node& n) {
-  constexpr size_t kMostParts = 32;  // a kernel has that many branches per element
+  constexpr size_t kMostParts = 32;  // a kernel that reads all parts has a branch per part for each element
   if (!traits_.copies_parts_together || n.inputs.size() > kMostParts) return false;
   return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in); }) >= 2;
 }

@@ -157,13 +157,14 @@ void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
   const bool is_attention = group.kind == FusionGroup::Kind::attention;
   const size_t read = is_attention ? size_t{kFusedAttentionKept} : n.inputs.size();
   const size_t operands = id == group.anchor ? read : 0;
-  // Not seen through: movement nodes that another group computes, and a Transpose that another product applies by
+  // The walk stops at movement nodes that another group computes, and at a Transpose that another product applies by
   // storing.
   const auto is_seen_through = [&](NodeId m) { return node_group_[static_cast<size_t>(m.index)] < 0; };
   for (size_t i = 0; i < operands; ++i) {
     const ValueId in = n.inputs[i];
     if (!in.valid() || value(in).is_constant()) continue;
-    const bool whole_rows = value(in).dtype != DType::f32;  // bytes are read four at a time
+    // 8-bit elements are read four at a time, so their rows must be contiguous.
+    const bool whole_rows = value(in).dtype != DType::f32;
     const ValueId source = anchors_conv(n) ? in : strided_source(g_, in, is_seen_through, whole_rows);
     out_.operand_sources[{id, static_cast<int>(i)}] = source;
     use(source).must = true;

@@ -42,7 +42,7 @@ void Fuser::resolve_views() {
 void Fuser::find_live() {
   std::vector<ValueId> stack(g_.outputs);
   for (NodeId id : order_) {
-    // The branches of an If also bind extents. Others may read these although nobody reads the If's results.
+    // The branches of an If also bind extents, which others may need even if nobody reads the If's results.
     const bool binds =
         node(id).op == &op("Bind", "gart") || (node(id).op == &op("If") && node(id).has_attribute(kSymbolsAttribute));
     if (!binds) continue;
@@ -62,8 +62,8 @@ void Fuser::find_live() {
   }
 }
 
-/// Is the value a view whose extents may depend on the viewed value? Then it cannot lie in memory of its own size,
-/// because that memory is written before the size is known.
+/// True if the value is a view whose extents may depend on the viewed value. Such a view cannot have memory of its own
+/// size, because this memory is written before the size is known.
 bool Fuser::is_run_bound_view(ValueId v) const {
   while (out_.view_of[static_cast<size_t>(v.index)] != v) {
     const Node& n = node(value(v).producer);
@@ -99,7 +99,8 @@ void Fuser::decide(NodeId id) {
   if (runs_program(n)) return decide_program(id);
   for (ValueId v : n.outputs) {
     if (!v.valid()) continue;
-    if (out_.view_of[static_cast<size_t>(v.index)] != v) continue;  // its uses were recorded at the viewed value
+    // The uses of a view were recorded at the viewed value.
+    if (out_.view_of[static_cast<size_t>(v.index)] != v) continue;
     decide_value(n, v);
   }
 }
@@ -136,7 +137,7 @@ void Fuser::decide_program(NodeId id) {
     out_.materialized[static_cast<size_t>(v.index)] = true;
     if (!group.result.valid()) group.result = group.storage = v;
   }
-  if (!group.result.valid()) return;  // it has no readers
+  if (!group.result.valid()) return;  // the group has no readers
   new_group(group);
   for (ValueId in : n.inputs)
     if (reads(in)) use(in).must = true;
@@ -144,7 +145,7 @@ void Fuser::decide_program(NodeId id) {
 
 void Fuser::decide_value(const Node& n, ValueId v) {
   Use& u = use(v);
-  if (!u.must && u.groups.empty()) return;  // it has no readers
+  if (!u.must && u.groups.empty()) return;  // the value has no readers
   if ((is_concat(n) && !gathers_parts(n)) || is_interleave(n)) return materialize_parts(n, v);
   if (u.must || !has_room(n, u) || !inlines(n, v, u)) {
     FusionGroup group;
@@ -175,7 +176,7 @@ void Fuser::record_inputs(const Node& n, ValueId v, const Use& u) {
     if (n.op->kind == OpKind::pointwise) i.broadcast |= !(product(*value(in).shape) == product(*value(v).shape));
     i.broadcast |= n.op->kind == OpKind::movement && !is_concat(n) && repeats_elements(in, v);
     i.in_epilogue |= u.in_epilogue && !out_.materialized[static_cast<size_t>(v.index)];
-    // Channels are blocked by whole tiles, which a padding reader would split.
+    // Blocking writes whole tiles. A Pad that is fused into it would split them.
     i.must |= n.op == &op_Pad && value(in).producer.valid() && node(value(in).producer).op == &op_gart_BlockChannels;
   }
 }

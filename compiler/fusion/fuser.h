@@ -30,8 +30,8 @@ class Fuser {
  private:
   struct Use {
     bool must = false;         // needs storage at any cost
-    std::set<int> groups;      // groups that would compute it on the fly
-    std::set<int> contexts;    // loop nests in which it would be evaluated (each reduction pass is a nest)
+    std::set<int> groups;      // groups that would compute the value on the fly
+    std::set<int> contexts;    // loop nests in which the value would be evaluated (each reduction pass is a nest)
     bool broadcast = false;    // a use reads an element several times
     bool in_epilogue = false;  // used in a contraction's epilogue
   };
@@ -109,7 +109,7 @@ class Fuser {
   /// Work of one element of such a mask, in additions. Infinite for other values, and for masks that read many numbers
   /// compared to the `scores` of a head.
   double mask_cost(ValueId v, double scores) const;
-  /// May the kernels of all groups that use `v` also grow by its node?
+  /// May the kernels of all groups that use `v` also compute its node?
   bool has_room(const Node& n, const Use& u) const;
   /// Does some input of `n` come from a reduction that may join this group, so that `n` is a per-row scalar?
   bool depends_on_row(const Node& n, int group);
@@ -126,7 +126,7 @@ class Fuser {
   /// Is computing `v` where the group's kernel reads it less work than storing and loading it? Both sides count the
   /// inputs of `v` as stored, except moved_inputs.
   bool saves_work(ValueId v, const FusionGroup& group);
-  /// Work of a kernel for the group, as far as it is decided.
+  /// Work of the group's kernel, with the decisions made so far.
   double probed_work(const FusionGroup& group) const;
 
   const Graph& g_;
@@ -143,7 +143,8 @@ class Fuser {
   std::set<ValueId> row_value_;
   int next_context_ = 1;
   Fusion out_;
-  Fusion probe_;  // the same graph without groups; every value is stored unless it is decided to compute it on the fly
+  // a copy of the graph's Fusion without groups: all values are stored, except those decided to be computed on the fly.
+  Fusion probe_;
 };
 
 }  // namespace gcg

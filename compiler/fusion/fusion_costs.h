@@ -24,7 +24,7 @@ bool is_cheap(const Node& node);
 /// Cost of one element, in additions.
 double cost(const Node& node);
 /// Upper limit for the work that a kernel computes on the fly per element. Reading and writing an element costs about
-/// ten additions, so a kernel of this size gains nothing by growing. Code generators also recurse over its expression.
+/// ten additions, so larger kernels gain nothing. Code generators also recurse over the kernel's expression.
 constexpr double kMostCost = 512;
 /// How often a reduction reads each element of its input.
 int passes(const Node& node);

@@ -95,7 +95,7 @@ class Parser {
     State out = text.state;
     const auto position = [&](const std::vector<ValueId>& list, const std::string& name, const char* role) {
       const auto it = std::find(list.begin(), list.end(), lookup(names, name));
-      if (it == list.end()) in_.fail(concat("%", name, " of state '", out.name, "' is no ", role, " of the graph"));
+      if (it == list.end()) in_.fail(concat("%", name, " of state '", out.name, "' is not an ", role, " of the graph"));
       return static_cast<size_t>(it - list.begin());
     };
     out.input = position(g.inputs, text.input, "input");

@@ -73,7 +73,7 @@ std::shared_ptr<const MappedFile> ExternalData::file(const std::string& location
   if (at.get() < 0) fail("cannot open the model's folder ", folder_, ": ", std::strerror(errno));
   for (size_t i = 0; i < parts.size(); ++i)
     at.reset(open_part(at.get(), parts[i], i + 1 == parts.size(), where, location));
-  struct stat info{};  // of the opened file, whatever the name refers to by now
+  struct stat info{};  // describes the opened file, even if the name refers to another one by now
   if (::fstat(at.get(), &info) != 0 || !S_ISREG(info.st_mode))
     fail(where, " lies at ", location, ", which is not a regular file");
   if (info.st_nlink > 1)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/import/dictionary.h"
 #include "compiler/import/input_dims.h"
 #include "compiler/import/node_order.h"
 #include "compiler/import/tensor_import.h"
@@ -43,7 +44,8 @@ std::string why_not_input(const onnx::TypeProto& type) {
     return concat("it is ", kind_of(type), "; give its number of elements by --dim NAME=LENGTH");
   if (type.value_case() != onnx::TypeProto::kTensorType)
     return concat("it is ", kind_of(type), "; only tensors are supported");
-  if (const auto why = unsupported_dtype(type.tensor_type().elem_type())) return *why;
+  const int32_t element = type.tensor_type().elem_type();
+  if (const auto why = unsupported_dtype(element); why && element != onnx::TensorProto::STRING) return *why;
   if (!type.tensor_type().has_shape()) return "it has no shape; its rank must be known";
   return {};
 }
@@ -61,7 +63,9 @@ ValueId Body::enter(ValueId outer_value) {
   copy.constant = value.constant;
   if (!value.is_constant() && std::find(captures->begin(), captures->end(), outer_value) == captures->end())
     captures->push_back(outer_value);
-  return from_outer[outer_value] = graph.add_value(std::move(copy));
+  const ValueId entered = graph.add_value(std::move(copy));
+  if (labels != nullptr) labels->copy(outer->graph, outer_value, graph, entered);
+  return from_outer[outer_value] = entered;
 }
 
 const ValueId* Scope::find(const std::string& name) {
@@ -80,6 +84,7 @@ GraphImporter::GraphImporter(std::shared_ptr<const onnx::ModelProto> model, std:
       custom_ops_(custom_ops) {
   model_opsets_ = opset_versions(model_->opset_import(), "the model");
   collect_functions();
+  labels_.set_dictionary(dictionary_of(*model_, libraries_));
 }
 
 Graph GraphImporter::import_graph() {
@@ -115,8 +120,11 @@ void GraphImporter::import_inputs(Scope& scope, const onnx::GraphProto& graph) {
     }
     const auto& type = input.type().tensor_type();
     Value& value = scope.body.graph.value(id);
-    value.dtype = *dtype_from_onnx(type.elem_type());
     value.shape = dims.shape(input.name(), type.shape());
+    value.dtype = dtype_from_onnx(type.elem_type()).value_or(DType::i64);  // strings are numbers of the dictionary
+    if (type.elem_type() != onnx::TensorProto::STRING) continue;
+    labels_.add_input(scope.body.graph, id);
+    text_labels_[input.name()] = *labels_.of(scope.body.graph, id);
   }
 }
 
@@ -132,9 +140,7 @@ void GraphImporter::import_initializers(Scope& scope, const onnx::GraphProto& gr
   for (const auto& tensor : graph.initializer()) {
     if (tensor.name().empty()) fail("an initializer of graph '", graph.name(), "' has no name");
     if (tensor.data_type() == onnx::TensorProto::STRING) {
-      auto [numbers, labels] = numbered_strings(tensor);
-      const ValueId id = add_value(scope, tensor.name(), std::make_shared<Tensor>(std::move(numbers)));
-      labels_.set(scope.body.graph, id, std::move(labels));
+      add_strings(scope, tensor.name(), tensor);
       continue;
     }
     if (const auto why = unsupported_dtype(tensor.data_type())) {
@@ -145,6 +151,11 @@ void GraphImporter::import_initializers(Scope& scope, const onnx::GraphProto& gr
                 std::make_shared<Tensor>(import_tensor(tensor, tensor.name(), owner_, external_)));
     }
   }
+}
+
+void GraphImporter::add_strings(Scope& scope, const std::string& name, const onnx::TensorProto& tensor) {
+  auto [numbers, labels] = labels_.number(tensor);
+  labels_.set(scope.body.graph, add_value(scope, name, std::move(numbers)), std::move(labels));
 }
 
 void GraphImporter::import_nodes(Scope& scope, const NodeProtos& nodes) {
@@ -173,7 +184,10 @@ void GraphImporter::import_outputs(Scope& scope, const onnx::GraphProto& proto) 
       graph.add_node(std::move(identity));
     }
     graph.outputs.push_back(id);
-    if (const LabelList list = labels_.of(graph, made)) output_labels_[output.name()] = *list;
+    if (labels_.may_be_unknown(graph, made))
+      unsupported_.push_back({output.name(), "graph output", "", model_opsets_[""],
+                              "it has strings of an input; a model can look strings up, but not give them"});
+    if (const LabelList list = labels_.of(graph, made)) text_labels_[output.name()] = *list;
   }
 }
 

@@ -37,11 +37,12 @@ struct Environment {
   std::vector<const onnx::FunctionProto*> calls;                 // the functions being inlined, outermost first
 };
 
-/// A graph under construction. Values of the graph around it enter as captures; constants are copied as constants.
+/// A graph under construction. Values of the graph around it enter as captures; its constants are copied.
 struct Body {
   Graph& graph;
   Body* outer = nullptr;
   std::vector<ValueId>* captures = nullptr;  // values of `outer`, shared by all subgraphs of one node
+  Labels* labels = nullptr;                  // of all graphs
   std::map<ValueId, ValueId> from_outer = {};
   std::set<std::string> reserved = {};  // names that inlined functions must not use
 
@@ -69,8 +70,8 @@ class GraphImporter {
   Graph import_graph();
   /// One row for each node that was left out.
   std::vector<UnsupportedNode>& unsupported() { return unsupported_; }
-  /// Names of the numbers or columns of outputs, where they are known.
-  const std::map<std::string, std::vector<std::string>>& output_labels() const { return output_labels_; }
+  /// Names of the numbers or columns of outputs, where they are known, and the strings that inputs tell apart.
+  const std::map<std::string, std::vector<std::string>>& text_labels() const { return text_labels_; }
   const std::vector<FunctionCall>& calls() const { return calls_; }
   const std::vector<NodeLabel>& node_labels() const { return node_labels_; }
   /// Extends the rows for nodes within functions if the call's types differ from those that the function declares.
@@ -89,6 +90,8 @@ class GraphImporter {
   // import_node.cpp
   void import_node(Scope& scope, const onnx::NodeProto& proto);
   void import_constant(Scope& scope, const onnx::NodeProto& proto);
+  bool import_constant_strings(Scope& scope, const onnx::NodeProto& proto);
+  void add_strings(Scope& scope, const std::string& name, const onnx::TensorProto& tensor);
   bool import_attributes(Scope& scope, const onnx::NodeProto& proto, Node& node);
   void import_bodies(Scope& scope, const std::vector<const onnx::GraphProto*>& graphs, Node& node);
   std::string why_not(Scope& scope, const onnx::NodeProto& proto) const;
@@ -120,13 +123,14 @@ class GraphImporter {
   std::map<FunctionKey, std::string> function_files_;                                 // "the model" or a library's path
   std::map<const onnx::FunctionProto*, std::vector<onnx::AttributeProto>> defaults_;  // of functions' attributes
   Labels labels_;
-  std::map<std::string, std::vector<std::string>> output_labels_;
+  std::map<std::string, std::vector<std::string>> text_labels_;
   std::vector<UnsupportedNode> unsupported_;
   std::vector<FunctionCall> calls_;
   std::vector<NodeLabel> node_labels_;
   struct Argument {
-    std::string call, function, input, value;  // names; `value` is the name in the model's graph
-    onnx::TypeProto type;                      // the type that the function declares
+    // Names of the call, the function and the input; `value` is the name in the model's graph.
+    std::string call, function, input, value;
+    onnx::TypeProto type;  // the type that the function declares
   };
   std::vector<Argument> arguments_;
   int64_t node_count_ = 0;

@@ -28,21 +28,23 @@ struct NodeLabel {
 
 struct ImportedModel {
   Graph graph;
-  /// For each output that has them: the strings that its elements are indices of, or the names of its columns.
+  /// For each output that has them: the strings that its elements are indices of, or the names of its columns. For each
+  /// input of strings: those that the model tells apart, in ascending order.
   std::map<std::string, std::vector<std::string>> labels;
   std::string source_hash;                      // XXH3-128 of the model file's bytes, 32 hex digits
   std::string producer;                         // "pytorch 2.9.0"; empty if the model does not say
   std::map<std::string, std::string> metadata;  // the model's metadata_props
   std::map<std::string, int64_t> opsets;        // the versions that the model imports, by domain ("" is ai.onnx)
-  /// Symbols of dimensions that share a name with others, but need not equal them: by symbol, that name
-  /// (separate_names.h).
+  /// Symbols of dimensions that share a name with other dimensions, but need not equal them. Maps each symbol to that
+  /// name (separate_names.h).
   std::map<std::string, std::string> separated;
-  std::set<std::string> initializers;  // of the model's graph: its weights, as opposed to the results of Constant nodes
+  // Names of the model's initializers: its weights, without results of Constant nodes.
+  std::set<std::string> initializers;
   std::vector<std::string> sequences;  // sequence inputs of the model that became one input per element
   std::vector<FunctionCall> calls;     // in model order, outer calls before the calls inside them
   int64_t training_graphs = 0;         // TrainingInfoProtos of the model that are not imported
-  /// If its training step is imported: the graph is then the entry point `infer`, and these are `train` and, if there
-  /// are initial values to compute, `initialize` (training_info.h).
+  /// The graphs of the imported training step. `graph` is then the entry point `infer`. These are `train` and, if
+  /// initial values are computed, `initialize` (training_info.h).
   std::vector<Graph> training;
   std::vector<NodeLabel> node_labels;  // outer calls before the calls inside them
 };

@@ -7,7 +7,7 @@ namespace {
 
 using onnx::AttributeProto;
 
-/// The declared type. A file may leave it out; then the type of the field that is set.
+/// The declared type. If the file leaves it out, it follows from the field that is set.
 AttributeProto::AttributeType type_of(const AttributeProto& a) {
   if (a.type() != AttributeProto::UNDEFINED) return a.type();
   if (a.has_f()) return AttributeProto::FLOAT;

@@ -134,7 +134,7 @@ Environment GraphImporter::call_environment(Scope& scope, const onnx::NodeProto&
                                             const onnx::FunctionProto& function) {
   const Environment& caller = scope.environment;
   Environment environment;
-  environment.opsets = model_opsets_;  // for domains that the function does not list
+  environment.opsets = model_opsets_;  // the model's versions hold for domains that the function does not list
   for (const auto& [domain, version] :
        opset_versions(function.opset_import(), concat("function '", function.name(), "'")))
     environment.opsets[domain] = version;

@@ -37,7 +37,7 @@ std::vector<std::string> body_attributes(const OpDef* op, const onnx::NodeProto&
   const std::string_view name = op->name;
   if (name == "If") return {"then_branch", "else_branch"};
   if (name != "FlexAttention") return {"body"};
-  std::vector<std::string> required;  // here they are optional
+  std::vector<std::string> required;  // the subgraphs of FlexAttention are optional
   for (const char* body : {"score_mod", "prob_mod"})
     if (std::any_of(proto.attribute().begin(), proto.attribute().end(),
                     [&](const auto& a) { return a.name() == body; }))
@@ -45,8 +45,24 @@ std::vector<std::string> body_attributes(const OpDef* op, const onnx::NodeProto&
   return required;
 }
 
+bool gives_strings(const Labels& labels, const Node& node) {
+  for (const auto& body : node.bodies)
+    for (const ValueId output : body->outputs)
+      if (labels.of(*body, output) != nullptr) return true;
+  return false;
+}
+
 void drop_omitted_tail(std::vector<ValueId>& ids) {
   while (!ids.empty() && !ids.back().valid()) ids.pop_back();
+}
+
+/// The parts of a Split that nothing reads have an extent nevertheless.
+void keep_omitted_tail(Graph& graph, Node& node) {
+  for (size_t i = node.outputs.size(); i-- > 0 && !node.outputs[i].valid();) {
+    Value part;
+    part.name = graph.unique_name(concat(node.name, ".", i));
+    node.outputs[i] = graph.add_value(std::move(part));
+  }
 }
 
 }  // namespace
@@ -119,7 +135,10 @@ void GraphImporter::import_node(Scope& scope, const onnx::NodeProto& proto) {
   const bool attributes_known = import_attributes(scope, proto, node);
   for (const std::string& output : proto.output())
     node.outputs.push_back(output.empty() ? ValueId() : add_value(scope, output));
-  drop_omitted_tail(node.outputs);
+  if (node.op == &op_Split)
+    keep_omitted_tail(graph, node);
+  else
+    drop_omitted_tail(node.outputs);
   if (!attributes_known) return;
   try {
     if (node.op->upgrade != nullptr) {
@@ -146,7 +165,8 @@ bool GraphImporter::import_attributes(Scope& scope, const onnx::NodeProto& proto
     if (!seen.insert(written.name()).second) fail("node '", node.name, "' has attribute '", written.name(), "' twice");
     if (!written.ref_attr_name().empty()) {
       const auto argument = scope.environment.arguments.find(written.ref_attr_name());
-      if (argument == scope.environment.arguments.end()) continue;  // the caller omits it, so this node omits it
+      // The call omits this attribute, so the node omits it too.
+      if (argument == scope.environment.arguments.end()) continue;
       attribute = argument->second;
     }
     ImportedAttribute imported = import_attribute(*attribute, node.name);
@@ -164,6 +184,8 @@ bool GraphImporter::import_attributes(Scope& scope, const onnx::NodeProto& proto
     if (bodies[i] == nullptr && why.empty()) why = concat("it has no attribute '", body_names[i], "'");
   if (!why.empty()) reject_without_outputs(scope, proto, why);
   if (std::count(bodies.begin(), bodies.end(), nullptr) == 0) import_bodies(scope, bodies, node);
+  if (why.empty() && gives_strings(labels_, node))
+    reject_without_outputs(scope, proto, why = "a subgraph gives strings; only numbers are supported");
   if (node.op == &op_FlexAttention && !body_names.empty()) node.attributes["gart.bodies"] = body_names;
   return why.empty();
 }
@@ -175,7 +197,7 @@ void GraphImporter::import_bodies(Scope& scope, const std::vector<const onnx::Gr
     node.bodies.push_back(std::make_unique<Graph>());
     Graph& graph = *node.bodies.back();
     graph.name = proto->name();
-    Body body{graph, &scope.body, &captures};
+    Body body{graph, &scope.body, &captures, &labels_};
     Scope inner{body, scope.environment, &scope};
     for (const auto& input : proto->input()) graph.inputs.push_back(add_value(inner, input.name()));
     import_initializers(inner, *proto);
@@ -198,9 +220,28 @@ void GraphImporter::import_bodies(Scope& scope, const std::vector<const onnx::Gr
   node.captures = static_cast<int>(captures.size());
 }
 
+/// Returns false if the Constant holds no strings.
+bool GraphImporter::import_constant_strings(Scope& scope, const onnx::NodeProto& proto) {
+  if (proto.attribute_size() != 1 || proto.output_size() != 1) return false;
+  const onnx::AttributeProto& value = proto.attribute(0);
+  onnx::TensorProto tensor = value.t();
+  if (value.name() == "value_string" && value.has_s()) {
+    tensor.add_string_data(value.s());
+  } else if (value.name() == "value_strings") {
+    tensor.add_dims(value.strings_size());
+    *tensor.mutable_string_data() = value.strings();
+  } else if (value.name() != "value" || tensor.data_type() != onnx::TensorProto::STRING) {
+    return false;
+  }
+  tensor.set_name(proto.output(0));
+  add_strings(scope, proto.output(0), tensor);
+  return true;
+}
+
 void GraphImporter::import_constant(Scope& scope, const onnx::NodeProto& proto) {
   const std::string name = node_name(scope.environment, proto);
   if (proto.output_size() != 1) fail("node '", name, "' (Constant) has ", proto.output_size(), " outputs, but makes 1");
+  if (import_constant_strings(scope, proto)) return;
   Node node;  // only holds the attributes; it is not added to the graph
   node.name = name;
   if (!import_attributes(scope, proto, node)) {

@@ -56,7 +56,7 @@ ImportedModel import_bytes(std::span<const uint8_t> bytes, const std::string& wh
   GraphImporter importer(model, functions, ExternalData(folder), custom_ops);
   result.graph = importer.import_graph();
   if (step) import_training(*step, functions, folder, result, importer.unsupported(), custom_ops);
-  result.labels = importer.output_labels();
+  result.labels = importer.text_labels();
   result.opsets = opset_versions(model->opset_import(), "the model");
   infer_imported(result.graph, result.opsets, importer.unsupported());
   for (Graph& graph : result.training) infer_imported(graph, result.opsets, importer.unsupported());

@@ -1,6 +1,10 @@
 // Imports strings as numbers. A value of strings becomes i64 indices into a list of strings. Such values come from
-// classifiers and encoders of ai.onnx.ml and from constants of strings. Operators that move elements pass the list on.
-// The lists of the model's outputs go into the artifact. All other readers of strings are refused.
+// inputs of the model, from constants, and from classifiers and encoders of ai.onnx.ml. Operators that move elements
+// pass the list on. The lists of the model's inputs and outputs go into the artifact: the runtime looks the strings of
+// inputs up. All other readers of strings are refused.
+//
+// If the model has inputs of strings, they, all constants and all encoders share one list, the dictionary. A string
+// that is not in it is -1.
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -19,22 +23,34 @@ using LabelList = std::shared_ptr<const std::vector<std::string>>;
 
 class Labels {
  public:
+  /// The strings that inputs are looked up in, in ascending order; empty if no input has strings.
+  void set_dictionary(std::vector<std::string> strings);
+
   /// Null if the value holds no strings.
   LabelList of(const Graph& graph, ValueId value) const;
-  void set(const Graph& graph, ValueId value, std::vector<std::string> labels);
+  /// Whether the value may hold strings that are in no list: it comes from an input.
+  bool may_be_unknown(const Graph& graph, ValueId value) const;
+  /// The value is an input of strings.
+  void add_input(const Graph& graph, ValueId value);
+  /// Gives the value the list of another one, if that has one.
+  void copy(const Graph& from, ValueId value, const Graph& to, ValueId other);
+  /// A constant of strings as indices, and their list.
+  std::pair<TensorRef, LabelList> number(const onnx::TensorProto& proto) const;
+  void set(const Graph& graph, ValueId value, LabelList list);
 
-  /// Call it for each node as it is imported. It gives the outputs their lists and may rewrite the node (a Cast of
-  /// strings to strings becomes an Identity). Returns an empty string, or the reason why a reader of strings is not
-  /// supported.
-  std::string carry(const Graph& graph, Node& node);
+  /// Call it for each node as it is imported. It gives the outputs their lists and may rewrite the node: a Cast of
+  /// strings to strings becomes an Identity, and a LabelEncoder of strings a Gather from a constant that it adds.
+  /// Returns an empty string, or the reason why a reader of strings is not supported.
+  std::string carry(Graph& graph, Node& node);
 
  private:
-  std::string look_up(const std::vector<std::string>& labels, Node& node) const;
+  std::string read(Graph& graph, Node& node, const LabelList& first);
+  std::string move(const Graph& graph, Node& node);
+  std::string compare(const Graph& graph, const Node& node) const;
+  LabelList number_values(Node& node) const;
 
   std::map<std::pair<const Graph*, ValueId>, LabelList> lists_;
+  LabelList dictionary_, from_inputs_;  // equal; the second is that of values that may be unknown
 };
-
-/// A constant of strings as indices, and the list of strings.
-std::pair<Tensor, std::vector<std::string>> numbered_strings(const onnx::TensorProto& proto);
 
 }  // namespace gcg

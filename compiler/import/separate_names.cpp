@@ -112,7 +112,8 @@ void separate_branches(Graph& graph, Names& names, std::map<std::string, std::st
   std::map<ValueId, Shape> former;
   for (const auto& [name, dims] : carriers) {
     std::map<Branches, std::string> symbols;
-    std::optional<Branches> owner;  // of the first dimension that keeps the name; if any other node reads it: of none
+    // The branches that read the first dimension that keeps the name; nullopt if another node reads it.
+    std::optional<Branches> owner;
     const bool has_main =
         std::any_of(dims.begin(), dims.end(), [&](const Carrier& c) { return !reading_branches(graph, c.input); });
     for (const Carrier& c : dims) {
@@ -152,14 +153,14 @@ class Meetings {
       for (const auto& body : graph.node(id).bodies) see(*body);
   }
 
-  /// The symbol that stands for all that are equal to this one.
+  /// The symbol that represents all symbols equal to this one.
   std::string root(std::string symbol) const {
     for (auto it = root_.find(symbol); it != root_.end(); it = root_.find(symbol)) symbol = it->second;
     return symbol;
   }
 
  private:
-  /// Quotients and differences of equal extents would be simpler, so such extents stay equal.
+  /// Unites symbols if a quotient or difference in `d` would be simpler with equal extents.
   void see(const Dim& d) {
     if (d.symbols().size() > 1 && d.substitute(old_).terms().size() < d.terms().size()) unite(d, d);
     for (const auto& [monomial, coefficient] : d.terms())
@@ -181,7 +182,8 @@ class Meetings {
       const auto [it, fresh] = first.try_emplace(known->second, symbol);
       if (fresh) continue;
       const std::string x = root(it->second), y = root(symbol);
-      if (x != y) root_[y == known->second ? x : y] = y == known->second ? y : x;  // the name itself stays the root
+      // The symbol with the declared name stays the root.
+      if (x != y) root_[y == known->second ? x : y] = y == known->second ? y : x;
     }
   }
 
@@ -201,17 +203,19 @@ bool all_typed(const Graph& graph) {
   return true;
 }
 
-constexpr int kCaches = 4;  // fewest inputs declared alike that count as the caches of a decoder's layers
+// From this many inputs with equal declarations on, they count as the caches of a decoder's layers.
+constexpr int kCaches = 4;
 
 void separate_strangers(Graph& graph, Names& names, std::map<std::string, std::string>& separated) {
   const Carriers carriers = carriers_of(graph);
   if (carriers.empty() || !all_typed(graph)) return;
   Graph trial = graph.clone();
   std::map<std::string, std::string> base;
-  std::map<std::string, std::vector<std::string>> own;  // of each carrier, by name
+  std::map<std::string, std::vector<std::string>> own;  // by name: the symbol of each carrier
   for (const auto& [name, dims] : carriers) {
     const auto declared = [&](const Carrier& c) { return std::pair(str(*graph.value(c.input).shape), c.axis); };
-    std::map<std::pair<std::string, size_t>, std::pair<int, std::string>> alike;  // how many, and their common symbol
+    // By declaration: the number of carriers, and their common symbol.
+    std::map<std::pair<std::string, size_t>, std::pair<int, std::string>> alike;
     for (const Carrier& c : dims) ++alike[declared(c)].first;
     for (size_t i = 0; i < dims.size(); ++i) {
       auto& [count, common] = alike[declared(dims[i])];
@@ -254,7 +258,7 @@ std::map<std::string, std::string> separate_names(Graph& graph) {
     return separated;
   } catch (const InternalError&) {
     throw;
-  } catch (const CompileError&) {  // the model needs the names, so they stay
+  } catch (const CompileError&) {  // the model needs equal extents for some name, so all names stay
     return {};
   }
 }

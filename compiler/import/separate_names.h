@@ -1,4 +1,4 @@
-// Dimensions of inputs that have one name, although the model does not need them to be equal.
+// Gives dimensions of inputs that share a name different symbols, if the model does not need them to be equal.
 #pragma once
 
 #include <map>
@@ -8,13 +8,12 @@
 
 namespace gcg {
 
-/// Exporters name dimensions carelessly. ONNX gives the names no force, so this keeps a name common only where the
-/// model computes with equal extents.
-///   An input that only branches of Ifs read: its dimensions get symbols of their own, and each branch that reads it
-///     checks that they are equal to the others of their name. The first step of a decoder has an empty past, for
-///     example.
-///   Dimensions that never meet: each gets its own symbol. Those of four or more inputs that are declared alike keep a
-///     common one, so that the layers of a decoder, with caches each, share kernels.
+/// Exporters name dimensions carelessly, and ONNX gives the names no force. A name stays common only where the model
+/// computes with equal extents. Two kinds of dimensions get symbols of their own:
+/// * Dimensions of an input that only branches of Ifs read. Each branch that reads it checks that they equal the other
+///   dimensions of the same name. For example, the first step of a decoder has an empty past.
+/// * Dimensions that no operator requires to be equal. If four or more inputs are declared alike, they share a symbol.
+///   So the layers of a decoder, each with its caches, share kernels.
 /// Requires: types are inferred. Ensures: types are inferred.
 /// Returns the name in the model for each new symbol.
 std::map<std::string, std::string> separate_names(Graph& graph);

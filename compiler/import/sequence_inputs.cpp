@@ -50,7 +50,7 @@ void spread(onnx::GraphProto& graph, const onnx::ValueInfoProto& input, int64_t 
     rename_dims(*element.mutable_type(), k);
     names.push_back(element.name());
   }
-  if (optional) {  // nodes are prepended, so the last one added comes first
+  if (optional) {  // nodes are prepended, so the node added last comes first
     onnx::NodeProto& whole = prepend_node(graph, "Optional", input.name());
     if (single && length == 0) return;
     whole.add_input(single ? names[0] : input.name() + ".elements");

@@ -59,7 +59,7 @@ void prune(Graph& graph) {
   }
 }
 
-/// Makes the constant a state that the graph only reads, with its value as the first one.
+/// Makes a state of the constant. The graph only reads it, and the constant is its first value.
 State state_of(Graph& graph, const std::string& name) {
   Value& value = graph.value(value_called(graph, name));
   if (!value.is_constant()) fail("training_info: '", name, "' is not an initializer that the compiler supports");
@@ -122,7 +122,7 @@ void TrainingInfo::join(onnx::GraphProto& graph, onnx::GraphProto& algorithm) {
     model_inputs_.push_back(input.name());
     known.insert(input.name());
   }
-  for (auto& input : *algorithm.mutable_input())  // one that is a value of the model is that value
+  for (auto& input : *algorithm.mutable_input())  // an input with the name of a model value reads that value
     if (known.count(input.name()) == 0) graph.add_input()->Swap(&input);
   for (auto& tensor : *algorithm.mutable_initializer()) graph.add_initializer()->Swap(&tensor);
   for (auto& tensor : *algorithm.mutable_sparse_initializer()) graph.add_sparse_initializer()->Swap(&tensor);

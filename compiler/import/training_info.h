@@ -23,13 +23,13 @@ class TrainingInfo {
   /// that names no initializer or no output, or whose key is bound twice, and for a second training info.
   static std::optional<TrainingInfo> take(onnx::ModelProto& model);
 
-  /// The graph of the joined model, not inferred, as two: `infer`, the model, and `train`, a step. Bound initializers
-  /// become states of the program; those that a graph neither reads nor updates are left out of it.
+  /// Splits the graph of the joined model, before inference, into two: `infer` is the model, and `train` is a step.
+  /// Bound initializers become states of the program. A graph that neither reads nor updates one leaves it out.
   std::vector<Graph> entries(const Graph& joined) const;
 
   /// The model's graph of initial values; null if it has none.
   const std::shared_ptr<onnx::ModelProto>& initialization() const { return initialization_; }
-  /// Makes the entry point `initialize` of that graph: it sets the states that `initialization_binding` names.
+  /// Makes the entry point `initialize` of the imported graph. It sets the states that `initialization_binding` names.
   Graph initialize(Graph imported, const Graph& joined) const;
 
  private:

@@ -33,7 +33,7 @@ class Dim {
   using Terms = std::map<Monomial, int64_t, MonomialLess>;  // no zero coefficient
 
   Dim() = default;     ///< zero
-  Dim(int64_t value);  // NOLINT: a number is a Dim
+  Dim(int64_t value);  // NOLINT: implicit, so that numbers can be used as Dims
   static Dim symbol(std::string name);
   /// Parses the output of str(): + - * // % max(,) min(,) parentheses, numbers, names. nullopt for any other text.
   static std::optional<Dim> parse(std::string_view text);

@@ -40,7 +40,7 @@ namespace {
 int compare(const Dim& a, const Dim& b);
 
 int compare(const Dim::AtomRef& a, const Dim::AtomRef& b) {
-  if (a == b) return 0;  // otherwise they differ: equal atoms are one object
+  if (a == b) return 0;  // two different objects are different atoms, because equal atoms are one object
   if (a->kind != b->kind) return a->kind < b->kind ? -1 : 1;
   if (const int c = a->name.compare(b->name)) return c;
   if (const int c = compare(a->a, b->a)) return c;
@@ -255,7 +255,7 @@ Dim operator+(const Dim& a, const Dim& b) {
 Dim operator-(const Dim& a, const Dim& b) { return a + b * Dim(-1); }
 
 Dim operator*(const Dim& a, const Dim& b) {
-  constexpr size_t kMostTerms = 4096;  // no model's shape multiplies two sums of so many extents
+  constexpr size_t kMostTerms = 4096;  // no real model needs more terms
   if (a.terms_.size() > 1 && b.terms_.size() > kMostTerms / a.terms_.size())
     fail("dimension arithmetic: a product of sums of ", a.terms_.size(), " and ", b.terms_.size(), " terms; together ",
          kMostTerms, " terms are possible");

@@ -43,7 +43,7 @@ Division divide_polynomials(const Dim& a, const Dim& b) {
     const Dim q = monomial(*factor, times);
     out.quotient = out.quotient + q;
     rest = rest - q * b;
-    // A coefficient that did not divide evenly leaves a remainder that cannot change any more.
+    // The part of the coefficient that the divisor does not divide moves to the remainder and stays there.
     const Dim left = monomial(m, modulo(coefficient, lead_coefficient));
     out.remainder = out.remainder + left;
     rest = rest - left;
@@ -88,14 +88,14 @@ Dim content(const Dim& r, const Dim& b) {
 
 Dim exact_quotient(const Dim& a, const Dim& b) { return divide_polynomials(a, b).quotient; }
 
-/// The sign of the leading coefficient, which makes a // b and (-a) // (-b) one form.
+/// True if the leading coefficient is negative. Then a // b becomes (-a) // (-b), so that both have one form.
 bool is_negative(const Dim& d) { return d.terms().begin()->second < 0; }
 
 Dim constant_term(const Dim& d) {
   return d.terms().empty() || !d.terms().rbegin()->first.empty() ? Dim() : Dim(d.terms().rbegin()->second);
 }
 
-/// r // b as (x // a) // b = x // (a*b), if r is a quotient by a constant plus a number.
+/// If r is a quotient by a constant, plus a number: (x // a) // b becomes x // (a*b).
 std::optional<Dim> merge_quotients(const Dim& r, const Dim& b) {
   if (!b.is_constant()) return std::nullopt;
   const Dim k = constant_term(r);
@@ -135,9 +135,10 @@ bool never_below(const Dim& a, const Dim& b) {
   return at_least(a - b, 0);
 }
 
-constexpr size_t kMostSides = 8;  // the comparison is quadratic; with more sides, none is compared
+constexpr size_t kMostSides = 8;  // Sides are compared in pairs. If there are more sides than this, none is compared.
 
-/// max(x, k*max(a,b) + c) has the sides x, k*a + c and k*b + c, for k > 0. Stops when there are too many.
+/// The sides of `d` as part of a max or min: max(x, k*max(a,b) + c) has the sides x, k*a + c and k*b + c, for k > 0.
+/// Stops if there are too many sides.
 void flatten(AtomKind kind, const Dim& d, std::vector<Dim>& sides) {
   if (sides.size() > kMostSides) return;
   Dim::AtomRef found;
@@ -185,6 +186,10 @@ Dim common_terms(const std::vector<Dim>& sides) {
 }
 
 Dim extremum(AtomKind kind, const Dim& a, const Dim& b) {
+  if (a.is_constant() && b.is_constant()) {
+    const bool first = kind == AtomKind::max ? a.constant() >= b.constant() : a.constant() <= b.constant();
+    return first ? a : b;
+  }
   std::vector<Dim> sides;
   flatten(kind, a, sides);
   flatten(kind, b, sides);

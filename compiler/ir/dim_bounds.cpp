@@ -31,8 +31,10 @@ Bound product(Bound a, Bound b) {
   return __builtin_mul_overflow(*a, *b, &r) ? std::nullopt : Bound(r);
 }
 
-Bound larger(Bound a, Bound b) { return !a ? b : !b ? a : Bound(std::max(*a, *b)); }   // of two lower bounds
-Bound smaller(Bound a, Bound b) { return !a ? b : !b ? a : Bound(std::min(*a, *b)); }  // of two upper bounds
+// Returns the better of two lower bounds.
+Bound larger(Bound a, Bound b) { return !a ? b : !b ? a : Bound(std::max(*a, *b)); }
+// Returns the better of two upper bounds.
+Bound smaller(Bound a, Bound b) { return !a ? b : !b ? a : Bound(std::min(*a, *b)); }
 
 Interval times(const Interval& a, int64_t k) {
   if (k >= 0) return {product(a.low, k), product(a.high, k)};
@@ -65,8 +67,8 @@ Bound by_intervals(const Dim& d) {
   return low;
 }
 
-/// Searches for a lower bound and stops at the first one in `enough`. Each relaxation asks for bounds that relax
-/// further, and there may be one per term. Depth and work are limited; the bounds found by then are still valid.
+/// Searches for a lower bound and stops as soon as one reaches `enough`. Each relaxation replaces an atom and searches
+/// again, once per term. Depth and work are limited; the bounds found so far are still valid.
 class LowerBound {
  public:
   explicit LowerBound(int64_t enough) : enough_(enough) {}
@@ -116,7 +118,8 @@ class LowerBound {
     switch (atom->kind) {
       case Dim::AtomKind::max:
       case Dim::AtomKind::min: {
-        // The atom equals one of its sides. If the bound wants the larger (max) or smaller (min) side, either is valid.
+        // The atom equals one of its sides. If the bound needs the larger side (max) or the smaller one (min), either
+        // is valid.
         const Bound a = with(atom->a), b = with(atom->b);
         if ((atom->kind == Dim::AtomKind::max) == (coefficient > 0)) return larger(a, b);
         return a && b ? smaller(a, b) : std::nullopt;
@@ -137,7 +140,7 @@ class LowerBound {
   }
 
   int64_t enough_;
-  int64_t work_ = 1024;  // remaining budget: terms in relaxed expressions
+  int64_t work_ = 1024;  // the number of terms that relaxed expressions may still have
 };
 
 }  // namespace
@@ -154,7 +157,8 @@ Interval dim_internal::interval_of(Dim::AtomKind kind, const Dim& a_, const Dim&
       return {};
     case Dim::AtomKind::floor_div: {
       if (!(b.low >= Bound(0)) || (b.high && *b.high < 1)) return {};
-      const int64_t least = std::max<int64_t>(*b.low, 1);  // a divisor of zero gives no value
+      // a divisor of zero gives no value, so the divisor is at least 1.
+      const int64_t least = std::max<int64_t>(*b.low, 1);
       Interval out;
       if (a.low) out.low = *a.low < 0 ? floor_divide(*a.low, least) : b.high ? floor_divide(*a.low, *b.high) : 0;
       if (a.high) out.high = *a.high >= 0 ? floor_divide(*a.high, least) : b.high ? floor_divide(*a.high, *b.high) : -1;
@@ -171,6 +175,7 @@ bool dim_internal::at_least(const Dim& d, int64_t limit) { return LowerBound(lim
 std::optional<int64_t> Dim::lower_bound() const { return LowerBound(std::numeric_limits<int64_t>::max()).of(*this); }
 
 std::optional<int64_t> Dim::upper_bound() const {
+  if (is_constant()) return constant();  // the least number of 64 bits has no negative
   const Bound b = (*this * Dim(-1)).lower_bound();
   return b ? product(b, -1) : std::nullopt;
 }

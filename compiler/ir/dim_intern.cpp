@@ -13,7 +13,7 @@
 namespace gcg::dim_internal {
 namespace {
 
-constexpr int64_t kLargeSize = int64_t{1} << 40;  // larger sizes are reported as this
+constexpr int64_t kLargeSize = int64_t{1} << 40;  // the largest size that is recorded
 constexpr int kDeepest = 1000;                    // nesting limit; functions on Dims recurse
 
 struct InternedAtom final : Dim::Atom {
@@ -109,7 +109,7 @@ class Table {
       while (it->second.object != dying) ++it;
       atoms_.erase(it);
     }
-    delete dying;  // may also delete atoms that only it used
+    delete dying;  // this may also delete atoms that only the dying atom used
   }
 
   std::mutex mutex_;
@@ -117,7 +117,7 @@ class Table {
 };
 
 Table& table() {
-  static Table* const all = new Table;  // never destroyed: Dims in static variables may live longer
+  static Table* const all = new Table;  // never destroyed, because Dims in static variables may live longer
   return *all;
 }
 

@@ -32,7 +32,7 @@ struct Interval {
 /// Facts about an atom, computed once when it is made.
 struct AtomFacts {
   Interval interval;              // of its value
-  std::set<std::string> symbols;  // all that occur in it
+  std::set<std::string> symbols;  // all symbols that occur in the atom
   int64_t size = 1;               // atoms and terms in its text; saturates
   int depth = 1;                  // of nesting
   uint64_t hash = 0;              // of its structure

@@ -99,7 +99,7 @@ class Parser {
     return left;
   }
 
-  /// The only function that nests, so it checks the depth.
+  /// All recursion passes through this function, so it checks the depth.
   std::optional<Dim> unary() {
     constexpr int kDeepest = 1000;
     if (depth_ >= kDeepest) return std::nullopt;

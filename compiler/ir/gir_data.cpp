@@ -9,7 +9,7 @@ namespace gcg::gir {
 namespace {
 
 constexpr int64_t kMaxListed = 64;  // longer tensors are written as hex
-constexpr int64_t kMaxShown = 16;   // longer tensors are shortened when eliding
+constexpr int64_t kMaxShown = 16;   // longer tensors are shortened if the text elides data
 
 template <class T>
 std::string shortest(T value) {

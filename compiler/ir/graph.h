@@ -94,9 +94,9 @@ struct DimConstraint {
 /// The owner of a state's memory: one session (a cache), or the program, for all of its callers (a trained weight).
 enum class StateScope : uint8_t { session, program };
 
-/// A value that lasts from one run to the next: a cache, a weight that is trained. In the graph it is an ordinary input
-/// and an ordinary output, so passes need not know it. Its owner supplies the memory of both, and the output becomes
-/// the input of the next run (XLA's input-output aliasing).
+/// A value that lasts from one run to the next, such as a cache or a trained weight. The graph has an ordinary input
+/// and an ordinary output for it, so passes need not know it. Its owner supplies the memory of both, and the output
+/// becomes the input of the next run (XLA's input-output aliasing).
 struct State {
   std::string name;
   size_t input = 0, output = 0;  // positions in Graph::inputs and Graph::outputs, behind those of the caller

@@ -8,7 +8,7 @@
 
 namespace gcg {
 
-/// In place of State::output: a run reads the state and leaves it as it is, so the graph has no output for it.
+/// Used for State::output if a run only reads the state, so the graph has no output for it.
 inline constexpr size_t kNotWritten = SIZE_MAX;
 
 inline bool is_written(const State& state) { return state.output != kNotWritten; }

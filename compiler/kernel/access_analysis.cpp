@@ -65,7 +65,7 @@ int count_nodes(const Expr& e) {
 bool is_checked_index(const Expr& e) { return e->kind == ExprKind::binary && e->binary == BinaryOp::checked_index; }
 
 bool is_checked(const Kernel& kernel, const Expr& index) {
-  // A checked index is valid wherever the operand has an element 0.
+  // The index is valid in any operand that has an element 0.
   if (is_checked_index(index) && index->args[1]->kind == ExprKind::constant && index->args[1]->integer > 0)
     return false;
   const bool is_program = std::holds_alternative<ProgramKernel>(kernel.body);

@@ -19,15 +19,15 @@ namespace gcg {
 struct TensorMap {
   enum class Kind { tiled, im2col };
   int operand = -1;
-  DType dtype = DType::f16;  // gives the element size; all bits are copied
+  DType dtype = DType::f16;  // gives the element size; elements are copied bit by bit
   Dim offset;
   std::vector<Dim> extents, strides;
   std::vector<int> box;         // im2col: channels per pixel, then ones
   int swizzle = 128;            // line length in bytes within which 16-byte chunks are permuted: 128, 64, 32; 0: none
   std::vector<int> steps = {};  // distance of a box's elements, per dimension; empty: 1 in all dimensions
   Kind kind = Kind::tiled;
-  // im2col, for images (channels, columns, rows, images): along columns and rows, the window's corner runs from `lower`
-  // to the extent + `upper` - 1.
+  // im2col: images have the dimensions channels, columns, rows, images. Along columns and rows, the window's corner
+  // runs from `lower` to extent + `upper` - 1.
   std::vector<int> lower = {}, upper = {};
   int pixels = 0;  // im2col: pixels per box
 };
@@ -46,21 +46,23 @@ struct CompiledKernel {
   std::string symbol;           // the function's name in its module
   int threads = 0;              // per block
   int64_t shared_bytes = 0;     // dynamic shared memory per block
-  bool may_fail = false;        // it reports indices out of range
+  bool may_fail = false;        // the kernel reports indices out of range
   std::vector<TensorMap> maps;  // parameters after all others
   int cluster = 0;              // blocks per cluster, a divisor of tasks; 0: no clusters
   int then = -1;  // the blob's kernel to launch right after this one, on the same operands and workspace; -1: none
-  int registers = 0, spill_bytes = 0;  // per thread, for reports
-  bool waits = false;  // it may start before its predecessor ends, and waits before it touches data that others write
-  std::vector<int> ahead;   // constant operands that it reads before it waits
+  int registers = 0, spill_bytes = 0;  // registers and spilled bytes per thread, for reports
+  // The kernel may start before its predecessor ends, and waits before it touches data that others write.
+  bool waits = false;
+  std::vector<int> ahead;   // constant operands that the kernel reads before it waits
   int64_t ahead_bytes = 0;  // bytes of `ahead` that a block reads
 };
 
 struct CompiledBlob {
   std::vector<uint8_t> code;
-  std::vector<std::string> imports;                  // allow-listed functions, in the order of args->imports
+  // Functions of the allow-list that kernels call, in the order of args->imports.
+  std::vector<std::string> imports;
   int driver = 0;                                    // CUDA: the oldest driver that loads the modules (12060)
-  std::vector<CompiledKernel> kernels;               // one per given kernel, then those that `then` names
+  std::vector<CompiledKernel> kernels;               // one per given kernel, then the kernels that `then` refers to
   std::optional<CompiledKernel> conditional_kernel;  // CUDA: decides branches and loops on the device (kernel_abi.h)
 };
 

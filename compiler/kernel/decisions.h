@@ -14,7 +14,7 @@ struct Decision {
   std::string target;                   // "sm_90a"
   std::string precision;                // "fp32", "fp16", ...
   std::string kernel;                   // kind: "matmul", "conv"
-  std::string shape;                    // what the time depends on: extents, layout of operands
+  std::string shape;                    // the facts that the time depends on: extents, layouts of operands
   std::vector<std::string> candidates;  // distinct; the cost model's favourite comes first
 };
 

@@ -20,7 +20,7 @@ constexpr DeviceTraits kCuda = {.kind = "cuda",
                                 .copies_parts_together = true,
                                 .inlines_sums = true,
                                 .computes_masks = true,
-                                .largest_head = 128,  // heads of this size stay in registers
+                                .largest_head = 128,  // larger heads do not fit into registers
                                 .step_work = 4e6};
 
 }  // namespace

@@ -8,21 +8,23 @@ namespace gcg {
 struct DeviceTraits {
   const char* kind;          // "cpu": the class's name in fleets, options and files
   const char* name;          // "CPU": the name of such a device in messages
-  bool has_streams = false;  // a step is a launch on a stream; else threads share its tasks
+  bool has_streams = false;  // a step is a launch on a stream; otherwise threads share the tasks of a step
   bool has_libraries = false;
-  bool reads_mapped_weights = false;   // reads weights where the file is mapped, in the file's layout; otherwise weight
-                                       // relayout at load can make other layouts
+  // Kernels read weights from the mapped file, in the file's layout. If false, weight relayout at load can make other
+  // layouts.
+  bool reads_mapped_weights = false;
   bool prefers_programs = false;       // uses statements in order (ProgramKernel) even if a lowering exists
-  bool multiplies_integers = false;    // contractions of 8-bit integers
-  bool multiplies_blocks = false;      // products of floats and block-quantised integers (BlockPacking)
-  bool narrows_results = false;        // contractions store 16-bit results
-  bool copies_parts_together = false;  // one kernel copies the parts of a Concat
+  bool multiplies_integers = false;    // has kernels for contractions of 8-bit integers
+  bool multiplies_blocks = false;      // has kernels for products of floats and block-quantised integers (BlockPacking)
+  bool narrows_results = false;        // contractions can store 16-bit results
+  bool copies_parts_together = false;  // one kernel can copy all parts of a Concat
   bool inlines_sums = false;           // a contraction lowered to a loop joins the pointwise operator that reads it
   bool computes_masks = false;         // attention computes masks itself, from positions and a few numbers
-  bool calls_the_application = false;  // for the application's own operators
-  int64_t fewest_queries = 0;          // with fewer known queries, attention takes three steps
-  int64_t largest_head = 0;  // columns of Q and V that an attention kernel supports, which must be known; 0: any
-  double step_work = 0;      // cost of starting a kernel and waiting for it, in the unit of loop_work
+  bool calls_the_application = false;  // can call the functions of the application's own operators
+  int64_t fewest_queries = 0;          // if fewer queries are known to come, attention takes three steps
+  // The most columns of Q and V that an attention kernel supports (their number must be known); 0: any.
+  int64_t largest_head = 0;
+  double step_work = 0;  // cost of starting a kernel and waiting for it, in the unit of loop_work
 };
 
 inline constexpr DeviceClass kDeviceClasses[] = {DeviceClass::cpu, DeviceClass::cuda};

@@ -55,7 +55,7 @@ int64_t floor_divide(int64_t a, int64_t b) {
   return a / b - ((a % b != 0 && (a % b < 0) != (b < 0)) ? 1 : 0);
 }
 
-/// Integer arithmetic on constants; nullopt if folding would need care (unsigned 64-bit compares, ...).
+/// Integer arithmetic on constants; nullopt if folding needs special care (unsigned 64-bit compares, ...).
 std::optional<int64_t> fold_integers(BinaryOp op, DType t, int64_t a, int64_t b) {
   int64_t r = 0;
   switch (op) {

@@ -130,7 +130,7 @@ Expr constant_int(DType dtype, int64_t value);
 inline Expr index(int64_t value) { return constant_int(DType::i64, value); }
 Expr boolean(bool value);
 Expr axis_ref(const Axis& axis);
-Expr extent(const Dim& dim);  // a constant when the Dim is
+Expr extent(const Dim& dim);  // a constant if the Dim is one
 Expr load(int operand, DType dtype, std::vector<Expr> indices);
 Expr local_ref(int local, DType dtype);
 Expr accumulator(DType dtype);

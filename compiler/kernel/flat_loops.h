@@ -1,4 +1,4 @@
-// Flattens accesses to one linear index each, and merges axes that run through memory together.
+// Rewrites accesses to one linear index each, and merges axes that run through memory together.
 #pragma once
 
 #include <map>

@@ -83,7 +83,7 @@ class Checks {
     if (!first || s.kind == Statement::Kind::reduce) values_[s.local] = nullptr;
   }
 
-  /// `e` without casts, with variables replaced by their only value.
+  /// `e` without casts, and with each variable replaced by its only value.
   Expr plain(Expr e) const {
     for (;;) {
       if (e->kind == ExprKind::cast && is_int(e->dtype) && is_int(e->args[0]->dtype)) {
@@ -97,7 +97,7 @@ class Checks {
     }
   }
 
-  /// Recognises 0 <= i and i < limit, in the form in which programs write it.
+  /// Recognises 0 <= i and i < limit, as programs write them.
   void add_bounds(const Expr& e) {
     const Expr &low = e->args[0], &high = e->args[1];
     if (!is_binary(low, BinaryOp::greater_equal) || !is_binary(high, BinaryOp::less)) return;
@@ -116,7 +116,7 @@ class Checks {
     if (std::ranges::find(checks_, check) == checks_.end()) checks_.push_back(std::move(check));
   }
 
-  /// Finds which of the operand's elements are such indices: all, or one of each tuple.
+  /// Finds which elements of the operand are such indices: all of them, or one of each tuple.
   bool place(const Expr& data, IndexCheck& check) const {
     const Operand& operand = kernel_.operands[static_cast<size_t>(check.operand)];
     if (operand.array || operand.written) return false;
@@ -132,7 +132,7 @@ class Checks {
     return data->args.size() != 1 || check.step != 1 || place_flat(data->args[0], check);
   }
 
-  /// tuple * extent + constant, or one element
+  /// The position must be tuple * extent + constant, or one element.
   static bool place_flat(const Expr& number, IndexCheck& check) {
     if (number->kind == ExprKind::constant) {
       check.first = number->integer;
@@ -151,7 +151,7 @@ class Checks {
   }
 
   const Kernel& kernel_;
-  std::map<int, Expr> values_;  // by variable; null: it has several values
+  std::map<int, Expr> values_;  // by variable; null: the variable has several values
   std::unordered_set<const ExprNode*> seen_;
   std::vector<IndexCheck> checks_;
 };
@@ -164,7 +164,7 @@ std::set<std::string> index_limits(const Kernel& kernel) {
     if (n.kind != ExprKind::binary || n.binary != BinaryOp::checked_index) return;
     const auto most = known_limit(n.args[1]);
     if (!most) return;
-    // An index made by a select counts from the end if it is negative.
+    // An index that is the result of a select counts from the end if it is negative.
     const std::string least = n.args[0]->kind == ExprKind::select ? (Dim(0) - *most).str() : "0";
     ranges.insert(concat("[", least, ", ", most->str(), ")"));
   };

@@ -72,7 +72,7 @@ using Extents = std::map<int, Dim>;
 
 bool never_negative(const Dim& d) { return d.lower_bound().value_or(-1) >= 0; }
 
-/// The largest value of an expression over non-empty axes; nullopt unless the expression is provably never negative.
+/// The largest value of an expression over non-empty axes. Nullopt unless the expression is provably never negative.
 std::optional<Dim> upper_limit(const Expr& e, const Extents& extents);
 
 /// Simplifies `d`, an extent that is above zero: max(0, x) becomes x, also within a quotient.
@@ -93,7 +93,7 @@ Dim where_positive(const Dim& d) {
       if (other.is_constant() && (other + number).constant() <= 0) return side + number;
   }
   if (atom && atom->kind == Dim::AtomKind::floor_div && atom->b.is_constant() && atom->b.constant() > 0) {
-    const Dim below = atom->b * (Dim(1) - number) - Dim(1);  // the dividend is above this
+    const Dim below = atom->b * (Dim(1) - number) - Dim(1);  // the dividend is larger than this
     return floor_div(where_positive(atom->a - below) + below, atom->b) + number;
   }
   return d;
@@ -205,12 +205,12 @@ Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
     return binary(BinaryOp::mod, r, b);
   }
   if (whole.terms.empty() && whole.base.is(0)) return nullptr;
-  if (limit == std::nullopt) return nullptr;  // a negative remainder would round differently
+  if (limit == std::nullopt) return nullptr;  // with a negative remainder the quotient would round differently
   return from_linear(whole) + binary(BinaryOp::floor_div, from_linear(rest), b);
 }
 
-/// The index without its check, its clamp or its test whether it counts from the end, if it is known to be in range;
-/// otherwise null.
+/// Removes from the index its check, its clamp, or its test whether it counts from the end, if the index is known to be
+/// in range. Otherwise null.
 Expr known_inside(const Expr& e, const Extents& extents) {
   if (e->kind == ExprKind::select) {
     const Expr& test = e->args[0];

@@ -76,19 +76,19 @@ struct MatMulKernel {
   /// B is packed words of integers. Its f32 scales and offsets are separate operands (-1: no offsets).
   std::optional<BlockPacking> blocks;
   int scales = -1, offsets = -1;
-  /// In VNNI groups: |w0| + |w1| <= 128 for the first two and for the last two weights of each, so that pairs of
-  /// products fit into 16 bits.
+  /// In VNNI groups: True if |w0| + |w1| <= 128 for the first two weights of each group and for the last two, so that
+  /// sums of two products fit into 16 bits.
   bool narrow = false;
   bool near = false;        // B is a constant that stays in a cache from run to run
-  Expr epilogue;            // over batch, m, n axes and `accumulator`
+  Expr epilogue;            // an expression over the batch, m and n axes and `accumulator`
   int result = -1;          // operand written
-  std::vector<Expr> index;  // where, one i64 per dimension of the operand
+  std::vector<Expr> index;  // the index to store at: one i64 per dimension of the operand
 };
 
 /// out[n, co, oh, ow] = epilogue(sum of x[n, g*CI + ci, oh*sh - ph + kh*dh, ow*sw - pw + kw*dw] * w[co, ci, kh, kw]),
 /// f32. With three dimensions, a depth comes before the height. Group g = co / (out_channels / groups), CI =
-/// in_channels / groups. Activations are channel-blocked: [N, ceil(C/16), (D,) H, W, 16], lanes past C have any
-/// contents (they are never read). `input_plain`: the input is [N, C, (D,) H, W] instead, and groups = 1 (the first
+/// in_channels / groups. Activations are channel-blocked: [N, ceil(C/16), (D,) H, W, 16]. Lanes past C may hold
+/// anything and are never read. `input_plain`: the input is [N, C, (D,) H, W] instead, and groups = 1 (the first
 /// layer). `bytes`: sums in i32 of u8 x and i8 w; the input is not plain.
 struct ConvKernel {
   Dim batch;
@@ -99,14 +99,15 @@ struct ConvKernel {
   int64_t pad_front = 0, pad_top = 0, pad_left = 0;
   bool input_plain = false;
   bool bytes = false;
-  bool narrow = false;   // see MatMulKernel
-  int64_t winograd = 0;  // outputs per side of a tile (winograd.h), for 3x3, stride 1; 0: direct
+  bool narrow = false;  // see MatMulKernel
+  // Outputs per side of a tile of Winograd's algorithm (winograd.h), for 3x3 and stride 1; 0: direct sum.
+  int64_t winograd = 0;
   int input = -1;
-  int weights = -1;  // in the layout of `packing`; in Winograd's algorithm the products replace the taps
+  int weights = -1;  // an operand in the layout of `packing`; in Winograd's algorithm the products replace the taps
   // The epilogue's axes: batch n, channel block cb (of 16), plane (in two dimensions no axis: id -1), row, column,
   // lane. Logical channel = cb*16 + lane.
   Axis n, cb, d{-1, 1}, h, w, lane;
-  Expr epilogue;  // over those axes and `accumulator`; bias is part of it
+  Expr epilogue;  // an expression over these axes and `accumulator`; bias is part of it
   int result = -1;
   std::vector<Expr> index;  // one entry per axis if the result is blocked
 
@@ -135,7 +136,7 @@ struct PlainConvKernel {
   // the spatial dimensions, without extents of 1; neighbours are merged if the epilogue's accesses allow it.
   Axis n, channel;
   std::vector<Axis> position;
-  Expr epilogue;  // over those axes and `accumulator`; bias is part of it
+  Expr epilogue;  // an expression over these axes and `accumulator`; bias is part of it
   int result = -1;
   std::vector<Expr> index;
 };
@@ -144,14 +145,15 @@ struct PlainConvKernel {
 /// the softmax of scores(sum over d of Q[batch..., m, d] * K[batch..., d, t]) along t.
 struct AttentionKernel {
   std::vector<Axis> batch;
-  Axis m, n, t, d;           // the extents of n and d are known
-  MatrixView q, k, v;        // rows and columns: (m, d), (d, t), (t, n)
-  Expr scores;               // over batch, m, t axes and `accumulator`
-  Expr kept;                 // boolean, over batch and m axes: where it is false, P is zero; null: always true
-  bool is_nan_zero = false;  // where P is NaN, it is zero
-  Expr epilogue;             // over batch, m, n axes and `accumulator`
+  Axis m, n, t, d;     // the extents of n and d are known
+  MatrixView q, k, v;  // rows and columns: (m, d), (d, t), (t, n)
+  Expr scores;         // an expression over the batch, m and t axes and `accumulator`
+  // Boolean, over the batch and m axes: P is zero in rows where it is false; null: it is always true.
+  Expr kept;
+  bool is_nan_zero = false;  // NaNs in P count as zero
+  Expr epilogue;             // an expression over the batch, m and n axes and `accumulator`
   int result = -1;           // operand written
-  std::vector<Expr> index;   // where, one i64 per dimension of the operand
+  std::vector<Expr> index;   // the index to store at: one i64 per dimension of the operand
 };
 
 struct Kernel {

@@ -62,13 +62,13 @@ Dim operations(const PlainConvKernel& k) {
 }
 
 Dim operations(const AttentionKernel& k) {
-  const Dim softmax = operations(k.scores) + Dim(4);  // maximum, difference, exponential, sum
+  const Dim softmax = operations(k.scores) + Dim(4);  // besides the scores: maximum, difference, exponential, sum
   const Dim per_row = k.t.extent * (Dim(2) * (k.d.extent + k.n.extent) + softmax);
   return extent_of(k.batch) * k.m.extent * (per_row + k.n.extent * operations(k.epilogue));
 }
 
-/// A loop over an axis counts every point of the axis, a loop that ends on a condition one iteration, a branch its
-/// longer side.
+/// A loop over an axis counts every point of the axis. A loop that ends on a condition counts one iteration. A branch
+/// counts its longer side.
 Dim operations(const Statements& block) {
   Dim total(0);
   for (const Statement& s : block) {
@@ -85,7 +85,7 @@ Dim operations(const ProgramKernel& k) { return extent_of(k.outer) * operations(
 
 Dim kernel_operations(const Kernel& kernel) try {
   return std::visit([](const auto& body) { return operations(body); }, kernel.body);
-} catch (const CompileError&) {  // the product of Dims has too many terms
+} catch (const CompileError&) {  // the product of extents has too many terms
   return Dim(0);
 }
 

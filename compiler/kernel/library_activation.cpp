@@ -26,7 +26,7 @@ bool is_commutative(const ExprNode& n) {
          (n.binary == BinaryOp::add || n.binary == BinaryOp::mul || n.binary == BinaryOp::max);
 }
 
-/// Finds the argument with which a pattern gives `e`; it must be the same wherever the pattern has it.
+/// Finds the argument for which a pattern equals `e`. All places of the argument in the pattern must agree.
 class Matcher {
  public:
   Expr argument;
@@ -69,7 +69,7 @@ Expr relu(const Expr& x) { return binary(BinaryOp::max, x, literal(x, 0)); }
 
 Expr gelu_tanh(const Expr& x) {
   const Expr inner = x + literal(x, 0.044715) * x * x * x;
-  // (1 + tanh(z)) / 2 is sigmoid(2 z), which does not cancel for z far below 0.
+  // (1 + tanh(z)) / 2 is sigmoid(2 z), which loses no digits for z far below 0.
   return x * unary(UnaryOp::sigmoid, literal(x, 2 * std::sqrt(2 / std::numbers::pi)) * inner);
 }
 

@@ -20,8 +20,9 @@ struct LibraryTensor {
   Dim offset;
   std::vector<Dim> extents, strides;
   DType dtype = DType::f32;
-  /// The operand must be a constant, and the library reads another form of it. `untransposed`: the source of the
-  /// Transpose that made it, which `extents` and `strides` describe. `rounded`: its elements rounded to `dtype`.
+  /// The operand must be a constant, and the library reads it in another form. `untransposed`: the library reads the
+  /// source of the Transpose that made it; `extents` and `strides` describe this source. `rounded`: the library reads
+  /// its elements rounded to `dtype`.
   bool untransposed = false, rounded = false;
   bool is_other_form() const { return untransposed || rounded; }
 };
@@ -29,19 +30,20 @@ struct LibraryTensor {
 /// For the operands and the computation see artifact_schema/gart.fbs, Operation.
 struct LibraryCall {
   std::string library;             // "cublasLt", "cudnn"
-  uint32_t oldest = 0, below = 0;  // range of usable versions, as the library reports them
-  int least_sm = 0;                // the oldest GPUs that it supports, Target::sm
+  uint32_t oldest = 0, below = 0;  // the usable versions, from `oldest` to below `below`, as the library reports them
+  int least_sm = 0;                // Target::sm of the oldest GPUs that the library supports
   LibraryOperation operation{};
   std::vector<LibraryTensor> tensors = {};
   bool bias = false, addend = false;
   LibraryActivation activation = LibraryActivation::none;
   double scale = 1;
-  bool causal = false;                                           // attention
-  std::vector<int64_t> strides = {}, dilations = {}, pads = {};  // convolution, per spatial axis; pads: before
+  bool causal = false;  // attention
+  // Convolution: one entry per spatial axis; pads: before the first element.
+  std::vector<int64_t> strides = {}, dilations = {}, pads = {};
   int64_t groups = 1;
   int64_t workspace = 0;  // the most bytes that the call may use
 
-  /// The tensor that it writes.
+  /// The tensor that the call writes.
   size_t result() const { return operation == LibraryOperation::attention ? 3 : 2; }
 };
 
@@ -54,7 +56,7 @@ struct LibraryScope {
 class LibraryBinder {
  public:
   virtual ~LibraryBinder() = default;
-  /// The libraries that it can bind, for messages.
+  /// The libraries that the binder can use, for messages.
   virtual std::vector<LibraryScope> scopes() const { return {}; }
   /// The call that does the kernel's whole work; nullopt if no library can.
   virtual std::optional<LibraryCall> bind(const Kernel& kernel) const = 0;

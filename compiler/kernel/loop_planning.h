@@ -18,8 +18,8 @@ Dim extent_of(const std::vector<Axis>& axes);
 /// Is the extent below the limit for all values of its symbols?
 bool is_below(const Dim& extent, int64_t limit);
 
-/// Cost, on one machine, of making the axis the lane axis: neighbouring lanes (of a vector, threads of a warp) are
-/// neighbours along it.
+/// Cost, on one machine, of making the axis the lane axis. Neighbouring lanes (of a vector, or threads of a warp) are
+/// neighbours along the lane axis.
 using LaneCost = std::function<double(const Stage&, const Axis&)>;
 
 /// The position of the cheapest of `axes`, the innermost of equally cheap ones; nullopt if there are none. Calls `cost`
@@ -45,8 +45,8 @@ std::optional<Tile> find_tile(const Stage& stage, const Axis& lane, const std::v
                               const std::function<bool(const Expr&)>& can_transpose,
                               const std::function<bool(const Axis&)>& is_long);
 
-/// Simplifies `e` for the points [first, first + run) of `axis`, where `first` is a multiple of `run`. Within them, the
-/// quotient by a multiple of `run` is that of `first`, and the remainder steps with the axis. `run` = 1: nothing is
+/// Simplifies `e` for the points [first, first + run) of `axis`, where `first` is a multiple of `run`. Within such a
+/// run, the quotient by a multiple of `run` is constant, and the remainder grows with the axis. `run` = 1: nothing is
 /// known.
 Expr in_run(const Expr& e, const Axis& axis, int64_t run, const Expr& first);
 

@@ -14,7 +14,7 @@
 namespace gcg {
 namespace {
 
-constexpr double kUniform = 0.1, kContiguous = 1, kScattered = 10;  // cost of an access, by the lanes' stride
+constexpr double kUniform = 0.1, kContiguous = 1, kScattered = 10;  // cost of an access, by the stride between lanes
 constexpr double kTransposed = 3;    // a strided access that is read in tiles of two axes and transposed
 constexpr int64_t kInterleaved = 4;  // loads of at most this stride are contiguous loads and shuffles
 constexpr int64_t kTileSide = 8;
@@ -74,7 +74,8 @@ class StageWork {
   }
 
  private:
-  /// The stride within a block of channels: lanes run through whole blocks, which already divide the axis.
+  /// The stride within a run of kTileSide lanes, such as a block of channels. Quotients by the block size do not change
+  /// in a run.
   std::optional<Dim> stride_in_tile(int operand, std::vector<Expr> index) const {
     for (Expr& i : index) i = in_run(i, {.id = lane_}, kTileSide, gcg::index(0));
     return address_stride(operands_[static_cast<size_t>(operand)], index, lane_);

@@ -50,7 +50,7 @@ Machine sharing_memory(Machine m) {
   return m;
 }
 
-// Rates follow from the vendor's peak rates; the rate of sm_90 is the share that mma.sync is known to reach. Sizes:
+// Rates follow from the vendor's peak rates; for sm_90 the rate is the part of the peak that mma.sync can reach. Sizes:
 // CUDA C++ Programming Guide, "Compute Capabilities".
 const std::array kGpus = {
     GpuRow{75, without_async_copies(gpu("T4", 40, 1.59, 64, 512, 320e9, 64, 1024))},

@@ -20,10 +20,11 @@ inline constexpr double kConditionalNode = 20;
 /// Costs of the nodes of a CUDA graph, in microseconds.
 struct NodeCosts {
   double shortest = kDependentLaunch + 0.5;  // an almost empty kernel in a chain
-  double block_start = 0;                    // added for each block of a kernel
-  double overlapped = 0.6;                   // saved by a programmatic edge
-  double overlapping = 1e9;                  // most blocks per processor for which such an edge pays; above, it costs
-  double fork = 3;                           // one more stream that forks and joins
+  double block_start = 0;                    // added for each block of the kernel
+  double overlapped = 0.6;                   // time that a programmatic edge saves
+  // The most blocks per processor for which a programmatic edge saves time; with more blocks it costs time.
+  double overlapping = 1e9;
+  double fork = 3;  // cost of one more stream that forks and joins
 };
 
 /// The device that represents all devices of a target. A "processor" is a streaming multiprocessor of a GPU or a core
@@ -39,21 +40,22 @@ struct Machine {
   // tf32 is half.
   double half_rate = 0;            // mma.sync
   double warpgroup_rate = 0;       // wgmma
-  double l2_bytes_per_clock = 56;  // from the L2 cache to each processor if all of them read
+  double l2_bytes_per_clock = 56;  // bytes per clock from the L2 cache to each processor, if all of them read
   double l2_alone = 60;            // the same if few of them read
-  int64_t shared_bytes = 0;        // per processor; a block takes at most `shared_block_bytes`
+  int64_t shared_bytes = 0;        // shared memory per processor; one block gets at most `shared_block_bytes`
   int64_t shared_block_bytes = 0;
   int threads = 0;                 // resident threads per processor
-  bool has_async_copies = false;   // cp.async, and tf32 on tensor cores
+  bool has_async_copies = false;   // has cp.async, and tf32 on tensor cores
   bool overlaps_launches = false;  // griddepcontrol: a launch may start before its predecessor has ended
-  bool shares_memory = false;      // shares memory with the CPU, which needs most of it: no room for libraries
+  // The GPU shares memory with the CPU, which needs most of it: there is no room for libraries.
+  bool shares_memory = false;
   NodeCosts nodes;
   double memory_latency = kMemoryLatency, l2_latency = 0.5;  // per read, in microseconds
 
   // CPUs:
   int vector_bytes = 0;
   int vector_registers = 0;
-  int64_t l2_bytes = 0;  // the smallest among all CPUs of the level
+  int64_t l2_bytes = 0;  // the smallest L2 cache among the CPUs of the level
   /// Size of the weights that stay in the last-level cache from run to run if nothing else runs. Current server CPUs
   /// give their cores at least 32 MB.
   int64_t near_bytes = 24 << 20;

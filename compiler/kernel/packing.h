@@ -30,7 +30,7 @@ inline int64_t blocks_of(int64_t extent, int64_t block) { return (extent + block
 struct ConvPacking {
   int64_t inputs = 0;  // channels of one group
   int64_t outputs = 0, groups = 1;
-  bool plain = false;  // the convolution reads [N, C, spatial...]; one group only
+  bool plain = false;  // the convolution reads [N, C, spatial...]; only with one group
   bool bytes = false;  // u8 by i8, not plain
 
   int64_t group_outputs() const { return outputs / groups; }
@@ -64,10 +64,11 @@ struct ConvPacking {
 ///   scales, offsets f32 [ceil(N/columns)][blocks][columns]
 struct BlockPacking {
   int64_t rows = 0;   // K
-  int64_t bits = 4;   // per q, which is signed: 2, 4 or 8
+  int64_t bits = 4;   // bits per q, which is signed: 2, 4 or 8
   int64_t block = 0;  // rows per block: all rows, or a multiple of per_word()
   bool offsets = false;
-  bool exact = false;  // the other factor loses no digit of f32, however much larger than the others some elements are
+  // The other factor keeps all digits of f32, even if some of its elements are far larger than the others.
+  bool exact = false;
 
   int64_t per_word() const { return 32 / bits; }
   int64_t blocks() const { return blocks_of(rows, block); }

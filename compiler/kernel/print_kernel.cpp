@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// Between the two operands.
+/// Printed between the two operands.
 constexpr std::array kBinary = {"+",  "-", "*",  "/",   "//", "%",   "fmod", "pow", "max", "min", "==", "!=", "<",
                                 "<=", ">", ">=", "and", "or", "xor", "&",    "|",   "^",   "<<",  ">>", "in"};
 static_assert(kBinary.size() == kBinaryNames.size());

@@ -33,7 +33,7 @@ struct Statement {
     branch,      // body if value (boolean) holds, otherwise `otherwise`
     require,     // if value (boolean) does not hold, the kernel ends here: an index is out of range
     call,        // CPUs: the application's `function` on the arguments; the kernel ends here if it fails
-    // GPUs; a program consists of launches only, or has none:
+    // GPUs only; a program consists only of launches, or has none:
     launch,  // body for each point of the axis, in any order; all end before the next statement. On the outermost level
              // only. A thread runs one point
     shared_launch,  // the same, but the threads of a block share one point
@@ -51,13 +51,14 @@ struct Statement {
   Expr value;
   int local = -1;
   int operand = -1;
-  std::vector<Expr> index;  // store, merge: one i64 per dimension, or only the row-major element number
+  std::vector<Expr> index;  // store, merge: one i64 per dimension, or the row-major element number alone
   int unless_same = -1;     // store: skipped if `operand` and this operand share storage, which then holds the values
   ReduceOp reduce{};
-  Axis axis;  // over [begin, end) or tasks; 0 <= begin, end <= its extent, which is known before the launch
+  // Over [begin, end), or over tasks; 0 <= begin, and end <= the axis's extent, which is known before the launch.
+  Axis axis;
   Expr begin, end;
   Statements body, otherwise;
-  std::string function;                       // call: its name in the import table
+  std::string function;                       // call: the function's name in the import table
   std::string attributes;                     // call: the node's attributes, as JSON
   std::vector<CallArgument> inputs, outputs;  // call
   int workspace = -1;                         // call, order: an array; for a call, of bytes

@@ -30,7 +30,7 @@ const std::vector<Target>& table() {
       cpu("x86-64-v3"),      cpu("x86-64-v4"),
       cpu("x86-64-v4-vnni"),                                            // x86-64-v4 that multiplies bytes
       cpu("x86-64-v4-bf16"),                                            // ... and pairs of bf16
-      cpu("x86-64-v4-amx"),                                             // ... and tiles of either
+      cpu("x86-64-v4-amx"),                                             // ... and tiles of both types
       cpu("aarch64"),        cuda("sm_75", 75),                         // Turing: T4
       cuda("sm_80", 80),                                                // Ampere: A100
       cuda("sm_86", 86),                                                // RTX 30
@@ -83,7 +83,7 @@ std::string spelling(const std::string& name) {
   return letters;
 }
 
-/// For a name that is not a target: the target that other tools give this name, or that it is another spelling of.
+/// For a name that is not a target: the target that it is another spelling of, or that other tools call by this name.
 /// Empty if there is none.
 std::string meant_target(const std::string& name) {
   static const std::map<std::string, std::string> elsewhere = {
@@ -151,7 +151,7 @@ std::vector<Target> require_targets(const std::vector<std::string>& names) {
     const Target target = require_target(name);
     if (!named.insert(target.name).second) fail("target '", name, "': ", target.name, " is given twice");
     if (const auto known = find(target.name); known != targets.end())
-      *known = target;  // a group has added it; the driver requested here overrides
+      *known = target;  // a group has already added this target; the driver requested here replaces the group's
     else
       targets.push_back(target);
   }

@@ -26,11 +26,11 @@ inline constexpr int kOldestDriver = 12030;
 struct Target {
   std::string name;  // "x86-64-v4", "x86-64-v3", "aarch64", "sm_90a", "ptx"
   DeviceClass device = DeviceClass::cpu;
-  int sm = 0;      // GPUs: compute capability * 10; "ptx": the least that accepts it
+  int sm = 0;      // GPUs: compute capability * 10; "ptx": of the oldest GPU that accepts it
   int driver = 0;  // GPUs: the oldest driver to run on, in the encoding of cuDriverGetVersion (12060); 0: the newest
                    // toolkit's own
-  Precision precision = Precision::fp32;  // if the GPU lacks such arithmetic, the next more accurate one
-  const Decisions* decisions = nullptr;   // they override the cost model; null: none
+  Precision precision = Precision::fp32;  // a GPU without this arithmetic uses the next more accurate one
+  const Decisions* decisions = nullptr;   // replace choices of the cost model; null: none
   bool is_ptx() const { return name == "ptx"; }
 };
 

@@ -11,7 +11,8 @@ double typical(const Dim& extent, int64_t value) {
   for (const std::string& s : extent.symbols()) values[s] = value;
   try {
     return static_cast<double>(std::max<int64_t>(1, extent.evaluate(values)));
-  } catch (const CompileError&) {  // overflows 64 bits or divides by zero: the symbols are meant to have other values
+    // 64 bits overflow, or a divisor is zero: real values of the symbols differ from the typical one.
+  } catch (const CompileError&) {
     return static_cast<double>(value);
   }
 }

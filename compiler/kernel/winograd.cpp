@@ -12,7 +12,8 @@ namespace {
 
 using Row = std::vector<double>;
 
-/// The `size` coefficients of the product of (x - p) over all points but number `except`, the lowest first.
+/// The `size` coefficients of the product of (x - p) over all points p except number `except`; the lowest coefficient
+/// comes first.
 Row product_of_roots(const Row& points, size_t except, size_t size) {
   Row p(size);
   p[0] = 1;

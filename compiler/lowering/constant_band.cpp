@@ -5,7 +5,7 @@
 namespace gcg {
 namespace {
 
-/// Proposes a band for a matrix whose larger number is `inside`, from the rows in which the band begins or ends.
+/// Proposes a band for a matrix whose larger number is `inside`. It looks at the rows in which the band begins or ends.
 Band proposal(const Tensor& t, int64_t rows, int64_t columns, double inside, double outside) {
   Band band{{}, {}, inside, outside};
   for (int64_t i = 0; i < rows; ++i) {

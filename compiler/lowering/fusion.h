@@ -25,7 +25,7 @@ struct FusionGroup {
   bool by_launches = false;  // program: lowered by compiler/ops/launches.h instead
   NodeId anchor;             // contraction, program or control node; none for loop groups
   ValueId result;   // the value whose elements the kernel defines (none for control; the first one of a program)
-  ValueId storage;  // the value whose storage receives them: `result`, or the value of which it is a slice
+  ValueId storage;  // the value whose storage receives the elements: `result`, or the value of which it is a slice
   /// A slice of the storage: element i along `axis` of the result is element offset + i * step of the storage (Concat,
   /// gart.Interleave).
   struct StridedSlice {
@@ -47,7 +47,7 @@ struct Fusion {
   /// (contraction node, input position) -> the value whose storage the operand views with strides.
   std::map<std::pair<NodeId, int>, ValueId> operand_sources;
 
-  /// The value whose storage holds v's elements, or none if v is only ever computed on the fly.
+  /// The value whose storage holds v's elements, or none if v is always computed on the fly.
   ValueId storage(ValueId v) const {
     const ValueId base = view_of[static_cast<size_t>(v.index)];
     return materialized[static_cast<size_t>(base.index)] ? base : ValueId();

@@ -47,7 +47,8 @@ LoweredGroup GroupLowering::run() {
 ValueId GroupLowering::stored(ValueId v) const {
   if (value(v).is_constant()) return v;
   const ValueId base = f_.view_of[static_cast<size_t>(v.index)];
-  if (value(base).is_constant() || !value(base).producer.valid()) return base;  // constants and graph inputs
+  // Constants and graph inputs have storage of their own.
+  if (value(base).is_constant() || !value(base).producer.valid()) return base;
   return f_.storage(v);
 }
 
@@ -153,8 +154,8 @@ LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const FusionG
 
 namespace {
 
-/// out[to] = value[axes]. `to`: one index per axis of `value`, changed by `place`. Operands: those that `kernel` has,
-/// the value, out.
+/// out[to] = value[axes]. `to`: one index per axis of `value`, changed by `place`. The operands are those of `kernel`,
+/// then the value, then out.
 void store_elsewhere(Kernel& kernel, const Value& value, const Shape& out_shape,
                      const std::function<std::vector<Expr>(std::vector<Expr>)>& place) {
   const DType dtype = storage_dtype(value.dtype);

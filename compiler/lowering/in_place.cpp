@@ -1,5 +1,5 @@
-// An operand may be overwritten if each element is read only by the point that overwrites it, or by the row's
-// reductions before anything of that row is stored.
+// Finds operands that may be overwritten: only the point that overwrites an element may read it. The row's reductions
+// may also read it, before anything of that row is stored.
 #include "compiler/lowering/in_place.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool same_index(const ExprNode& load, const std::vector<Expr>& store) {
   return true;
 }
 
-/// A reduction stage reads exactly the row that the store stage writes for the same outer point.
+/// True if a reduction stage reads exactly the row that the store stage writes for the same outer point.
 bool same_row(const ExprNode& load, const Stage& stage, const Stage& store) {
   if (load.args.size() != 1 || store.index.size() != 1 || stage.axes.size() != 1 || store.axes.size() != 1)
     return false;

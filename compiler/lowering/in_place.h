@@ -8,7 +8,7 @@
 
 namespace gcg {
 
-/// Operands whose storage the kernel's result may reuse. `storages`: per operand.
+/// Operands whose storage the kernel's result may reuse. `storages`: one entry per operand.
 std::vector<int> in_place_operands(const Kernel& kernel, const std::vector<ValueId>& storages);
 
 }  // namespace gcg

@@ -147,7 +147,7 @@ class Stager {
 
   Expr hoist(const Expr& root) {
     return rewrite(root, [&](const Expr& e) -> Expr {
-      // A stage outside of the select would execute loads that are valid only on their side of the select.
+      // A stage outside of the select would also execute loads that are only valid on one side of it.
       if (e->kind == ExprKind::select && (has_guarded_load(e->args[1]) || has_guarded_load(e->args[2]))) return e;
       if (e->kind != ExprKind::reduce) return nullptr;
       const std::set<int> free = free_axes(e);
@@ -182,7 +182,7 @@ class Stager {
       along_domain += short_stride(n, last_, window ? 4 : 1);
     });
     if (along_domain > 0) return along_domain >= along_reduction;
-    // No vectors in either direction: a window stays inside, a long reduction gets a stage.
+    // Vectors fit neither direction: a window stays inside the store, and a long reduction gets a stage.
     return along_reduction == 0 && window;
   }
 

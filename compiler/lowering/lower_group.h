@@ -11,7 +11,7 @@ namespace gcg {
 
 struct LoweredGroup {
   Kernel kernel;
-  std::vector<ValueId> storages;  // per operand: the value whose storage it is; the result's is the last one
+  std::vector<ValueId> storages;  // per operand: the value whose storage it is; the last one is the result's
   std::vector<int> in_place;      // operands whose storage the result may reuse (same elements, read before written)
 };
 

@@ -23,7 +23,7 @@ void GroupLowering::matmul() {
   const Shape& shape = *value(anchor().outputs[0]).shape;
   std::vector<Axis> axes = values_.axes_for(shape);
   const Shape& a_shape = *value(anchor().inputs[0]).shape;
-  // Packed weights give k even if it is symbolic in the left operand.
+  // Packed weights say what k is even if it is symbolic in the left operand.
   const Axis k = values_.fresh_axis(packed ? Dim(anchor().int_attribute("k", 0)) : a_shape.back());
   all_extents_ = values_.extents();
   all_extents_[k.id] = k.extent;

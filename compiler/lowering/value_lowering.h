@@ -63,7 +63,7 @@ class ValueLowering {
   const Graph& graph_;
   StorageOf stored_;
   std::map<ValueId, Element> bound_;
-  std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, per dimension; empty: uneven
+  std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, per dimension; empty: the steps are not even
   std::map<ValueId, std::optional<Band>> bands_;
   bool computes_bands_ = false;
   std::map<std::pair<ValueId, std::string>, Expr> memo_;

@@ -206,15 +206,27 @@ void infer_clip(InferContext& ctx) {
   });
 }
 
+/// `bounded`, or x if the bound is NaN: ONNX takes a bound only if x lies beyond it. Constants say whether they are
+/// NaN.
+Expr unless_nan(const Value& bound, const Expr& loaded, Expr bounded, const Expr& x) {
+  if (!is_float(bound.dtype)) return bounded;
+  if (bound.constant) return std::isnan(bound.constant->at_double(0)) ? x : bounded;
+  return select(unary(UnaryOp::is_nan, loaded), x, std::move(bounded));
+}
+
 Expr lower_clip(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   Expr x = arithmetic_input(ctx, 0, at);
   const DType type = ctx.input_value(0).dtype;
+  const auto bounded = [&](int i, Expr (*choose)(const Expr&, const Expr&)) {
+    const Expr bound = scalar_input(ctx, i, x->dtype);
+    x = unless_nan(ctx.input_value(i), bound, choose(x, bound), x);
+  };
   if (ctx.has_input(1))
-    x = maximum(x, scalar_input(ctx, 1, x->dtype));
+    bounded(1, maximum);
   else if (is_float(type))
     x = maximum(x, literal(x, -largest_float(type)));
   if (ctx.has_input(2))
-    x = minimum(x, scalar_input(ctx, 2, x->dtype));
+    bounded(2, minimum);
   else if (is_float(type))
     x = minimum(x, literal(x, largest_float(type)));
   return as_output(ctx, output, x);

@@ -1,4 +1,4 @@
-// gart.Append: a state's rows and the rows that a run appends to them, or writes over some of them.
+// gart.Append: a state's rows, with a run's new rows appended or written over some of them.
 #include "compiler/ops/index.h"
 #include "compiler/ops/movement.h"
 #include "compiler/ops/ops.h"
@@ -8,8 +8,9 @@ namespace {
 
 enum : int { kState, kRows, kFirst };
 
-/// With the attribute `replaces`, an axis, rows replace those from kFirst[b] on (0 if it is missing) along it, and the
-/// extents stay; all must be within the state. Without it, as Concat along axis 0.
+/// The attribute `replaces` is an axis. Along it, the new rows of batch b replace those from kFirst[b] on (from 0 if
+/// this input is missing). The extents stay, and all rows must lie within the state. Without the attribute, the node is
+/// a Concat along axis 0.
 bool replaces(const Node& node) { return node.has_attribute("replaces"); }
 
 /// The result's memory already holds the rows of input 0, so a step writes those of input 1 only

@@ -84,13 +84,14 @@ constexpr auto kLessOrEqual = [](auto a, auto b) -> bool { return a <= b; };
 constexpr auto kGreaterOrEqual = [](auto a, auto b) -> bool { return a >= b; };
 template <class F>
 auto on_bits(auto a, auto b, F f) {
-  return static_cast<decltype(a)>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));  // never called with floats
+  // f is never called with floats.
+  return static_cast<decltype(a)>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
 }
 constexpr auto kBitAnd = [](auto a, auto b) { return on_bits(a, b, [](uint64_t x, uint64_t y) { return x & y; }); };
 constexpr auto kBitOr = [](auto a, auto b) { return on_bits(a, b, [](uint64_t x, uint64_t y) { return x | y; }); };
 constexpr auto kBitXor = [](auto a, auto b) { return on_bits(a, b, [](uint64_t x, uint64_t y) { return x ^ y; }); };
 
-// ---- contents, one element at a time: v holds the operands
+// ---- contents, one element at a time: v holds the operands' elements
 
 using Operands = std::vector<Dim>;
 template <Dim (*kFunction)(const Dim&, const Dim&)>

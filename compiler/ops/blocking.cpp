@@ -14,7 +14,7 @@ void infer_block_channels(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), y);
 }
 
-/// Sets lanes past the last channel to zero. No other operator guarantees that.
+/// Sets lanes past the last channel to zero. Other operators leave them undefined.
 Expr lower_block_channels(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Dim& channels = ctx.input_shape(0)[1];
   const Expr c = at[1] * index(kChannelBlock) + at.back(), last = extent(channels - 1);

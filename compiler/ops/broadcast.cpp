@@ -15,7 +15,7 @@ Shape broadcast_inputs(InferContext& ctx, int first) {
 
 namespace {
 
-/// f of each element; nullopt if one is unknown, or too large for a Dim.
+/// f of each element; nullopt if an element is unknown, or too large for a Dim.
 std::optional<std::vector<Dim>> combined(const std::vector<std::vector<Dim>>& inputs, size_t size,
                                          const std::function<std::optional<Dim>(const std::vector<Dim>&)>& f) {
   std::vector<Dim> result;

@@ -27,7 +27,7 @@ std::vector<int64_t> broadcast_extents(const ReferenceContext& ctx);
 
 /// Integer quotient towards zero as a Dim; nullopt unless both are numbers or the divisor is provably not negative.
 std::optional<Dim> truncated_quotient(const Dim& a, const Dim& b);
-/// 1 if provably a < b, 0 if provably not, else nullopt.
+/// 1 if a < b is proven, 0 if its opposite is proven, else nullopt.
 std::optional<Dim> provably_less(const Dim& a, const Dim& b);
 std::optional<Dim> provably_equal(const Dim& a, const Dim& b);
 

@@ -152,7 +152,7 @@ std::vector<Tensor> reference_group_norm(ReferenceContext& ctx) {
   return reference_grouped(ctx, ctx.node().int_attribute("num_groups", 1));
 }
 
-// ---- LRN: x / (bias + alpha / size * sum of squares of the `size` channels around)^beta
+// ---- LRN: x / (bias + alpha / size * sum of the squares of `size` neighbouring channels)^beta
 
 struct LrnParams {
   int64_t size, before;  // channels in the window, and those before the centre

@@ -47,7 +47,7 @@ Expr lower_concat(LowerContext& ctx, int, const std::vector<Expr>& at) {
   for (size_t p = parts.size(); p-- > 0;) {
     Index from = at;
     from[axis] = at[axis] - extent(starts[p]);
-    const Expr part = guarded(ctx.input(parts[p], from));  // may be out of range if another part is selected
+    const Expr part = guarded(ctx.input(parts[p], from));  // the index may be out of range if another part is selected
     value = value ? select(binary(BinaryOp::less, at[axis], extent(starts[p + 1])), part, value) : part;
   }
   return value ? value : number(ctx.output_value(0).dtype, 0);  // nothing to join, so no element is ever read
@@ -71,7 +71,7 @@ std::vector<Tensor> reference_concat(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-// ---- Split: sizes are an attribute before opset 13; num_outputs exists since 18
+// ---- Split: sizes are an attribute before opset 13; num_outputs exists since opset 18
 
 void upgrade_split(UpgradeContext& ctx) {
   if (ctx.version < 13) ctx.attribute_to_input("split", 1);

@@ -57,7 +57,7 @@ void infer_loop(InferContext& c) {
     if (own_input(c, i) && c.dtype(i) != DType::undefined && c.dtype(i) != (i == 0 ? DType::i64 : DType::boolean))
       c.fail(i == 0 ? "the trip count must be i64" : "the condition must be bool");
   Value iteration = value_type(DType::i64, Shape{}), condition = value_type(DType::boolean, Shape{});
-  condition.contents = {Dim(1)};  // an iteration only runs while it holds
+  condition.contents = {Dim(1)};  // an iteration only runs while the condition holds
   std::vector<Value> carried;
   for (int i = 2; i < own_inputs(c.node()); ++i) carried.push_back(c.input(i));
   CarriedValues settled = settle_carried(c, {iteration, condition}, carried, capture_types(c), 1);
@@ -200,8 +200,8 @@ void upgrade_scan(UpgradeContext& c) {
 
 // ---- gart.Fail ------------------------------------------------------------------------------------------------------
 
-/// Replaces a branch that cannot be computed. Attribute `message` says why. `dtypes`, `ranks` and `extents` (of all
-/// outputs, as text) give the outputs' types.
+/// Replaces a branch that cannot be computed. The attribute `message` gives the reason. `dtypes`, `ranks` and `extents`
+/// (of all outputs, as text) give the outputs' types.
 void infer_fail(InferContext& c) {
   const std::vector<int64_t> dtypes = c.node().ints_attribute("dtypes"), ranks = c.node().ints_attribute("ranks");
   const std::vector<std::string> extents = c.node().strings_attribute("extents");

@@ -45,8 +45,7 @@ struct CarriedValues {
 /// values are the body's outputs from `first_output` on. Extents that change become symbols.
 CarriedValues settle_carried(InferContext& c, const std::vector<Value>& before, const std::vector<Value>& initial,
                              const std::vector<Value>& after, size_t first_output);
-/// The type of carried value `k` after the loop. If an extent grows by a constant and the trip count is known, it is
-/// known.
+/// The type of carried value `k` after the loop. An extent that grows by a constant is known if the trip count is.
 Value final_type(InferContext& c, const CarriedValues& carried, size_t k, const Value& initial,
                  const std::optional<Dim>& trips);
 

@@ -110,7 +110,7 @@ Expr lower_conv_transpose(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return as_output(ctx, 0, y);
 }
 
-/// Scatters: every input element adds to the outputs that it reaches.
+/// Scatters: adds each input element to the outputs that it reaches.
 std::vector<Tensor> reference_conv_transpose(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), &w = *ctx.input(1);
   const Tensor* bias = ctx.input_count() > 2 ? ctx.input(2) : nullptr;

@@ -12,13 +12,13 @@
 namespace gcg {
 namespace {
 
-/// Contents of integers are kept by a conversion to integers. A conversion to bool keeps them if each is provably zero
-/// or nonzero.
+/// A conversion to integers keeps the contents of integers. A conversion to bool keeps them if each is provably zero or
+/// nonzero.
 void convert_contents(InferContext& ctx, DType to) {
   if (is_int(to)) map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return d; });
   if (to != DType::boolean) return;
   map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> {
-    if (d.is(0)) return Dim(0);
+    if (d.is_constant()) return Dim(!d.is(0));
     if (d.lower_bound().value_or(0) > 0 || d.upper_bound().value_or(0) < 0) return Dim(1);
     return std::nullopt;
   });
@@ -110,7 +110,7 @@ Expr lower_identity(LowerContext& ctx, int, const std::vector<Expr>& at) { retur
 
 std::vector<Tensor> reference_identity(ReferenceContext& ctx) { return {*ctx.input(0)}; }
 
-// ---- Dropout: outside of training the identity, with a mask of all true
+// ---- Dropout: outside of training it is the identity, with a mask of all true
 
 bool is_false(const Graph& graph, ValueId v) {
   const TensorRef& constant = graph.value(v).constant;
@@ -178,7 +178,7 @@ constinit const OpDef op_Cast{.name = "Cast",
                               .infer = infer_cast,
                               .lower = lower_cast,
                               .reference = reference_cast};
-/// A view. The bits exist only in its input's storage, so the input is always stored (see fuse).
+/// A view. Its bits exist only in the storage of its input, so the input is always stored (see fuse).
 constinit const OpDef op_BitCast{.name = "BitCast",
                                  .since = 26,
                                  .min_inputs = 1,

@@ -1,8 +1,8 @@
-// gart.CoupledProbabilities: the probabilities p of k classes that fit the pairwise probabilities best. r[i][j] is the
-// probability of class i against class j. p minimises the sum over i != j of (r[j][i] p[i] - r[i][j] p[j])^2 (Wu, Lin
-// and Weng, "Probability estimates for multi-class classification by pairwise coupling", 2004, second approach). It
-// takes the steps of the paper's algorithm 2 with libsvm's limits on their number and error, since libsvm defines the
-// results of support vector machines.
+// gart.CoupledProbabilities: finds the probabilities p of k classes that fit the given pairwise probabilities best.
+// r[i][j] is the probability of class i against class j. p minimises the sum over i != j of (r[j][i] p[i] - r[i][j]
+// p[j])^2 (Wu, Lin and Weng, "Probability estimates for multi-class classification by pairwise coupling", 2004, second
+// approach). It runs the paper's algorithm 2 with libsvm's limits on the number of steps and the error, because support
+// vector machines must give libsvm's results.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ namespace gcg {
 namespace {
 
 constexpr int64_t kMaxIterations = 100;
-constexpr double kTolerance = 0.005;  // divided by the number of classes
+constexpr double kTolerance = 0.005;  // is divided by the number of classes
 
 int64_t classes_of(const Node& node) { return node.int_attribute("classes", 0); }
 
@@ -116,7 +116,7 @@ class Coupling {
 
 void program_coupled(ProgramBuilder& p) { Coupling(p).run(); }
 
-/// The exact limit of the iteration: the solution of the linear equations Q p = b 1, sum of p = 1.
+/// The exact limit of the iteration: p solves the linear equations Q p = b 1, sum of p = 1.
 std::vector<double> coupled(const std::vector<std::vector<double>>& r) {
   const size_t k = r.size();
   std::vector<std::vector<double>> m(k + 1, std::vector<double>(k + 2, 0));

@@ -57,8 +57,8 @@ Line line_of(LowerContext& ctx, const std::vector<Expr>& at) {
   return line;
 }
 
-/// Each element sums its own part of the axis: quadratic work, but every element is independent. Elements outside of
-/// the part are replaced by a select, so that an infinity there has no effect.
+/// Each element sums its own part of the axis. This is quadratic work, but every element is independent. Elements
+/// outside of the part are replaced by a select, so that an infinity there has no effect.
 template <ReduceOp kOp>
 Expr lower_cumulative(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Line line = line_of(ctx, at);
@@ -90,7 +90,7 @@ Split split_at_axis(const ProgramBuilder& p) {
   return s;
 }
 
-/// One running sum if the axis is the last one, else one for each element of a block of neighbours.
+/// Keeps one running sum if the axis is the last one, else one for each element of a block of neighbours.
 template <ReduceOp kOp>
 void program_cumulative(ProgramBuilder& p) {
   constexpr int64_t kBlock = 1024;
@@ -126,7 +126,7 @@ void program_cumulative(ProgramBuilder& p) {
     p.each(block, [&](const Expr& j) { p.put(sums, j, add(p.at(sums, j), x(at(j)))); });
     if (!exclusive) store();
   });
-  if (!exclusive) p.replaces(0);  // an exclusive sum is stored before its element is read
+  if (!exclusive) p.replaces(0);  // an exclusive sum is stored before the element at the same position is read
 }
 
 /// Running sums in launches. Along the last axis, the threads of a block share a row or a tile of one. Along another
@@ -230,7 +230,7 @@ class CumulativeLaunches {
 void launches_cum_sum(ProgramBuilder& p) { CumulativeLaunches<ReduceOp::sum>(p).run(); }
 void launches_cum_prod(ProgramBuilder& p) { CumulativeLaunches<ReduceOp::prod>(p).run(); }
 
-/// Short lines are summed by each reader instead.
+/// False for short lines: there, each reader computes its sum itself.
 bool sums_long_lines(const Graph& graph, const Node& n) {
   constexpr int64_t kShort = 32;
   const Shape& x = *graph.value(n.inputs[0]).shape;

@@ -69,7 +69,7 @@ std::string json(const std::string& text) {
 
 std::string json(int64_t value) { return std::to_string(value); }
 
-/// ONNX's attributes are f32: prints the shortest text that parses to the same value.
+/// ONNX's attributes are f32. Prints the shortest text that parses to the same f32 value.
 std::string json(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";

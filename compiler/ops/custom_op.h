@@ -15,7 +15,7 @@ namespace gcg {
 /// Types are element types (f32, i64, ...), or names; each name stands for one element type. An input extent that is a
 /// new name takes the actual extent; a known name must agree with it. Other extents are expressions of names (`2*c`,
 /// `n//2`, `max(n, 1)`). Names that no input defines are integer attributes of the node. `T[...]` has any shape, the
-/// same wherever it occurs. `?`: may be omitted. The workspace is in bytes; without it there is none.
+/// same wherever it occurs. `?` marks an argument that may be omitted. The workspace is in bytes; the default is none.
 struct CustomOp {
   struct Tensor {
     std::string dtype;

@@ -131,7 +131,7 @@ std::vector<std::vector<int64_t>> equal_slices(const SliceOrder<T>& order, bool 
     if (groups.empty() || order.less(groups.back().front(), n)) groups.emplace_back();
     groups.back().push_back(n);
   }
-  if (!sorted) std::sort(groups.begin(), groups.end());  // by their first elements
+  if (!sorted) std::sort(groups.begin(), groups.end());  // groups are sorted by their first elements
   return groups;
 }
 

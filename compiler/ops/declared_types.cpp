@@ -7,7 +7,7 @@ namespace {
 
 struct Row {
   const char *name, *phrase;
-  bool (*has)(DType);  // null: the type of an input
+  bool (*has)(DType);  // null: the set is the type of an input
 };
 
 bool is_number(DType t) { return is_float(t) || is_int(t); }

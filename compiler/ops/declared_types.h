@@ -17,7 +17,7 @@ enum class Types : uint8_t {
   numbers,  // floats, and integers of at least 8 bits
   numbers_and_bool,
   signed_numbers,
-  integers,  // of at least 8 bits
+  integers,  // integers of at least 8 bits
   unsigned_integers,
   booleans,
   bytes,        // i8, u8

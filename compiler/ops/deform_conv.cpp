@@ -111,7 +111,7 @@ Expr lower_columns(LowerContext& ctx, int output, const std::vector<Expr>& at) {
     where[1] = tap * index(static_cast<int64_t>(dims)) + index(static_cast<int64_t>(d));
     const Expr moved = arithmetic_input(ctx, 1, where);
     const Expr position = at[1 + d] * index(w.stride) - extent(w.pad_begin) + at[1 + dims + d] * index(w.dilation);
-    // Far positions are clamped: they stay outside, and they convert to an integer.
+    // Positions far outside are clamped. They stay outside, and can be converted to an integer.
     const Expr p = cast(moved->dtype, position) + moved, far = number(p->dtype, 0x1p30);
     positions.push_back(binary(BinaryOp::max, binary(BinaryOp::min, p, far), number(p->dtype, -0x1p30)));
   }
@@ -125,7 +125,7 @@ Expr lower_columns(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 
 // ---- reference
 
-/// The value that one tap reads: x between its elements, zero outside.
+/// The value of x at a position between elements; zero outside.
 double read_between(const Tensor& x, const std::vector<int64_t>& strides, int64_t base,
                     const std::vector<int64_t>& sizes, const std::vector<double>& at) {
   double sum = 0;

@@ -33,7 +33,8 @@ int64_t letters(const std::string& term) {
   return std::count_if(term.begin(), term.end(), [](unsigned char c) { return std::isalpha(c) != 0; });
 }
 
-/// The result without an arrow: the ellipsis, then every label that occurs once, in alphabetical order.
+/// The output labels if the equation has no arrow: the ellipsis, then every label that occurs once, in alphabetical
+/// order.
 Labels implied_output(const std::vector<Labels>& operands, int64_t dots) {
   std::map<int, int> times;
   for (const Labels& labels : operands) {

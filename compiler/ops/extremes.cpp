@@ -28,7 +28,7 @@ void program_extremes(ProgramBuilder& p) {
   const DType dtype = arithmetic_dtype(p.input_dtype(0));
   const Dim count = product(p.input_shape(0));
   const auto element = [&](const Expr& i) { return cast(dtype, p.input(0, {i})); };
-  std::vector<Expr> found;  // all in one pass over x
+  std::vector<Expr> found;  // finds both in one pass over x
   found.reserve(kOutputs);
   for (const ReduceOp fold : kFolds) found.push_back(p.fold(fold, count, element));
   for (int i = 0; i < kOutputs; ++i) p.store(i, {}, found[i]);

@@ -7,9 +7,10 @@
 namespace gcg {
 
 struct FlexAttentionParams {
-  int scores = -1, probabilities = -1;  // the subgraphs that change them; -1: none
-  DType dtype;                          // of scores and probabilities
-  double scale = 0;                     // 0: one over the root of the head size
+  // Numbers of the subgraphs that change the scores and the probabilities; -1: none.
+  int scores = -1, probabilities = -1;
+  DType dtype;       // type of the scores and the probabilities
+  double scale = 0;  // 0: 1 / sqrt(head size)
 
   FlexAttentionParams(const Node& node, DType query);
 };

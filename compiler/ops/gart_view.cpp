@@ -75,7 +75,8 @@ void learn(const Shape& shape, size_t number, Solution& known) {
   for (size_t d = 0; d < shape.size(); ++d) {
     const auto& terms = shape[d].terms();
     if (terms.empty()) continue;
-    const auto& [monomial, coefficient] = *terms.begin();  // the highest degree comes first
+    // Terms are sorted: the term of the highest degree comes first.
+    const auto& [monomial, coefficient] = *terms.begin();
     if (monomial.size() != 1 || monomial[0]->kind != Dim::AtomKind::symbol || coefficient <= 0) continue;
     const Dim rest = shape[d] - Dim::from_atom(monomial[0]) * Dim(coefficient);
     if (!rest.is_constant() || known.count(monomial[0]->name) != 0) continue;
@@ -100,8 +101,8 @@ bool divides_by_symbol(const Dim& d, std::set<Dim::AtomRef>& seen) {
   return false;
 }
 
-/// Each dimension that equals an extent of `x` (input 0) takes that extent; the others take the solution. The single
-/// remaining dimension takes the rest of the elements.
+/// Each dimension that equals an extent of `x` (input 0) takes that extent; the others take the solution. One dimension
+/// may take the remaining factor of the number of elements.
 std::optional<std::vector<Dim>> write_shape(const Shape& shape, const Shape& x, const Solution& known) {
   std::vector<Dim> out(shape.size());
   std::optional<size_t> open;

@@ -27,7 +27,8 @@ void infer_constant_of_shape(InferContext& ctx) {
   } else {
     if (!ctx.shape(0)[0].is_constant()) ctx.fail("the number of dimensions of the shape is not known at compile time");
     for (const auto& known : ctx.known_contents(0)) {
-      const Dim symbol = ctx.fresh_symbol("filled");  // for known extents too: each then keeps its symbol
+      // Known extents request a symbol too, so that every dimension always gets the same one.
+      const Dim symbol = ctx.fresh_symbol("filled");
       shape.push_back(known.value_or(symbol));
     }
   }
@@ -97,14 +98,14 @@ Expr range_extent(LowerContext& ctx, int) {
   const DType type = is_float(dtype) ? arithmetic_dtype(dtype) : DType::i64;
   const Expr delta = range_scalar(ctx, 2, type), zero = number(type, 0);
   const Expr distance = range_scalar(ctx, 1, type) - range_scalar(ctx, 0, type);
-  const Expr none = binary(BinaryOp::equal, delta, zero);  // a zero step gives no number of elements
+  const Expr none = binary(BinaryOp::equal, delta, zero);  // a step of zero defines no number of elements
   if (is_float(dtype)) {
     const Expr steps = unary(UnaryOp::ceil, binary(BinaryOp::div, distance, delta));
     return select(none, index(-1), binary(BinaryOp::max, cast(DType::i64, steps), index(0)));
   }
   const Expr forward = binary(BinaryOp::greater, delta, zero);
   const Expr length = select(forward, distance, zero - distance), step = select(forward, delta, zero - delta);
-  // Rounding up by adding step - 1 could exceed 64 bits.
+  // Rounding up by adding step - 1 could overflow 64 bits.
   const Expr whole = binary(BinaryOp::div, length - index(1), step) + index(1);
   return select(none, index(-1), select(binary(BinaryOp::greater, length, zero), whole, zero));
 }

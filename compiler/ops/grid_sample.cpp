@@ -14,8 +14,8 @@ struct GridParams {
   std::string mode, padding;
   bool align_corners;
 
-  /// True if positions outside move to the border. Cubic positions stay in place, as in PyTorch and onnxruntime: there,
-  /// each tap that is read moves to the border instead.
+  /// True if positions outside move to the border. Cubic positions stay in place, as in PyTorch and onnxruntime;
+  /// instead, each tap moves to the border when it is read.
   bool moves_to_border() const { return padding == "border" && mode != "cubic"; }
 };
 
@@ -38,7 +38,7 @@ void infer_grid_sample(InferContext& ctx) {
   if (x.size() < 3 || grid.size() != x.size()) ctx.fail("X must be [N, C, D1, ..] and the grid [N, o1, .., k]");
   ctx.require_equal(grid[0], x[0], "the batches of X and the grid");
   ctx.require_equal(grid.back(), static_cast<int64_t>(x.size()) - 2, "coordinates of the grid");
-  for (size_t d = 2; d < x.size(); ++d)  // as in onnxruntime; loads then need no guard
+  for (size_t d = 2; d < x.size(); ++d)  // an empty input is refused, as in onnxruntime, so loads need no guard
     ctx.require_equal(max(x[d], 1), x[d], concat("spatial axis ", d - 2, " of X must have an element"));
   Shape y = {x[0], x[1]};
   y.insert(y.end(), grid.begin() + 1, grid.end() - 1);

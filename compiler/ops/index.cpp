@@ -14,8 +14,8 @@ struct DimensionRun {
   size_t to, to_count, from, from_count;
 };
 
-/// The shortest run at (to, from); extents of 1 form runs of their own. If no proper prefix matches, the rest is one
-/// group: the products of the whole shapes are equal, even if that cannot be proved.
+/// The shortest run at (to, from). Extents of 1 form their own runs. If no shorter run matches, the rest is one run,
+/// because the products of the whole shapes are equal even if this cannot be proved.
 DimensionRun next_run(const Shape& to, size_t t, const Shape& from, size_t f) {
   const size_t most_to = to.size() - t, most_from = from.size() - f;
   if (most_from > 0 && from[f].is(1)) return {t, 0, f, 1};

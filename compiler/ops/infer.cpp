@@ -179,7 +179,7 @@ void check_types(const InferContext& ctx) {
   }
 }
 
-/// Internal operators do not declare their result types.
+/// Checks declared result types. Internal operators do not declare any.
 void check_results(const Graph& graph, const Node& node) {
   if (std::string_view(node.op->domain) == "gart") return;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
@@ -248,7 +248,7 @@ std::vector<Value> infer_body(Graph& body, const std::vector<Value>& input_types
 void infer_graph(Graph& graph) {
   const BodyMemo memo;
   infer_nodes(graph, graph);
-  // Better-informed inference may drop symbols; constraints on such symbols have no meaning.
+  // Inference with more knowledge may drop symbols. Constraints on dropped symbols have no meaning.
   std::set<std::string> bound;
   for (ValueId in : graph.inputs)
     if (graph.value(in).shape)

@@ -108,7 +108,7 @@ class Evaluator {
       case BinaryOp::floor_div:
       case BinaryOp::mod: {
         const Dim x = value(a), y = value(b);
-        // Rounding towards zero equals rounding down if nothing is negative.
+        // Rounding towards zero equals rounding down if neither operand is negative.
         if (y.lower_bound().value_or(0) <= 0 || (e->binary == BinaryOp::div && x.lower_bound().value_or(-1) < 0))
           throw Unknown();
         return e->binary == BinaryOp::mod ? mod(x, y) : floor_div(x, y);
@@ -219,7 +219,7 @@ void infer_contents(Graph& graph, const Node& node) {
     } catch (const Unknown&) {
     } catch (const InternalError&) {
       throw;
-    } catch (const CompileError&) {  // values beyond 64 bits or huge expressions: computed at run time
+    } catch (const CompileError&) {  // values exceed 64 bits, or expressions are huge: the run computes them
     }
   }
 }

@@ -8,7 +8,7 @@ namespace gcg {
 struct OpLaunches {
   const OpDef* op;
   void (*write)(ProgramBuilder&);
-  /// True if the launches are worth their cost. Null: always.
+  /// True if the launches are worth their cost. Null: they always are.
   bool (*is_worth)(const Graph&, const Node&) = nullptr;
 };
 

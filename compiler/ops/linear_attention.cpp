@@ -12,7 +12,7 @@ namespace {
 
 using Form = LinearAttentionParams;
 
-/// The size in [B, T, heads * size].
+/// The head size in an input of shape [B, T, heads * size].
 Dim head_size(InferContext& ctx, int i, int64_t heads) {
   if (ctx.rank(i) != 3) ctx.fail(concat("input ", i, " must have 3 dimensions"));
   const Dim size = floor_div(ctx.shape(i)[2], heads);

@@ -11,7 +11,7 @@ struct LinearAttentionParams {
   enum : int { kQuery, kKey, kValue, kPast, kDecay, kBeta };
   bool decays, corrects;
   int64_t query_heads, heads;  // heads of the query; heads of keys and values
-  double scale;                // 0: one over the root of the key size
+  double scale;                // 0: 1 / sqrt(key size)
 
   /// Fails, naming the node, on inconsistent attributes or inputs.
   explicit LinearAttentionParams(const Node& node);

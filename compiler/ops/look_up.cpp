@@ -1,4 +1,5 @@
-// gart.LookUp: table[256], x -> table at the bits of each byte of x. It replaces any chain of functions of one byte.
+// gart.LookUp(table[256], x): for each byte of x, the table's element at the index that the byte's bits give. It
+// replaces any chain of functions of one byte.
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 

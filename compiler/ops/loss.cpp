@@ -112,7 +112,7 @@ constinit const OpDef op_NegativeLogLikelihoodLoss{.name = "NegativeLogLikelihoo
                                                    .infer = infer_nll_loss,
                                                    .lower = lower_nll_loss,
                                                    .reference = reference_nll_loss};
-/// Exists only in imported models.
+/// An operator that exists only in imported models.
 constinit const OpDef op_SoftmaxCrossEntropyLoss{.name = "SoftmaxCrossEntropyLoss",
                                                  .since = 12,
                                                  .min_inputs = 2,

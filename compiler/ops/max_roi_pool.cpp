@@ -26,7 +26,7 @@ void infer_max_roi_pool(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(kX), {ctx.shape(kRois)[0], ctx.shape(kX)[1], out[0], out[1]});
 }
 
-/// The elements [begin, end) that a cell covers along one side: 0 is the height, 1 the width.
+/// The elements [begin, end) that a cell covers along one side. Side 0 is the height, side 1 the width.
 struct Cell {
   Expr begin, end;
 };
@@ -34,7 +34,7 @@ struct Cell {
 Cell cell_at(LowerContext& ctx, const Expr& roi, const Expr& cell, int side) {
   const double scale = ctx.node().float_attribute("spatial_scale", 1);
   const double cells = static_cast<double>(pooled_shape(ctx.node())[static_cast<size_t>(side)]);
-  const auto corner = [&](int64_t column) {  // halves are rounded away from zero
+  const auto corner = [&](int64_t column) {  // corners at half an element are rounded away from zero
     const Expr at = arithmetic_input(ctx, kRois, {roi, index(column)});
     const Expr scaled = at * number(at->dtype, scale);
     return unary(UnaryOp::sign, scaled) * unary(UnaryOp::floor, unary(UnaryOp::abs, scaled) + number(at->dtype, 0.5));

@@ -8,7 +8,8 @@
 namespace gcg {
 
 struct UnpoolParams {
-  std::vector<int64_t> kernel, strides, pads;  // pads: before, then after
+  // Pads: those before the first element of each dimension, then those after the last.
+  std::vector<int64_t> kernel, strides, pads;
 
   /// Fails, naming the node, on attributes that do not fit an input of this rank.
   UnpoolParams(const Node& node, size_t rank);

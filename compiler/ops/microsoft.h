@@ -17,15 +17,15 @@ constexpr ExpandedOp microsoft(const char* name, int min_inputs, int max_inputs,
 struct MicrosoftAttention {
   ValueId q, k, v;
   ValueId past_key, past_value;  // 4-D; invalid: none
-  ValueId padding;               // the keys that count, 1-D to 3-D; invalid: all
+  ValueId padding;               // keys that are not padding, 1-D to 3-D; invalid: all keys count
   int64_t padding_rank = 0;
-  bool padding_has_starts = false;  // 1-D: the ends of all samples, then their starts
+  bool padding_has_starts = false;  // 1-D: the end of each sample's keys, then the start of each sample's keys
   ValueId bias;                     // added to the scores; invalid: none
   bool causal = false;
 };
 struct MicrosoftAttended {
   ValueId output;                      // [B, queries, heads * size]
-  ValueId present_key, present_value;  // including the past ones
+  ValueId present_key, present_value;  // keys and values, including the past ones
   ValueId scores;                      // before the softmax
 };
 MicrosoftAttended microsoft_attention(Expansion& x, const MicrosoftAttention& a);

@@ -147,7 +147,7 @@ ValueId with_bias(Expansion& x, ValueId v, int64_t from, int64_t to) {
 
 void take_heads(Expansion& x, MicrosoftAttention& a) {
   const int64_t heads = head_count(x);
-  const auto part = [&](size_t i, int64_t which) {  // from [B, sequence, heads, parts, size]
+  const auto part = [&](size_t i, int64_t which) {  // selects from [B, sequence, heads, parts, size]
     return x.transpose(x.element(x.input(i), 3, which), {0, 2, 1, 3});
   };
   const bool packed = x.rank(kQuery) == 5 || (x.has_input(kKey) && x.rank(kKey) == 5);

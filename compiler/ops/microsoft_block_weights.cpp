@@ -74,7 +74,7 @@ Results expand_matmul_nbits(Expansion& x) {
     zeros = x.constant(std::move(middle));
   }
   int64_t per_scale = block;
-  if (x.has_input(kGroups) || float_zeros) {  // one scale and one zero point for each element
+  if (x.has_input(kGroups) || float_zeros) {  // each element gets its own scale and zero point
     const ValueId columns = x.ints(block_of_column(x, k, block));
     scales = x.node("Gather", {scales, columns}, {{"axis", int64_t{1}}});
     zeros = x.node("Gather", {zeros, columns}, {{"axis", int64_t{1}}});
@@ -84,7 +84,7 @@ Results expand_matmul_nbits(Expansion& x) {
   if (!float_zeros) operands.push_back(zeros);
   ValueId weights = x.node("DequantizeLinear", operands, {{"axis", int64_t{1}}, {"block_size", per_scale}});
   if (float_zeros) weights = x.subtract(weights, x.multiply(zeros, scales));
-  // Levels 0 (unset) and 1 ask for the digits of f32, 2 to 4 for those of f16, bf16 and i8.
+  // Levels 0 (unset) and 1 ask for the precision of f32; levels 2 to 4 for that of f16, bf16 and i8.
   const int64_t level = node.int_attribute("accuracy_level", 0);
   const ValueId y =
       x.node("MatMul", {x.input(kA), x.transpose(weights, {1, 0})}, {{"exact", static_cast<int64_t>(level <= 1)}});

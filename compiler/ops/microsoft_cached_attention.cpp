@@ -8,15 +8,15 @@ namespace {
 
 using Results = std::vector<ValueId>;
 
-/// Rotates x [B, heads, sequence, size] by the angles at `places` [B, sequence].
+/// Rotates x [B, heads, sequence, size] by the angles of the positions `places` [B, sequence].
 ValueId rotated(Expansion& x, ValueId of, ValueId places, ValueId cosines, ValueId sines, bool interleaved,
                 int64_t partial) {
   return x.node("RotaryEmbedding", {of, cosines, sines, places},
                 {{"interleaved", int64_t{interleaved ? 1 : 0}}, {"rotary_embedding_dim", partial}});
 }
 
-/// The number of leading elements of a head that are rotated: those that the cache has angles for. 0: all `head` of
-/// them.
+/// The number of leading elements of a head that are rotated: those for which the cache has angles. 0: all `head`
+/// elements.
 int64_t turning(Expansion& x, size_t cosines, const Dim& head) {
   const int64_t turned = 2 * x.extent(cosines, 1);
   return head.is(turned) ? 0 : turned;
@@ -32,7 +32,7 @@ Results expand_rotary_embedding(Expansion& x) {
   if (packed && heads == 0) heads = x.extent(kX, 2) / (2 * x.extent(kCosines, 1));
   const ValueId split = packed ? heads_first(x, x.input(kX), heads) : x.input(kX);
   ValueId places = x.cast(x.input(kPlaces), DType::i64);
-  if (x.rank(kPlaces) == 1 || x.shape(kPlaces).empty()) {  // only the first position is given: all B rows count from it
+  if (x.rank(kPlaces) == 1 || x.shape(kPlaces).empty()) {  // only the first position is given: every row counts from it
     const ValueId rows =
         x.node("ConstantOfShape", {x.node("Shape", {x.input(kX)}, {{"start", int64_t{0}}, {"end", int64_t{1}}})},
                {{"value", TensorRef(std::make_shared<Tensor>(Tensor::vector_i64({0})))}});
@@ -76,8 +76,8 @@ class GroupQueryAttention {
     queries_ = x_.extent_of(q_, 2);
     const ValueId zero = x_.constant(Tensor::scalar_i64(0)), one = x_.constant(Tensor::scalar_i64(1));
     valid_ = x_.add(x_.reshape(x_.cast(x_.input(kLastKeys), DType::i64), {-1}), one);
-    past_ =
-        x_.node("Max", {x_.subtract(valid_, queries_), zero});  // [B]; prompts shorter than the longest have none, too
+    // The past lengths, [B]. Prompts that are shorter than the longest one have no past either.
+    past_ = x_.node("Max", {x_.subtract(valid_, queries_), zero});
     if (appends()) past_ = as_long_as_cache(past_);
     if (x_.node().int_attribute("do_rotary", 0) != 0) rotate();
     const ValueId key = grown(kPastKey, k_), value = grown(kPastValue, v_);
@@ -114,8 +114,8 @@ class GroupQueryAttention {
   /// True if the caches are states whose rows are the tokens of earlier runs (compiler/passes/append_caches.h).
   bool appends() const { return x_.node().has_attribute("gart.appends"); }
 
-  /// Fails the run unless all of these lengths are the cache's: a table of 0, 1, ..., rows has no other index that is
-  /// at least as large.
+  /// Fails the run unless all of these lengths equal the cache's length. It reads element
+  /// rows + |length - rows| of a table 0, 1, ..., rows, which only exists if they are equal.
   ValueId as_long_as_cache(ValueId lengths) {
     const ValueId rows = x_.extent_of(x_.input(kPastKey), 2);
     const ValueId one = x_.constant(Tensor::scalar_i64(1));

@@ -1,5 +1,5 @@
 // com.microsoft: layer normalisation fused with the operators before it in transformers. SimplifiedLayerNormalization
-// is in ai.onnx, because onnxruntime's optimiser puts it there.
+// belongs to ai.onnx, because onnxruntime's optimiser writes it in that domain.
 #include "compiler/ops/microsoft.h"
 
 namespace gcg {

@@ -47,7 +47,7 @@ ValueId activated(Expansion& x, ValueId y, Parameter parameter) {
 
 // ---- FusedMatMul: alpha * A * B, each transposed on request
 
-/// The factor. The attributes may transpose its matrices, or move its batches after the rows.
+/// A factor of FusedMatMul. Attributes may transpose its matrices, or move its batch dimensions after the rows.
 ValueId factor(Expansion& x, size_t i, const char* rows, const char* batches) {
   const auto rank = x.rank(i);
   if (rank < 2) return x.input(i);

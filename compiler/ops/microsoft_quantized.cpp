@@ -15,7 +15,8 @@ Results with_zero(Expansion& x, ValueId of, size_t scale) {
 }
 /// Input i as floats; its scale and zero point are the next inputs.
 ValueId dequantized(Expansion& x, size_t i) { return x.node("DequantizeLinear", with_zero(x, x.input(i), i + 1)); }
-/// y as integers; `scale` and the next input are scale and zero point. Without a zero point the type is `like`.
+/// y as integers. `scale` and the next input are its scale and zero point. Without a zero point the type is that of
+/// `like`.
 ValueId quantized(Expansion& x, ValueId y, size_t scale, DType like) {
   return x.node("QuantizeLinear", with_zero(x, y, scale),
                 {{"output_dtype", static_cast<int64_t>(dtype_to_onnx(like))}});
@@ -33,7 +34,7 @@ Results expand_mul(Expansion& x) { return expand_arithmetic<2>(x, "Mul"); }
 Results expand_sigmoid(Expansion& x) { return expand_arithmetic<1>(x, "Sigmoid"); }
 Results expand_leaky_relu(Expansion& x) { return expand_arithmetic<1>(x, "LeakyRelu", x.attributes({"alpha"})); }
 
-/// Before opset 13 of ai.onnx, softmax flattens its operand to a matrix. Attribute `opset` selects the definition.
+/// Before opset 13 of ai.onnx, softmax flattens its operand to a matrix. The attribute `opset` selects the definition.
 Results expand_softmax(Expansion& x) {
   const int64_t rank = x.rank(0), axis = x.node().int_attribute("axis", -1);
   if (x.node().int_attribute("opset", 13) >= 13) return expand_arithmetic<1>(x, "Softmax", {{"axis", axis}});
@@ -84,7 +85,7 @@ Results expand_gemm(Expansion& x) {
   Attributes gemm = turned;
   const double alpha = x.node().float_attribute("alpha", 1);
   gemm["alpha"] = alpha;
-  if (x.has_input(6)) {  // i32, in units of alpha times both scales
+  if (x.has_input(6)) {  // the bias is i32, in units of alpha times both scales
     const ValueId unit = x.multiply(x.multiply(x.input(1), x.input(4)), x.scalar(DType::f32, alpha));
     operands.push_back(x.multiply(x.cast(x.input(6), DType::f32), unit));
   }

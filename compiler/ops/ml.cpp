@@ -24,7 +24,7 @@ std::string post_transform(const Expansion& x) { return x.node().string_attribut
 
 namespace {
 
-/// sqrt(2) times the inverse of erf at 2 p - 1, as Winitzki approximates it.
+/// The inverse of the normal distribution: sqrt(2) * inverse_erf(2 p - 1), by Winitzki's approximation.
 ValueId probit(Expansion& x, ValueId p) {
   constexpr double kA = 0.147;
   const auto number = [&](double v) { return x.scalar(DType::f32, v); };

@@ -18,7 +18,7 @@ constexpr ExpandedOp ml(const char* name, int since, int min_inputs, int max_inp
 ValueId rows_of(Expansion& x, size_t i);
 /// f64 for doubles, else f32.
 DType feature_type(Expansion& x, size_t i);
-/// The floats of an attribute, or of the tensor attribute `NAME_as_tensor` in its place.
+/// The floats of an attribute, or those of the tensor attribute `NAME_as_tensor` if the model has that instead.
 std::vector<double> doubles_attribute(const Expansion& x, const char* name);
 /// Applies attribute `post_transform` ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO" or "PROBIT") to each row of
 /// scores.
@@ -43,7 +43,7 @@ class ClassLabels {
 ValueId matrix(Expansion& x, DType dtype, int64_t rows, int64_t columns, const std::vector<double>& values);
 /// The class with the greatest score in each row; of equal scores the first.
 ValueId best_class(Expansion& x, ValueId scores);
-/// Turns one score s per row, of class 1 against class 0, into [negative(s), s].
+/// Turns one score s per row (class 1 against class 0) into [negative(s), s].
 ValueId two_scores(Expansion& x, ValueId negative, ValueId positive);
 
 }  // namespace gcg

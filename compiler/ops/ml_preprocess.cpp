@@ -69,9 +69,14 @@ Results expand_normalizer(Expansion& x) {
 Results expand_one_hot(Expansion& x) {
   const std::vector<int64_t> categories = x.node().ints_attribute("cats_int64s");
   if (x.node().has_attribute("cats_strings") || categories.empty())
-    x.fail("it encodes strings; only numbers are supported");
+    x.fail("its categories are strings, but its input has numbers");
   const ValueId value = x.unsqueeze(x.cast(x.input(0), DType::i64), -1);
-  return {x.cast(x.node("Equal", {value, x.ints(categories)}), DType::f32)};
+  const ValueId hits = x.cast(x.node("Equal", {value, x.ints(categories)}), DType::f32);
+  if (x.node().int_attribute("zeros", 1) != 0) return {hits};
+  // An unknown category is an error: its index 2 lies outside the table.
+  const ValueId known = x.cast(x.node("ReduceMax", {hits, x.ints({-1})}), DType::i64);
+  const ValueId index = x.subtract(x.ints({2}), x.multiply(known, x.ints({2})));
+  return {x.multiply(hits, x.node("Gather", {floats(x, DType::f32, {1, 1}), index}))};
 }
 
 Results expand_scaler(Expansion& x) {
@@ -88,28 +93,24 @@ Results expand_zip_map(Expansion& x) { return {x.node("Identity", {x.input(0)})}
 
 // ---- LabelEncoder: the value that belongs to each key
 
-/// A list of keys or values: a tensor, floats, integers, or strings as indices. Without one, an empty tensor.
+/// A list of keys or values: a tensor, floats or integers. Without one, an empty tensor.
 Tensor listed(const Expansion& x, const std::string& what) {
   if (const TensorRef t = x.node().tensor_attribute(what + "_tensor")) return *t;
   if (const auto v = x.node().floats_attribute(what + "_floats"); !v.empty())
     return Tensor::from(DType::f32, {static_cast<int64_t>(v.size())}, std::vector<float>(v.begin(), v.end()));
-  if (const auto v = x.node().ints_attribute(what + "_int64s"); !v.empty()) return Tensor::vector_i64(v);
-  std::vector<int64_t> numbers(x.node().strings_attribute(what + "_strings").size());
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<int64_t>(i);
-  return Tensor::vector_i64(numbers);
+  return Tensor::vector_i64(x.node().ints_attribute(what + "_int64s"));
 }
 
-/// The value for all other keys. A string has the index after the last value; the importer puts it there.
-ValueId default_value(Expansion& x, DType dtype, int64_t values) {
+/// The value for all other keys.
+ValueId default_value(Expansion& x, DType dtype) {
   if (const TensorRef t = x.node().tensor_attribute("default_tensor")) return x.scalar(dtype, t->at_double(0));
-  if (x.node().has_attribute("values_strings")) return x.scalar(dtype, static_cast<double>(values));
   if (is_int(dtype)) return x.constant(Tensor::scalar_i64(x.node().int_attribute("default_int64", -1)));
   return x.scalar(dtype, x.node().float_attribute("default_float", 0));
 }
 
 Results expand_label_encoder(Expansion& x) {
   const Tensor keys = listed(x, "keys"), values = listed(x, "values");
-  if (x.node().has_attribute("keys_strings")) x.fail("its keys are strings; strings inside models are not supported");
+  if (x.node().has_attribute("keys_strings")) x.fail("its keys are strings, but its input has numbers");
   if (keys.elements() == 0 || keys.elements() != values.elements())
     x.fail(concat("it has ", keys.elements(), " keys and ", values.elements(), " values"));
   if (keys.dtype() != x.dtype(0))
@@ -123,7 +124,7 @@ Results expand_label_encoder(Expansion& x) {
   const ValueId found =
       x.node("Gather", {x.constant(values.reshaped({values.elements()})), x.node("ArgMax", {hits}, last)});
   const ValueId any = x.cast(x.node("ReduceMax", {hits, x.ints({-1})}, {{"keepdims", int64_t{0}}}), DType::boolean);
-  return {x.node("Where", {any, found, default_value(x, values.dtype(), values.elements())})};
+  return {x.node("Where", {any, found, default_value(x, values.dtype())})};
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using Ints = std::vector<int64_t>;
 
 enum class Mode : uint8_t { leq, lt, gte, gt, eq, neq, member, leaf };
 
-/// The number just below `value`, in the type that features are compared in.
+/// The largest number below `value`, in the type in which features are compared.
 double before(double value, bool single) {
   constexpr double kLow = -std::numeric_limits<double>::infinity();
   return single ? static_cast<double>(std::nextafter(static_cast<float>(value), static_cast<float>(kLow)))
@@ -30,10 +30,10 @@ class Comparison {
     if (mode == Mode::lt || mode == Mode::gte) split = before(split, single_);
     if (mode == Mode::leq || mode == Mode::lt) return put(id, split, yes, no, nan_yes);
     if (mode == Mode::gt || mode == Mode::gte) return put(id, split, no, yes, !nan_yes);
-    if (mode == Mode::neq) return equal(id, split, no, yes, false);  // NaN is not equal to anything
+    if (mode == Mode::neq) return equal(id, split, no, yes, false);  // NaN differs from every number
     equal(id, split, yes, no, nan_yes);
   }
-  /// Tests whether x is one of the members.
+  /// Tests whether x is a member of the set.
   void set_member(int64_t id, const std::vector<double>& members, int64_t yes, int64_t no, bool nan_yes) {
     for (size_t i = 0; i + 1 < members.size(); ++i) {
       const int64_t next = add(form_.nodes[static_cast<size_t>(id)].feature);
@@ -53,7 +53,7 @@ class Comparison {
     TreeNode& node = form_.nodes[static_cast<size_t>(id)];
     node.split = split, node.left = left, node.right = right, node.nan_left = nan_left;
   }
-  /// Tests x <= value, then x > the number just below it.
+  /// Tests x == value: first x <= value, then x > the largest number below it.
   void equal(int64_t id, double value, int64_t yes, int64_t no, bool nan_yes) {
     const int64_t second = add(form_.nodes[static_cast<size_t>(id)].feature);
     put(id, value, second, no, nan_yes);
@@ -81,7 +81,8 @@ const T& at(Expansion& x, const std::vector<T>& list, size_t i, const std::strin
 
 bool compares_singles(Expansion& x) { return feature_type(x, 0) == DType::f32; }
 
-/// Checks that every path ends, and only leads to existing nodes. If branches join again, the nodes below are copied.
+/// Checks that every path ends and that every branch leads to an existing node. If branches meet again, the nodes below
+/// are copied.
 void check_trees(Expansion& x, const TreeEnsembleParams& form) {
   constexpr int64_t kMostNodes = 1 << 22;
   int64_t visits = 0;
@@ -118,7 +119,7 @@ TreeEnsembleParams read_old_ensemble(Expansion& x, const std::string& votes, int
   form.targets = targets;
   form.nodes.resize(trees.size());
   std::map<std::pair<int64_t, int64_t>, int64_t> place;
-  std::set<int64_t> known;  // trees; the first node of each is its root
+  std::set<int64_t> known;  // numbers of the trees; the first node of each tree is its root
   for (size_t i = 0; i < trees.size(); ++i) {
     if (!place.emplace(std::pair(trees[i], at(x, ids, i, "nodes_nodeids")), static_cast<int64_t>(i)).second)
       x.fail(concat("node ", ids[i], " of tree ", trees[i], " is listed twice"));
@@ -198,7 +199,7 @@ TreeEnsembleParams read_ensemble(Expansion& x) {
     std::vector<double> set;
     for (; members && member < members->elements() && !std::isnan(members->at_double(member)); ++member)
       set.push_back(members->at_double(member));
-    ++member;  // skip the NaN between two sets
+    ++member;  // a NaN separates two sets
     comparison.set_member(id, set, on_yes, on_no, nan_yes);
   }
   check_trees(x, form);

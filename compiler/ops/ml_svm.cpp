@@ -7,7 +7,7 @@ namespace {
 
 using Results = std::vector<ValueId>;
 
-/// kernel(x, v) [N, V] for each of the V rows of `vectors`, the attribute of that name.
+/// kernel(x, v) [N, V] for each of the V rows of the attribute `vectors`.
 ValueId kernel_values(Expansion& x, int64_t vectors, const std::vector<double>& elements) {
   const auto features = static_cast<int64_t>(elements.size()) / vectors;
   const ValueId rows = x.cast(rows_of(x, 0), DType::f32), v = matrix(x, DType::f32, vectors, features, elements);
@@ -44,7 +44,7 @@ Results expand_svm_regressor(Expansion& x) {
   return {transformed(x, y, post_transform(x))};
 }
 
-// ---- SVMClassifier: one decision for each pair of classes i < j, positive for i
+// ---- SVMClassifier: one decision for each pair of classes i < j; a positive decision is for class i
 
 /// Coefficients [pairs, vectors] of the decisions, from libsvm's layout by (other class, vector).
 std::vector<double> pair_coefficients(Expansion& x, const std::vector<int64_t>& per_class, int64_t vectors) {
@@ -84,7 +84,8 @@ ValueId votes(Expansion& x, ValueId decisions, int64_t classes) {
                x.node("MatMul", {second, matrix(x, DType::f32, pairs, classes, for_second)}));
 }
 
-/// Probabilities of the classes, from Platt's probabilities of the first class of each pair: 1 / (1 + exp(a s + b)).
+/// Probabilities of the classes. Platt's formula gives the probability of the first class of each pair: 1 / (1 + exp(a
+/// s + b)).
 ValueId probabilities(Expansion& x, ValueId decisions, int64_t classes) {
   const int64_t pairs = classes * (classes - 1) / 2;
   const auto negative = [&](const char* name) {

@@ -54,7 +54,7 @@ ValueId leaves(Expansion& x, const TreeTables& tables) {
                    {{"nan_left", int64_t{tables.nan_left ? 1 : 0}}})[0];
 }
 
-/// The one target that all leaves of a tree vote for, by tree; empty if the leaves of a tree vote for several.
+/// By tree, the one target that all its leaves vote for. Empty if the leaves of some tree vote for several targets.
 std::vector<int64_t> target_of_trees(const TreeEnsembleParams& form) {
   std::vector<int64_t> targets;
   for (const int64_t root : form.roots) {
@@ -81,7 +81,7 @@ ValueId sum_of_trees(Expansion& x, DType dtype, size_t trees, ValueId votes,
   return x.cast(x.node("ReduceSum", {x.cast(votes, DType::f64), x.ints({1})}, std::move(attributes)), dtype);
 }
 
-/// Sums over trees that vote for one target each: multiplies their votes [N, T] by a matrix of ones.
+/// Sums over trees that each vote for one target: multiplies their votes [N, T] by a matrix of zeros and ones.
 ValueId sum_by_target(Expansion& x, DType dtype, ValueId votes, const std::vector<int64_t>& targets, int64_t count) {
   if (count == 1) return sum_of_trees(x, dtype, targets.size(), votes, {});
   std::vector<double> ones(targets.size() * static_cast<size_t>(count));
@@ -163,7 +163,8 @@ Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleParams 
   const ValueId second = x.node("Greater", {s, x.scalar(DType::f32, positive ? 0.5 : 0)});
   const ValueId label = labels.of(x.cast(x.node("Squeeze", {second, x.ints({1})}), DType::i64));
   if (post_transform(x) == "PROBIT") return {label, transformed(x, s, "PROBIT")};
-  const std::string kind = post_transform(x) == "LOGISTIC" ? "LOGISTIC" : "NONE";  // no softmax of a single score
+  // Softmax of a single score has no meaning.
+  const std::string kind = post_transform(x) == "LOGISTIC" ? "LOGISTIC" : "NONE";
   if (positive) {
     const ValueId p = transformed(x, s, kind);
     return {label, two_scores(x, x.subtract(x.scalar(DType::f32, 1), p), p)};

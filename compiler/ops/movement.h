@@ -14,8 +14,8 @@ std::optional<std::vector<Dim>> known_dims(const Value& value);
 /// Attribute of a one-dimensional Slice with step 1: the maximum length of its result.
 inline constexpr const char* kMostSliced = "gart.most";
 
-/// Axes as a list of numbers, from integer input `i` or, if it is absent, 0, 1, ... `count` - 1. Fails if they are not
-/// constant.
+/// Axes as a list of numbers: the elements of integer input `i` or, if it is absent, 0, 1, ... `count` - 1. Fails if
+/// they are not constant.
 std::vector<int64_t> axes_or_leading(const InferContext& ctx, int i, size_t count, int64_t rank);
 
 // ---- reference

@@ -61,7 +61,7 @@ class NodeBuilder {
   ValueId subtract(ValueId a, ValueId b) { return node("Sub", {a, b}); }
 
   /// Replaces `old` by `by`. `by` gets the type of `old` at once, because its readers may be rewritten before types are
-  /// inferred. A graph output keeps a value of its own: if `by` is an input or another output, it gets a copy.
+  /// inferred. A graph output must be a value of its own, so an input or another output is copied.
   void replace(ValueId old, ValueId by) {
     if (graph_.is_output(old) && (!graph_.value(by).producer.valid() || graph_.is_output(by)))
       by = node("Identity", {by});

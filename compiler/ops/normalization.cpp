@@ -39,7 +39,8 @@ Expr row_mean(LowerContext& ctx, const std::vector<bool>& axes, const std::vecto
   return mean_over(row.axes, arithmetic_input(ctx, 0, row.index));
 }
 
-/// Mean of (x - center)^2 over the row. The separate pass keeps it exact if the mean is large. A null center is zero.
+/// Mean of (x - center)^2 over the row, in a pass of its own: so it is exact even if the mean is large. A null center
+/// is zero.
 Expr row_variance(LowerContext& ctx, const std::vector<bool>& axes, const Expr& center, const std::vector<Expr>& at) {
   const Sweep row = sweep(ctx, ctx.input_shape(0), axes, at);
   Expr x = arithmetic_input(ctx, 0, row.index);
@@ -160,7 +161,7 @@ std::vector<Tensor> reference_lp_norm(ReferenceContext& ctx) {
 
 // ---- MeanVarianceNormalization: (x - mean) / (deviation + 1e-9) over `axes`
 
-constexpr double kDeviationFloor = 1e-9;  // from the ONNX definition
+constexpr double kDeviationFloor = 1e-9;  // the ONNX definition adds this number
 
 std::vector<bool> mvn_axes(const Node& node, int64_t rank) {
   std::vector<bool> axes(static_cast<size_t>(rank), false);

@@ -47,10 +47,10 @@ const Declared* declared(const OpDef& op, std::string_view name) {
   return found == row->second.end() ? nullptr : &*found;
 }
 
-/// An attribute that no code reads, because it changes no result: with any value, or with the value `only`.
+/// An attribute that no code reads because it changes no result. It may have any value, or only the value `only`.
 struct Harmless {
-  std::string_view domain, op, name;  // if `op` is empty: any operator of the domain
-  std::string_view only = {};         // as text; empty: any value
+  std::string_view domain, op, name;  // empty `op`: any operator of the domain
+  std::string_view only = {};         // the only allowed value, as text; empty: any value
 };
 
 constexpr std::string_view kMicrosoft = "com.microsoft", kMl = "ai.onnx.ml";
@@ -61,7 +61,7 @@ constexpr Harmless kHarmless[] = {
     // Rounding to f8e8m0; that type is not supported.
     {"", "Cast", "round_mode"},
     {"", "CastLike", "round_mode"},
-    // States whether Y is an output; the node's outputs show that already.
+    // States whether Y is an output. The node's list of outputs shows that already.
     {"", "GRU", "output_sequence"},
     {"", "LSTM", "output_sequence"},
     {"", "RNN", "output_sequence"},
@@ -82,8 +82,6 @@ constexpr Harmless kHarmless[] = {
     {kMl, "TreeEnsembleRegressor", "nodes_hitrates_as_tensor"},
     // The training method, one class against the rest or all classes at once; the scores are the same.
     {kMl, "LinearClassifier", "multi_class"},
-    // States whether an unknown category is an error. Here it always gives zeros.
-    {kMl, "OneHotEncoder", "zeros"},
     // The tables of angles give this number too, and Attention does not rotate.
     {kMicrosoft, "Attention", "rotary_embedding_dim"},
     {kMicrosoft, "RotaryEmbedding", "rotary_embedding_dim"},
@@ -91,11 +89,11 @@ constexpr Harmless kHarmless[] = {
     {kMicrosoft, "FusedGemm", "activation_gamma"},
     // The type of an output that only exists if the mask is absent.
     {kMicrosoft, "EmbedLayerNormalization", "mask_index_type"},
-    // Belongs to the weights of a norm; inputs with such weights are refused.
+    // Belongs to the weights of a normalisation; inputs with such weights are refused.
     {kMicrosoft, "GroupQueryAttention", "k_norm_epsilon"},
     {kMicrosoft, "GroupQueryAttention", "q_norm_epsilon"},
     {kMicrosoft, "GroupQueryAttention", "qk_norm_epsilon"},
-    // Attributes with the only value that is computed.
+    // Attributes of which only one value is supported.
     {kMicrosoft, "Attention", "past_present_share_buffer", "0"},
     {kMicrosoft, "GroupQueryAttention", "causal", "1"},
     {kMicrosoft, "GroupQueryAttention", "k_quant_type", "NONE"},

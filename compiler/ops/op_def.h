@@ -27,10 +27,10 @@ enum class OpKind : uint8_t {
   view,       // the same elements in the same row-major order: reshape, squeeze, unsqueeze, flatten, identity
   reduction,  // contains reductions along few axes: softmax, layer norm, reduce, pool
   contraction,  // multiply-and-sum over large extents: matmul, conv; its lowering is the slow fallback
-  generator,    // no tensor inputs that matter element-wise: range, constant-of-shape, eye-like
+  generator,    // reads no elements of tensor inputs: range, constant-of-shape, eye-like
   control,      // If, Loop, Scan
   opaque,       // no lowering
-  program,      // no lowering, but a `program`
+  program,      // has no lowering, but a `program`
 };
 
 /// The cost to compute an element of the result, without reductions.
@@ -49,18 +49,18 @@ enum class Reads : uint8_t {
   window,  // once for each of many results
 };
 
-/// Whether the operands and results of the operator may be stored in memory with 16 bits.
+/// Whether operands and results of the operator may be stored in 16 bits.
 enum class Narrow : uint8_t {
-  by_kind,  // links: pointwise, movement, view, contraction; no: all others
+  by_kind,  // links for pointwise, movement, view and contraction; no for all others
   no,
-  reads,  // its operands, but not its results, which may exceed the range of f16
-  links,  // its operands, and its results if its operands may
+  reads,  // operands may be stored in 16 bits, but results may not, because they may exceed the range of f16
+  links,  // operands may be stored in 16 bits, and so may results if the operands may
 };
 
 /// The magnitude of results.
 enum class Magnitude : uint8_t {
   of_operands,
-  bounded,  // moderate for all operands
+  bounded,  // moderate, whatever the operands are
   exact,    // counts or positions: every bit must be kept
 };
 
@@ -75,7 +75,7 @@ struct Traits {
   bool keeps_channels = false;
   /// True if result elements lie at affine positions of input 0. It holds for all views that keep the type.
   bool is_strided = false;
-  /// Inputs from this one on are parameters (limits, positions, exponents), not data.
+  /// From this input on, inputs are parameters (limits, positions, exponents), not data.
   int data_inputs = std::numeric_limits<int>::max();
 };
 
@@ -96,7 +96,7 @@ class InferContext {
   bool has_output(int i) const { return i < output_count() && node_->outputs[static_cast<size_t>(i)].valid(); }
   const Value& input(int i) const;  // fails when omitted
   DType dtype(int i) const { return input(i).dtype; }
-  const Shape& shape(int i) const;  // fails when the rank is unknown
+  const Shape& shape(int i) const;  // fails if the rank is unknown
   int64_t rank(int i) const { return static_cast<int64_t>(shape(i).size()); }
   /// Constant data, or null.
   TensorRef constant(int i) const { return has_input(i) ? input(i).constant : nullptr; }
@@ -108,7 +108,7 @@ class InferContext {
   /// The same, but every element must be a known number.
   std::optional<std::vector<int64_t>> int_contents(int i) const;
 
-  void set_output(int i, DType dtype, Shape shape);  // no-op for an omitted output
+  void set_output(int i, DType dtype, Shape shape);  // does nothing for an omitted output
   /// Sets the dtype of an output whose rank depends on data.
   void set_output_unranked(int i, DType dtype);
   void set_contents(int i, std::vector<Dim> contents);
@@ -132,10 +132,11 @@ class InferContext {
   void forget_unused_symbols();
   Graph* graph_;
   Node* node_;
-  Graph* outermost_;  // where constraints and fresh symbols live
+  Graph* outermost_;  // the graph that holds constraints and fresh symbols
 
  private:
-  size_t fresh_symbols_ = 0;  // number requested so far; a second inference gives the same symbols in the same order
+  // Number of symbols requested so far; a second inference gives the same symbols in the same order.
+  size_t fresh_symbols_ = 0;
 };
 
 /// Lowering of one node: the value of an output element as an expression.
@@ -157,7 +158,7 @@ class LowerContext {
   /// A new axis for a reduction.
   virtual Axis fresh_axis(const Dim& extent) = 0;
 
-  /// input(i, ...) at the element that numpy broadcasting gives for an output index.
+  /// input(i, ...) at the element that numpy broadcasting assigns to an output index.
   Expr broadcast_input(int i, const std::vector<Expr>& output_index);
 };
 
@@ -177,8 +178,8 @@ class ReferenceContext {
 /// Upgrades a node of an older opset to the newest form.
 struct UpgradeContext {
   Graph& graph;
-  Node& node;   // not yet in the graph; inputs, attributes may be changed
-  int version;  // the opset version the model imports for the op's domain
+  Node& node;   // not yet in the graph; its inputs and attributes may be changed
+  int version;  // the opset version that the model imports for the operator's domain
 
   /// Puts a constant at input position `i`; inputs before it that are missing become omitted inputs.
   void set_input(size_t i, Tensor tensor);
@@ -194,7 +195,7 @@ struct OpDef {
   int since = 1;                         // the oldest opset that `upgrade` supports; the importer refuses older ones
   int min_inputs = 0, max_inputs = 0;    // -1: any number
   int min_outputs = 1, max_outputs = 1;  // -1: any number
-  DeclaredTypes types = {};              // of inputs; inference refuses others and may check more
+  DeclaredTypes types = {};              // types of the inputs; inference refuses others and may check more
   DeclaredTypes results = {Types::as_first};  // of outputs
   OpKind kind = OpKind::opaque;
   Traits traits = {};
@@ -202,8 +203,7 @@ struct OpDef {
   void (*upgrade)(UpgradeContext&) = nullptr;
   void (*infer)(InferContext&) = nullptr;
   Expr (*lower)(LowerContext&, int output, const std::vector<Expr>& index) = nullptr;
-  /// Another way to compute the outputs, as a separate kernel of ordered statements. CPUs prefer it, GPUs prefer
-  /// `lower`.
+  /// A second way to compute the outputs: a separate kernel of ordered statements. CPUs prefer it; GPUs prefer `lower`.
   void (*program)(ProgramBuilder&) = nullptr;
   /// For an operator with data-dependent extents: computes, from the data, the value (i64, >= 0) of the `symbol`-th
   /// symbol that its inference requested. The context has the node's inputs and attributes, but no outputs.

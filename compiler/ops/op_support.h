@@ -54,8 +54,8 @@ Expr mean_over(const std::vector<Axis>& axes, const Expr& body);
 /// Row-major strides in elements.
 std::vector<int64_t> row_major_strides(const std::vector<int64_t>& shape);
 int64_t element_count(const std::vector<int64_t>& shape);
-/// Element offsets of a tensor, split by kept and swept dimensions. Every element is at kept[i] + swept[j] for exactly
-/// one (i, j); both lists are in row-major order of their dimensions.
+/// Element offsets of a tensor, split into kept and swept dimensions. Every element is at kept[i] + swept[j] for
+/// exactly one (i, j). Both lists are in row-major order of their dimensions.
 struct SplitOffsets {
   std::vector<int64_t> kept, swept;
 };

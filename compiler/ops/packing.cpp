@@ -13,8 +13,7 @@ namespace gcg {
 namespace {
 
 // ---- PackMatMul: b[K, N] -> [ceil(N/columns), K, columns]; zeros pad the last panel. 8-bit integers are in VNNI
-// groups:
-//      [ceil(N/columns), ceil(K/4), columns, 4]; zeros pad the last groups, too
+// groups: [ceil(N/columns), ceil(K/4), columns, 4]; zeros also pad the last groups
 
 int64_t columns_of(const Node& node) { return node.int_attribute("columns", kPanelColumns); }
 bool in_vnni_groups(DType dtype) { return size_of(dtype) == 1; }
@@ -196,7 +195,8 @@ std::vector<Tensor> reference_pack_conv(ReferenceContext& ctx) {
   const std::vector<int64_t> kernel(w.shape().begin() + 2, w.shape().end());
   const int64_t taps = element_count(kernel);
   Tensor packed(w.dtype(), to_extents(packing.shape(to_shape(kernel))));
-  // The inner loops go over a panel's columns: the cache lines that one input channel fills stay in the cache.
+  // The inner loops go over a panel's columns, so that the cache lines of one input channel stay in the cache while
+  // they are filled.
   const int64_t size = size_of(w.dtype()), step = packing.place(0, 0, 1, taps) * size;
   uint8_t* to = packed.mutable_data();
   for (int64_t panel = 0; panel < packing.outputs; panel += packing.columns())

@@ -29,7 +29,7 @@ void infer_pad(InferContext& ctx) {
   if (!ctx.has_input(3) && static_cast<int64_t>(count) != ctx.rank(0))
     ctx.fail(concat(2 * count, " pads for ", ctx.rank(0), " dimensions"));
   Shape shape = ctx.shape(0);
-  if (ctx.has_input(3) && !ctx.int_contents(3)) {  // any dimension may be padded
+  if (ctx.has_input(3) && !ctx.int_contents(3)) {  // the axes depend on data: any dimension may be padded
     ctx.require_equal(ctx.shape(3).at(0), static_cast<int64_t>(count), "pads and axes");
     for (Dim& extent : shape) extent = ctx.fresh_symbol("padded");
     return ctx.set_output(0, ctx.dtype(0), std::move(shape));
@@ -47,7 +47,7 @@ struct PadPair {
   Expr before, after;
 };
 
-/// The pads of every dimension; zero for dimensions that the axes leave out.
+/// The pads of every dimension. Dimensions that the axes do not list have no padding.
 std::vector<PadPair> pads_of(LowerContext& ctx, size_t rank) {
   const auto known = known_dims(ctx.input_value(1));
   const auto axes = ctx.has_input(3) ? known_ints(ctx.input_value(3)) : std::nullopt;
@@ -79,7 +79,7 @@ Expr padded_extent(LowerContext& ctx, int symbol) {
 
 bool is_at_most_zero(const Expr& e) { return e->kind == ExprKind::constant && e->integer <= 0; }
 
-/// The input element if the index, less the pads, is inside; else the constant.
+/// The input element if the index minus the pads is inside; else the constant.
 Expr lower_constant_pad(LowerContext& ctx, const std::vector<Expr>& at, const std::vector<PadPair>& pads) {
   const DType dtype = ctx.output_value(0).dtype;
   Index from = at;
@@ -124,7 +124,7 @@ Expr lower_pad(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return ctx.input(0, from);
 }
 
-/// The reference walks from `i` back into [0, size), by one mirror, step or turn at a time.
+/// The reference walks from `i` back into [0, size) by one reflection, step or period at a time.
 int64_t walk_inside(const std::string& mode, int64_t i, int64_t size) {
   while (i < 0 || i >= size) {
     if (mode == "edge" || size == 1)

@@ -15,7 +15,8 @@ inline void infer_like_input(InferContext& ctx) { ctx.set_output(0, ctx.dtype(0)
 /// Fails unless input `i` has one of these types; for conditions that DeclaredTypes cannot express.
 void require_dtype(const InferContext& ctx, int i, Types types);
 
-/// Applies `f` to the contents of input `i` and sets them on output 0. Sets none if `f` fails for some element.
+/// Applies `f` to the contents of input `i` and sets the results as contents of output 0. Sets nothing if `f` fails for
+/// some element.
 template <class F>
 void map_contents(InferContext& ctx, int i, F f) {
   const auto from = ctx.contents(i);

@@ -82,16 +82,16 @@ Expr window_max(LowerContext& ctx, const Window& window, const std::vector<Expr>
   const std::span<const Expr> position = std::span(at).subspan(2, window.size());
   const Taps taps = taps_of(ctx, window, position);
   Expr x = arithmetic_input(ctx, 0, tap_index(at, taps));
-  // If every window holds an element, a clamped tap stays in its own window. It repeats an element, so the maximum is
-  // right.
+  // If every window holds an element, a clamped tap still reads an element of its window. Reading an element twice does
+  // not change the maximum.
   if (!taps.inside || always_holds_an_element(window)) return reduce(ReduceOp::max, taps.axes, x);
   x = select(taps.inside, x, reduce_identity(ReduceOp::max, x->dtype));
   const Expr count = counted_taps(window, position, false);
   return select(binary(BinaryOp::greater, count, index(0)), reduce(ReduceOp::max, taps.axes, x), lowest(x->dtype));
 }
 
-/// The row-major position in the whole input. With storage_order=1, it is the position if the first spatial dimension
-/// varied fastest.
+/// The row-major position in the whole input. With storage_order=1, it is the position with the first spatial dimension
+/// varying fastest.
 Expr indices_value(const Shape& x, const std::vector<Expr>& plane, const Expr& spatial, bool first_fastest) {
   Dim area = 1;
   for (size_t d = 2; d < x.size(); ++d) area = area * x[d];

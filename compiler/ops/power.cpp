@@ -39,8 +39,8 @@ bool is_small_whole(const LowerContext& ctx) {
   return c != nullptr;
 }
 
-/// The power by the rounded exponent. Rounding makes exponents beyond 2^24 even, so the original exponent gives the
-/// sign.
+/// The power with the rounded exponent. Exponents beyond 2^24 are rounded to even numbers, so the original exponent
+/// gives the sign.
 Expr signed_power(const Expr& x, const Expr& exponent) {
   const Expr rounded = cast(x->dtype, exponent), power = binary(BinaryOp::pow, x, rounded);
   const Expr odd = binary(BinaryOp::not_equal, binary(BinaryOp::bit_and, exponent, number(exponent->dtype, 1)),
@@ -103,7 +103,7 @@ Expr lower_mod(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   const Expr a = cast(dtype, ctx.broadcast_input(0, at)), b = cast(dtype, ctx.broadcast_input(1, at));
   if (ctx.node().int_attribute("fmod", 0) == 0) return as_output(ctx, output, binary(BinaryOp::mod, a, b));
   if (is_float(dtype)) return as_output(ctx, output, binary(BinaryOp::fmod, a, b));
-  const Expr remainder = a - binary(BinaryOp::div, a, b) * b;  // a zero divisor gives 0, as without fmod
+  const Expr remainder = a - binary(BinaryOp::div, a, b) * b;  // a zero divisor gives 0, as it does without fmod
   return select(binary(BinaryOp::equal, b, number(dtype, 0)), number(dtype, 0), remainder);
 }
 

@@ -1,6 +1,6 @@
 // Builds an operator's kernel from statements (compiler/kernel/program.h). It is for work that cannot be written as a
-// function from a result's index to its value, or that such functions would repeat many times. An operator that defines
-// `OpDef::program` needs nothing else. If it also has `lower`, GPUs use `lower`.
+// function from a result's index to its value, or that such a function would repeat many times. An operator that
+// defines `OpDef::program` needs nothing else. If it also has `lower`, GPUs use `lower`.
 //
 // Example: running sums of the rows of x[m, n].
 //
@@ -14,7 +14,7 @@
 //     });
 //   }
 //
-// An expression is computed anew in each statement that uses it. A value that should be computed once becomes a
+// Each statement that uses an expression computes it again. A value that should be computed once becomes a
 // variable (`let`). Vectorised work on many elements uses `each` (stores) and `fold` (reductions) instead of `loop`;
 // their points must be independent. `array` is scratch memory of the task. If the number of results depends on data,
 // `OpDef::data_extent` gives their extent from a result of another program (see compiler/ops/selection.cpp).

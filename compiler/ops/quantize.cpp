@@ -19,7 +19,7 @@ namespace {
 
 enum : int { kX, kScale, kZero };
 
-// ---- which scale an element has: one for all, one per index along an axis, or one per block along it
+// ---- the scale of an element: there is one scale for all, one per index along an axis, or one per block along it
 
 int64_t axis_of(const Node& node, int64_t rank) { return wrap_axis(node.int_attribute("axis", 1), rank); }
 
@@ -73,7 +73,7 @@ std::optional<DType> dtype_attribute(InferContext& ctx, const char* name) {
   return dtype;
 }
 
-// ---- QuantizeLinear: saturate(round(x / scale) + zero_point), the lowest value for NaN
+// ---- QuantizeLinear: saturate(round(x / scale) + zero_point); NaN becomes the lowest value
 
 void infer_quantize(InferContext& ctx) {
   check_scale(ctx, kScale);
@@ -119,7 +119,7 @@ Expr lower_quantize(LowerContext& ctx, int output, const std::vector<Expr>& at) 
   if (ctx.has_input(kZero)) y = y + cast(wide, zero_point(ctx, at));
   const Range range = range_of(to);
   const Expr low = number(wide, range.low);
-  y = select(binary(BinaryOp::greater, y, low), y, low);  // NaN becomes the lowest value, too
+  y = select(binary(BinaryOp::greater, y, low), y, low);  // NaN becomes the lowest value too
   if (small_int_bits(to) > 0) y = binary(BinaryOp::min, y, number(wide, range.high));
   return cast(storage_dtype(to), y);  // saturates
 }
@@ -191,7 +191,7 @@ std::vector<Tensor> reference_dequantize(ReferenceContext& ctx) {
   return {std::move(y)};
 }
 
-// ---- rewritten with plain operators
+// ---- operators that are rewritten with plain operators
 
 ValueId to_type(NodeBuilder& b, ValueId x, DType type) {
   return b.node("Cast", {x}, {{"to", static_cast<int64_t>(dtype_to_onnx(type))}});

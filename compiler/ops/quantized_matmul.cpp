@@ -1,6 +1,6 @@
-// gart.QuantizedMatMul: a[..., K] by low-bit integer weights q[N, K] of i2, i4 or i8. Each block of a row has a scale
-// and optionally an offset, [N, ceil(K / block)]: y[..., n] = sum over k of a[..., k] * (q[n, k] * scales[n, k / block]
-// - offsets[n, k / block]), in f32.
+// gart.QuantizedMatMul: multiplies a[..., K] by low-bit integer weights q[N, K] of i2, i4 or i8. Each block of a row of
+// q has a scale and optionally an offset, [N, ceil(K / block)]: y[..., n] = sum over k of a[..., k] * (q[n, k] *
+// scales[n, k / block] - offsets[n, k / block]), in f32.
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 

@@ -100,7 +100,7 @@ class Generator {
     }
   }
 
-  /// In [0, 1): each multiple of 2^-24 (f64: 2^-53) is equally likely. `draw` 0 and 1 are independent.
+  /// Numbers in [0, 1): each multiple of 2^-24 (f64: 2^-53) is equally likely. `draw` 0 and 1 are independent.
   ValueId uniform(DType dtype, int64_t draw) {
     if (dtype == DType::f64)
       return x_.add(x_.multiply(x_.cast(bits(2 * draw), dtype), x_.scalar(dtype, 0x1p-32)),

@@ -23,7 +23,8 @@ void infer_tile(InferContext& ctx) {
   ctx.set_contents(0, std::move(contents));
 }
 
-/// If the product would exceed 64 bits, a number of elements that no tensor has.
+/// The extent of a dimension of the result. If the product would exceed 64 bits, returns an extent that is
+/// larger than any tensor's.
 Expr tiled_extent(LowerContext& ctx, int symbol) {
   const Expr own = extent(ctx.input_shape(0)[static_cast<size_t>(symbol)]),
              times = integer_input(ctx, 1, {index(symbol)});

@@ -20,7 +20,7 @@ struct Activation {
 /// The attributes of a recurrent node, with defaults filled in.
 ///
 /// Inputs: X, W, R, B, sequence_lens, initial_h, and for LSTM initial_c, P. Order of gates in W, R and B: LSTM i o f c,
-/// GRU z r h, RNN has one; in P: i o f. W and R are [directions, gates * H, of], or in a quantised LSTM
+/// GRU z r h, RNN one gate. Order in P: i o f. W and R are [directions, gates * H, of], or in a quantised LSTM
 /// [directions, of, gates * H]. A quantised LSTM has more inputs after P: scale and zero point of W and of R. Each is
 /// one number for each direction or for each column.
 struct RecurrentParams {
@@ -30,7 +30,7 @@ struct RecurrentParams {
   std::optional<double> clip;                        // limit of the arguments of the gates' activations
   bool batch_first = false;                          // layout 1: X and initial states begin with the batch
   bool linear_before_reset = false;                  // GRU
-  bool input_forget = false;                         // LSTM: the forget gate is 1 - input gate
+  bool input_forget = false;                         // LSTM: the forget gate is 1 minus the input gate
   bool quantized = false;                            // W and R are 8-bit, and their operands are quantised
 
   int directions() const { return static_cast<int>(backward.size()); }

@@ -53,7 +53,7 @@ std::vector<bool> backward_directions(const Node& node) {
   fail_node(node, concat("direction '", direction, "' must be forward, reverse or bidirectional"));
 }
 
-/// The activation names for each direction. Values of alpha and beta go, in order, to the activations that take one.
+/// The activations of each direction. The values of alpha and beta go, in order, to the activations that take one.
 std::vector<std::vector<Activation>> activations_of(const Node& node, const RecurrentParams& form) {
   std::vector<std::string> names = node.strings_attribute("activations");
   const std::vector<std::string> defaults = default_activations(form.gates);

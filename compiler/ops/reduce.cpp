@@ -6,13 +6,14 @@
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/runtime_axes.h"
+#include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
 
 enum class Form : uint8_t { sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square };
 
-/// The dimensions that are reduced. Absent or empty axes mean all of them, or none with noop_with_empty_axes.
+/// The dimensions that are reduced. If axes are absent or empty, these are all, or none with noop_with_empty_axes.
 std::vector<bool> reduced_axes(const Node& node, int64_t rank, const std::vector<int64_t>& axes) {
   const bool all = axes.empty() && node.int_attribute("noop_with_empty_axes", 0) == 0;
   std::vector<bool> reduced(static_cast<size_t>(rank), all);
@@ -24,6 +25,30 @@ bool keeps_dims(const Node& node) { return node.int_attribute("keepdims", 1) != 
 
 void upgrade_reduce(UpgradeContext& ctx) { ctx.attribute_to_input("axes", 1); }
 
+/// The sum or product of all elements, or the extreme one; nullopt if it exceeds 64 bits.
+template <Form form>
+std::optional<Dim> reduced_contents(const std::vector<Dim>& contents) {
+  Dim result = form == Form::prod ? 1 : 0;
+  try {
+    for (size_t i = 0; i < contents.size(); ++i) {
+      const Dim& d = contents[i];
+      if (form == Form::sum)
+        result = result + d;
+      else if (form == Form::prod)
+        result = result * d;
+      else if (i == 0)
+        result = d;
+      else
+        result = form == Form::max ? max(result, d) : min(result, d);
+    }
+  } catch (const InternalError&) {
+    throw;
+  } catch (const CompileError&) {
+    return std::nullopt;
+  }
+  return result;
+}
+
 template <Form form>
 void infer_contents(InferContext& ctx, const std::vector<bool>& reduced) {
   if (form != Form::sum && form != Form::prod && form != Form::max && form != Form::min) return;
@@ -31,19 +56,7 @@ void infer_contents(InferContext& ctx, const std::vector<bool>& reduced) {
   if (!contents || !is_int(ctx.dtype(0))) return;
   if (reduced.empty() || !reduced[0]) return ctx.set_contents(0, *contents);
   if (contents->empty() && (form == Form::max || form == Form::min)) return;
-  Dim result = form == Form::prod ? 1 : 0;
-  for (size_t i = 0; i < contents->size(); ++i) {
-    const Dim& d = (*contents)[i];
-    if (form == Form::sum)
-      result = result + d;
-    else if (form == Form::prod)
-      result = result * d;
-    else if (i == 0)
-      result = d;
-    else
-      result = form == Form::max ? max(result, d) : min(result, d);
-  }
-  ctx.set_contents(0, {result});
+  if (const auto result = reduced_contents<form>(*contents)) ctx.set_contents(0, {*result});
 }
 
 /// If the axes are only known at run time, each dimension d of the input gets a symbol r_d: 1 if it is reduced, else 0.
@@ -117,7 +130,8 @@ Sweep known_sweep(LowerContext& ctx, const std::vector<int64_t>& axes, const std
   return sweep(ctx, ctx.input_shape(0), reduced, at);
 }
 
-/// The same with axes known at run time (see infer_open_reduce). The position or the reduction axis is always 0.
+/// The same with axes that only a run knows (see infer_open_reduce). In each dimension, either the output position or
+/// the reduction axis is 0.
 Sweep open_sweep(LowerContext& ctx, const std::vector<Expr>& output_index) {
   const Shape& x = ctx.input_shape(0);
   const std::vector<std::string> symbols = ctx.node().strings_attribute(kSymbolsAttribute);
@@ -153,7 +167,8 @@ Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<Expr>& output
   return unary(UnaryOp::log, reduce_over(ReduceOp::sum, second.axes, body)) + shift;
 }
 
-/// The number of points. The mean of none is 0, as in onnxruntime; ONNX does not define it.
+/// The number of points, but at least 1, so that the mean of no points is 0, as in onnxruntime. ONNX does not define
+/// it.
 Expr divisor_of_mean(DType dtype, const std::vector<Axis>& axes) {
   Axis all{-1, 1};
   for (const Axis& a : axes) all.extent = all.extent * a.extent;

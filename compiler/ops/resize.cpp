@@ -77,7 +77,8 @@ Expr resized_extent(LowerContext& ctx, int symbol) {
   for (const ResizedDim& d : form.dims) {
     if (!form.has_open_window(d) || symbol-- > 0) continue;
     const Expr scale = cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d.position))}));
-    const Expr least = binary(BinaryOp::max, scale, constant_float(DType::f32, 0x1p-20));  // limits the window's size
+    // The lower limit keeps the window's size bounded.
+    const Expr least = binary(BinaryOp::max, scale, constant_float(DType::f32, 0x1p-20));
     const Expr reach = binary(BinaryOp::div, constant_float(DType::f32, form.mode == "linear" ? 1 : 2),
                               binary(BinaryOp::min, least, constant_float(DType::f32, 1)));
     return cast(DType::i64, unary(UnaryOp::ceil, reach)) * index(2);
@@ -113,7 +114,7 @@ class Source {
     const SourceLine line = form_.mode == "nearest" ? nearest_line(form_, d_, *line_) : *line_;
     return line.slope == line.divisor && line.start.is(0);
   }
-  /// The same at run time, for the extents of the run; false if the position depends on data.
+  /// The same for the extents of a run; false if the position depends on data.
   Expr stays_in_run() const {
     if (!line_) return boolean(false);
     const SourceLine line = form_.mode == "nearest" ? nearest_line(form_, d_, *line_) : *line_;
@@ -132,7 +133,7 @@ class Source {
     return form_.mode == "linear" ? linear(first(), t) : cubic(first(), t);
   }
 
-  /// With antialias: tap `k`, over an axis. The weights must be divided by their sum.
+  /// With antialias: tap number `k` as an axis. The weights must be divided by their sum.
   struct Stretched {
     Axis axis;
     Tap tap;
@@ -148,7 +149,7 @@ class Source {
   static Expr f32(double value) { return constant_float(DType::f32, value); }
   static Expr f32(const Dim& value) { return cast(DType::f32, extent(value)); }
 
-  /// The position within [start, end] of roi, which are fractions of the last element's position.
+  /// The position within [start, end] of roi; both are fractions of the last element's position.
   Expr cropped_position(LowerContext& ctx, const Expr& i) const {
     const auto corner = [&](size_t k) {
       const TensorRef constant = ctx.input_value(kRoi).constant;
@@ -184,8 +185,9 @@ class Source {
       const Expr distance = scale * in - f32(1);
       return select(binary(BinaryOp::greater, distance, f32(0)), over(x * f32(d_.in - 1), distance), f32(0));
     }
-    const Expr centre = over(x + half, scale) - half;
-    if (how == "half_pixel_symmetric") return half * in - half * over(f32(*d_.out), scale) + centre;
+    const Expr ratio = over(x + half, scale), centre = ratio - half;
+    // In onnxruntime's order: where the position is a whole number, rounding decides which element is the nearest.
+    if (how == "half_pixel_symmetric") return half * in * (f32(1) - over(f32(*d_.out), scale * in)) + ratio - half;
     if (how == "pytorch_half_pixel") return select(binary(BinaryOp::equal, extent(*d_.out), index(1)), f32(0), centre);
     return centre;
   }
@@ -271,7 +273,7 @@ class Source {
     return taps;
   }
 
-  /// Only the taps inside the input count; their weights are rescaled to a sum of 1.
+  /// Removes taps outside of the input, and rescales the weights of the others to a sum of 1.
   void drop_outside(Taps& taps) const {
     Expr sum;
     for (Tap& tap : taps) {
@@ -285,7 +287,7 @@ class Source {
   const ResizedDim& d_;
   std::optional<SourceLine> line_;
   Expr i_;      // with a line
-  Expr x_;      // the position in f32: without a line, or if f32 decides which element is nearest
+  Expr x_;      // the position in f32, if there is no line or if f32 decides which element is nearest
   Expr scale_;  // of x_
 };
 
@@ -303,8 +305,8 @@ Expr sum_of_taps(LowerContext& ctx, const std::vector<std::pair<size_t, Taps>>& 
   return sum;
 }
 
-/// Moves the sum away from 0 by more than the f32 error of bytes. Casts to integers truncate, and a whole number must
-/// keep its value.
+/// Moves the sum away from 0 by more than the f32 error of sums of bytes. Casts to integers truncate, and a whole
+/// number must keep its value.
 Expr nudged(const Expr& sum) {
   const Expr little = number(sum->dtype, 0x1p-12);
   return select(binary(BinaryOp::less, sum, number(sum->dtype, 0)), sum - little, sum + little);
@@ -338,7 +340,7 @@ Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   if (weights) sum = binary(BinaryOp::div, sum, weights);
   if (form.mode != "nearest" && !is_float(stored)) sum = nudged(sum);
   Expr y = as_output(ctx, output, sum);
-  // Models that resize their inputs to one size often get inputs of that size.
+  // Models that resize inputs to a fixed size often get inputs of that size, so unchanged elements are copied.
   if (!form.antialias) y = select(stays, guarded(ctx.input(kX, at)), y);
   return inside->kind == ExprKind::constant ? y : select(inside, y, number(stored, form.extrapolation));
 }
@@ -359,7 +361,7 @@ constinit const OpDef op_Resize{
     .data_extent = resized_extent,
     .reference = reference_resize};
 
-/// Exists only in imported models; the upgrade rewrites it as a Resize.
+/// An operator that exists only in imported models; the upgrade rewrites it as a Resize.
 constinit const OpDef op_Upsample{.name = "Upsample",
                                   .since = 7,
                                   .min_inputs = 1,

@@ -59,11 +59,11 @@ std::vector<ResizedDim> listed_dims(const Node& node, const Shape& x, const Shap
   return dims;
 }
 
-constexpr float kLeastScale = 0x1p-20F;  // keeps the fractions far below 64 bits
+constexpr float kLeastScale = 0x1p-20F;  // a lower limit of scales, so that fractions stay far below 64 bits
 
 /// up / down, reduced by their common factors.
 Ratio reduced(const Dim& up, const Dim& down) {
-  if (up.is(0)) return {};  // there is no element whose position could matter
+  if (up.is(0)) return {};  // an empty output has no positions
   if (up.is_constant() && down.is_constant() && down.constant() > 0) {
     const int64_t common = std::max<int64_t>(std::gcd(up.constant(), down.constant()), 1);
     return {up.constant() / common, down.constant() / common};
@@ -73,10 +73,10 @@ Ratio reduced(const Dim& up, const Dim& down) {
   return {up, down};
 }
 
-constexpr int64_t kMostChecked = 8192;  // limit of the tested extents and positions, if they are symbolic
+constexpr int64_t kMostChecked = 8192;  // for symbolic extents, the extents and positions below this limit are tested
 
-/// The extent from a scale: the product in f32, rounded down. The scale was rounded from a fraction. nullopt if the
-/// extent is symbolic and the fraction gives another extent for some values.
+/// The extent that follows from a scale: the product in f32, rounded down. The scale itself was rounded from a
+/// fraction. Nullopt if the extent is symbolic and the fraction gives another extent for some values.
 std::optional<Dim> scaled_extent(const Dim& in, float scale, const Ratio& ratio) {
   const auto product = [&](int64_t n) { return static_cast<int64_t>(std::floor(static_cast<float>(n) * scale)); };
   if (in.is_constant()) return Dim(product(in.constant()));
@@ -110,7 +110,7 @@ void keep_aspect_ratio(const Node& node, bool smallest, std::vector<ResizedDim>&
   const auto less = [&](const ResizedDim& a, const ResizedDim& b) { return ratio_of(a) < ratio_of(b); };
   const ResizedDim& rules =
       smallest ? *std::min_element(dims.begin(), dims.end(), less) : *std::max_element(dims.begin(), dims.end(), less);
-  ratio_of(rules);  // a single dimension was not compared
+  ratio_of(rules);  // a single dimension was not compared with others, so check its ratio here
   const Ratio ratio = reduced(*rules.out, rules.in);
   for (ResizedDim& d : dims) {
     d.ratio = ratio;
@@ -142,7 +142,7 @@ void size_dims(const Node& node, const Value& sizes, std::vector<ResizedDim>& di
 }  // namespace
 
 Ratio simplest_ratio(float scale) {
-  // Tries the convergents of its continued fraction, up to the first that rounds to it.
+  // Tries the convergents of the continued fraction of `scale`, up to the first one that rounds to it.
   int64_t up_before = 0, down_before = 1, up = 1, down = 0;
   for (double rest = scale; static_cast<float>(static_cast<double>(up) / static_cast<double>(down)) != scale;) {
     const double whole = std::floor(rest);
@@ -161,7 +161,7 @@ SourceLine source_line(const ResizeParams& form, const ResizedDim& d) {
   if (how == "tf_half_pixel_for_nn") return {down * 2, down, up * 2};
   // The last element of the output maps to the last one of the input; a single output element maps to the first.
   if (how == "align_corners" && d.by_size) return {d.in - 1, 0, max(*d.out - 1, 1)};
-  // With a scale, the output's length before it is rounded down counts.
+  // If a scale is given, the output's length before rounding down counts.
   if (how == "align_corners") return {(d.in - 1) * down, 0, max(d.in * up - down, 1)};
   // The centre of the output, before its length is rounded, maps to the centre of the input.
   if (how == "half_pixel_symmetric") return {down * 2, (d.in - 1) * up + (Dim(1) - *d.out) * down, up * 2};
@@ -191,8 +191,8 @@ float position_in_floats(const std::string& how, float scale, float in, float ou
   if (how == "asymmetric") return i / scale;
   if (how == "tf_half_pixel_for_nn") return (i + 0.5F) / scale;
   if (how == "pytorch_half_pixel" && out <= 1) return 0;
-  const float centre = (i + 0.5F) / scale - 0.5F;
-  return how == "half_pixel_symmetric" ? in / 2 * (1 - out / (scale * in)) + centre : centre;
+  const float offset = how == "half_pixel_symmetric" ? in / 2 * (1 - out / (scale * in)) : 0;
+  return offset + (i + 0.5F) / scale - 0.5F;
 }
 
 int64_t nearest_in_floats(const std::string& how, float scale, float x) {
@@ -205,9 +205,10 @@ int64_t nearest_in_floats(const std::string& how, float scale, float x) {
 }  // namespace
 
 bool takes_exact_nearest(const ResizeParams& form, const ResizedDim& d) {
-  if (form.coordinates == "align_corners") return true;  // the whole numbers are multiplied before the division
+  // F32 is exact here, because whole numbers are multiplied before the division.
+  if (form.coordinates == "align_corners") return true;
   if (!d.ratio->up.is_constant() || !d.ratio->down.is_constant()) return false;
-  ResizedDim some = d;  // a symbolic extent stands for many elements
+  ResizedDim some = d;  // a symbolic extent is tested with many elements
   if (!d.out->is_constant() && form.coordinates != "half_pixel_symmetric") some.out = kMostChecked;
   const SourceLine line = nearest_line(form, some, source_line(form, some));
   if (!line.slope.is_constant() || !line.start.is_constant() || !line.divisor.is_constant()) return false;

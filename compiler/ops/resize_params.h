@@ -17,11 +17,12 @@ struct Ratio {
 
 /// One dimension that `scales` or `sizes` lists.
 struct ResizedDim {
-  size_t dim = 0;       // of the input
-  size_t position = 0;  // index in scales and sizes; roi has its start here and its end `count` further on
+  size_t dim = 0;  // of the input
+  // Index in scales and sizes; in roi, the index of its start, and its end is `count` entries later.
+  size_t position = 0;
   Dim in;
   std::optional<Dim> out;      // nullopt: unknown before the lowering, when the output's shape is known
-  bool by_size = false;        // the ratio is the ratio of the extents
+  bool by_size = false;        // the ratio is the quotient of the extents
   std::optional<Ratio> ratio;  // nullopt: scales or sizes depend on data
   std::optional<float> scale;  // as written in the model
 };
@@ -29,14 +30,15 @@ struct ResizedDim {
 struct ResizeParams {
   std::string mode, coordinates, nearest;
   bool exclude_outside = false;
-  bool antialias = false;  // if a dimension shrinks, the weights are stretched over proportionally more elements
+  // If a dimension shrinks, each weight function is stretched over proportionally more elements.
+  bool antialias = false;
   double cubic_a = -0.75, extrapolation = 0;
   /// "not_larger" or "not_smaller" if the sizes depend on data and all dimensions must have one ratio; else empty.
   std::string open_policy;
   std::vector<ResizedDim> dims;
 
   bool crops() const { return coordinates == "tf_crop_and_resize"; }
-  /// True if the number of taps has an extent of its own. With antialias, it depends on data if the scale does.
+  /// True if the number of taps is an extent of its own. With antialias, it depends on data if the scale does.
   bool has_open_window(const ResizedDim& d) const { return antialias && !d.ratio && !d.by_size; }
 };
 
@@ -58,8 +60,8 @@ SourceLine source_line(const ResizeParams& form, const ResizedDim& d);
 /// A line with the same floors and smaller numbers, if slope and divisor have a common factor.
 SourceLine same_floors(const SourceLine& line);
 
-/// True if `nearest_mode` takes the same elements on the exact line as with onnxruntime's f32 positions. The rounding
-/// of f32 matters if a position is an element, or the midpoint between two. Requires: the ratio is known, and the node
+/// True if `nearest_mode` takes the same elements on the exact line as at onnxruntime's f32 positions. The rounding of
+/// f32 matters if a position is exactly an element, or exactly between two. Requires: the ratio is known, and the node
 /// does not crop.
 bool takes_exact_nearest(const ResizeParams& form, const ResizedDim& d);
 

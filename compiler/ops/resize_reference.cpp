@@ -58,8 +58,8 @@ double float_position(const Attributes& form, const Line& line, int64_t i) {
   if (how == "asymmetric") return at / line.scale;
   if (how == "tf_half_pixel_for_nn") return (at + 0.5F) / line.scale;
   if (how == "pytorch_half_pixel" && line.out == 1) return 0;
-  const float centre = (at + 0.5F) / line.scale - 0.5F;
-  return how == "half_pixel_symmetric" ? 0.5F * in - 0.5F * (out / line.scale) + centre : centre;
+  const float offset = how == "half_pixel_symmetric" ? in / 2 * (1 - out / (line.scale * in)) : 0;
+  return offset + (at + 0.5F) / line.scale - 0.5F;
 }
 
 int64_t nearest(const Attributes& form, const Line& line, double x) {

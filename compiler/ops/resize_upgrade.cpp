@@ -14,8 +14,7 @@ void set_simple_coordinates(Node& node, const char* nearest) {
 
 }  // namespace
 
-/// Opset 10 has no roi, and 'asymmetric' is its only coordinate mode. When shrinking, it takes the element after the
-/// position.
+/// Opset 10 has no roi, and 'asymmetric' is its only coordinate mode. When shrinking, it rounds positions up.
 void upgrade_resize(UpgradeContext& ctx) {
   if (ctx.version >= 11) return;
   ctx.node.inputs.insert(ctx.node.inputs.begin() + kRoi, ValueId());

@@ -14,8 +14,8 @@ namespace {
 enum : int { kX, kRois, kBatchIndices };
 
 struct RoiParams {
-  int64_t out[2];   // rows, columns of cells
-  int64_t samples;  // along each side of a cell; 0: about one per element of x
+  int64_t out[2];   // rows and columns of cells
+  int64_t samples;  // samples along each side of a cell; 0: about one per element of x
   double scale, shift;
   bool averages, keeps_small;
 
@@ -56,7 +56,7 @@ void infer_roi_align(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(kX), {rois, ctx.shape(kX)[1], form.out[0], form.out[1]});
 }
 
-/// A region along one side: 0 is its height, 1 its width.
+/// A region along one side. Side 0 is its height, side 1 its width.
 struct Side {
   Expr start, cell;  // in elements of x
   Expr samples;      // per cell, i64
@@ -138,8 +138,8 @@ Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at)
 
 // ---- program
 
-/// Cuts the cells of a region out of a block of channels. Where its samples lie, and their weights, is the same in all
-/// channels, and the number of samples is the region's own.
+/// Cuts the cells of a region out of a block of channels. The positions and weights of its samples are the same in all
+/// channels. The number of samples depends on the region alone.
 class RoiProgram {
  public:
   explicit RoiProgram(ProgramBuilder& p)
@@ -179,7 +179,7 @@ class RoiProgram {
  private:
   static constexpr int64_t kChannels = 32;  // of a task
 
-  /// Where the samples of all cells lie along one side; element i * cells + cell is that of sample i.
+  /// The positions of the samples of all cells along one side. Element i * cells + cell is sample i of the cell.
   struct Table {
     Expr samples;
     Dim most;

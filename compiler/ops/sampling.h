@@ -5,7 +5,7 @@
 
 namespace gcg {
 
-/// True if no dimension of `shape` after the first two is empty; null if none can be.
+/// True if no dimension of `shape` after the first two is empty; null if this is known to hold.
 inline Expr has_elements(const Shape& shape) {
   Expr some;
   for (size_t d = 2; d < shape.size(); ++d)

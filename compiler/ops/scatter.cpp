@@ -45,7 +45,7 @@ void check_common(const InferContext& ctx) {
 
 /// The updates as seen from one output element.
 struct Updates {
-  std::vector<Axis> axes;  // over the updates that may hit the element
+  std::vector<Axis> axes;  // axes over the updates that may hit the element
   Index number;            // the update that the axes point to
   Shape extents;           // of `number`
   Expr possible;           // false if no update can hit this element; the indices are only read if it is true
@@ -139,8 +139,8 @@ Expr lower_scatter_elements(LowerContext& ctx, int, const std::vector<Expr>& at)
                    index_of);
 }
 
-/// Slices of the data before the axis are tasks, if the indices cover all of them. Elements after the axis are copied
-/// together, if the indices cover all of those.
+/// If the indices cover all slices of the data before the axis, these slices are tasks. If they cover all elements
+/// after the axis, these elements are copied together.
 void program_scatter_elements(ProgramBuilder& p) {
   const Shape &data = p.input_shape(0), &indices = p.input_shape(1);
   const size_t rank = data.size();
@@ -153,7 +153,7 @@ void program_scatter_elements(ProgramBuilder& p) {
   const Dim slice = count_of(data, outer, rank), all = product(data), row = count_of(data, inner, rank);
   const Expr task = p.parallel(count_of(data, 0, outer));
   p.copy(0, 0, Range(task * extent(slice), (task + index(1)) * extent(slice), all));
-  // Loops over the indices' dimensions from `outer` on. Those from `inner` on are one loop.
+  // Loops over the dimensions of the indices from `outer` on. The dimensions from `inner` on share one loop.
   const std::function<void(size_t, const Index&)> nest = [&](size_t d, const Index& at) {
     if (d < inner) {
       return p.loop(indices[d], [&](const Expr& i) {

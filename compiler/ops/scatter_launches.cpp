@@ -20,11 +20,14 @@ Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 
 /// Lines of updates; each line has its own slots. A slot consists of `columns` adjacent elements, as does an update.
 struct ScatterSpace {
-  Dim lines, updates, slots, columns;                                       // updates and slots per line
-  std::function<Expr(const Expr& line, const Expr& update)> slot_at;        // within its line; not checked
-  std::function<Expr(const Expr& line, const Expr& slot)> slot_number;      // among all slots: element / columns
+  Dim lines, updates, slots, columns;  // updates and slots per line
+  // The slot of an update within its line; not checked.
+  std::function<Expr(const Expr& line, const Expr& update)> slot_at;
+  // The slot's number among all slots: element / columns.
+  std::function<Expr(const Expr& line, const Expr& slot)> slot_number;
   std::function<Expr(const Expr& line, const Expr& update)> update_number;  // among all updates
-  std::function<Expr(const Expr& slot_number, const Expr& update)> update_of_slot;  // likewise, of the slot's line
+  // The same, for an update of the line that has this slot.
+  std::function<Expr(const Expr& slot_number, const Expr& update)> update_of_slot;
 };
 
 ScatterSpace space_of_elements(ProgramBuilder& p) {

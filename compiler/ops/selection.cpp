@@ -9,7 +9,7 @@
 namespace gcg {
 namespace {
 
-// ---- gart.Positions: running counts c[n] -> the positions [k] where the count grows, k = c[n - 1]
+// ---- gart.Positions: running counts c[n] -> the positions [k] at which the count grows, k = c[n - 1]
 
 void infer_positions(InferContext& ctx) {
   if (ctx.rank(0) != 1) ctx.fail("the counts must be a vector");
@@ -43,7 +43,7 @@ void program_positions(ProgramBuilder& p) {
 
 }  // namespace
 
-/// One thread for each element.
+/// Launches one thread for each element.
 void launches_positions(ProgramBuilder& p) {
   p.launch({p.input_shape(0)[0]}, [&](const std::vector<Expr>& task) {
     const Expr here = p.let(p.input(0, {task[0]})), before = p.variable(index(0));

@@ -11,7 +11,7 @@
 namespace gcg {
 namespace {
 
-/// Bounds at or beyond this mean "to the very end"; exporters write the largest i32 or i64.
+/// Bounds at or beyond this number mean "to the very end"; exporters write the largest i32 or i64.
 constexpr int64_t kUnbounded = std::numeric_limits<int32_t>::max();
 
 void upgrade_slice(UpgradeContext& ctx) {
@@ -38,8 +38,8 @@ struct SliceRange {
 std::optional<SliceRange> resolve_range(const Dim& start, const Dim& end, int64_t step, const Dim& extent) {
   const bool forward = step > 0;
   step = std::clamp(step, -kUnbounded, kUnbounded);
-  const Dim nearest =
-      forward ? Dim(0) : min(Dim(0), extent - 1);  // nothing to start from: before the front, like the end
+  // An empty dimension has no last element. A backward range then starts before the front, where it also ends.
+  const Dim nearest = forward ? Dim(0) : min(Dim(0), extent - 1);
   const auto first = resolve_bound(start, extent, nearest, forward ? extent : extent - 1);
   const auto last = resolve_bound(end, extent, forward ? 0 : -1, forward ? extent : extent - 1);
   if (!first || !last) return std::nullopt;
@@ -48,16 +48,17 @@ std::optional<SliceRange> resolve_range(const Dim& start, const Dim& end, int64_
   return SliceRange{*first, ceil_div(distance, forward ? step : -step)};
 }
 
-/// One dimension of the input, and the node's parameters for it.
+/// One dimension of the input, with the node's parameters for it.
 struct SlicedDim {
   size_t dim;
-  std::optional<size_t> entry;      // its index in starts, ends and steps; none: the axes depend on data
-  std::optional<int64_t> step;      // none: it depends on data
-  std::optional<SliceRange> range;  // none: it depends on data
+  std::optional<size_t> entry;      // the dimension's index in starts, ends and steps; nullopt: the axes depend on data
+  std::optional<int64_t> step;      // nullopt: the step depends on data
+  std::optional<SliceRange> range;  // nullopt: the range depends on data
 };
 
-/// The number of dimensions that the node names. If no operand has a known extent, it is 1: exporters write the vector
-/// as a slice of another one. A scalar is a vector of one element, as tf2onnx writes it and onnxruntime accepts it.
+/// The number of dimensions that the node lists. If no operand has a known extent, it is 1, because exporters then
+/// write the vector as a slice of another one. A scalar counts as a vector of one element: tf2onnx writes it and
+/// onnxruntime accepts it.
 size_t count_of(std::initializer_list<const Value*> operands) {
   for (const Value* v : operands)
     if (v != nullptr && !v->shape->empty() && v->shape->at(0).is_constant())
@@ -65,7 +66,7 @@ size_t count_of(std::initializer_list<const Value*> operands) {
   return 1;
 }
 
-/// The dimensions that the node names; all of them if the axes depend on data. `axes` and `steps` may be null.
+/// The dimensions that the node lists. If the axes depend on data, all dimensions. `axes` and `steps` may be null.
 std::vector<SlicedDim> sliced_dims(const Node& node, const Shape& x, const Value& starts, const Value& ends,
                                    const Value* axes, const Value* steps) {
   std::vector<SlicedDim> dims;

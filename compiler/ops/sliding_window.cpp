@@ -18,8 +18,8 @@ std::vector<int64_t> spatial_ints(const Node& node, const std::string& name, siz
   return values;
 }
 
-/// SAME: as many outputs as strides fit in the input. An odd element of padding goes to the end (UPPER) or to the
-/// start.
+/// SAME: the output has as many elements as strides fit in the input. An odd element of padding goes to the end (UPPER)
+/// or to the start.
 void pad_same(WindowDim& w, bool upper) {
   w.output = ceil_div(w.input, w.stride);
   const Dim total = max((w.output - 1) * w.stride + w.reach() - w.input, 0);

@@ -23,9 +23,9 @@ using Window = std::vector<WindowDim>;
 /// Fails, naming the attribute, on a wrong length, a stride or dilation below 1, or a window larger than its padded
 /// input.
 Window window_of(const Node& node, const Shape& x, const Shape& kernel);
-/// The same for a pool, with ceil_mode. ONNX rounds the number of a pool's steps towards zero. Therefore a window that
-/// exceeds its padded input by less than a stride has one position. If it exceeds it by less than two strides, it has
-/// none, provided the extents are known.
+/// The same for a pool, with ceil_mode. ONNX rounds the number of a pool's steps towards zero. So a window that exceeds
+/// its padded input by less than a stride still has one position. If it exceeds the input by a stride or more, but by
+/// less than two, the output is empty; the extents must be known.
 Window pool_window_of(const Node& node, const Shape& x, const Shape& kernel);
 
 /// Records the conditions on input extents at run time: the window fits, and an output has an element to read.

@@ -31,7 +31,7 @@ std::vector<bool> normalised_axes(const Node& node, int64_t rank) {
 
 void infer_softmax(InferContext& ctx) {
   const int64_t axis = ctx.node().int_attribute("axis", -1);
-  // Flattening at axis == rank gives rows of one element; a scalar has no axis to check.
+  // If axis equals the rank, each row has one element. A scalar has no axis to check.
   const bool past_end = ctx.node().int_attribute("flatten", 0) != 0 && axis == ctx.rank(0);
   if (ctx.rank(0) > 0 && !past_end) ctx.axis(axis, ctx.rank(0));
   ctx.set_output(0, ctx.dtype(0), ctx.shape(0));
@@ -57,7 +57,8 @@ Expr lower_softmax(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Expr largest = row_max(ctx, axes, at);
   const Expr sum = sum_of_exp(ctx, axes, largest, at);
   const Expr e = unary(UnaryOp::exp, arithmetic_input(ctx, 0, at) - largest);
-  // A division costs as much as ten multiplications. The sum is at least 1, so its reciprocal cannot overflow.
+  // A division costs as much as ten multiplications, so the reciprocal of the sum is multiplied. The sum is at least 1,
+  // so its reciprocal cannot overflow.
   return as_output(ctx, 0, e * unary(UnaryOp::reciprocal, sum));
 }
 

@@ -91,7 +91,7 @@ double spectrum_weight(const Spectrum& spectrum, int64_t length, int64_t row, in
   const double angle = (spectrum.inverse ? -2 : 2) * std::numbers::pi * turns;
   const double weight = part == out_part ? std::cos(angle) : part == 1 ? std::sin(angle) : -std::sin(angle);
   if (!spectrum.inverse) return weight;
-  // Each of half of the rows also stands for its conjugate.
+  // In a one-sided transform, all rows but the first and the middle one also represent their conjugates.
   const bool twice = spectrum.onesided && row != 0 && 2 * row != length;
   return weight * (twice ? 2 : 1) / static_cast<double>(length);
 }

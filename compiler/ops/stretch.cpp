@@ -17,7 +17,7 @@ void infer_stretch(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(0), extents);
 }
 
-/// A factor instead of a choice between indices keeps the access affine.
+/// Multiplies the index by 0 or 1, because a choice between two indices would not be affine.
 Expr lower_stretch(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Shape &x = ctx.input_shape(0), &y = ctx.output_shape(0);
   const size_t skipped = y.size() - x.size();
@@ -34,7 +34,7 @@ Expr lower_stretch(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return ctx.input(0, from);
 }
 
-/// Only inference knows the extents of results, so this handles the variant that only renames them.
+/// The reference does not know the extents of results, so it only handles nodes that rename extents.
 std::vector<Tensor> reference_stretch(ReferenceContext& ctx) {
   GCG_CHECK(ctx.node().has_attribute(kAgree), "gart.Stretch: the result's extents are not known");
   return {*ctx.input(0)};

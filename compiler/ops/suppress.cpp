@@ -27,7 +27,8 @@ Expr greater(const Expr& a, const Expr& b) { return binary(BinaryOp::greater, a,
 /// Top, left, bottom, right and area of a box.
 using Box = std::array<Expr, kCorners>;
 
-/// True if they share more than `limit` of their union. False if a box or the intersection has no area.
+/// True if the intersection of the boxes is more than `limit` of their union. False if a box or the intersection has no
+/// area.
 Expr overlap(const Box& a, const Box& b, const Expr& limit) {
   const Expr zero = number(a[0]->dtype, 0);
   const Expr height = minimum(a[kBottom], b[kBottom]) - maximum(a[kTop], b[kTop]);

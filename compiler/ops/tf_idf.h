@@ -15,7 +15,8 @@ struct TfIdfParams {
   };
   std::vector<Grams> grams;  // the grams to count, by length
   int64_t most_skips, columns;
-  bool counts, weighs;          // counts: counts grams, else only flags them; weighs: multiplies by its weights
+  // Counts: each gram is counted, otherwise only flagged; weighs: multiplies by the gram's weight.
+  bool counts, weighs;
   std::vector<double> weights;  // per column
 
   /// Fails, naming the node, on inconsistent attributes.

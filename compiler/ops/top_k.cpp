@@ -91,7 +91,7 @@ void for_each_line(const std::vector<int64_t>& shape, int64_t axis, See see) {
   }
 }
 
-/// Positions in the line, best element first.
+/// Positions in the line; the best element comes first.
 std::vector<int64_t> sorted_positions(const Tensor& x, const std::vector<int64_t>& line, bool largest) {
   std::vector<int64_t> order(line.size());
   std::iota(order.begin(), order.end(), 0);
@@ -171,8 +171,8 @@ void program_top_k(ProgramBuilder& p) {
   });
 }
 
-/// One block per line. For few, long lines, first one block per tile of a line: the best of a line are among the best
-/// of its tiles. Equal keys stay in the order of their positions.
+/// One block works on each line. If there are few, long lines, one block works on each tile of a line first: the best
+/// elements of a line are among the best of its tiles. Elements with equal keys stay in the order of their positions.
 class TopKLaunches {
  public:
   explicit TopKLaunches(ProgramBuilder& p) : p_(p), shape_(p.input_shape(0)) {
@@ -222,7 +222,7 @@ class TopKLaunches {
     return takes_largest(p_.node()) ? unary(UnaryOp::bit_not, k) : k;
   }
 
-  /// The best k of a line, or of `count` candidates, which are positions in it.
+  /// Chooses the best k elements of a line, or of `count` candidates, which are positions in the line.
   void choose(const ProgramBuilder::Array& places, const ProgramBuilder::Array& spare,
               const ProgramBuilder::Array* candidates, const Dim& count, const Dim& pitch = 0) {
     p_.shared_launch({outer_, inner_}, [&](const std::vector<Expr>& task) {

@@ -37,10 +37,10 @@ Expr element_of_key(const Expr& key, DType t) {
 
 namespace {
 
-constexpr int64_t kBlock = 64;  // number of elements compared at once with the heap's worst
+constexpr int64_t kBlock = 64;  // number of elements that are compared at once with the heap's worst element
 constexpr int64_t kDigits = 256;
-constexpr int64_t kShortLine = 256;  // up to here a heap sorts faster than a radix sort
-constexpr int64_t kFewPasses = 8;    // over a short line; faster than its heap
+constexpr int64_t kShortLine = 256;  // up to this length, a heap sorts faster than a radix sort
+constexpr int64_t kFewPasses = 8;    // up to this k, passes over a short line are faster than its heap
 
 Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 Expr either(const Expr& a, const Expr& b) { return binary(BinaryOp::logical_or, a, b); }
@@ -73,7 +73,7 @@ class Selection {
               : wide_ ? Form::apart
                       : Form::shared) {}
 
-  /// `store` gets ranks, with positions or elements.
+  /// Finds the best elements. `store` gets ranks, with positions or elements.
   void run(const std::function<void(const Expr& rank, const Expr& found)>& store) {
     const Expr is_short = at_most(n_, kShortLine);
     const Expr few = either(is_short, up_to_one_in(8)), half = up_to_one_in(2);
@@ -101,7 +101,7 @@ class Selection {
   }
   /// True if k is at most n / parts.
   Expr up_to_one_in(int64_t parts) const { return binary(BinaryOp::less_equal, extent(k_ * Dim(parts)), extent(n_)); }
-  /// A branch. If the condition is a constant, only its side is written.
+  /// Writes a branch. If the condition is a constant, only the side that it selects is written.
   void choose(const Expr& condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
     if (condition->kind != ExprKind::constant) return p_.branch(condition, then, otherwise);
     condition->integer != 0 ? then() : otherwise();
@@ -141,7 +141,7 @@ class Selection {
     return either(less(a.key, b.key), both(equal(a.key, b.key), less(a.place, b.place)));
   }
 
-  /// Puts an item into the heap of `size` items, at `hole` or below, so that no child is worse than its parent.
+  /// Moves an item down from `hole` in the heap of `size` items, until no child is worse than its parent.
   void sift(const Expr& from, const Expr& size, const Item& item) {
     const Expr hole = p_.variable(from), child = p_.variable(hole + hole + index(1));
     p_.loop_while(less(child, size), [&] {
@@ -177,7 +177,7 @@ class Selection {
     });
   }
 
-  /// Words are distinct, so the next one is the least that exceeds the last one.
+  /// All words are distinct, so the next one is the least word above the previous one.
   void select_by_passes(const std::function<void(const Expr& rank, const Item& best)>& store) {
     const Items line = items(n_);
     p_.each(n_, [&](const Expr& i) { put(line, i, item_of(key(i), i)); });
@@ -218,7 +218,7 @@ class Selection {
                                  : cast(DType::u32, binary(BinaryOp::shift_right, top, constant_int(DType::u64, 32)));
   }
 
-  /// A key with at least k keys up to it, and at most k keys below it. Requires: k > 0.
+  /// Finds a key such that at least k keys are at most it, and at most k keys are below it. Requires: k > 0.
   Expr find_worst(const ProgramBuilder::Array& keys) {
     const Expr low = p_.variable(constant_int(key_dtype_, 0)), high = p_.variable(constant_int(key_dtype_, -1));
     const Expr one = constant_int(key_dtype_, 1), k = p_.let(cast(DType::i32, extent(k_)));
@@ -236,10 +236,11 @@ class Selection {
                    [&](const Expr& i) { return select(binary(compare, p_.at(keys, i), limit), one, none); });
   }
 
-  /// Returns the best k, sorted by their keys. Requires: at least that many other elements.
+  /// Returns the best k, sorted by their keys. Requires: the line has at least k further elements.
   Items sort_best() {
     const ProgramBuilder::Array keys = p_.array(key_dtype_, n_);
-    // Other elements are overwritten by the next one, or stay in the extra slot behind the best k.
+    // The next element overwrites an element that is not among the best k. The last one may stay in the extra slot
+    // behind them.
     const Items best = items(k_ + Dim(1)), other = items(k_);
     p_.branch(less(index(0), extent(k_)), [&] {
       p_.each(n_, [&](const Expr& i) { p_.put(keys, i, key(i)); });

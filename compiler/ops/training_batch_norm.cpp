@@ -1,4 +1,4 @@
-// BatchNormalization by the batch's own statistics. Exporters write it for standardised weights (timm's StdConv2d),
+// BatchNormalization with the statistics of the batch. Exporters write it for standardised weights (timm's StdConv2d),
 // where it folds to a constant, and for models exported in training mode.
 #include <numeric>
 

@@ -41,7 +41,7 @@ Expr lower_transpose(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return ctx.input(0, from);
 }
 
-/// Walks the input by strides for speed: constant weights of many megabytes are transposed at compile time.
+/// Walks through the input by strides, because constant weights of many megabytes are transposed at compile time.
 std::vector<Tensor> reference_transpose(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   const std::vector<int64_t> perm = permutation(ctx.node(), x.rank()), strides = row_major_strides(x.shape());

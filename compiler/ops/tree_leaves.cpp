@@ -7,8 +7,8 @@
 // leaf is its own left child.
 //
 // A step down waits for three dependent loads. Therefore several trees are walked side by side, without branches, until
-// all have reached a leaf. If there are few trees, several rows are walked in each. A task is a group of trees and a
-// range of rows: the group's nodes stay in the cache while all its rows pass.
+// all walks have reached a leaf. If there are few trees, several rows are walked side by side in each tree. A task is a
+// group of trees and a range of rows: the group's nodes stay in the cache while all its rows pass.
 #include <cmath>
 
 #include "compiler/ops/expansion.h"
@@ -48,7 +48,8 @@ void program_tree_leaves(ProgramBuilder& p) {
   const bool nan_may_go_left = p.node().int_attribute("nan_left", 0) != 0;
   const Expr group = p.parallel(Dim((trees + together - 1) / together)),
              part = p.parallel(ceil_div(rows, rows_together));
-  // The last group begins earlier instead of being shorter. After the last row, the last row is repeated.
+  // The last group begins earlier instead of being shorter, and the last row is repeated, so all groups have the same
+  // size.
   const Expr first = p.let(binary(BinaryOp::min, group * index(together), index(trees - together)));
   const auto row = [&](size_t lane) {
     if (rows_together == 1) return part;

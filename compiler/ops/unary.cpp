@@ -1,5 +1,6 @@
 // Elementwise mathematics of one input: rounding, roots, exponentials, trigonometry, predicates and complements.
 #include <cmath>
+#include <limits>
 
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
@@ -47,14 +48,20 @@ constexpr OpDef number_unary(const char* name, int since, void (*infer)(InferCon
           .reference = reference_number<kFunction>};
 }
 
+/// Nullopt for the least number of 64 bits, which has no negative.
+std::optional<Dim> negated(const Dim& d) {
+  if (d.is(std::numeric_limits<int64_t>::min())) return std::nullopt;
+  return Dim(0) - d;
+}
+
 void infer_abs(InferContext& ctx) {
   infer_like_input(ctx);
-  map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return max(d, Dim(0) - d); });
+  map_contents(ctx, 0, [](const Dim& d) { return negated(d) ? std::optional(max(d, *negated(d))) : std::nullopt; });
 }
 
 void infer_neg(InferContext& ctx) {
   infer_like_input(ctx);
-  map_contents(ctx, 0, [](const Dim& d) -> std::optional<Dim> { return Dim(0) - d; });
+  map_contents(ctx, 0, negated);
 }
 
 void infer_predicate(InferContext& ctx) { ctx.set_output(0, DType::boolean, ctx.shape(0)); }
@@ -87,7 +94,7 @@ bool is_inf(const Node& node, double x) {
 constexpr auto kIsNan = [](const Node&, double x) { return std::isnan(x); };
 constexpr auto kNot = [](const Node&, auto x) { return static_cast<decltype(x)>(x == 0); };
 constexpr auto kBitNot = [](const Node&, auto x) {
-  return static_cast<decltype(x)>(~static_cast<int64_t>(x));  // never called with floats
+  return static_cast<decltype(x)>(~static_cast<int64_t>(x));  // f is never called with floats
 };
 
 }  // namespace

@@ -40,8 +40,8 @@ void set_view(InferContext& ctx, Shape shape) {
 
 // ---- Reshape
 
-/// product(total) / product(part). Equal extents are cancelled first, so [b, s, 768] over [b, s, 12] gives 64 for every
-/// b.
+/// product(total) / product(part). Equal extents are cancelled first. So [b, s, 768] over [b, s, 12] gives 64 for every
+/// b, even if b or s may be 0.
 Dim remaining_extent(Shape total, const Shape& part) {
   Dim divisor = 1;
   for (const Dim& d : part) {
@@ -101,7 +101,8 @@ void infer_reshape(InferContext& ctx) {
     ctx.fail("the number of dimensions of the new shape is not known at compile time");
   Shape out;
   for (const auto& known : ctx.known_contents(1)) {
-    const Dim symbol = ctx.fresh_symbol("reshaped");  // for known extents too: each then keeps its symbol
+    // Known extents request a symbol too, so that every dimension always gets the same one.
+    const Dim symbol = ctx.fresh_symbol("reshaped");
     out.push_back(known && known->lower_bound().value_or(0) > 0 ? *known : symbol);  // 0 and -1 have special meanings
   }
   ctx.require_equal(product(ctx.shape(0)), product(out), "elements before and after");
@@ -115,7 +116,7 @@ Expr reshaped_extent(LowerContext& ctx, int symbol) {
   const bool zero_copies = ctx.node().int_attribute("allowzero", 0) == 0;
   const auto asked = [&](int64_t d) { return integer_input(ctx, 1, {index(d)}); };
   const auto size = [&](int64_t d) { return extent(x[static_cast<size_t>(d)]); };
-  // A copied dimension is on both sides and is left out, because it may be empty.
+  // A copied dimension occurs on both sides. It is left out, because it may be empty.
   Expr elements = index(1), others = index(1);
   for (int64_t d = 0; d < std::max(rank, new_rank); ++d) {
     const Expr copied = d < new_rank && zero_copies ? is(asked(d), 0) : boolean(false);
@@ -130,7 +131,7 @@ Expr reshaped_extent(LowerContext& ctx, int symbol) {
 std::vector<Tensor> reference_reshape(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   std::vector<int64_t> shape = ctx.input(1)->to_ints();
-  int64_t rest = 1, known = 1, open = -1;  // elements outside of copied dimensions
+  int64_t rest = 1, known = 1, open = -1;  // the number of elements outside of copied dimensions
   std::vector<bool> copied(x.shape().size(), false);
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && ctx.node().int_attribute("allowzero", 0) == 0) {

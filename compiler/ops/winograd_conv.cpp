@@ -88,7 +88,7 @@ TapRows rows_of(const WinogradVariant& form, const Axis& tap) {
           select(is_middle, number(-middle), number(0))};
 }
 
-/// A sum over taps; the weights are recovered from their transforms.
+/// Computes a sum over taps; the weights of the taps are recovered from their transforms.
 Expr lower_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const WinogradVariant& form = form_of(ctx.node());
   const ConvPacking packing = packing_of(ctx.node());

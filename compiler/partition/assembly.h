@@ -23,13 +23,15 @@ struct Part {
 /// symbols.
 struct PartCall {
   int part = 0;
-  int group = 0;                         // its group in the cut
+  int group = 0;                         // number of its group in the cut
   std::vector<ValueId> inputs, outputs;  // values of Assembly::graph
-  std::vector<Dim> extents;              // over the whole graph's symbols: the values of Part::extents in this call
-  std::vector<std::string> nodes;        // ONNX names
+  // Extents over the whole graph's symbols: the values of Part::extents in this call.
+  std::vector<Dim> extents;
+  std::vector<std::string> nodes;  // ONNX names
 };
 
-/// The source of a symbol of the whole graph: the symbol is known as soon as `value`, whose extent it is, is there.
+/// The source of a symbol of the whole graph: `value` has the symbol as an extent, so the symbol is known as soon as
+/// `value` exists.
 struct SymbolSource {
   std::string symbol;
   ValueId value;  // an input of the graph or an output of a call
@@ -37,9 +39,9 @@ struct SymbolSource {
 };
 
 struct Assembly {
-  /// The whole graph. Outputs of the model that were inputs or constants of it are copies here. Constraints on its
-  /// extents must be checked before the first call, or, if they name extents that depend on data, as soon as these are
-  /// known. Facts about extents that never leave a part belong to the part.
+  /// The whole graph. Outputs of the model that were its inputs or constants are copies here. Constraints on extents
+  /// must be checked before the first call. If they name extents that depend on data, they must be checked as soon as
+  /// these are known. Facts about extents that never leave a part belong to the part.
   Graph graph;
   std::vector<Part> parts;
   std::vector<PartCall> calls;        // in a valid execution order

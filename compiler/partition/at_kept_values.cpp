@@ -25,7 +25,7 @@ int size_of(const KeptSet& set) {
   return n;
 }
 
-/// By node, the kept values that need it, through the values that they read or through extents that depend on data.
+/// By node: the kept values that need the node, through values that they read or through extents that depend on data.
 std::vector<KeptSet> needing(const Graph& graph, const std::vector<ValueId>& kept) {
   std::vector<KeptSet> needed_by(static_cast<size_t>(graph.node_count()), KeptSet((kept.size() + 63) / 64, 0));
   const auto of = [&](NodeId id) -> KeptSet& { return needed_by[static_cast<size_t>(id.index)]; };
@@ -63,7 +63,7 @@ std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const
   for (size_t g = 0; g < cut.groups.size(); ++g) {
     std::map<KeptSet, std::vector<NodeId>> by_set;
     for (NodeId id : cut.groups[g].nodes) by_set[needed_by[static_cast<size_t>(id.index)]].push_back(id);
-    // A producer is needed by at least the kept values that need its readers, so larger sets come first.
+    // All kept values that need a node's readers also need the node, so nodes with larger sets come first.
     std::vector<const std::pair<const KeptSet, std::vector<NodeId>>*> sets;
     for (const auto& set : by_set) sets.push_back(&set);
     std::stable_sort(sets.begin(), sets.end(),

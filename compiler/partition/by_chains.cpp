@@ -79,8 +79,8 @@ class Matching {
     }
   }
 
-  /// Each node on the path takes the edge that it tried last. The node after it on the path has taken its previous
-  /// partner.
+  /// Each node on the path takes the edge that it tried last. Its previous partner has become the partner of the next
+  /// node on the path.
   void swap_matches(const std::vector<int>& path) {
     for (size_t i = path.size(); i-- > 0;) match(path[i], edges_[at(path[i])][tried_[at(path[i])] - 1]);
   }

@@ -20,7 +20,7 @@ Groups by_shared_values(const Dag& dag, const Groups& groups, const std::vector<
     SharedValue together;
     for (int v : value)
       if (classes[static_cast<size_t>(v)] == classes[static_cast<size_t>(value.front())]) together.push_back(v);
-    if (together.size() < 3) continue;  // a single reader shares with nobody
+    if (together.size() < 3) continue;  // a value with one reader is not shared
     for (int v : together) {
       parent[static_cast<size_t>(root(v))] = root(value.front());
       shares[static_cast<size_t>(v)] = true;

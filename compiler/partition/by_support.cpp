@@ -127,7 +127,7 @@ class Settle {
     std::optional<int> latest, joins;
     for (int v : component)
       for (int w : dag_.after[at(v)]) {
-        if (step_[at(w)] == own) continue;  // a node of the component
+        if (step_[at(w)] == own) continue;  // the reader is itself a node of the component
         const bool same = classes_[at(w)] == kind;
         const int bound = step_[at(w)] - !same;
         if (!latest || bound < *latest) latest = bound;
@@ -137,7 +137,7 @@ class Settle {
     for (int v : component) step_[at(v)] = *joins;
   }
 
-  /// Removes empty steps and joins neighbouring steps of one class.
+  /// Removes empty steps, and merges neighbouring steps of one class.
   Groups joined(const Groups& steps) const {
     Groups out;
     for (const std::vector<int>& step : steps) {

@@ -16,14 +16,14 @@ namespace gcg {
 struct Group {
   std::string name;           // a label, or "g0: first..last" by names of nodes; unique in its cut
   std::vector<NodeId> nodes;  // in topological order
-  std::vector<int> support;   // devices of the fleet that can run all of them, ascending; never empty
+  std::vector<int> support;   // devices of the fleet that can run all its nodes, ascending; never empty
 };
 
 /// Every live node is in one group. The graph contracted to its groups has no cycle, and the groups are in topological
 /// order.
 struct Cut {
   std::vector<Group> groups;
-  std::string rules;  // the rules that made it, as written for --cut: "support,chains"
+  std::string rules;  // the rules that made the cut, as written for --cut: "support,chains"
 };
 
 /// Rules by which a graph is cut. Labels come first and override all rules.
@@ -39,15 +39,15 @@ enum class CutRule : uint8_t {
 std::vector<CutRule> parse_cut_rules(const std::string& text);
 std::string print_cut_rules(const std::vector<CutRule>& rules);
 
-/// The devices that `name` in "--assign PATTERN=name" denotes: the one of that name, or all of that kind (cpu, cuda).
-/// Ascending.
+/// The devices that `name` in "--assign PATTERN=name" denotes: the device with that name, or all devices of that kind
+/// (cpu, cuda). Ascending.
 std::vector<int> devices_called(const Fleet& fleet, const std::string& name);
 
 /// A request for the nodes whose name or operator matches the pattern (* stands for any characters, ? for one).
 /// `request` is the group of "--label PATTERN=GROUP", or the device or kind of devices of "--assign PATTERN=DEVICE".
 struct NodeRequest {
   std::string pattern, request;
-  std::string option;  // the source, for messages: "--label", "--assign", "gart.group" or "gart.device"
+  std::string option;  // the origin of the request, for messages: "--label", "--assign", "gart.group" or "gart.device"
   std::string text() const { return pattern + "=" + request; }
 };
 /// `option` is the option's name in messages. Throws CompileError.
@@ -58,11 +58,11 @@ struct CutOptions {
   std::vector<NodeRequest> labels, assignments;  // --label, --assign
   std::optional<DeviceClass> others;             // preferred kind of device for nodes without an assignment
   std::vector<std::pair<NodeId, NodeId>>
-      in_order;  // the first runs before the second: it reads a state that the second writes
+      in_order;  // pairs of nodes: the first reads a state that the second writes, so it runs before
 };
 
-/// The user's requests for nodes of the model, by the names and operators of the imported model. Nodes are found again
-/// by name, because passes that rewrite a node keep its name.
+/// The user's requests for nodes of the model, by the names and operators of the imported model. Nodes are found by
+/// name after passes, because passes that rewrite a node keep its name.
 class NodeRequests {
  public:
   NodeRequests() = default;
@@ -72,21 +72,21 @@ class NodeRequests {
 
   /// The node's label; empty: none.
   const std::string& label(const Node& node) const;
-  /// The devices that the node must go to, ascending; empty: any device. `request` receives the assignment that
-  /// requires this.
+  /// The devices that may run the node, ascending; empty: any device. `request` receives the assignment that limits
+  /// them.
   const std::vector<int>& devices(const Node& node, std::string* request = nullptr) const;
-  /// The requests whose nodes are all missing in `graph` (after model passes), or, for labels, in subgraphs: If, Loop
-  /// and Scan run on one device together with their subgraphs. Throws CompileError for an assignment whose nodes are
-  /// all in subgraphs.
+  /// The requests without effect: all their nodes are missing in `graph` (after model passes), or, for labels, lie in
+  /// subgraphs. If, Loop and Scan run on one device together with their subgraphs. Throws CompileError for an
+  /// assignment whose nodes all lie in subgraphs.
   std::vector<UnmatchedRequest> without_effect(const Graph& graph) const;
-  /// Does the node come from a model node whose name is unique?
+  /// Is the node derived from a model node whose name is unique?
   bool is_one(const Node& node) const;
-  /// The operator that the node had in the model; null: the model has no such node of its own.
+  /// The operator that the node had in the model; null: no node of the model has this name.
   const OpDef* imported_as(const Node& node) const;
 
  private:
   struct Request {
-    NodeRequest label, assignment;  // each empty if there is none
+    NodeRequest label, assignment;  // each is empty if there is no such request
     std::vector<int> devices;
     const OpDef* op = nullptr;
     int nodes = 0;  // number of model nodes with this name
@@ -94,7 +94,7 @@ class NodeRequests {
   std::map<std::string, Request> by_node_;
 };
 
-/// Only `support` if there is nothing to place: at most one device of each kind. Otherwise support,chains,stages:
+/// Only `support` if there is nothing to place: at most one device of each kind. Otherwise support,chains,stages. Then
 /// parallel chains are separated, long chains are divided for a pipeline, and small ones stay together.
 std::vector<CutRule> default_rules(const Fleet& fleet);
 
@@ -104,7 +104,7 @@ std::vector<CutRule> default_rules(const Fleet& fleet);
 Cut cut_graph(const Graph& graph, const Fleet& fleet, const CutOptions& options = {},
               const NodeRequests& requests = {});
 
-/// A line per group: name, devices, nodes.
+/// One line per group: name, devices, nodes.
 std::string print_cut(const Graph& graph, const Fleet& fleet, const Cut& cut);
 
 }  // namespace gcg

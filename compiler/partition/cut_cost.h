@@ -8,9 +8,10 @@
 namespace gcg {
 
 struct GroupCost {
-  double bytes_in = 0, bytes_out = 0;  // from and to other groups; symbolic extents have typical values
+  double bytes_in = 0, bytes_out = 0;  // bytes from and to other groups; symbolic extents have typical values
   int calls = 0;
-  /// Values that cross although the reader or the producer works element by element: one kernel could have done both.
+  /// Values that cross groups although their reader or producer works element by element: one kernel could have
+  /// computed both.
   int fusions_lost = 0;
 };
 

@@ -19,9 +19,10 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-/// Pieces per suitable device: enough to balance the load, few enough to cost little.
+/// Number of pieces for each device that can run them: enough to balance the load, and few enough to cost little.
 constexpr double kPiecesPerDevice = 4;
-/// Least operations of a piece. For smaller pieces, the handover (some tens of microseconds) is no longer negligible.
+/// Least operations of a piece. In smaller pieces, the handover (some tens of microseconds) would no longer be
+/// negligible.
 constexpr double kLeastPiece = 1e6;
 
 class CutMaker {
@@ -107,8 +108,7 @@ class CutMaker {
     dag_ = contracted(work_.dag, atoms_);
   }
 
-  /// All nodes derived from one model node also form an atom, if one device runs them all and as far as this makes no
-  /// cycle.
+  /// All nodes derived from one model node also form an atom, if one device runs them all and the atom makes no cycle.
   void gather_nodes() {
     std::map<std::string, std::vector<int>> by_name;  // numbers of atoms
     Groups gathered;
@@ -146,7 +146,7 @@ class CutMaker {
                          : concat("'", label, "'");
   }
 
-  /// Gives each set of devices a class, and each label.
+  /// Gives each set of devices a class, and each label, too.
   void classify() {
     std::map<std::pair<std::string, std::vector<int>>, int> known;
     for (const std::vector<int>& atom : atoms_) {
@@ -186,7 +186,7 @@ class CutMaker {
     return all;
   }
 
-  /// Divides into stages. Each piece gets the same share of its class's work.
+  /// Divides groups into stages. Each piece gets the same share of its class's work.
   Groups stages_of(const Groups& groups) const {
     const std::vector<NodeLoad> loads = this->loads();
     std::vector<double> piece(devices_of_class_.size(), 0);

@@ -128,7 +128,7 @@ const std::vector<int>& NodeRequests::devices(const Node& node, std::string* req
 std::vector<UnmatchedRequest> NodeRequests::without_effect(const Graph& graph) const {
   using Key = std::pair<std::string, std::string>;  // option, text
   const auto key = [](const NodeRequest& w) { return Key{w.option, w.text()}; };
-  std::map<Key, std::string> left;  // with one of its nodes
+  std::map<Key, std::string> left;  // maps a key to one of its nodes
   for (const auto& [node, request] : by_node_)
     for (const NodeRequest* w : {&request.assignment, &request.label})
       if (!w->request.empty()) left.emplace(key(*w), node);

@@ -61,8 +61,8 @@ class Walk {
   const Dag& dag_;
   const Groups& groups_;
   const std::vector<int> group_;
-  std::vector<int> missing_;  // per node: predecessors that are not done
-  std::vector<int> waits_;    // per group: such edges from other groups
+  std::vector<int> missing_;  // per node: number of predecessors that are not done
+  std::vector<int> waits_;    // per group: number of these predecessors that are in other groups
   std::vector<std::priority_queue<int, std::vector<int>, std::greater<>>> free_;
   std::set<Key> whole_, begins_;
   Groups taken_;
@@ -113,7 +113,7 @@ std::vector<int> find_circle(const Dag& dag, const Groups& groups) {
     for (int to : after[at(ready[i])])
       if (--missing[at(to)] == 0) ready.push_back(to);
   if (ready.size() == groups.size()) return {};
-  // Every remaining group has a remaining predecessor: go backwards until a group repeats.
+  // Every remaining group has a remaining predecessor, so a walk backwards meets a group twice.
   std::vector<int> path;
   auto g =
       static_cast<int>(std::find_if(missing.begin(), missing.end(), [](int m) { return m > 0; }) - missing.begin());

@@ -23,7 +23,7 @@ using Groups = std::vector<std::vector<int>>;
 /// The group of each node.
 std::vector<int> group_of(const Dag& dag, const Groups& groups);
 
-/// A cycle of groups: each comes before the next, and the last before the first. Empty if there is none.
+/// A cycle of groups: each group comes before the next one, and the last before the first. Empty if there is none.
 std::vector<int> find_circle(const Dag& dag, const Groups& groups);
 
 /// The groups in topological order of the contracted graph; among ready groups, the one that is first in the graph.

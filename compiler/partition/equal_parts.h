@@ -17,7 +17,7 @@ class EqualParts {
   int find_or_add(std::vector<Part>& parts, Part part);
 
  private:
-  std::unordered_map<std::string, std::vector<int>> known_;  // by text without data
+  std::unordered_map<std::string, std::vector<int>> known_;  // numbers of parts, by their text without data
 };
 
 }  // namespace gcg

@@ -1,4 +1,4 @@
-// The fleet for callers that name none: a GPU and the CPU, if the targets have code for them.
+// The fleet for callers that specify none: a GPU and the CPU, if the targets have code for them.
 #pragma once
 
 #include <optional>

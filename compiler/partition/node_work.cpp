@@ -13,8 +13,8 @@ double elements_of(const Value& v) {
   return n;
 }
 
-/// Products summed for one element of the result: the weights of a filter for one output channel, or a row of the first
-/// factor.
+/// Number of products that are summed for one element of the result: the weights of a filter for one output channel, or
+/// a row of the first factor.
 double depth_of(const Graph& graph, const Node& node) {
   const auto shape = [&](size_t i) -> const Shape* {
     if (i >= node.inputs.size() || !node.inputs[i].valid()) return nullptr;

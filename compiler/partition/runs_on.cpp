@@ -13,7 +13,7 @@
 namespace gcg {
 namespace {
 
-/// The names of a node that patterns are compared with.
+/// The names of a node that are compared with patterns.
 struct Subject {
   std::vector<std::string> operators, types;
 };

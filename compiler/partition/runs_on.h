@@ -9,8 +9,8 @@
 
 namespace gcg {
 
-/// A pattern of a device that fits no operator and no element type ("device 'p': denies 'Sofplus'"), and the nearest
-/// name that exists.
+/// A device's pattern that fits no operator and no element type ("device 'p': denies 'Sofplus'"), with the nearest name
+/// that exists.
 struct IdlePattern {
   std::string pattern, nearest;
 };
@@ -27,8 +27,8 @@ bool only_on_cpus(const Node& node);
 
 /// Does the device support the node and all nodes in its subgraphs? Patterns of operators are compared with
 /// operator_name, those of element types with every type that the node reads or makes. A device that lists no supported
-/// operators supports all; the same holds for types. `imported_as`: the operator that the node was made from, which is
-/// also compared; null: none but its own. A GPU does not run nodes that are only_on_cpus.
+/// operators supports all; the same holds for types. `imported_as`: the operator from which the node was made; it is
+/// compared, too. Null: only the node's own operator is compared. A GPU does not run nodes that are only_on_cpus.
 bool runs_on(const FleetDevice& device, const Graph& graph, const Node& node, const OpDef* imported_as = nullptr);
 
 /// The devices of the fleet that run the node, ascending. If there is none, throws CompileError with each device's

@@ -49,8 +49,8 @@ struct PlannedCall {
   int group = 0;
   std::vector<NodeId> nodes;  // only needed nodes
   std::vector<ValueId> inputs, outputs;
-  std::vector<ValueId> computed;  // read here, made elsewhere, and computable from extents
-  Symbols bound;                  // symbols whose values its nodes determine
+  std::vector<ValueId> computed;  // values that the call reads, other groups make, and extents determine
+  Symbols bound;                  // symbols whose values the call's nodes determine
 };
 
 /// The graph of a part.
@@ -207,8 +207,8 @@ class Splitter {
     return needed;
   }
 
-  /// For each symbol that a call needs and that no earlier value carries, makes a value cross. False if there is
-  /// nothing to add.
+  /// For each symbol that a call needs and that no earlier value carries, lets a value with this extent cross. False if
+  /// there was nothing to add.
   bool add_carriers() {
     result_.symbols.clear();
     Symbols carried, named, missing;
@@ -243,7 +243,7 @@ class Splitter {
   }
 
   /// For each symbol, the first value that has it as extent. A result of the node that determines the symbol is
-  /// preferred: no value is there sooner.
+  /// preferred, because no other value exists earlier.
   std::map<std::string, ValueId> carriers(const Symbols& symbols) const {
     std::map<std::string, ValueId> first;
     Symbols bound;
@@ -279,7 +279,7 @@ class Splitter {
     result_.calls.push_back(std::move(call));
   }
 
-  /// A group may have several parts, and may have the model's name.
+  /// A group may have several parts, and its name may be that of the model.
   void make_unique(std::string& name) {
     const std::string group = name;
     for (int i = 2; !names_.insert(name).second; ++i) name = concat(group, ", ", i);

@@ -8,7 +8,7 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-constexpr double kRoom = 1.1;  // a slightly too large piece is better than a tiny group
+constexpr double kRoom = 1.1;  // allows slightly larger pieces, because a tiny group costs more
 
 double work_of(const std::vector<int>& nodes, const std::vector<NodeLoad>& loads) {
   double sum = 0;

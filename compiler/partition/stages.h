@@ -1,4 +1,4 @@
-// Divides groups into pieces of similar work, so that there is something to place and a pipeline is balanced.
+// Divides groups into pieces of similar work, so that there are pieces to place and a pipeline is balanced.
 #pragma once
 
 #include "compiler/partition/dag.h"
@@ -8,12 +8,12 @@ namespace gcg {
 /// A node's load, for balancing.
 struct NodeLoad {
   double work = 0;   // operations
-  double bytes = 0;  // of its results that others read
+  double bytes = 0;  // bytes of the node's results that others read
 };
 
-/// Divides groups with more work than `piece` (by class) into equal pieces. The cuts lie near the ideal places, where
-/// the fewest bytes cross. Joins neighbouring groups of one class that together exceed `piece` only slightly. Requires:
-/// the groups are in order.
+/// Divides groups with more work than `piece` (by class) into equal pieces. The cuts lie near the ideal points, where
+/// the fewest bytes cross. Joins neighbouring groups of one class if together they exceed `piece` only slightly.
+/// Requires: the groups are in order.
 Groups stages(const Dag& dag, const Groups& groups, const std::vector<int>& classes, const std::vector<NodeLoad>& loads,
               const std::vector<double>& piece);
 

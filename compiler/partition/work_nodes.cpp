@@ -94,7 +94,7 @@ class Finder {
   const Graph& graph_;
   std::set<ValueId> wanted_;
   std::vector<bool> is_work_;
-  std::map<std::string, NodeId> makers_;  // by symbol that depends on data
+  std::map<std::string, NodeId> makers_;  // by symbol that depends on data: the node that determines it
 };
 
 }  // namespace

@@ -9,13 +9,13 @@
 
 namespace gcg {
 
-/// Shape arithmetic is left out, because every part computes values that follow from extents itself (assembly.h). It
-/// orders no nodes, except after the nodes that make extents that depend on data.
+/// Shape arithmetic is left out, because every part computes values that follow from extents itself (assembly.h). Such
+/// values add no order between nodes, except after nodes that determine extents that depend on data.
 struct WorkNodes {
   std::vector<NodeId> nodes;   // in topological order, with `in_order` as edges
-  std::vector<int> number;     // by NodeId; -1: not a work node
+  std::vector<int> number;     // by NodeId: its number; -1: not a work node
   std::vector<NodeId> others;  // shape arithmetic, in topological order
-  Dag dag;                     // of `nodes`, by number
+  Dag dag;                     // the graph of `nodes`, by number
 
   int number_of(NodeId id) const { return id.valid() ? number[static_cast<size_t>(id.index)] : -1; }
 };

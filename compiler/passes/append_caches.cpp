@@ -9,7 +9,7 @@
 namespace gcg {
 namespace {
 
-constexpr size_t kPastKey = 3, kRowsAxis = 2;  // of GroupQueryAttention: its past keys and values follow each other
+constexpr size_t kPastKey = 3, kRowsAxis = 2;  // GroupQueryAttention: the input after kPastKey is the past values
 
 State* state_of(Graph& graph, ValueId past, ValueId present) {
   const auto it = std::find_if(graph.states.begin(), graph.states.end(), [&](const State& s) {
@@ -39,7 +39,7 @@ std::string fresh_symbol(const Graph& graph) {
   return name;
 }
 
-/// Opens the extent of a cache that past and present share, and makes it the state's capacity.
+/// Makes the extent of a cache that past and present share symbolic, and makes it the state's capacity.
 void open(Graph& graph, State& state, const std::string& symbol) {
   Dim& rows = (*graph.value(graph.inputs[state.input]).shape)[kRowsAxis];
   if (!rows.is_constant()) return;

@@ -1,4 +1,4 @@
-// Caches of attention operators that are states: a run appends to them.
+// Makes attention operators append to caches that are states.
 #pragma once
 
 #include "compiler/ir/graph.h"

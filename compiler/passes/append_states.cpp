@@ -52,7 +52,7 @@ class Rewriter {
   }
 
  private:
-  /// The parts that the output has behind the input, if it is a Concat that begins with it.
+  /// The parts that the output appends to the input, if the output is a Concat that begins with the input.
   std::optional<std::vector<ValueId>> appended(ValueId past, ValueId present, size_t axis) const {
     const NodeId id = graph_.value(present).producer;
     if (!id.valid()) return std::nullopt;
@@ -65,7 +65,7 @@ class Rewriter {
     return std::vector<ValueId>(n.inputs.begin() + 1, n.inputs.end());
   }
 
-  /// The state's memory as an input with the axis in front; `past` becomes its transposition.
+  /// The state's memory as an input whose first axis is `axis`. `past` becomes its transposition.
   ValueId stored_input(const State& state, ValueId past, size_t axis) {
     if (axis == 0) return past;
     const Value& model = graph_.value(past);
@@ -123,7 +123,7 @@ bool append_states(Graph& graph) {
     }
     const std::optional<size_t> axis = growing_axis(graph, state);
     if (!axis) {
-      state.capacity = 0;  // it does not grow
+      state.capacity = 0;  // a state that does not grow needs no capacity
       continue;
     }
     Rewriter(graph, graph.value(graph.inputs[state.input]).shape->size()).rewrite(state, *axis);

@@ -40,8 +40,8 @@ struct Append {
   Shape part;
 };
 
-/// The append to carried value `k`, if it is only appended to. The part has one extent along the axis; its other
-/// extents are those of the value.
+/// The append to carried value `k`, if the loop only appends to it. The appended part has the same extent along the
+/// axis in every iteration; its other extents are those of the value.
 std::optional<Append> append_of(const Graph& graph, const Node& n, size_t k) {
   const Graph& body = *n.bodies[0];
   const ValueId before = body.inputs[2 + k], after = body.outputs[1 + k];
@@ -65,7 +65,7 @@ std::optional<Append> append_of(const Graph& graph, const Node& n, size_t k) {
   return (*part.shape)[axis].is(1) || reshapes ? std::optional(append) : std::nullopt;
 }
 
-/// Joins rows [T, part...] into one part, with the T rows along the axis.
+/// Joins rows [T, part...] into one tensor, with the T rows side by side along the axis.
 ValueId side_by_side(NodeBuilder& b, ValueId rows, const Append& append) {
   std::vector<int64_t> permutation(append.part.size() + 1);
   std::iota(permutation.begin(), permutation.end(), 0);

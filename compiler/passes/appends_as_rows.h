@@ -1,4 +1,4 @@
-// Loop-carried values that a loop only appends to.
+// Loop-carried values that the loop only appends to.
 #pragma once
 
 #include "compiler/ir/graph.h"

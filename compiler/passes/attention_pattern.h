@@ -15,7 +15,8 @@ struct AttentionPattern {
   ValueId scores;            // the softmax's input; equals the product's result if `change` is empty
   ValueId kept;              // condition of Where(kept, P, 0), the same for all keys of a query; or none
   bool nan_to_zero = false;  // Where(IsNaN(P), 0, P): queries without a key get zeros
-  std::set<NodeId> nodes;    // all before the last product, with `product` and `change`; nothing else reads them
+  // All nodes before the last product, with `product` and `change`; nothing else reads their results.
+  std::set<NodeId> nodes;
 };
 
 /// The attention that ends in `last`, a MatMul. Nullopt unless it is f32 attention with known head sizes of at most

@@ -6,8 +6,8 @@
 namespace gcg {
 namespace {
 
-/// Regions grow forward from convolutions: a node joins if its inputs are already blocked. Values computed only from
-/// plain values stay plain up to the convolution that reads them.
+/// Regions grow forward from convolutions: a node joins if its inputs are already blocked. Values that are computed
+/// only from plain values stay plain until a convolution reads them.
 bool block(Graph& graph, Graph& outermost, bool transforms_weights) {
   bool changed = false;
   BlockedLayout layout(graph, outermost, transforms_weights);

@@ -41,7 +41,7 @@ class NormBlocking {
     const ValueId factor = add("Mul", {add("Reciprocal", {deviation}), weight(scale_)});
     ValueId shift = weight(bias_);
     if (offset.valid()) shift = add("Add", {add("Mul", {offset, factor}), shift});
-    // Not shared with `centred`, which would then be stored.
+    // A separate value from `centred`; if both shared a node, it would be stored.
     const ValueId product = add("Mul", {add("Sub", {x, mean}), per_lane(factor)});
     layout_.replace(y_, add("Add", {product, per_lane(shift)}));
   }
@@ -66,7 +66,7 @@ class NormBlocking {
   }
   ValueId group_mean(ValueId grouped) { return mean_over(grouped, {2}); }
 
-  /// One point, with as many spatial dimensions as the activation's image (BlockedLayout::image).
+  /// A shape of one point, with as many spatial dimensions as the activation's image (BlockedLayout::image).
   template <class Extent>
   std::vector<Extent> one_place(Extent batch) const {
     std::vector<Extent> shape = {batch, Extent(channels_)};

@@ -202,7 +202,7 @@ ValueId entries_at(BlockedLayout& layout, ValueId list, const Ints& positions) {
   return layout.add("Gather", "", name, {list, layout.add_ints(name + ".spatial", positions)}, {{"axis", int64_t{0}}});
 }
 
-/// True if the node stays blocked, or may stay blocked.
+/// True if the node is blocked already, or may become blocked.
 bool stays_blocked(const Graph& graph, const Node& node, ValueId read);
 
 /// True if no reader of the value stays blocked.
@@ -216,7 +216,7 @@ bool leaves_region(const Graph& graph, ValueId v) {
 bool stays_blocked(const Graph& graph, const Node& node, ValueId read) {
   if (node.op->kind != OpKind::pointwise)
     return node.op->kind == OpKind::contraction || (node.op->keeps_channels() && node.op != &op_Transpose);
-  // A pointwise node that reads only this value is decided by its readers.
+  // True for an input other than `read`. A pointwise node that reads only this value is decided by its own readers.
   const auto is_other = [&](ValueId in) { return in.valid() && in != read && !graph.value(in).is_constant(); };
   return std::any_of(node.inputs.begin(), node.inputs.end(), is_other) || node.outputs.size() != 1 ||
          !leaves_region(graph, node.outputs[0]);

@@ -35,7 +35,7 @@ bool same_order(const Shape& image) {
   return all_ones({image.begin() + 2, image.end()}) && mod(image[1], kChannelBlock).is(0);
 }
 
-/// A shape of `spatial` dimensions of one point each.
+/// A shape with one point in each of `spatial` dimensions.
 std::vector<int64_t> one_point(int64_t batch, int64_t channels, size_t spatial) {
   std::vector<int64_t> shape = {batch, channels};
   shape.resize(2 + spatial, 1);
@@ -122,7 +122,8 @@ ValueId BlockedLayout::unblocked(ValueId form, const std::string& name, const Sh
   return add("Reshape", "", name, {form, add_ints(name + ".shape", to)});
 }
 
-/// Blocks the constant's channel dimension if it has one; otherwise the dimension stays 1 with one lane.
+/// Blocks the constant's channel dimension if it has one. Otherwise its channel dimension stays 1, and so does its lane
+/// dimension.
 ValueId BlockedLayout::blocked_constant(const Value& constant, int64_t rank, int64_t channel_count) {
   const Tensor& from = *constant.constant;
   const std::vector<int64_t> shape = lifted(aligned(from.shape(), rank));
@@ -189,7 +190,7 @@ ValueId BlockedLayout::operand(ValueId id, int64_t rank, int64_t channel_count) 
   const auto found = operands_.find(key);
   if (found != operands_.end()) return found->second;
   if (v.is_constant()) return operands_[key] = blocked_constant(v, rank, channel_count);
-  // The operand has no channels, or only one: a lane dimension of extent 1 broadcasts over the lanes.
+  // The operand has no channels, or only one. A lane dimension of extent 1 broadcasts over the lanes.
   const std::vector<int64_t> axes = rank == 3 && own_rank == 3 ? std::vector<int64_t>{2, 4} : std::vector{own_rank};
   return operands_[key] = add("Unsqueeze", "", v.name, {id, add_ints(v.name + ".axes", axes)});
 }

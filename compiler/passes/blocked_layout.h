@@ -1,4 +1,4 @@
-// Values and their blocked forms, while block_channels rewrites a graph.
+// Values and their blocked forms during block_channels.
 #pragma once
 
 #include <map>
@@ -39,8 +39,8 @@ class BlockedLayout {
   ValueId blocked_pad(const Node& pad);
   /// The activation, or a convolution's weights, with two or three spatial dimensions.
   ValueId image(ValueId id);
-  /// The value broadcasts (numpy) against an activation of this rank and channel count. True if it can be made to
-  /// broadcast against the activation's blocked form, too.
+  /// For a value that broadcasts (numpy) against an activation of this rank and channel count: True if it can also be
+  /// made to broadcast against the activation's blocked form.
   bool fits(ValueId id, int64_t rank, int64_t channel_count) const;
   /// True if the value has exactly one number per channel.
   bool is_vector(ValueId id, int64_t channel_count) const;

@@ -7,7 +7,7 @@
 namespace gcg {
 namespace {
 
-/// A value, written as another value plus a known number.
+/// A value as the sum of another value and a known number.
 struct Offset {
   ValueId base;
   int64_t offset = 0;

@@ -17,7 +17,7 @@ bool same_type(const Rewriter& r, ValueId a, ValueId b) {
   return r.value(a).dtype == r.value(b).dtype && r.has_shape(a) && r.has_shape(b) && r.shape(a) == r.shape(b);
 }
 
-/// Add and Mul: the constant comes second.
+/// Add and Mul: moves the constant to the second place.
 template <const OpDef& kOp>
 bool constant_second(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
@@ -25,7 +25,7 @@ bool constant_second(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(kOp, n.name, {n.inputs[1], n.inputs[0]}));
 }
 
-/// True if x + 0 may differ from x, because x may be -0. Sums that began with 0 are never -0.
+/// True if x + 0 may differ from x, because x may be -0. A sum that started from 0 is never -0.
 bool may_lose_sign(const Rewriter& r, const Node& add) {
   const Tensor& zero = *r.constant(add.inputs[1]);
   if (!is_float(zero.dtype())) return false;
@@ -45,7 +45,7 @@ bool drop_neutral(Rewriter& r, NodeId id) {
          !(n.op == &op_Add && may_lose_sign(r, n)) && r.replace(n.outputs[0], n.inputs[0]);
 }
 
-/// Applies `f` to the elements.
+/// Applies `f` to all elements.
 template <class F>
 Tensor mapped(const Tensor& t, F f) {
   Tensor out(t.dtype(), t.shape());
@@ -220,7 +220,8 @@ bool inline_constant_if(Rewriter& r, NodeId id) {
   if (!condition || condition->elements() != 1) return false;
   inline_body(r.graph, id, condition->at_int(0) != 0 ? 0 : 1);
   r.forget_readers();
-  for (NodeId node : r.graph.order()) infer_node(r.graph, node, r.outermost);  // the copies have symbols of their own
+  // Infers the copies, because they have symbols of their own.
+  for (NodeId node : r.graph.order()) infer_node(r.graph, node, r.outermost);
   return true;
 }
 

@@ -50,7 +50,8 @@ bool decompose_global_average_pool(Rewriter& r, NodeId id) {
   return r.replace(y, r.add(op_ReduceMean, name, {x, list}, {{"keepdims", int64_t{1}}}));
 }
 
-/// y = x * (scale / sqrt(variance + epsilon)) + (bias - mean * that); the per-channel factors are computed here.
+/// y = x * factor + (bias - mean * factor), where factor = scale / sqrt(variance + epsilon). The factors per channel
+/// are computed here.
 bool decompose_batch_normalization(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const Tensor* parameters[4] = {};  // scale, bias, mean, variance: [C]

@@ -1,4 +1,4 @@
-// Data movement that moves nothing, or that takes two nodes instead of one.
+// Rules for data movement that moves nothing, or that takes two nodes instead of one.
 #include <algorithm>
 
 #include "compiler/ops/gart_view.h"
@@ -16,13 +16,13 @@ bool keeps_shape(const Rewriter& r, const Node& n) {
 
 bool drop(Rewriter& r, const Node& n) { return r.replace(n.outputs[0], n.inputs[0]); }
 
-/// Extents that depend on data may be others in a run, where the Expand gives an error.
+/// Extents that depend on data may differ from those of the input in a run; the Expand then reports an error.
 bool drop_expand(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   return known_dims(r.value(n.inputs[1])) && keeps_shape(r, n) && drop(r, n);
 }
 
-/// Tile: an output with the input's shape has the input's elements.
+/// If the output of a Tile has the input's shape, it has the input's elements.
 bool drop_if_shape_stays(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   return keeps_shape(r, n) && drop(r, n);
@@ -45,7 +45,7 @@ bool drop_pad(Rewriter& r, NodeId id) {
   return keeps_shape(r, n) && known_to_be_all(r, n, 1, 0, false) && drop(r, n);
 }
 
-/// Concat, Sum, Max, Min and Mean of one input.
+/// Removes a Concat, Sum, Max, Min or Mean of one input.
 bool drop_if_single(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   return n.inputs.size() == 1 && keeps_shape(r, n) && drop(r, n);
@@ -87,7 +87,7 @@ bool simplify_transpose(Rewriter& r, NodeId id) {
   return r.replace(y, r.add(op_Transpose, n.name, {source}, {{"perm", perm}}));
 }
 
-/// The first index and the number of indices, if they count up by one. Negative ones count from the end of `extent`.
+/// The first index and the number of indices, if they count up by one. Negative indices count from the end of `extent`.
 std::optional<std::pair<int64_t, int64_t>> index_run(const Tensor& indices, int64_t extent) {
   const int64_t count = indices.elements();
   if (count == 0 || indices.rank() > 1) return std::nullopt;

@@ -1,4 +1,4 @@
-// Normalisations that exporters wrote by means of others.
+// Normalisations that exporters wrote with other operators.
 #include "compiler/ops/gart_view.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/canonicalize.h"

@@ -34,7 +34,8 @@ bool cast_like_to_cast(Rewriter& r, NodeId id) {
   return r.replace(n.outputs[0], r.add(op_Cast, n.name, {n.inputs[0]}, std::move(attributes)));
 }
 
-/// A gart.View of `x` under `shape`, or `x` itself if that is its shape; invalid if it cannot be expressed.
+/// A gart.View of `x` with `shape`, or `x` itself if it has that shape already. Invalid if the view cannot be
+/// expressed.
 ValueId view_as(Rewriter& r, const std::string& name, ValueId x, const Shape& shape) {
   if (r.has_shape(x) && r.shape(x) == shape) return x;
   const auto form = express_view(r.graph, x, shape, r.graph.inputs);
@@ -66,7 +67,7 @@ bool same_rows(const Shape& a, const Shape& b) {
   return a.size() >= 2 && b.size() >= 2 && a.back() == b.back() && a.back().is_constant() && a.back().constant() > 0;
 }
 
-/// MatMul(x, w), possibly with a vector added. Nothing else reads its intermediate values.
+/// MatMul(x, w), possibly with a vector added. Other nodes do not read its intermediate values.
 struct RowProduct {
   std::string name, add_name;
   ValueId x, w, addend;  // addend: may be invalid

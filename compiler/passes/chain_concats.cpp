@@ -9,12 +9,12 @@ namespace gcg {
 namespace {
 
 struct Joined {
-  int64_t axis = 0;  // counted from the front
+  int64_t axis = 0;  // the axis, counted from the front
   std::vector<ValueId> parts;
   friend auto operator<=>(const Joined&, const Joined&) = default;
 };
 
-/// True for Concats of tensors, but not of shapes, which are lists of numbers.
+/// True for Concats of tensors. Concats of shapes (lists of numbers) are left as they are.
 bool applies(const Rewriter& r, const Node& n) {
   return n.op == &op_Concat && n.inputs.size() >= 2 && r.has_shape(n.outputs[0]) && r.shape(n.outputs[0]).size() >= 2;
 }
@@ -25,8 +25,8 @@ Joined joined_by(const Rewriter& r, const Node& n) {
   return {axis < 0 ? axis + rank : axis, n.inputs};
 }
 
-/// The longest known prefix of `whole`, with at least two parts but not all of them; invalid: none. `parts`: its number
-/// of parts.
+/// Finds the longest prefix of `whole` that an earlier Concat joins. It has at least two parts, but not all. Invalid:
+/// there is none. `parts` receives the number of its parts.
 ValueId known_beginning(const std::map<Joined, ValueId>& known, const Joined& whole, size_t& parts) {
   Joined beginning = whole;
   for (parts = whole.parts.size() - 1; parts >= 2; --parts) {
@@ -37,7 +37,7 @@ ValueId known_beginning(const std::map<Joined, ValueId>& known, const Joined& wh
 }
 
 bool chain(Rewriter& r) {
-  std::map<Joined, ValueId> known;  // by the parts in the original model
+  std::map<Joined, ValueId> known;  // earlier Concats, by their parts in the original model
   bool changed = false;
   for (NodeId id : r.graph.order()) {
     if (r.graph.node(id).erased || !applies(r, r.graph.node(id))) continue;

@@ -5,9 +5,9 @@
 
 namespace gcg {
 
-/// If a Concat begins with all operands of an earlier Concat, it reads that one's result instead. In dense blocks each
-/// layer joins the results of all layers before it. One part is copied instead of each, and the new part can be stored
-/// in place.
+/// If a Concat begins with all operands of an earlier Concat, it reads the result of the earlier Concat instead. In
+/// dense blocks each layer joins the results of all layers before it. Then only the earlier result is copied, instead
+/// of each part, and the new part can be written in place.
 ///
 /// Requires: types are inferred; channels are blocked, since block_channels looks at the parts.
 /// Example: Concat(a, b), Concat(a, b, c) -> ab = Concat(a, b), Concat(ab, c)

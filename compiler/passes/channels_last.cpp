@@ -7,7 +7,7 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kCopyBytes = 16;  // the widest copy of a kernel
+constexpr int64_t kCopyBytes = 16;  // the largest number of bytes that one instruction of a kernel copies
 
 class Marker {
  public:
@@ -46,7 +46,7 @@ class Marker {
     }
   }
 
-  /// Notes the inputs of a convolution, and the values they are made of.
+  /// Records the inputs of a convolution, and the values from which they are made.
   void want(const Node& n) {
     if (is_channels_last_conv(n)) {
       if (reads_channels(g_, n)) wanted_[at(n.inputs[0])] = true;

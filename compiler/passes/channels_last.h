@@ -10,9 +10,11 @@ namespace gcg {
 /// changes: a kernel indexes each value logically, independent of its storage order.
 ///
 /// The inputs and output of a gart.PlainConv are marked if the channels of each group fill a multiple of 16 bytes. The
-/// output of a gart.PlainConv is also marked if such a one reads it. The pass also marks results of pointwise
-/// operators, pools, concatenations and other movement within images that read a marked value. Not marked are
-///   * inputs and outputs of graphs and subgraphs, operands and results of control flow: others rely on the order;
+/// output of a gart.PlainConv is also marked if it is an input of another marked gart.PlainConv. The pass also marks
+/// results of pointwise operators, pools, concatenations and other movement within images that read a marked value.
+/// These are not marked:
+///   * inputs and outputs of graphs and subgraphs, operands and results of control flow: the code around relies on the
+///   order;
 ///   * operands and results of views: a view shares the storage of its operand;
 ///   * values with one position per channel, or one channel: both orders are the same.
 ///

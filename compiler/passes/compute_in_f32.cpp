@@ -21,7 +21,7 @@ void each_node(const Graph& graph, const std::function<void(const Graph&, const 
   }
 }
 
-/// True for operators that are, or are expanded into, kernels of their own.
+/// True for operators that become kernels of their own, directly or after expansion.
 bool is_contraction(const Node& node) {
   return node.op->kind == OpKind::contraction || (node.op->kind == OpKind::opaque && node.bodies.empty());
 }
@@ -47,7 +47,7 @@ Tensor widened(const Tensor& narrow) {
 
 int64_t onnx_number(DType dtype) { return dtype_to_onnx(dtype); }
 
-/// Widens the types that a node names, and the tensors that it holds.
+/// Replaces 16-bit types in a node's attributes by f32, and converts the tensors that it holds.
 void widen_attributes(Node& node) {
   for (const char* key : {"to", "dtype", "output_dtype"}) {
     const auto it = node.attributes.find(key);
@@ -82,7 +82,7 @@ void widen_nodes(Graph& graph) {
   }
 }
 
-/// The outputs of a subgraph are those of its node: f32, like everything inside, including constants.
+/// Makes the outputs of a subgraph f32, like everything inside it. Outputs that are constants are converted, too.
 void widen_body_outputs(Graph& graph) {
   for (NodeId id : graph.order())
     for (const auto& body : graph.node(id).bodies) {
@@ -146,7 +146,7 @@ bool compute_in_f32(Graph& graph) {
   if (half_contractions(graph) == DType::undefined || looks_at_bits(graph)) return false;
   widen_nodes(graph);
   widen_body_outputs(graph);
-  round_outputs(graph);  // before inference makes their values f32
+  round_outputs(graph);  // outputs are rounded before inference makes their values f32
   widen_inputs(graph);
   for (NodeId id : graph.order())  // inference runs again from scratch
     for (ValueId v : graph.node(id).outputs)

@@ -4,8 +4,8 @@
 
 namespace gcg {
 
-/// The 16-bit type of the model's first contraction (product, convolution, recurrent layer, attention) that computes in
-/// one; undefined if there is none.
+/// The 16-bit type of the first contraction of the model (product, convolution, recurrent layer, attention) that has
+/// one. Undefined if none has.
 DType half_contractions(const Graph& graph);
 
 /// Makes a model that was exported in f16 or bf16 compute in f32, as the contraction kernels do. Inputs are widened,

@@ -9,10 +9,10 @@
 namespace gcg {
 namespace {
 
-constexpr double kMostExact = 1 << 24;  // f32 represents all integers up to here
+constexpr double kMostExact = 1 << 24;  // f32 represents all integers up to this one
 constexpr int64_t kOnnxInt64 = 7;
 
-/// The scalar as i64; none if it may have a fraction.
+/// The scalar as i64. Invalid if it may have a fraction.
 ValueId as_integer(Rewriter& r, ValueId v, const std::string& name) {
   if (const Tensor* constant = r.constant(v)) {
     const double number = constant->at_double(0);

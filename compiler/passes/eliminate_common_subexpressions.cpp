@@ -13,12 +13,12 @@
 namespace gcg {
 namespace {
 
-/// The key of a larger constant holds only samples: different weights nearly always differ in these, so the rest is not
-/// read.
+/// The key of a larger constant holds only samples. Different weights nearly always differ in these, so their other
+/// bytes need not be read.
 constexpr int64_t kWholeBytes = int64_t{64} * 1024;
 constexpr int64_t kSamples = 64, kSampleBytes = 8;
 
-using AttributeKey = std::map<std::string, Attribute>;  // tensors compare by address
+using AttributeKey = std::map<std::string, Attribute>;  // tensors are compared by address
 using NodeKey = std::tuple<const OpDef*, std::vector<ValueId>, AttributeKey>;
 using ConstantKey = std::tuple<DType, std::vector<int64_t>, std::string>;
 

@@ -26,7 +26,7 @@ std::vector<bool> read_values(const Graph& graph, std::vector<bool>& live_nodes)
   return read;
 }
 
-/// Number of leading outputs that the next iteration reads and that must therefore stay.
+/// Number of leading outputs that the next iteration reads. They must stay.
 size_t carried_outputs(const Node& node) {
   if (node.op == &op_If) return 0;
   const size_t own = node.inputs.size() - static_cast<size_t>(node.captures);
@@ -75,7 +75,7 @@ bool trim_outputs(Graph& graph, Node& node, const std::vector<bool>& read) {
     node.outputs[i] = ValueId();
     changed = true;
   }
-  if (node.op == &op_Split) return changed;  // the number of outputs is the number of pieces
+  if (node.op == &op_Split) return changed;  // a Split has as many outputs as pieces, so none is removed
   const auto least = static_cast<size_t>(std::max(node.op->min_outputs, 0));
   while (node.outputs.size() > least && !node.outputs.back().valid()) node.outputs.pop_back();
   return changed;
@@ -120,7 +120,8 @@ bool sweep(Graph& graph) {
 
 bool eliminate_dead_code(Graph& graph) {
   bool changed = false;
-  while (sweep(graph)) changed = true;  // a removed capture may have been the last reader outside
+  // Another sweep, because a removed capture may have been the last reader of a value outside.
+  while (sweep(graph)) changed = true;
   return changed;
 }
 

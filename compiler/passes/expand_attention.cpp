@@ -45,7 +45,8 @@ void expand_rotary_embedding(Graph& graph, NodeId id) {
   if (packed) x = reshape(b, x, {0, 0, heads, -1});
   const ValueId turning = partial ? b.slice(x, 3, 0, partial) : x;
   const ValueId pairs = reshape(b, turning, interleaved ? Ints{0, 0, 0, -1, 2} : Ints{0, 0, 0, 2, -1});
-  // [B, S, half], shaped to broadcast against [B, H, S, ...] or [B, S, H, ...] with the axis of two.
+  // [B, S, half], shaped to broadcast against [B, H, S, ...] or [B, S, H, ...], with an additional axis for the two
+  // halves.
   const auto spread = [&](ValueId cache) {
     if (from.input(3).valid()) cache = b.node("Gather", {cache, from.input(3)}, {{"axis", int64_t{0}}});
     return b.node("Unsqueeze", {cache, b.ints({packed ? 2 : 1, pair_axis})});
@@ -116,7 +117,7 @@ class AttentionWriter {
 
   /// The product of 16-bit types could overflow. Each factor is therefore multiplied by the square root of the scale.
   bool halves_scale() const { return dtype_ != DType::f32 && dtype_ != DType::f64; }
-  /// x times a power of the scale. The default scale is one over the square root of the head size.
+  /// x times a power of the scale. The default scale is 1 / sqrt(head size).
   ValueId scaled(ValueId x, double power) {
     if (!form_.scale && !form_.head.is_constant()) {
       const ValueId size = b_.node("Cast", {count(q_, 3)}, {{"to", int64_t{dtype_to_onnx(dtype_)}}});
@@ -137,7 +138,7 @@ class AttentionWriter {
   }
   ValueId count(ValueId x, int64_t axis) { return b_.element(b_.node("Shape", {x}), 0, axis); }
   ValueId number(int64_t value) { return b_.constant(Tensor::scalar_i64(value)); }
-  /// 0, 1, ..., one for each position along `axis` of x.
+  /// The positions 0, 1, ... along `axis` of x.
   ValueId positions(ValueId x, int64_t axis) { return b_.node("Range", {number(0), count(x, axis), number(1)}); }
 
   /// The mask, shaped to broadcast against [B, H, S, T]. Keys past its end are masked.
@@ -154,7 +155,7 @@ class AttentionWriter {
     return b_.node("Pad", {mask, b_.ints(pads), b_.constant(std::move(fill))});
   }
 
-  /// Keys near the position of each query: causal masks and windows, [S, T] or [B, 1, S, T].
+  /// True for keys near the position of each query (causal masks and windows): [S, T] or [B, 1, S, T].
   ValueId near_queries() {
     if (!form_.causal && form_.left_window < 0 && form_.right_window < 0) return ValueId();
     ValueId here = b_.unsqueeze(positions(q_, 2), 1);  // [S, 1]

@@ -17,13 +17,14 @@ constexpr int64_t kMostPhases = 16;
 /// With at most this many outputs and at least this many inputs, the result is computed as sums of products of single
 /// taps.
 constexpr int64_t kFewOutputs = 4, kManyInputs = 16;
+constexpr int64_t kMostOverlaps = 64;  // patches that meet in one output
 
 /// One sub-pixel phase along one dimension. Its taps are first, first + step, ... of the transposed kernel; in reverse
 /// order they are the taps of an ordinary convolution.
 struct PhaseAxis {
   int64_t first = 0, step = 1, count = 0;
   int64_t dilation = 1;
-  int64_t pad_begin = 0, pad_end = 0;  // negative: this many inputs are not used
+  int64_t pad_begin = 0, pad_end = 0;  // if negative, this number of inputs is not used
   Dim output;
 };
 
@@ -39,7 +40,8 @@ std::optional<PhaseAxis> phase_axis(const TransposedWindow& s, int64_t phase) {
   }
   axis.dilation = axis.step * s.dilation / s.stride;
   if (axis.count < 2) axis.dilation = 1;
-  const int64_t distance = (start - axis.first * s.dilation) / s.stride;  // output i uses input i + distance first
+  // Output i of the phase first reads input i + distance.
+  const int64_t distance = (start - axis.first * s.dilation) / s.stride;
   const Dim end = axis.output + distance - s.input;
   if (!end.is_constant()) return {};
   axis.pad_begin = (axis.count - 1) * axis.dilation - distance;
@@ -87,6 +89,25 @@ class Expansion {
     return has_bias() ? r_.add(op_Add, name_, {y, bias_over(windows_.size())}) : y;
   }
 
+  /// Makes one product, whose results are patches of whole blocks of `stride` outputs, and adds the patches where they
+  /// overlap. Nullopt if too many overlap, or the result's extents do not follow those of the input.
+  std::optional<ValueId> overlapping_patches() {
+    std::vector<Overlap> overlaps;
+    int64_t met = 1;
+    for (const TransposedWindow& s : windows_) {
+      if (s.dilation != 1 || group_ != 1) return {};
+      const int64_t blocks = (s.kernel.constant() + s.stride - 1) / s.stride;
+      const Dim rest = (s.input + (blocks - 1)) * s.stride - s.pad_begin - s.output;
+      if (!rest.is_constant()) return {};
+      overlaps.push_back({blocks, rest.constant()});
+      met *= blocks;
+      if (met > kMostOverlaps) return {};
+    }
+    const ValueId sum = sum_of_patches(overlaps, patches_of_blocks(overlaps), met);
+    const ValueId y = cut(overlaps, in_place(overlaps, sum));
+    return has_bias() ? r_.add(op_Add, name_, {y, bias_over(windows_.size())}) : y;
+  }
+
   /// The result, if every phase is known.
   std::optional<ValueId> run() {
     std::vector<std::vector<PhaseAxis>> phases;
@@ -114,14 +135,92 @@ class Expansion {
   }
 
  private:
+  /// Patches along a dimension.
+  struct Overlap {
+    int64_t blocks;  // of `stride` outputs in a patch: as many patches meet in an output
+    int64_t rest;    // outputs after the last one that the result keeps; negative: missing ones, which are zero
+  };
+
+  /// [N, spatial..., CO, blocks, stride, ...] with the weights padded to whole blocks.
+  ValueId patches_of_blocks(const std::vector<Overlap>& overlaps) {
+    const Shape& w = r_.shape(w_);
+    const int64_t outputs = w[1].constant();
+    Ints pads(2 * w.size(), 0), tail = {outputs};
+    int64_t columns = outputs;
+    for (size_t d = 0; d < overlaps.size(); ++d) {
+      const int64_t stride = windows_[d].stride, whole = overlaps[d].blocks * stride;
+      pads[w.size() + d + 2] = whole - w[d + 2].constant();
+      tail.insert(tail.end(), {overlaps[d].blocks, stride});
+      columns *= whole;
+    }
+    const ValueId padded = r_.add(op_Pad, name_, {w_, ints(pads)});
+    const ValueId weights = r_.add(op_Reshape, name_, {padded, ints({w[0].constant(), columns})});
+    const ValueId pixels = r_.add(op_Reshape, name_, {x_, ints({0, w[0].constant(), -1})});
+    const ValueId rows = r_.add(op_Transpose, name_, {pixels}, {{"perm", Ints{0, 2, 1}}});
+    const ValueId extents =
+        r_.add(op_Concat, name_, {batch_of_x(), spatial_of_x(), ints(tail)}, {{"axis", int64_t{0}}});
+    return r_.add(op_Reshape, name_, {r_.add(op_MatMul, name_, {rows, weights}), extents});
+  }
+
+  /// [N, blocks of outputs..., CO, stride...]
+  ValueId sum_of_patches(const std::vector<Overlap>& overlaps, ValueId patches, int64_t met) {
+    const size_t dims = overlaps.size();
+    ValueId sum;
+    for (int64_t m = 0; m < met; ++m) {
+      int64_t rest = m;
+      Ints begin(2 * dims + 2, 0), end = begin;
+      ValueId one = patches;
+      for (size_t d = dims; d-- > 0; rest /= overlaps[d].blocks) {
+        const int64_t block = rest % overlaps[d].blocks;
+        one = r_.add(op_Gather, name_, {one, r_.add_constant(name_ + ".block", Tensor::scalar_i64(block))},
+                     {{"axis", static_cast<int64_t>(dims + 2 + 2 * d)}});
+        begin[1 + d] = block;
+        end[1 + d] = overlaps[d].blocks - 1 - block;
+      }
+      begin.insert(begin.end(), end.begin(), end.end());
+      const ValueId shifted = r_.add(op_Pad, name_, {one, ints(begin)});
+      sum = sum.valid() ? r_.add(op_Add, name_, {sum, shifted}) : shifted;
+    }
+    return sum;
+  }
+
+  /// [N, CO, outputs...]
+  ValueId in_place(const std::vector<Overlap>& overlaps, ValueId sum) {
+    const auto dims = static_cast<int64_t>(overlaps.size());
+    Ints perm = {0, dims + 1}, further, strides;
+    for (int64_t d = 0; d < dims; ++d) {
+      perm.insert(perm.end(), {1 + d, dims + 2 + d});
+      further.push_back(overlaps[static_cast<size_t>(d)].blocks - 1);
+      strides.push_back(windows_[static_cast<size_t>(d)].stride);
+    }
+    const ValueId blocks = r_.add(op_Add, name_, {spatial_of_x(), ints(further)});
+    const ValueId outputs = r_.add(op_Mul, name_, {blocks, ints(strides)});
+    const ValueId extents =
+        r_.add(op_Concat, name_, {batch_of_x(), ints({r_.shape(w_)[1].constant()}), outputs}, {{"axis", int64_t{0}}});
+    return r_.add(op_Reshape, name_, {r_.add(op_Transpose, name_, {sum}, {{"perm", perm}}), extents});
+  }
+
+  /// Removes the outputs before and after those of the result.
+  ValueId cut(const std::vector<Overlap>& overlaps, ValueId y) {
+    Ints pads(2, 0), after(2, 0);
+    for (size_t d = 0; d < overlaps.size(); ++d) {
+      pads.push_back(-windows_[d].pad_begin.constant());
+      after.push_back(-overlaps[d].rest);
+    }
+    pads.insert(pads.end(), after.begin(), after.end());
+    return r_.add(op_Pad, name_, {y, ints(pads)});
+  }
+
   bool has_bias() const { return inputs_.size() > 2 && inputs_[2].valid(); }
+
+  ValueId batch_of_x() { return r_.add(op_Shape, name_, {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}}); }
+  ValueId spatial_of_x() { return r_.add(op_Shape, name_, {x_}, {{"start", int64_t{2}}}); }
 
   /// [N, middle..., spatial extents...]; the spatial extents are multiplied by `factors` if there are any.
   ValueId extents_of_x(const Ints& middle, const Ints& factors) {
-    const ValueId batch = r_.add(op_Shape, name_, {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}});
-    ValueId spatial = r_.add(op_Shape, name_, {x_}, {{"start", int64_t{2}}});
+    ValueId spatial = spatial_of_x();
     if (!factors.empty()) spatial = r_.add(op_Mul, name_, {spatial, ints(factors)});
-    return r_.add(op_Concat, name_, {batch, ints(middle), spatial}, {{"axis", int64_t{0}}});
+    return r_.add(op_Concat, name_, {batch_of_x(), ints(middle), spatial}, {{"axis", int64_t{0}}});
   }
 
   ValueId ints(const Ints& values) { return r_.add_constant(name_ + ".ints", Tensor::vector_i64(values)); }
@@ -131,7 +230,7 @@ class Expansion {
     return r_.add(op_Slice, name_, {x, ints({from}), ints({to}), ints({static_cast<int64_t>(axis)}), ints({step})});
   }
 
-  /// w[CI, CO/group, kernel...] as [CO, CI/group, kernel...].
+  /// w[CI, CO/group, kernel...] transposed to [CO, CI/group, kernel...].
   ValueId ordinary_weights() {
     const Ints shape = to_extents(r_.shape(w_));
     Ints grouped = {group_, shape[0] / group_, shape[1]}, perm = {0, 2, 1},
@@ -167,7 +266,7 @@ class Expansion {
     return r_.add(op_Conv, name_, inputs, {{"group", group_}, {"pads", begin}, {"dilations", dilations}});
   }
 
-  /// Convolutions would compute a whole block of channels for them.
+  /// True if there are few outputs. Convolutions would compute a whole block of channels for them.
   bool has_few_outputs() const {
     return group_ == 1 && r_.shape(w_)[1].constant() <= kFewOutputs && r_.shape(w_)[0].constant() >= kManyInputs;
   }
@@ -222,8 +321,7 @@ class Expansion {
   /// The result for a phase that no kernel tap contributes to: the bias alone.
   ValueId bias_alone(const std::vector<PhaseAxis>& axes) {
     const int64_t outputs = r_.shape(w_)[1].constant() * group_;
-    std::vector<ValueId> extents = {r_.add(op_Shape, name_, {x_}, {{"start", int64_t{0}}, {"end", int64_t{1}}}),
-                                    ints({outputs})};
+    std::vector<ValueId> extents = {batch_of_x(), ints({outputs})};
     for (size_t d = 0; d < axes.size(); ++d) {
       const auto axis = static_cast<int64_t>(d) + 2;
       const ValueId input = r_.add(op_Shape, name_, {x_}, {{"start", axis}, {"end", axis + 1}});
@@ -259,8 +357,10 @@ bool expand(Rewriter& r, NodeId id) {
     const bool covers = s.output.is_constant() ? s.output.constant() >= s.stride : true;
     known &= s.pad_begin.is_constant() && covers;
   }
-  if (!known || (phases > kMostPhases && !expansion.makes_patches())) return false;
-  const auto result = phases > kMostPhases ? expansion.patches() : expansion.run();
+  if (!known) return false;
+  const auto result = phases <= kMostPhases       ? expansion.run()
+                      : expansion.makes_patches() ? expansion.patches()
+                                                  : expansion.overlapping_patches();
   return result && r.replace(r.graph.node(id).outputs[0], *result);
 }
 

@@ -7,15 +7,16 @@ namespace gcg {
 
 /// Turns a transposed convolution into ordinary convolutions of stride 1, one per sub-pixel phase. Along a dimension,
 /// output o belongs to phase o mod stride. All outputs of a phase use the same kernel taps: those with (o + pad - tap *
-/// dilation) divisible by the stride. Together they do exactly the multiplications of the transposed convolution.
+/// dilation) divisible by the stride. Together the phases do exactly the multiplications of the transposed convolution.
 ///
-/// A transposed convolution of few outputs and many inputs becomes a matrix product instead: every tap times every
-/// input element, then the sum of the taps that each output uses. Convolutions would compute a whole block of channels
-/// for it.
+/// A transposed convolution with few output channels and many input channels becomes a matrix product instead. It
+/// multiplies every tap by every input element; then each output sums its taps. Convolutions would compute a whole
+/// block of channels.
 ///
 /// Left unchanged are transposed convolutions whose weights or padding only a run knows, and those of more than 16
-/// phases. If the patches of input elements do not overlap (strides as large as the kernel), one product makes all
-/// patches for any number of phases.
+/// phases whose results are no sums of a few patches. For more than 16 phases one product makes the patches that each
+/// input element adds to the result, in blocks of `stride` outputs; up to 64 of them meet in an output, as in an
+/// inverse short-time Fourier transform.
 ///
 /// Requires: every value has a rank.
 /// Before: fold_scale_shift, which folds later operators into the convolutions; fold_constants, which makes their

@@ -85,7 +85,7 @@ class DeformConvWriter {
     return reshape(b_.transpose(y, {0, 2, 1, 3}), {0, -1, w_[0]});
   }
 
-  /// [N, o1, .., M]; the offsets have the output's extents.
+  /// The result as [N, o1, .., M]; the offsets have the output's extents.
   ValueId shape_before_transpose() {
     const ValueId offsets = b_.node("Shape", {input(kDeformOffset)});
     return b_.concat({b_.slice(offsets, 0, 0, 1), b_.slice(offsets, 0, 2, dims_ + 2), b_.ints({w_[0]})}, 0);

@@ -6,7 +6,7 @@
 namespace gcg {
 
 /// Calls `expand` for every node of the operator, subgraphs included, innermost first. `expand` replaces the node and
-/// erases it. If there was such a node, infers the graph and returns true.
+/// erases it. If there is such a node, infers the graph and returns true.
 bool expand_each(Graph& graph, const OpDef& op, void (*expand)(Graph& graph, NodeId id));
 /// The same, but `expand` may leave a node unchanged; it returns whether it replaced the node. Returns whether any node
 /// was replaced.

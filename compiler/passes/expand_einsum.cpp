@@ -20,9 +20,9 @@ bool contains(const Labels& labels, int label) {
 
 bool has_repeats(const Labels& labels) { return std::set<int>(labels.begin(), labels.end()).size() != labels.size(); }
 
-/// The labels of a product. `rows`: in the left operand and the result only. `columns`: in the right operand and the
-/// result only. `batch`: in all three. `depth`: in the operands only. They have the order of the result or of the left
-/// operand.
+/// The labels of a product, by the tensors that have them. `rows`: the left operand and the result. `columns`: the
+/// right operand and the result. `batch`: all three. `depth`: the operands only. Their order is that of the result or
+/// of the left operand.
 struct Roles {
   Labels batch, rows, columns, depth;
 };
@@ -34,10 +34,11 @@ class EinsumWriter {
   /// Returns false if the Einsum is not a product and stays.
   bool run() {
     const Node& n = graph_.node(id_);
-    if (n.inputs.size() != 2 || !is_float(graph_.value(n.inputs[0]).dtype)) return false;
+    if (n.inputs.size() < 2 || !is_float(graph_.value(n.inputs[0]).dtype)) return false;
     std::vector<int64_t> ranks;
     for (ValueId in : n.inputs) ranks.push_back(static_cast<int64_t>(graph_.value(in).shape->size()));
     const Equation equation = read_equation(n, ranks);
+    if (n.inputs.size() > 2) return join_pair(equation);
     left_ = {n.inputs[0], equation.operands[0]};
     right_ = {n.inputs[1], equation.operands[1]};
     result_ = equation.output;
@@ -54,6 +55,61 @@ class EinsumWriter {
     Labels labels;
   };
 
+  /// Multiplies two of many operands by an Einsum of their own. Prefers a pair that sums a label away.
+  bool join_pair(const Equation& equation) {
+    std::vector<Operand> all;
+    for (size_t i = 0; i < equation.operands.size(); ++i)
+      all.push_back({graph_.node(id_).inputs[i], equation.operands[i]});
+    size_t first = 0, second = 1;
+    for (size_t i = all.size(); i-- > 0;)
+      for (size_t j = all.size(); j-- > i + 1;) {
+        const Labels left = kept_of(all, i, j, equation.output);
+        const bool sums = std::any_of(all[i].labels.begin(), all[i].labels.end(), [&](int label) {
+          return contains(all[j].labels, label) && !contains(left, label);
+        });
+        if (sums) first = i, second = j;
+      }
+    const Labels kept = kept_of(all, first, second, equation.output);
+    const Operand pair = {einsum({all[first], all[second]}, kept), kept};
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(second));
+    all[first] = pair;
+    b_.replace(graph_.node(id_).outputs[0], einsum(all, equation.output));
+    graph_.erase_node(id_);
+    return true;
+  }
+
+  /// The labels of two operands that the result or another operand has.
+  static Labels kept_of(const std::vector<Operand>& all, size_t first, size_t second, const Labels& result) {
+    Labels kept;
+    for (size_t own : {first, second})
+      for (int label : all[own].labels) {
+        bool used = contains(result, label);
+        for (size_t i = 0; i < all.size(); ++i)
+          used = used || (i != first && i != second && contains(all[i].labels, label));
+        if (used && !contains(kept, label)) kept.push_back(label);
+      }
+    return kept;
+  }
+
+  ValueId einsum(const std::vector<Operand>& operands, const Labels& result) {
+    std::string names;
+    Labels known;
+    const auto name = [&](int label) {
+      const auto at = std::find(known.begin(), known.end(), label) - known.begin();
+      if (at == static_cast<std::ptrdiff_t>(known.size())) known.push_back(label);
+      return static_cast<char>(at < 26 ? 'a' + at : 'A' + at - 26);
+    };
+    std::vector<ValueId> inputs;
+    for (const Operand& operand : operands) {
+      if (!inputs.empty()) names += ',';
+      for (int label : operand.labels) names += name(label);
+      inputs.push_back(operand.value);
+    }
+    names += "->";
+    for (int label : result) names += name(label);
+    return b_.node(op_Einsum, inputs, {{"equation", names}});
+  }
+
   const Dim& extent(const Operand& operand, int label) const {
     const auto at = std::find(operand.labels.begin(), operand.labels.end(), label) - operand.labels.begin();
     return (*graph_.value(operand.value).shape)[static_cast<size_t>(at)];
@@ -69,13 +125,14 @@ class EinsumWriter {
       for (int label : operand->labels) {
         if (contains(result_, label) || contains(roles_.depth, label)) continue;
         if (!contains(left_.labels, label) || !contains(right_.labels, label)) return false;  // sums one operand only
-        if (!(extent(left_, label) == extent(right_, label))) return false;                   // it may broadcast
+        if (extent(left_, label).is(1) != extent(right_, label).is(1)) return false;          // it broadcasts
         roles_.depth.push_back(label);
       }
     return !roles_.depth.empty();
   }
 
-  /// The operand as [batch..., other labels of rows, those of columns, `last`, depth]; a missing label has extent 1.
+  /// The operand as [batch..., other labels of rows, other labels of columns, `last`, depth]. A missing label has
+  /// extent 1.
   ValueId arranged(const Operand& operand, const Labels& outer, std::optional<int> last) {
     Labels present;
     for (int label : outer)
@@ -140,7 +197,9 @@ class EinsumWriter {
 }  // namespace
 
 bool expand_einsum(Graph& graph) {
-  return expand_some(graph, op_Einsum, [](Graph& g, NodeId id) { return EinsumWriter(g, id).run(); });
+  bool changed = false;
+  while (expand_some(graph, op_Einsum, [](Graph& g, NodeId id) { return EinsumWriter(g, id).run(); })) changed = true;
+  return changed;
 }
 
 }  // namespace gcg

@@ -54,7 +54,7 @@ class FlexAttentionWriter {
     return b_.multiply(x, b_.node("Pow", {n, b_.scalar(dtype_, -0.25)}));
   }
 
-  /// The nodes of subgraph `number`, with x as their input.
+  /// Copies the nodes of subgraph `number`, with x as their input.
   ValueId changed(int number, ValueId x) {
     if (number < 0) return x;
     const Node& node = graph_.node(id_);

@@ -36,7 +36,7 @@ Tensor matrix(const Spectrum& s, DType dtype) {
 /// is in row k, column l.
 struct Factors {
   int64_t outer = 1, inner = 1;
-  int64_t columns = 1;  // of the result; fewer than `inner` if only the first half of the elements is needed
+  int64_t columns = 1;  // columns of the result; fewer than `inner` if only the first half of the elements is needed
 };
 
 /// The factors with which two short products are less work than one long product.
@@ -92,7 +92,7 @@ class FourierWriter {
     return true;
   }
 
-  /// [`lines` extents that stay, `last`...]
+  /// Reshapes x to [`lines` extents that stay, `last`...].
   ValueId reshape_lines(ValueId x, int64_t lines, const Ints& last) {
     Ints shape(static_cast<size_t>(lines), 0);
     shape.insert(shape.end(), last.begin(), last.end());
@@ -107,8 +107,10 @@ class FourierWriter {
 
   ValueId in_two_steps(ValueId x, Spectrum s, const Factors& f, int64_t lines) {
     const int64_t length = s.length.constant(), out_rows = s.out_rows.constant();
-    s.onesided = false;                                                // for a real line: the first half of all
-    const double whole = s.inverse ? static_cast<double>(length) : 1;  // an inverse divides by the length, once
+    // One-sided applies to the whole transform, so both parts compute all elements.
+    s.onesided = false;
+    // Only the second part of an inverse divides by the length.
+    const double whole = s.inverse ? static_cast<double>(length) : 1;
     const auto weight = [&](int64_t row, int64_t part, int64_t out_row, int64_t out_part) {
       return spectrum_weight(s, length, row % length, part, out_row, out_part);
     };
@@ -168,7 +170,8 @@ class FourierWriter {
   ValueId frames(int64_t length, int64_t step) {
     const auto number = [&](int64_t n) { return b_.constant(Tensor::scalar_i64(n)); };
     const ValueId samples = b_.element(b_.node("Shape", {input(0)}), 0, 1);
-    const ValueId after_last = b_.add(b_.subtract(samples, number(length)), number(1));  // of the starts of frames
+    // The end of the positions at which frames start.
+    const ValueId after_last = b_.add(b_.subtract(samples, number(length)), number(1));
     const ValueId starts = b_.node("Range", {number(0), after_last, number(step)});
     const ValueId within = b_.node("Range", {number(0), number(length), number(1)});
     return b_.node("Gather", {input(0), b_.add(b_.unsqueeze(starts, 1), within)}, {{"axis", int64_t{1}}});

@@ -13,7 +13,7 @@ namespace {
 
 using Form = LinearAttentionParams;
 
-/// The inputs of every step, [B, T, heads, size], and the state, [B, heads, keys, values].
+/// The inputs of all steps, [B, T, heads, size], and the state, [B, heads, keys, values].
 struct Operands {
   ValueId query, key, value, decay, beta, state;
 };
@@ -91,7 +91,7 @@ class LinearAttentionWriter {
     return b_.node("Pow", {cast(size, DType::i64, sums_), b_.scalar(sums_, -0.5)});
   }
 
-  /// Step `t`; the output is [B, heads * values].
+  /// Writes step `t`. Its output is [B, heads * values].
   Step step(NodeBuilder& b, const Operands& all, ValueId t) const {
     const auto now = [&](ValueId x) { return b.node("Gather", {x, t}, {{"axis", int64_t{1}}}); };  // [B, heads, size]
     const ValueId key = now(all.key);

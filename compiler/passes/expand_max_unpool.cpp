@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// (x's extents - 1) * strides + kernel - pads, after batch and channels.
+/// The result's shape: batch, channels, then (extent of x - 1) * stride + kernel - pads in each spatial dimension.
 ValueId unpooled_shape(NodeBuilder& b, ValueId x, const UnpoolParams& form) {
   const auto rank = static_cast<int64_t>(form.kernel.size()) + 2;
   std::vector<int64_t> added;

@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-/// Corners and areas, [B, C, N] in descending order of scores.
+/// Corners and areas of the boxes, [B, C, N], in descending order of scores.
 struct Boxes {
   ValueId top, left, bottom, right, area;
 };
@@ -74,7 +74,7 @@ class SuppressionWriter {
     return boxes;
   }
 
-  /// The boxes that stay among those that are `good` enough, [B, C, N].
+  /// Flags, [B, C, N], of the boxes that stay among those that are `good` enough.
   ValueId suppress(const Boxes& boxes, ValueId good) {
     const ValueId most = input(kNmsMost).valid() ? scalar(kNmsMost, DType::i64) : b_.constant(Tensor::scalar_i64(0));
     const ValueId limit = input(kNmsOverlap).valid() ? scalar(kNmsOverlap, boxes_dtype_) : b_.scalar(boxes_dtype_, 0);

@@ -31,7 +31,8 @@ void expand_operator(Graph& graph, NodeId id) {
 
 bool expand_operators(Graph& graph) {
   bool changed = false;
-  for (; edit_all(graph, expand_all); changed = true) infer_graph(graph);  // again: expansions may be nested
+  // Repeats, because an expansion may contain composite operators.
+  for (; edit_all(graph, expand_all); changed = true) infer_graph(graph);
   return changed;
 }
 

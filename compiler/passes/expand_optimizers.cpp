@@ -61,7 +61,7 @@ class OptimizerWriter {
  private:
   double number(const char* name, double otherwise) const { return graph_.node(id_).float_attribute(name, otherwise); }
   ValueId attribute(const char* name, double otherwise) { return b_.scalar(dtype_, number(name, otherwise)); }
-  /// One minus the attribute.
+  /// 1 minus the attribute.
   ValueId rest(const char* name, double otherwise) { return b_.scalar(dtype_, 1 - number(name, otherwise)); }
   ValueId one() { return b_.scalar(dtype_, 1); }
   ValueId divide(ValueId a, ValueId by) { return b_.node("Div", {a, by}); }

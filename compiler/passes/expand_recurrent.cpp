@@ -59,8 +59,8 @@ class Expansion {
     graph_.replace_uses(graph_.node(id_).outputs[i], by);
   }
 
-  /// sequence_lens as i64, checked to lie in [0, steps]: a Gather from 0, 1, ..., steps returns the index itself, and
-  /// fails the run for an index outside.
+  /// sequence_lens as i64, checked to lie in [0, steps]. A Gather from 0, 1, ..., steps returns the index itself, and
+  /// an index outside ends the run with an error.
   ValueId checked_lengths() {
     if (!input(kSequenceLens).valid()) return {};
     const ValueId lengths = b_.node("Cast", {input(kSequenceLens)}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
@@ -86,7 +86,7 @@ class Expansion {
     return steps_.is(1) ? one_step(d, projected, in) : loop(d, projected, in);
   }
 
-  /// W or R of a direction. For a quantised node, with the scale and zero point from input `scale` on.
+  /// W or R of a direction. Scale and zero point of a quantised node are the inputs from `scale` on.
   RecurrentFactor factor(int weights, int scale, int64_t direction) {
     const auto element = [&](int i) { return b_.element(input(i), 0, direction); };
     if (!form_.quantized) return {b_.transpose(element(weights), {1, 0}), ValueId(), ValueId()};
@@ -102,13 +102,13 @@ class Expansion {
     return b_.concat({z_and_r, b_.slice(of_w, 0, 2 * hidden_, size)}, 0);
   }
 
-  /// [B, H]: the given state of the direction, or zeros. If the state's extents have other symbols than those of X and
-  /// R, it gets theirs, because a Loop's variables keep their shape.
+  /// [B, H]: the given state of the direction, or zeros. The state gets the symbols that X and R have for its extents,
+  /// because a Loop's variables keep their shape.
   ValueId initial_state(int i, int64_t direction) {
     const auto shape = [&] { return b_.concat({b_.slice(b_.node("Shape", {x_}), 0, 1, 2), b_.ints({hidden_})}, 0); };
     if (!input(i).valid()) return b_.node("Expand", {b_.scalar(dtype_, 0), shape()});
     const Shape& x = *graph_.value(input(kX)).shape;
-    const auto& given = graph_.value(input(i)).shape;  // no shape: the state of a layer that was expanded just now
+    const auto& given = graph_.value(input(i)).shape;  // the state of a layer that was expanded before has no shape yet
     const size_t batch = form_.batch_first ? 0 : 1;
     const ValueId state = b_.element(input(i), form_.batch_first ? 1 : 0, direction);
     const bool fits = given && (*given)[batch] == x[batch] && (*given)[2].is(hidden_);
@@ -195,7 +195,7 @@ class Expansion {
   Dim steps_;
   int64_t hidden_ = 0;
   ValueId x_;        // [steps, B, input]
-  ValueId lengths_;  // [B] i64; not valid: all sequences have `steps` elements
+  ValueId lengths_;  // [B] i64; invalid: all sequences have `steps` elements
 };
 
 bool expand_all(Graph& graph) {

@@ -34,7 +34,7 @@ class SelectionWriter {
   ValueId cast(ValueId x, DType to) {
     return r_.add(op_Cast, name_, {x}, {{"to", static_cast<int64_t>(dtype_to_onnx(to))}});
   }
-  /// For each element, the number of true elements up to and including it.
+  /// For each element: the number of true elements up to and including it.
   ValueId counts_of(ValueId condition) {
     return r_.add(op_CumSum, name_, {cast(cast(condition, DType::boolean), DType::i64), number(0)});
   }

@@ -40,7 +40,7 @@ class TfIdfWriter {
   ValueId cast(ValueId x, DType to) { return b_.node("Cast", {x}, {{"to", int64_t{dtype_to_onnx(to)}}}); }
   ValueId number(int64_t n) { return b_.constant(Tensor::scalar_i64(n)); }
 
-  /// The number of occurrences of each gram with its tokens `step` apart, [.., grams].
+  /// The number of occurrences of each gram whose tokens are `step` apart, [.., grams].
   ValueId count(const TfIdfParams::Grams& g, int64_t step) {
     const ValueId length = b_.element(b_.node("Shape", {x_}), 0, -1), reach = number((g.length - 1) * step);
     const ValueId starts = b_.node("Range", {number(0), b_.subtract(length, reach), number(1)});
@@ -63,7 +63,7 @@ class TfIdfWriter {
     return b_.constant(std::move(m));
   }
 
-  /// Zeros: there is nothing to count.
+  /// Zeros, because there is nothing to count.
   ValueId none() {
     const ValueId rows = b_.slice(b_.node("Shape", {x_}), 0, 0, -1);
     return b_.node("Expand", {b_.scalar(DType::f32, 0), b_.concat({rows, b_.ints({form_.columns})}, 0)});

@@ -19,7 +19,7 @@ Graph failing_body(const Graph& ill_typed, const Graph& other, const std::string
     ranks.push_back(static_cast<int64_t>(other.value(v).shape->size()));
     for (const Dim& extent : *other.value(v).shape) {
       extents.push_back(extent.str());
-      if (!Dim::parse(extents.back())) throw NodeError(error);  // too long to be printed in full
+      if (!Dim::parse(extents.back())) throw NodeError(error);  // the extent is too long to be printed in full
     }
   }
   const NodeId failure = body.add_node(

@@ -11,9 +11,9 @@
 namespace gcg {
 namespace {
 
-/// A result may always have this many bytes, ...
+/// A result with at most this many bytes is always stored.
 constexpr int64_t kAlwaysBytes = int64_t{16} * 1024;
-/// ... and otherwise this many times the bytes of its inputs.
+/// A larger result may have at most this many times the bytes of the inputs.
 constexpr int64_t kMostGrowth = 2;
 
 class ConstantContext final : public ReferenceContext {
@@ -51,9 +51,9 @@ std::set<ValueId> chosen_from(const Graph& graph) {
   return tables;
 }
 
-/// Bytes that count for an input. Weights of 8 bits or fewer count in the result's type, because a run would have to
-/// convert and pack them. Tables and masks count as stored: a run converts only the rows of a table that it reads, and
-/// only the elements that a mask selects.
+/// The bytes of an input, for comparison with the result. Weights of 8 bits or fewer count in the result's type,
+/// because a run would have to convert and pack them. Tables and masks count as stored: a run converts only the rows of
+/// a table that it reads, and only the elements that a mask selects.
 int64_t bytes_as(const Tensor& input, const Value& result, bool is_table) {
   const bool converts = size_of(input.dtype()) == 1 && input.dtype() != DType::boolean && !is_table;
   return converts ? input.elements() * size_of(result.dtype) : input.bytes();
@@ -82,7 +82,7 @@ bool foldable(const Graph& graph, const Node& node, const std::set<ValueId>& tab
   return constant && worth_storing(graph, node, tables);
 }
 
-/// True for operators that only reorder the elements of their single input, or also pad it.
+/// True for operators that only reorder the elements of their single input, or pad it.
 bool rearranges(const Node& node) { return node.op == &op("Transpose") || packs(node); }
 
 bool fold_node(Rewriter& r, NodeId id, const std::set<ValueId>& tables) {

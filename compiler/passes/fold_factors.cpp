@@ -1,6 +1,7 @@
 #include "compiler/passes/fold_factors.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "compiler/ops/ops.h"
 #include "compiler/passes/rewrite.h"
@@ -26,9 +27,13 @@ struct Scaling {
   Factors factors;
 };
 
-Tensor scaled(const Tensor& t, const Factors& f) {
-  Tensor out(t.dtype(), t.shape());
-  for (int64_t i = 0; i < t.elements(); ++i) out.set_double(i, t.at_double(i) * f.at(i));
+/// Null if an element of the result is not finite: sums of such products differ from the factor times the sum.
+TensorRef scaled(const Tensor& t, const Factors& f) {
+  auto out = std::make_shared<Tensor>(t.dtype(), t.shape());
+  for (int64_t i = 0; i < t.elements(); ++i) {
+    out->set_double(i, t.at_double(i) * f.at(i));
+    if (!std::isfinite(out->at_double(i))) return nullptr;
+  }
   return out;
 }
 
@@ -37,7 +42,7 @@ class Walk {
  public:
   Walk(const Rewriter& r, Factors factors) : r_(r), factors_(std::move(factors)) {}
 
-  /// The constants to multiply; empty if the factor can reach none.
+  /// The constants to multiply; empty if the walk finds none.
   std::vector<Scaling> from(ValueId v) {
     std::vector<Scaling> found;
     while (v.valid() && r_.uses(v) == 1 && r_.value(v).producer.valid()) {
@@ -55,7 +60,7 @@ class Walk {
     return !r_.shape(x).empty() && !r_.shape(y).empty() && r_.shape(x).back() == r_.shape(y).back();
   }
 
-  /// Add(x, c): c is multiplied as well.
+  /// Add(x, c): multiplies c as well.
   bool through_add(NodeId id, std::vector<Scaling>& found) const {
     const Node& n = r_.graph.node(id);
     const Tensor* c = r_.constant(n.inputs[1]);
@@ -119,23 +124,28 @@ bool fold_factor(Rewriter& r, NodeId id) {
   const Tensor* c = r.constant(n.inputs[1]);
   if (!c || c->elements() != 1 || !is_float(c->dtype()) || r.shape(x) != r.shape(y)) return false;
   const std::vector<Scaling> scalings = Walk(r, {c->at_double(0), {}}).from(x);
-  if (scalings.empty() || !r.replace(y, x)) return false;
-  for (const Scaling& s : scalings) {
-    ValueId& input = r.graph.node(s.node).inputs[s.input];
-    input = r.add_constant(r.value(input).name, scaled(*r.constant(input), s.factors));
+  std::vector<TensorRef> products;
+  for (const Scaling& s : scalings)
+    products.push_back(scaled(*r.constant(r.graph.node(s.node).inputs[s.input]), s.factors));
+  if (scalings.empty() || std::count(products.begin(), products.end(), nullptr) > 0 || !r.replace(y, x)) return false;
+  for (size_t i = 0; i < scalings.size(); ++i) {
+    ValueId& input = r.graph.node(scalings[i].node).inputs[scalings[i].input];
+    input = r.add_constant(r.value(input).name, *products[i]);
   }
   r.erase_if_dead(id);
   return true;
 }
 
-/// True for Mul(x, c) by one number.
+/// True for Mul(x, c) by one finite number.
 bool is_scaling(const Rewriter& r, const Node& n) {
   if (n.op != &op_Mul) return false;
   const Tensor* c = r.constant(n.inputs[1]);
-  return c && c->elements() == 1 && !r.constant(n.inputs[0]) && r.shape(n.inputs[0]) == r.shape(n.outputs[0]);
+  return c && c->elements() == 1 && std::isfinite(c->at_double(0)) && !r.constant(n.inputs[0]) &&
+         r.shape(n.inputs[0]) == r.shape(n.outputs[0]);
 }
 
-/// The Mul by one number whose result, only moved, is the operand `v`. Every value on the way has a single reader.
+/// The Mul by one number from which the operand `v` comes through movement alone. Every value on the way has a single
+/// reader.
 NodeId scaling_after(const Rewriter& r, ValueId v) {
   while (r.uses(v) == 1 && r.value(v).producer.valid()) {
     const Node& n = r.graph.node(r.value(v).producer);
@@ -146,8 +156,8 @@ NodeId scaling_after(const Rewriter& r, ValueId v) {
   return {};
 }
 
-/// MatMul(c * a, b) = c * MatMul(a, b): multiplying by c afterwards is free, and `a` can be read in place. Not for
-/// 16-bit types, where products of attention's queries and keys overflow unless they are scaled first.
+/// MatMul(c * a, b) = c * MatMul(a, b). A multiplication by c afterwards is free, and `a` can be read in place. 16-bit
+/// types are excluded: products of attention's queries and keys would overflow unless the queries are scaled first.
 bool sink_factor(Rewriter& r, NodeId id) {
   const Node& n = r.graph.node(id);
   const DType dtype = r.value(n.outputs[0]).dtype;

@@ -1,15 +1,24 @@
 #include "compiler/passes/fold_scale_shift.h"
 
+#include <cmath>
+
 #include "compiler/ops/ops.h"
 #include "compiler/passes/rewrite.h"
 
 namespace gcg {
 namespace {
 
+bool are_finite(const Tensor& t) {
+  for (int64_t i = 0; i < t.elements(); ++i)
+    if (!std::isfinite(t.at_double(i))) return false;
+  return true;
+}
+
 /// The elements of a constant that depends on only one dimension of a tensor of this rank: `channels` numbers. Nullopt
-/// if it depends on others, or if broadcasting it would make the tensor larger.
+/// if it depends on others, if broadcasting it would make the tensor larger, or if an element is not finite: a sum of
+/// products with infinite weights differs from an infinity times the sum.
 std::optional<std::vector<double>> per_channel(const Tensor* c, size_t rank, size_t dimension, int64_t channels) {
-  if (!c || c->shape().size() > rank) return std::nullopt;
+  if (!c || c->shape().size() > rank || !are_finite(*c)) return std::nullopt;
   const size_t skipped = rank - c->shape().size();
   for (size_t d = 0; d < c->shape().size(); ++d)
     if (c->shape()[d] != 1 && (d + skipped != dimension || c->shape()[d] != channels)) return std::nullopt;
@@ -27,7 +36,7 @@ Tensor scaled(const Tensor& weights, const std::vector<double>& factors, int64_t
   return out;
 }
 
-/// Weights that only this node reads: other readers would need the old weights.
+/// Weights that only this node reads. Other readers would need the unscaled weights.
 const Tensor* own_constant(const Rewriter& r, ValueId v) {
   return r.constant(v) && r.uses(v) == 1 ? r.constant(v) : nullptr;
 }
@@ -50,9 +59,11 @@ bool fold_into_conv(Rewriter& r, NodeId id) {
   if (!numbers) return false;
   const bool scale = n.op == &op_Mul;
   std::vector<ValueId> inputs = {conv->inputs[0], conv->inputs[1]};
-  if (scale)
-    inputs[1] =
-        r.add_constant(r.value(conv->inputs[1]).name, scaled(*weights, *numbers, weights->elements() / channels));
+  if (scale) {
+    Tensor product = scaled(*weights, *numbers, weights->elements() / channels);
+    if (!are_finite(product)) return false;
+    inputs[1] = r.add_constant(r.value(conv->inputs[1]).name, std::move(product));
+  }
   if (bias || !scale) {
     Tensor b(weights->dtype(), {channels});
     for (int64_t c = 0; c < channels; ++c) {
@@ -74,7 +85,9 @@ bool fold_into_matmul(Rewriter& r, NodeId id) {
   if (!weights || weights->rank() != 2 || rank == 0) return false;
   const auto numbers = per_channel(r.constant(n.inputs[1]), rank, rank - 1, weights->shape()[1]);
   if (!numbers) return false;
-  const ValueId w = r.add_constant(r.value(product->inputs[1]).name, scaled(*weights, *numbers, 1));
+  Tensor factors = scaled(*weights, *numbers, 1);
+  if (!are_finite(factors)) return false;
+  const ValueId w = r.add_constant(r.value(product->inputs[1]).name, std::move(factors));
   return r.replace(n.outputs[0], r.add(op_MatMul, product->name, {product->inputs[0], w}));
 }
 

@@ -61,7 +61,7 @@ class AttentionFusion {
       }
     }
     copy_nodes(g_, change_, *body_, values_);
-    for (int64_t i = 0; i < body_->value_count(); ++i) {  // none of them has storage
+    for (int64_t i = 0; i < body_->value_count(); ++i) {  // no value of the subgraph has storage
       body_->value(ValueId(i)).stored = DType::undefined;
       body_->value(ValueId(i)).channels_last = false;
     }
@@ -82,7 +82,7 @@ void erase_nodes(Graph& graph, const std::set<NodeId>& nodes, const std::vector<
     if (nodes.count(*it) != 0) graph.erase_node(*it);
 }
 
-/// Elements of all but the last two dimensions.
+/// The product of all extents but the last two.
 Dim entries(const Shape& shape) { return product(Shape(shape.begin(), shape.end() - 2)); }
 
 /// True if one kernel takes no longer than a product, a Softmax and a product. With few queries, reading keys and

@@ -9,8 +9,8 @@ namespace gcg {
 /// Makes a gart.Attention (ops/fused_attention.h) of every attention that a single kernel computes at least as fast as
 /// its parts. The node reads Q, K and V; its subgraph computes the changes of the scores, which are never stored.
 ///
-/// Requires: attention is written as plain operators (expand_attention); factors are folded; the stored types and
-///   orders of values are decided (narrow_storage, channels_last).
+/// Requires: attention is written as plain operators (expand_attention); factors are folded; the types and layouts
+///   in which values are stored are decided (narrow_storage, channels_last).
 /// Example: MatMul(Softmax(Add(MatMul(q, k), m)), v) -> gart.Attention(q, k, v, _ | m) with a body (s, m) -> Add(s, m)
 bool fuse_attention(Graph& graph, const Target& target);
 

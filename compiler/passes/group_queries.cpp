@@ -12,11 +12,11 @@
 namespace gcg {
 namespace {
 
-/// The second factor of a product, [batch..., groups * repeats, x, y], whose batches are equal in sets of `repeats`.
+/// The second factor of a product, [batch..., groups * repeats, x, y]. Each `repeats` consecutive matrices are equal.
 struct Repeated {
   ValueId once;  // [batch..., groups, 1, x, y]
   Dim groups, repeats;
-  bool transposed = false;  // the product reads it with x and y exchanged
+  bool transposed = false;  // the product reads the factor with x and y exchanged
 };
 
 bool exchanges_last_two(const Node& transpose, size_t rank) {

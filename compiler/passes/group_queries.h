@@ -1,4 +1,4 @@
-// Products of batches by matrices that several batches share.
+// Makes rows of one product from products by a matrix that several batches share.
 #pragma once
 
 #include "compiler/ir/graph.h"

@@ -22,7 +22,7 @@ bool is_own_symbol(const Node& n, const Dim& d) {
   return name && std::find(own.begin(), own.end(), *name) != own.end();
 }
 
-/// True if output `o` has an unknown number of rows, all of the same, known extents.
+/// True if output `o` has an unknown number of rows, and all rows have the same, known extents.
 bool grows(const Graph& graph, const Node& n, size_t o) {
   if (!n.outputs[o].valid()) return false;
   const Shape& shape = *graph.value(n.outputs[o]).shape;
@@ -77,7 +77,7 @@ void drop_unread(Node& n, size_t carried) {
   n.bodies[0]->outputs.resize(1 + n.outputs.size());
 }
 
-/// Runs a loop that a condition ends in chunks.
+/// Runs a loop in chunks of iterations, if a condition ends it.
 class Chunks {
  public:
   Chunks(Graph& graph, NodeId id) : graph_(graph), id_(id), name_(graph.node(id).name) {
@@ -117,7 +117,7 @@ class Chunks {
   }
 
  private:
-  static constexpr int64_t kFirst = 64;  // iterations of the first chunk; each further chunk doubles the total
+  static constexpr int64_t kFirst = 64;  // iterations of the first chunk; each later chunk doubles the total
 
   static ValueId both(NodeBuilder& b, ValueId a, ValueId c) { return a.valid() ? b.node("And", {a, c}) : c; }
 
@@ -167,7 +167,7 @@ class Chunks {
   /// capture is the limit.
   void count_iterations(Graph& body) {
     NodeBuilder b(body, name_);
-    const ValueId number = body.inputs[0];  // iteration number, counted from the first chunk on
+    const ValueId number = body.inputs[0];  // the iteration number, counted from the start of the first chunk
     body.inputs[0] = add(body, "turn");
     body.inputs.insert(body.inputs.begin() + 2, {number, add(body, "went_on")});
     const ValueId next = b.add(number, b.constant(Tensor::scalar_i64(1)));

@@ -14,7 +14,7 @@ namespace {
 
 /// An element of a captured value, times a matrix.
 struct Projection {
-  NodeId product, bias;  // in the subgraph; bias: the Add of a bias, if any
+  NodeId product, bias;  // nodes of the subgraph; bias: the Add of a bias, if there is one
   ValueId index;         // in the subgraph
   int64_t axis = 0;
   ValueId whole, matrix;  // before the loop

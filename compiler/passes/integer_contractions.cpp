@@ -51,7 +51,7 @@ class Contraction {
   }
 
  private:
-  /// True if the node does nothing except the contraction and its bias.
+  /// True if the node computes nothing but the contraction and its bias.
   bool is_simple() const {
     if (r_.value(n_.outputs[0]).dtype != DType::f32) return false;
     if (conv_) return true;
@@ -97,7 +97,7 @@ class Contraction {
     return r_.constant(v)->rank() == 0 ? v : r_.add_constant(r_.value(v).name, r_.constant(v)->reshaped({}));
   }
 
-  /// [N], or [CO, 1, ...] of one dimension less than the result.
+  /// The shape [N], or [CO, 1, ...] with one dimension less than the result.
   std::vector<int64_t> along_channels() const {
     std::vector<int64_t> shape = {channels_};
     if (conv_) shape.resize(r_.shape(n_.outputs[0]).size() - 1, 1);
@@ -130,7 +130,7 @@ class Contraction {
   Rewriter& r_;
   const Node n_;
   const bool conv_;
-  int64_t channels_ = 0, depth_ = 0;  // of the weights; depth: products in a sum
+  int64_t channels_ = 0, depth_ = 0;  // channels of the weights; depth: number of products in a sum
   const std::map<std::string, Attribute> none_;
 };
 

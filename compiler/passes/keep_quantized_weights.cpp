@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLeastElements = 64 << 10;  // 256 KB in f32
 
-/// Signed integers of 2, 4 or 8 bits, and the difference between the stored numbers and these.
+/// Signed integers of 2, 4 or 8 bits, and the number by which the stored ones exceed them.
 struct Signed {
   DType type = DType::undefined;
   int middle = 0;
@@ -57,12 +57,13 @@ class Product {
         r_.add(op_gart_QuantizedMatMul, n_.name, inputs, {{"block", block_}, {"exact", n_.int_attribute("exact", 0)}});
     if (n_.inputs.size() > 2 && n_.inputs[2].valid()) y = r_.add(op_Add, n_.name, {y, n_.inputs[2]});
     r_.replace(n_.outputs[0], y);
-    for (NodeId id : replaced_) r_.erase_if_dead(id);  // erased before folding, which would take as much memory as f32
+    // The replaced nodes must go before constants are folded, which would take as much memory as f32 weights.
+    for (NodeId id : replaced_) r_.erase_if_dead(id);
     return true;
   }
 
  private:
-  /// True if the node does nothing except the product and its bias.
+  /// True if the node computes nothing but the product and its bias.
   bool is_simple() const {
     return n_.int_attribute("transA", 0) == 0 && n_.float_attribute("alpha", 1) == 1 &&
            n_.float_attribute("beta", 1) == 1;
@@ -119,7 +120,7 @@ class Product {
 
   ValueId integers() {
     Tensor out(form_.type, {n_columns_, k_});
-    uint8_t* to = out.mutable_data();  // one byte per element, for any number of bits
+    uint8_t* to = out.mutable_data();  // one byte per element, whatever the number of bits
     for (int64_t column = 0; column < n_columns_; ++column)
       for (int64_t row = 0; row < k_; ++row)
         *to++ = static_cast<uint8_t>(weights_.tensor->data()[weights_.place(column, row)] - form_.middle);

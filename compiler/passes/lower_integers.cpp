@@ -19,18 +19,18 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Attributes = std::map<std::string, Attribute>;
 
-constexpr int64_t kMostExact = (1 << 24) / (255 * 255);  // 8-bit products that f32 sums exactly
+constexpr int64_t kMostExact = (1 << 24) / (255 * 255);  // the largest number of 8-bit products that f32 sums exactly
 
-constexpr int64_t kFewestChannels = 3;  // of a convolution in bytes
+constexpr int64_t kFewestChannels = 3;  // the fewest channels of a convolution that is computed in bytes
 
 /// A constant right operand minus its zero point, within [-255, 255]. If it does not fit bytes, the operand is 2 *
-/// parts[0] + parts[1]: its halves, rounded down, and its lowest bits. These cover the whole range.
+/// parts[0] + parts[1]. parts[0] has the halves, rounded down, and parts[1] the lowest bits.
 struct Weights {
   std::vector<Tensor> parts;  // i8
   std::vector<int64_t> sums;  // per output channel
 };
 
-/// `channels`: gives the output channel of an element.
+/// `channels`: returns the output channel of an element.
 Weights centred(const Tensor& w, const Tensor* zero, int64_t channels,
                 const std::function<int64_t(int64_t)>& channel_of) {
   Weights out;
@@ -147,8 +147,8 @@ class Lowering {
     return r_.add(op_Pad, n.name, {x, r_.add_constant(n.name + ".pads", Tensor::vector_i64(pads)), zero});
   }
 
-  /// The product with a row and a column added for operands of one dimension. Readers of the node get the result
-  /// without them.
+  /// The product, with a row or column added to operands of one dimension. Readers of the node get the result without
+  /// them.
   Node of_matrices(NodeId id) {
     Node n = copy_of(r_.graph.node(id));
     std::vector<ValueId> inputs = n.inputs;
@@ -211,8 +211,8 @@ class Lowering {
     return r_.add(op_Pad, name, {a, r_.add_constant(name + ".pads", Tensor::vector_i64(pads))});
   }
 
-  /// sum - zero * sums of w. `zero`: the left operand's zero point, a number or a column with one per row; none if it
-  /// is 0.
+  /// sum - zero * (sums of w). `zero` is the left operand's zero point: a number, or a column with one number per row.
+  /// Invalid if it is 0.
   ValueId without_zero(const Node& n, ValueId sum, ValueId zero, ValueId sums) {
     if (!zero.valid()) return sum;
     ValueId factor = cast_to(zero, DType::i32, n.name);
@@ -239,7 +239,7 @@ class Lowering {
     return r_.add(op_Sub, n.name, {x, zero});
   }
 
-  /// The same for constants. They are folded here, because they grow by more than fold-constants would accept.
+  /// The same, for constants. They are folded here because their size grows by more than fold-constants accepts.
   ValueId float_constant(const Node& n, size_t i, bool along_rows, DType type) {
     const Tensor &x = *r_.constant(n.inputs[i]), *zero = constant_input(n, i + 2);
     Tensor out(type, x.shape());
@@ -252,7 +252,7 @@ class Lowering {
     return r_.add_constant(r_.value(n.inputs[i]).name, std::move(out));
   }
 
-  /// True if every reader is a Cast to f32. Sums beyond 2^24 are then rounded in any case.
+  /// True if every reader is a Cast to f32. Then sums beyond 2^24 are rounded in any case.
   bool read_as_floats(ValueId v) const {
     if (r_.graph.is_output(v)) return false;
     for (NodeId id : r_.graph.order()) {

@@ -6,10 +6,10 @@
 
 namespace gcg {
 
-/// Lowers products and convolutions of 8-bit integers to the forms that kernels compute.
-/// On CPUs, those by constants become u8 by i8 without zero points. The zero points' part of the sums is subtracted
-/// afterwards, and a convolution pads with the zero point. All others are computed in floats, as are convolutions of
-/// less than a block of channels unless each channel is a group. The type is f32 if it holds the sums exactly (up to
+/// Lowers products and convolutions of 8-bit integers to the forms that kernels compute. On CPUs, products and
+/// convolutions by constants become u8 by i8 without zero points. The zero points' part of the sums is subtracted
+/// afterwards, and a convolution pads with the zero point. All others are computed in floats. So are convolutions with
+/// less than a block of channels, unless each channel is a group. The type is f32 if it holds the sums exactly (up to
 /// 258 products of 8 bits), or if only floats read the sums. Deeper convolutions use f64.
 ///
 /// A constant right operand minus its zero point lies within [-255, 255]. If it does not fit a byte, the product

@@ -107,7 +107,7 @@ class Lowering {
     return out;
   }
 
-  static constexpr size_t kScales = 2;  // index among the inputs
+  static constexpr size_t kScales = 2;  // position among the inputs
   Rewriter& r_;
   const Target& target_;
   const Node n_;

@@ -44,7 +44,7 @@ class Merger {
  private:
   const std::vector<NodeId>& users(ValueId v) const { return users_[static_cast<size_t>(v.index)]; }
   const Node& node(NodeId id) const { return r_.graph.node(id); }
-  /// True for a float constant of that rank with no other reader.
+  /// True for a float constant of rank `rank` that has no other reader.
   bool is_own_constant(ValueId v, int64_t rank) const {
     const Tensor* t = r_.constant(v);
     return t != nullptr && t->dtype() == DType::f32 && t->rank() == rank && users(v).size() == 1;

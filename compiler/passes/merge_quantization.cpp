@@ -29,7 +29,7 @@ bool chooses(const Node& n) {
 }
 
 class QuantizationMerger {
-  static constexpr int kMostBetween = 16;  // nodes in a chain of selecting nodes
+  static constexpr int kMostBetween = 16;  // the most nodes in a chain of selecting nodes
 
  public:
   explicit QuantizationMerger(Rewriter& r) : r_(r) {}
@@ -45,7 +45,7 @@ class QuantizationMerger {
     return drop_axis(id);
   }
 
-  /// A single scale and zero point need no axis.
+  /// Removes the axis, because a single scale and zero point need none.
   bool drop_axis(NodeId id) {
     Node& n = r_.graph.node(id);
     if (!n.has_attribute("axis") || !is_uniform(n)) return false;
@@ -75,7 +75,7 @@ class QuantizationMerger {
     const auto data = chosen_from(n);
     return chooses(n) && std::all_of(data.begin(), data.end(), [&](ValueId in) { return is_undone(in, q, nodes - 1); });
   }
-  /// True for a constant of which only elements are selected: it is quantised at compile time.
+  /// True for a constant from which elements are only selected: it is quantised at compile time.
   bool is_table(ValueId v) const { return r_.constant(v) && r_.value(v).dtype == DType::f32 && r_.uses(v) == 1; }
   /// The operands that the node selects elements from.
   static std::span<const ValueId> chosen_from(const Node& n) {
@@ -98,15 +98,16 @@ class QuantizationMerger {
     return r_.graph.node(same).outputs[static_cast<size_t>(r_.value(v).output_index)];
   }
 
-  /// A graph output that is also an input or another output becomes a copy.
+  /// Replaces the result of `q`. A graph output that is also an input or another output becomes a copy.
   bool take_place(const Node& q, ValueId merged) {
     return r_.replace(q.outputs[0], merged) || r_.replace(q.outputs[0], r_.add(op_Identity, q.name, {merged}));
   }
 
-  /// The quantised elements that `q` restores; none if it restores none.
+  /// The quantised elements that `q` restores; invalid if it restores none.
   ValueId undone(const Node& q) { return is_undone(q.inputs[0], q) ? undo(q.inputs[0], q) : ValueId(); }
 
-  /// The quantised input of the node that makes `v`, if it dequantises with the scale and zero point of `q`; else none.
+  /// The quantised input of the node that makes `v`, if that node dequantises with the scale and zero point of `q`.
+  /// Otherwise invalid.
   ValueId quantized(ValueId v, const Node& q) const {
     const Node* d = r_.producer(v, op_DequantizeLinear);
     if (!d || !is_uniform(*d) || r_.value(d->inputs[0]).dtype != r_.value(q.outputs[0]).dtype) return ValueId();
@@ -151,7 +152,7 @@ class QuantizationMerger {
     return out;
   }
 
-  /// True if `v` is a product with a constant, or a dequantised value, which will become one.
+  /// True if `v` is a product with a constant, or a dequantised value, which will become such a product.
   bool is_product(ValueId v) const {
     if (r_.uses(v) != 1 || !r_.value(v).producer.valid()) return false;
     const Node& n = r_.graph.node(r_.value(v).producer);
@@ -163,7 +164,7 @@ class QuantizationMerger {
     return c && c->dtype() == DType::f32;
   }
 
-  /// (a + b) / scale of two products.
+  /// (a + b) / scale, for two products a and b.
   ValueId divided_sum(const Node& n, float scale) {
     if (!is_product(n.inputs[0]) || !is_product(n.inputs[1])) return ValueId();
     const ValueId a = divided(n.inputs[0], scale, false), b = divided(n.inputs[1], scale, false);

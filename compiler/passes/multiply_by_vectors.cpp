@@ -14,7 +14,7 @@ bool is_gathered(const Rewriter& r, ValueId v) {
   return r.producer(v, op_Gather) != nullptr || r.producer(v, op_GatherND) != nullptr;
 }
 
-/// The summed axis of both factors, counted from the end, if this form is better; 0: it is not.
+/// The summed axis of both factors, counted from the end; 0: the product is better as it is.
 int64_t summed_axis(const Rewriter& r, const Node& n) {
   if (n.op != &op_MatMul) return 0;
   for (const ValueId v : n.inputs)

@@ -38,7 +38,7 @@ class Ends {
     return users_[static_cast<size_t>(v.index)];
   }
 
-  /// True if the operands of the node may have any type in memory. A view passes the question on to its readers.
+  /// True if the operands of the node may have any type in memory. For a view, this depends on its readers.
   bool takes_any_storage(NodeId id) {
     const Node& n = g_.node(id);
     if (n.op->kind != OpKind::view) return computes_elements(n);
@@ -84,7 +84,7 @@ class Ends {
     return of_it.size() < all;
   }
 
-  /// A Cast that stays stores its result in 16 bits, too, which loses nothing.
+  /// A Cast that stays also stores its result in 16 bits, which loses nothing.
   bool keep_narrow(const Node& cast, DType half) {
     const ValueId widened = cast.outputs[0];
     const std::vector<NodeId>& of_it = readers(widened);
@@ -102,7 +102,7 @@ class Ends {
     return v;
   }
 
-  /// True if the value has one reader, and so has each value on the way to the viewed one.
+  /// True if the value has one reader, and each value between it and the viewed one has one reader.
   bool is_read_once(ValueId v, ValueId base) {
     for (; v != base; v = g_.node(value(v).producer).inputs[0])
       if (readers(v).size() != 1 || g_.is_output(v)) return false;
@@ -133,7 +133,7 @@ class Ends {
   }
 
   Graph& g_;
-  DType only_ = DType::undefined;  // the 16-bit type that contractions multiply; undefined: they widen both types
+  DType only_ = DType::undefined;  // the 16-bit type that contractions multiply; undefined: both types are widened
   std::vector<std::vector<NodeId>> users_;
 };
 

@@ -13,7 +13,8 @@ namespace gcg {
 /// An input changes if all its readers are Casts. Nodes that read such a Cast read the input instead. The Cast stays
 /// for a convolution, because it also moves the channels innermost, and for control flow and programs, which need f32
 /// in memory. An output changes if nothing else reads its f32 value, or if narrow_storage stores that value in 16 bits
-/// anyway. If the target multiplies f16, bf16 inputs and outputs stay as they are, and the other way round.
+/// anyway. If the target multiplies f16, bf16 inputs and outputs stay as they are. If it multiplies bf16, f16 inputs
+/// and outputs stay.
 ///
 /// Requires: Value::stored of all other values is decided.
 /// Example: g(x: f16) { a = Cast(x); b = MatMul(a, w); y = Cast(b) } -> g(x: f32 as f16) { y as f16 = MatMul(x, w) }

@@ -8,8 +8,8 @@
 namespace gcg {
 namespace {
 
-constexpr float kModerate = 2048;             // larger constants are masks, coordinates or limits
-constexpr int64_t kLeastWeightElements = 64;  // elements of a constant that justify a kernel at load
+constexpr float kModerate = 2048;             // constants with larger elements are masks, coordinates or limits
+constexpr int64_t kLeastWeightElements = 64;  // smaller constants are not worth a kernel at load
 
 bool is_product(const Node& n) { return n.op->kind == OpKind::contraction; }
 
@@ -56,7 +56,7 @@ class Narrower {
   const Value& value(ValueId v) const { return g_.value(v); }
   bool is_f32(ValueId v) const { return v.valid() && value(v).dtype == DType::f32; }
 
-  /// True if some element is larger than activations are.
+  /// True if some element is larger than activations usually are.
   bool has_large(const Tensor& t) const {
     const std::span<const float> all = t.as<float>();
     return std::any_of(all.begin(), all.end(), [](float x) { return !(std::abs(x) <= kModerate); });
@@ -106,7 +106,7 @@ class Narrower {
     }
   }
 
-  /// The sum of two activations of one shape.
+  /// True for the sum of two activations of one shape.
   bool is_residual_sum(const Node& n) const {
     return n.op == &op("Add") && std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
              return !value(in).is_constant() && value(in).shape == value(n.outputs[0]).shape;
@@ -151,8 +151,8 @@ class Narrower {
   std::vector<bool> wide_;                          // large or exact
   std::vector<bool> from_product_, feeds_product_;  // along links
   std::vector<bool> into_product_;                  // a factor, possibly moved
-  std::vector<bool> into_sum_;                      // a term of a residual sum, possibly moved
-  std::vector<bool> free_;                          // nothing needs it in f32
+  std::vector<bool> into_sum_;                      // the value is a term of a residual sum, possibly after movement
+  std::vector<bool> free_;                          // no operator needs the value in f32
   std::map<ValueId, bool> wide_constants_;
 };
 

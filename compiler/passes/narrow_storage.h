@@ -10,7 +10,7 @@ namespace gcg {
 /// tensor cores take such operands directly. Nothing else changes: kernels compute in f32, and fused values are never
 /// rounded.
 ///
-/// Marked are activations and weights of chains of matrix products, convolutions, pointwise operators, softmax,
+/// The pass marks activations and weights of chains of matrix products, convolutions, pointwise operators, softmax,
 /// normalisation, pooling and movement. Not marked are
 ///   * inputs and outputs of graphs and subgraphs, and values that share their storage: they have the model's types;
 ///   * integers, and floats made of them: positions and coordinates are exact only up to 2048;

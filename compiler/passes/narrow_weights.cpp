@@ -9,7 +9,7 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kLeastElements = 1024;  // smaller constants save nothing
+constexpr int64_t kLeastElements = 1024;  // narrowing smaller constants saves nothing
 constexpr float kModerate = 2048;         // a table with larger elements holds positions or limits
 
 /// True if the node reads its input `i` element by element, in any stored type.

@@ -12,7 +12,7 @@
 namespace gcg {
 namespace {
 
-/// The extents of results, and the pairs that meet in them.
+/// The extents of results, and the pairs of extents that meet in them.
 class JoinedExtents {
  public:
   explicit JoinedExtents(const Graph& graph) {
@@ -21,8 +21,8 @@ class JoinedExtents {
         if (const auto name = d.symbol_name()) carried_.insert(*name);
   }
 
-  /// The extent of the result. If the operands' extents may differ in a run, notes the pair. Otherwise inference says
-  /// how they agree.
+  /// The extent of the result. If the operands' extents may differ in a run, records the pair. Otherwise inference
+  /// decides how they agree.
   Dim join(const Dim& a, const Dim& b, const std::string& reason) {
     if (a == b || (broadcasts(b) && !b.is(0))) return a;
     if (broadcasts(a) && !a.is(0)) return b;
@@ -54,7 +54,8 @@ class JoinedExtents {
     return std::includes(carried_.begin(), carried_.end(), names.begin(), names.end());
   }
 
-  /// Extents of the same symbols, as of a table that is cut to a sequence (n and min(n, 512)), are taken to be equal.
+  /// Extents of the same symbols are assumed to be equal, such as n and min(n, 512) for a table that is cut to a
+  /// sequence.
   bool may_differ(const Dim& a, const Dim& b) const {
     if (a.symbols() == b.symbols()) return false;
     const auto may_be_1 = [](const Dim& d) { return d.lower_bound().value_or(0) <= 1; };
@@ -66,7 +67,8 @@ class JoinedExtents {
     return it == members_.end() ? std::set<Dim>{d} : it->second;
   }
 
-  /// An extent that is never 1 is the result's. Otherwise it is the greatest one, but 0 if one is 0: 0 and 1 give 0.
+  /// An extent that is never 1 is the result's extent. Otherwise the result's extent is the greatest one, except that 0
+  /// and 1 give 0.
   static Dim extent_of(const std::set<Dim>& all) {
     Dim greatest = 0, least = 1;
     for (const Dim& d : all) {
@@ -78,7 +80,7 @@ class JoinedExtents {
   }
 
   std::set<std::string> carried_;         // symbols that are known before the first step
-  std::map<Dim, std::set<Dim>> members_;  // of each joined extent
+  std::map<Dim, std::set<Dim>> members_;  // by joined extent: the extents that were joined
 };
 
 class Opener {
@@ -116,7 +118,7 @@ class Opener {
     if (op == &gcg::op("Expand")) return stretch_data(id);
     if (op == &gcg::op("Gemm")) return stretch_addend(id);
     if (op == &gcg::op("MatMul") || op == &gcg::op("MatMulInteger")) return stretch_all(id, 2, 2);
-    // The scales of blocks are fewer than the elements, and no broadcast.
+    // Blocks have fewer scales than elements, and these scales do not broadcast.
     if (op == &gcg::op("QuantizeLinear") || op == &gcg::op("DequantizeLinear")) return false;
     return op->kind == OpKind::pointwise && stretch_all(id, out_.node(id).inputs.size(), 0);
   }
@@ -150,7 +152,7 @@ class Opener {
     }
   }
 
-  /// Gives the input the extents of `result`, except where it has 1.
+  /// Gives the input the extents of `result`; extents of 1 stay.
   bool stretch_input(NodeId id, size_t i, const Shape& result, size_t fixed) {
     Shape shape = *out_.value(out_.node(id).inputs[i]).shape;
     if (shape.size() <= fixed) return false;
@@ -166,7 +168,7 @@ class Opener {
     return changed;
   }
 
-  /// An Expand becomes the gart.Stretch itself.
+  /// Replaces an Expand by the gart.Stretch itself.
   bool stretch_data(NodeId id) {
     Node& node = out_.node(id);
     const std::optional<std::vector<Dim>> target = known_dims(out_.value(node.inputs[1]));
@@ -184,7 +186,7 @@ class Opener {
     return true;
   }
 
-  /// A Gemm's addend broadcasts to the product, not the product to the addend.
+  /// Only a Gemm's addend broadcasts; the product does not.
   bool stretch_addend(NodeId id) {
     const Node& node = out_.node(id);
     if (node.inputs.size() < 3 || !node.inputs[2].valid()) return false;
@@ -219,7 +221,7 @@ class Opener {
 
   Graph out_;
   JoinedExtents joined_;
-  std::vector<DimConstraint> facts_;  // of the node that is visited
+  std::vector<DimConstraint> facts_;  // facts of the node that is visited
 };
 
 }  // namespace

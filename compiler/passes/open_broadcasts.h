@@ -1,4 +1,4 @@
-// Broadcasting between extents that the model leaves open.
+// Makes a graph for runs in which extents that the model leaves open broadcast.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct OpenBroadcasts {
 
 /// Inference takes two open extents that meet in a broadcast as equal, since kernels that choose at run time would lose
 /// vectorisation and fusion for a rare case. This makes the graph for the runs where they differ: each operand goes
-/// through a gart.Stretch to the extent of the result. Nullopt if no two extents meet that may differ.
+/// through a gart.Stretch to the extent of the result. Nullopt if no operator joins two extents that may differ.
 /// Requires: types are inferred; no pass has used them yet.
 /// Ensures: types are inferred. Extents of subgraphs, and extents that depend on data, are still taken as equal.
 /// Before: all passes.

@@ -1,4 +1,4 @@
-// Fourier transforms of unknown length.
+// Rewrites Fourier transforms of unknown length.
 #pragma once
 
 #include "compiler/ir/graph.h"

@@ -22,14 +22,14 @@ void check_apart(const Graph& graph) {
   }
 }
 
-/// True if the value, output `position`, has another use at the graph's ends.
+/// True if the value, output `position`, is also an input or another output of the graph.
 bool is_shared(const Graph& graph, ValueId value, size_t position) {
   for (size_t i = 0; i < graph.outputs.size(); ++i)
     if (i != position && graph.outputs[i] == value) return true;
   return !graph.value(value).producer.valid();
 }
 
-/// Moves these positions of the list to its end, in their order.
+/// Moves the elements at these positions to the end of the list, in their order.
 std::vector<ValueId> moved_back(const std::vector<ValueId>& list, const std::vector<size_t>& positions) {
   const std::set<size_t> moving(positions.begin(), positions.end());
   std::vector<ValueId> out;
@@ -39,7 +39,7 @@ std::vector<ValueId> moved_back(const std::vector<ValueId>& list, const std::vec
   return out;
 }
 
-/// Drops outputs that are the inputs of their own states.
+/// Drops outputs that are the input of the same state.
 void find_unwritten(Graph& graph) {
   std::set<size_t> dropped;
   for (State& state : graph.states) {

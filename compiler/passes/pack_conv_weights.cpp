@@ -10,12 +10,12 @@
 namespace gcg {
 namespace {
 
-/// One input channel per group: a sum over taps only.
+/// True if each group has one input channel: sums run over taps only.
 bool is_depthwise(const Node& conv, const Shape& weights) {
   return conv.int_attribute("group", 1) > 1 && weights[1].is(1);
 }
 
-/// For depthwise convolutions, whose sums are loops: neighbouring channels have neighbouring weights.
+/// The order for depthwise convolutions, whose sums are loops: weights of neighbouring channels are neighbours.
 std::vector<int64_t> channels_last_of_all(size_t rank) {
   std::vector<int64_t> perm;
   for (size_t d = 1; d < rank; ++d) perm.push_back(static_cast<int64_t>(d));
@@ -23,19 +23,12 @@ std::vector<int64_t> channels_last_of_all(size_t rank) {
   return perm;
 }
 
-/// A matrix product also multiplies by the zeros around the input; an infinite weight would turn these into NaN.
-bool is_finite(const Value& weights) {
-  if (!weights.is_constant()) return true;
-  const std::span<const float> all = weights.constant->as<float>();
-  return std::all_of(all.begin(), all.end(), [](float w) { return std::isfinite(w); });
-}
-
 bool is_packed(const Graph& graph, const Node& node) {
   if (node.op != &op("Conv")) return false;
   const Value& weights = graph.value(node.inputs[1]);
   return weights.dtype == DType::f32 && weights.shape && is_static(*weights.shape) && weights.shape->size() >= 3 &&
          weights.shape->size() <= 5 &&
-         (is_depthwise(node, *weights.shape) ? weights.is_constant() : is_finite(weights));
+         (is_depthwise(node, *weights.shape) ? weights.is_constant() : has_finite_weights(weights));
 }
 
 /// Channels last.
@@ -47,7 +40,7 @@ std::vector<int64_t> permutation(size_t rank) {
 }
 
 bool pack(Graph& graph, Graph& outermost) {
-  std::map<ValueId, ValueId> packed;  // shared weights are transposed once
+  std::map<ValueId, ValueId> packed;  // weights that several nodes share are transposed once
   bool changed = false;
   for (NodeId id : graph.order()) {
     for (const auto& body : graph.node(id).bodies) changed |= pack(*body, outermost);
@@ -72,6 +65,12 @@ bool pack(Graph& graph, Graph& outermost) {
 }
 
 }  // namespace
+
+bool has_finite_weights(const Value& weights) {
+  if (!weights.is_constant()) return true;
+  const std::span<const float> all = weights.constant->as<float>();
+  return std::all_of(all.begin(), all.end(), [](float w) { return std::isfinite(w); });
+}
 
 bool pack_conv_weights(Graph& graph) { return pack(graph, graph); }
 

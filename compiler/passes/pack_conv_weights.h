@@ -18,4 +18,8 @@ namespace gcg {
 /// Example: Conv(x[1,8,9,9], w[32,8,3,3], b) -> gart.PlainConv(x, Transpose(w) {perm=[0,2,3,1]}, b)
 bool pack_conv_weights(Graph& graph);
 
+/// False for constant f32 weights with an infinity or a NaN. A matrix product also multiplies by the zeros around the
+/// input; an infinite weight would turn these into NaN.
+bool has_finite_weights(const Value& weights);
+
 }  // namespace gcg

@@ -30,7 +30,7 @@ int64_t constant_bytes(const Graph& graph) {
 
 bool pack(Graph& graph, Graph& outermost, bool near) {
   const OpDef &matmul = op("MatMul"), &pack_op = op("PackMatMul", "gart"), &packed_op = op("PackedMatMul", "gart");
-  std::map<ValueId, ValueId> packed;  // a shared matrix is packed once
+  std::map<ValueId, ValueId> packed;  // a matrix that several nodes share is packed once
   bool changed = false;
   for (NodeId id : graph.order()) {
     for (const auto& body : graph.node(id).bodies) changed |= pack(*body, outermost, near);

@@ -24,7 +24,7 @@ ValueId reshaped(NodeBuilder& b, ValueId x, ValueId shape) {
 
 ValueId total(NodeBuilder& b, ValueId x) { return b.node("ReduceSum", {x}, {{"keepdims", int64_t{0}}}); }
 
-/// The product of a vector's elements [from, to).
+/// The product of the elements [from, to) of a vector.
 ValueId product_of(NodeBuilder& b, ValueId vector, int64_t from, int64_t to) {
   return b.node("ReduceProd", {b.slice(vector, 0, from, to)}, {{"keepdims", int64_t{0}}});
 }
@@ -43,7 +43,7 @@ ValueId sizes(NodeBuilder& b, const SequencePart& p) {
 /// The start offset of each item, if items of these `sizes` follow each other.
 ValueId starts(NodeBuilder& b, ValueId sizes) { return b.subtract(running_sum(b, sizes), sizes); }
 
-/// 0, unless shapes differ in a column other than `but`.
+/// 0 if shapes differ at most in column `but`; otherwise not 0.
 ValueId differences(NodeBuilder& b, const SequencePart& p, ValueId shape, int64_t but) {
   std::vector<int64_t> counts(static_cast<size_t>(p.axis), 1);
   if (but >= 0) counts[static_cast<size_t>(but)] = 0;
@@ -52,11 +52,11 @@ ValueId differences(NodeBuilder& b, const SequencePart& p, ValueId shape, int64_
   return total(b, b.multiply(ones, b.ints(counts)));
 }
 
-/// Maps [outer, sum of sizes, inner], which is elements [outer, size, inner] side by side, to the packed vector, which
-/// has one element after the other. Gives each number's position in that vector.
+/// [outer, sum of sizes, inner] holds elements [outer, size, inner] side by side. The packed vector holds one element
+/// after the other. Returns each number's position in the packed vector.
 ValueId places_after(NodeBuilder& b, ValueId sizes, ValueId outer, ValueId inner) {
   const ValueId ends = running_sum(b, sizes), extent = total(b, sizes), zero = number(b, 0), one = number(b, 1);
-  // The element of a position is the number of elements that end at or before it.
+  // The number of elements that end at or before a position is the number of the element at this position.
   const ValueId none = b.node("Expand", {b.ints({0}), b.unsqueeze(b.add(extent, one), 0)});
   const ValueId count = b.node("Expand", {b.ints({1}), b.node("Shape", {sizes})});
   const ValueId ending =
@@ -77,7 +77,7 @@ ValueId places_after(NodeBuilder& b, ValueId sizes, ValueId outer, ValueId inner
   return flat(b, b.add(b.add(b.multiply(down, as(stride, 1)), as(b.add(begin, inside), 1)), across));
 }
 
-/// [count, rank] of one part that is not packed yet.
+/// The shapes, [count, rank], of a part that is not packed yet.
 ValueId shapes(NodeBuilder& b, const SequencePart& p, int64_t rank) {
   const ValueId shape = b.node("Shape", {p.value});
   if (p.is_element()) return b.unsqueeze(shape, 0);
@@ -109,7 +109,7 @@ ValueId numbers(NodeBuilder& b, const SequencePart& p, int64_t rank) {
 ValueId running_sum(NodeBuilder& b, ValueId vector) { return b.node("CumSum", {vector, number(b, 0)}); }
 
 ValueId zero_or_fail(NodeBuilder& b, ValueId v) {
-  const ValueId outside = b.multiply(v, number(b, 3));  // outside [-2, 2), unless it is 0
+  const ValueId outside = b.multiply(v, number(b, 3));  // a v other than 0 becomes an index outside of [-2, 2)
   return at(b, b.ints({0, 1}), outside);
 }
 

@@ -17,8 +17,8 @@ std::optional<ElementType> element_type(const Graph& graph, const SequenceParts&
 /// The whole sequence as one packed part. Nullopt if an element's rank is unknown or differs from that of `type`.
 std::optional<SequencePart> packed(NodeBuilder& b, const SequenceParts& sequence, ElementType type);
 
-/// The functions below take packed parts. Each position is an integer and counts from the end if it is negative. A
-/// position out of range ends the run.
+/// The functions below take packed parts. A position is an integer; a negative one counts from the end. A position out
+/// of range ends the run with an error.
 
 ValueId packed_element(NodeBuilder& b, const SequencePart& sequence, ValueId position);
 /// The sequence with the elements of `more` inserted before `position`, or appended if there is no `position`.

@@ -52,16 +52,16 @@ class Pairs {
   explicit Pairs(const Graph& graph)
       : inputs_(names(graph, graph.inputs)), outputs_(names(graph, graph.outputs)), graph_(graph) {}
 
-  /// Adds the pairs of a wish. Returns false if it names no input of this graph.
-  bool add(const std::string& wish) {
-    if (wish == "auto") return add_recognised();
-    const size_t equals = wish.find('=');
-    if (equals == std::string::npos || equals == 0 || equals + 1 == wish.size())
-      fail("--state ", wish, ": expected auto or PAST=PRESENT");
-    const std::string past = wish.substr(0, equals), present = wish.substr(equals + 1);
+  /// Adds the pairs of a request. Returns false if it names no input of this graph.
+  bool add(const std::string& request) {
+    if (request == "auto") return add_recognised();
+    const size_t equals = request.find('=');
+    if (equals == std::string::npos || equals == 0 || equals + 1 == request.size())
+      fail("--state ", request, ": expected auto or PAST=PRESENT");
+    const std::string past = request.substr(0, equals), present = request.substr(equals + 1);
     if (std::count(past.begin(), past.end(), '*') > 1 ||
         (past.find('*') == std::string::npos) != (present.find('*') == std::string::npos))
-      fail("--state ", wish, ": a pattern has one *, in both names");
+      fail("--state ", request, ": a pattern has one *, in both names");
     bool found = false;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const std::optional<std::string> text = wildcard(past, inputs_[i]);
@@ -69,17 +69,17 @@ class Pairs {
       found = true;
       const std::string output = with_wildcard(present, *text);
       const std::optional<size_t> o = position(outputs_, output);
-      if (!o) fail("--state ", wish, ": the model has no output '", output, "'", nearest(output, outputs_));
+      if (!o) fail("--state ", request, ": the model has no output '", output, "'", nearest(output, outputs_));
       add(i, *o);
     }
     return found;
   }
 
-  /// Says why no graph has a pair for the wish; this is the first graph.
-  [[noreturn]] void refuse(const std::string& wish) const {
-    if (wish == "auto") fail("--state auto: no input is called like an output, as 'past.0' and 'present.0' are");
-    const std::string past = wish.substr(0, wish.find('='));
-    fail("--state ", wish, ": the model has no input '", past, "'", nearest(past, inputs_));
+  /// Says why no graph has a pair for the request; this is the first graph.
+  [[noreturn]] void refuse(const std::string& request) const {
+    if (request == "auto") fail("--state auto: no input is called like an output, as 'past.0' and 'present.0' are");
+    const std::string past = request.substr(0, request.find('='));
+    fail("--state ", request, ": the model has no input '", past, "'", nearest(past, inputs_));
   }
 
   const std::vector<Pair>& all() const { return pairs_; }
@@ -187,17 +187,17 @@ bool are_equal(const TensorRef& a, const TensorRef& b) {
 
 }  // namespace
 
-void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& wishes, int64_t capacity) {
-  if (wishes.empty() && capacity > 0) fail("--capacity ", capacity, " needs states: use --state");
+void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& requests, int64_t capacity) {
+  if (requests.empty() && capacity > 0) fail("--capacity ", capacity, " needs states: use --state");
   std::vector<Pairs> pairs;
   for (const Graph* graph : graphs) pairs.emplace_back(*graph);
-  for (const std::string& wish : wishes) {
+  for (const std::string& request : requests) {
     bool found = false;
-    for (Pairs& own : pairs) found = own.add(wish) || found;
-    if (!found) pairs[0].refuse(wish);
+    for (Pairs& own : pairs) found = own.add(request) || found;
+    if (!found) pairs[0].refuse(request);
   }
   std::map<std::string, std::string> written;
-  const bool is_auto = std::count(wishes.begin(), wishes.end(), "auto") != 0;
+  const bool is_auto = std::count(requests.begin(), requests.end(), "auto") != 0;
   for (size_t i = 0; i < graphs.size(); ++i) {
     add_states(*graphs[i], pairs[i].all(), capacity);
     for (size_t writer = 0; is_auto && writer < graphs.size(); ++writer)

@@ -1,4 +1,4 @@
-// States of a model whose caller would otherwise feed an output of one run to an input of the next.
+// Makes states of outputs that the caller would otherwise pass to inputs of the next run.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace gcg {
 
-/// `wishes`: "auto", which pairs names like "past_key_values.0.key" and "present.0.key", or "PAST=PRESENT", where a "*"
-/// in both stands for the same text. Each pair of a graph becomes a state with the input's name; the inputs and outputs
-/// of all states, also of those that graphs have already, move behind those of the caller (order_states.h). Graphs
-/// share states of the same name; one that has the output alone only writes the state (written_states.h). With "auto",
-/// an input whose pair is an output of another graph, which lacks the input, is a state that its graph only reads.
-/// `capacity`: limit of the extent along which states grow; 0: none. Throws CompileError for a wish without a pair in
-/// any graph, a name in two pairs, and pairs of different element types.
-void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& wishes, int64_t capacity);
+/// `requests`: "auto", which pairs names like "past_key_values.0.key" and "present.0.key", or "PAST=PRESENT", where a
+/// "*" in both stands for the same text. Each pair of a graph becomes a state with the input's name; the inputs and
+/// outputs of all states, also of those that graphs have already, move behind those of the caller (order_states.h).
+/// Graphs share states of the same name; one that has the output alone only writes the state (written_states.h). With
+/// "auto", an input whose pair is an output of another graph, which lacks the input, is a state that its graph only
+/// reads. `capacity`: limit of the extent along which states grow; 0: none. Throws CompileError for a request without a
+/// pair in any graph, a name in two pairs, and pairs of different element types.
+void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& requests, int64_t capacity);
 
 /// Throws CompileError if graphs have a state of the same name, but of different types, growing axes, owners or first
 /// values. Requires: append-states has run.

@@ -55,6 +55,7 @@
 #include "compiler/passes/sink_constants.h"
 #include "compiler/passes/split_by_phase.h"
 #include "compiler/passes/split_last_block.h"
+#include "compiler/passes/stack_taps.h"
 #include "compiler/passes/stack_unknown_rows.h"
 #include "compiler/passes/tabulate_bytes.h"
 #include "compiler/passes/take_sequences_apart.h"
@@ -73,7 +74,8 @@ constexpr Pass kMergeProducts = {"merge-products", [](Graph& g, const Target*) {
 constexpr Pass kFuseAttention = {"fuse-attention", [](Graph& g, const Target* t) { return fuse_attention(g, *t); }};
 constexpr Pass kDeadCode = {"eliminate-dead-code", [](Graph& g, const Target*) { return eliminate_dead_code(g); }};
 
-/// Each pass makes work for the others: a folded shape makes a view known, a removed view makes two nodes equal, ...
+/// Each pass makes work for the others. For example, a folded shape makes a view known, and without this view two nodes
+/// are equal.
 const PassGroup& clean_up() {
   static const PassGroup group = {
       {
@@ -83,7 +85,7 @@ const PassGroup& clean_up() {
           {"expand-conv-transpose", [](Graph& g, const Target*) { return expand_conv_transpose(g); }},
           {"canonicalize", [](Graph& g, const Target*) { return canonicalize(g); }},
           {"split-by-phase", [](Graph& g, const Target*) { return split_by_phase(g); }},
-          kFoldConstants,  // constants that canonicalize computes, before fold-scale-shift needs them
+          kFoldConstants,  // folds constants that canonicalize computes, because fold-scale-shift needs them
           {"fold-scale-shift", [](Graph& g, const Target*) { return fold_scale_shift(g); }},
           {"fold-factors", [](Graph& g, const Target*) { return fold_factors(g); }},
           {"hoist-projections", [](Graph& g, const Target*) { return hoist_projections(g); }},
@@ -112,7 +114,7 @@ const std::vector<PassGroup>& model_passes() {
       {{{"expand-operators", [](Graph& g, const Target*) { return expand_operators(g); }},
         {"compute-in-f32", [](Graph& g, const Target*) { return compute_in_f32(g); }},
         {"integer-contractions", [](Graph& g, const Target*) { return integer_contractions(g); }},
-        kFoldButQuantized,  // scales that an expanded operator reshapes
+        kFoldButQuantized,  // folds scales that an expanded operator reshapes
         {"keep-quantized-weights", [](Graph& g, const Target*) { return keep_quantized_weights(g); }},
         {"count-in-integers", [](Graph& g, const Target*) { return count_in_integers(g); }},
         {"expand-attention", [](Graph& g, const Target*) { return expand_attention(g); }},
@@ -157,6 +159,7 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
           {"multiply-by-vectors", [](Graph& g, const Target*) { return multiply_by_vectors(g); }},
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
           block,
+          {"separate-interpolation", [](Graph& g, const Target*) { return separate_interpolation(g); }},
           {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},
           {"split-last-block", [](Graph& g, const Target*) { return split_last_block(g); }},
           {"tabulate-bytes", [](Graph& g, const Target*) { return tabulate_bytes(g); }},
@@ -165,7 +168,7 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
           kDeadCode,
           {"narrow-weights", [](Graph& g, const Target* t) { return narrow_weights(g, *t); }},
           kFuseAttention,
-          // After fuse-attention, whose kernel reads shared keys and values itself.
+          // Runs after fuse-attention, whose kernel reads shared keys and values itself.
           {"group-queries", [](Graph& g, const Target*) { return group_queries(g); }},
           kDeadCode,
       }},
@@ -188,11 +191,12 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
           kFoldConstants,  // weights in floats
           kMergeProducts,
           {"multiply-patches", [](Graph& g, const Target*) { return multiply_patches(g); }},
+          {"stack-taps", [](Graph& g, const Target*) { return stack_taps(g); }},
           {"pack-conv-weights", [](Graph& g, const Target*) { return pack_conv_weights(g); }},
           kFoldConstants,  // transposes the weights
           {"transpose-weights", [](Graph& g, const Target* t) { return transpose_weights(g, *t); }},
           kDeadCode,
-          // No later pass makes values that these three should have seen.
+          // Runs last, because later passes would make values that these three must see.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
           {"narrow-ends", [](Graph& g, const Target* t) { return narrow_ends(g, *t); }},
           {"channels-last", [](Graph& g, const Target*) { return channels_last(g); }},

@@ -19,7 +19,8 @@ class CellWriter {
   }
 
   CellState gru() {
-    const bool resets_product = form_.linear_before_reset;  // then a single product computes all gates
+    // If the reset is applied to the product, one product computes all gates.
+    const bool resets_product = form_.linear_before_reset;
     const ValueId weights = in_.recurrent.values;
     const ValueId of_h = resets_product ? of_state() : b_.node("MatMul", {in_.h, b_.slice(weights, 1, 0, 2 * hidden_)});
     const ValueId both = b_.add(z_and_r(in_.projected), resets_product ? z_and_r(of_h) : of_h);

@@ -61,8 +61,8 @@ class Resolver {
     return changed;
   }
 
-  /// Resolves the subgraphs; true if one changed. `typed`: only those of nodes whose inputs have ranks; other nodes get
-  /// ranks from the nodes before them.
+  /// Resolves the subgraphs; true if one changed. `typed`: only the subgraphs of nodes whose inputs have ranks. Other
+  /// nodes get ranks from the nodes before them.
   bool resolve_bodies(Graph& graph, bool typed) {
     bool changed = false;
     for (NodeId id : graph.order()) {
@@ -207,7 +207,8 @@ void collect_unknown(const Graph& graph, std::vector<UnsupportedNode>& rows) {
     const auto known = [&](ValueId v) {
       return !v.valid() || (graph.value(v).shape && graph.value(v).dtype != DType::undefined);
     };
-    if (std::all_of(node.inputs.begin(), node.inputs.end(), known))  // otherwise it follows from an earlier error
+    // Otherwise the unknown rank follows from an earlier error.
+    if (std::all_of(node.inputs.begin(), node.inputs.end(), known))
       for (ValueId v : node.outputs)
         if (!known(v)) {
           rows.push_back({node.name, node.op->name, node.op->domain, 0,

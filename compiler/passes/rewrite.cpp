@@ -25,7 +25,8 @@ std::vector<NodeId>& Rewriter::readers(ValueId v) const {
   return readers_[static_cast<size_t>(v.index)];
 }
 
-/// Looks at no more readers than necessary, because a value may have very many. Forgets those that no longer read it.
+/// Looks only at as many readers as necessary, because a value may have very many. Removes from the list those that no
+/// longer read it.
 int64_t Rewriter::uses(ValueId v) const {
   std::vector<NodeId>& nodes = readers(v);
   int64_t count = 0;
@@ -64,7 +65,7 @@ bool Rewriter::replace(ValueId from, ValueId to) {
   const std::vector<NodeId> nodes = std::exchange(readers(from), {});
   for (NodeId n : nodes) std::replace(graph.node(n).inputs.begin(), graph.node(n).inputs.end(), from, to);
   readers(to).insert(readers(to).end(), nodes.begin(), nodes.end());
-  if (graph.is_output(from)) graph.replace_uses(from, to);  // which hands on the output's name
+  if (graph.is_output(from)) graph.replace_uses(from, to);  // replace_uses moves the output's name to `to`
   return true;
 }
 

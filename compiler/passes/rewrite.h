@@ -42,7 +42,7 @@ class Rewriter {
   void make_constant(ValueId v, TensorRef data);
   /// Erases the node if nothing reads its outputs.
   void erase_if_dead(NodeId node);
-  /// Must be called after inputs of nodes changed in any other way.
+  /// Must be called after any other change of the inputs of nodes.
   void forget_readers();
 
  private:
@@ -50,7 +50,7 @@ class Rewriter {
   /// The nodes that read `v`, each at least once. Nodes that no longer read it may be among them.
   std::vector<NodeId>& readers(ValueId v) const;
 
-  mutable std::vector<std::vector<NodeId>> readers_;  // by ValueId; covers the nodes below indexed_
+  mutable std::vector<std::vector<NodeId>> readers_;  // by ValueId; covers the nodes with numbers below indexed_
   mutable int64_t indexed_ = 0;
 };
 

@@ -29,7 +29,8 @@ bool is_safe(const Graph& graph, const Node& n) {
       return n.op->lower != nullptr;
     case OpKind::view:
     case OpKind::movement: {
-      // Only Concat and operators that place elements at known strides: indices from data may be out of range.
+      // Accepts Concat, and operators that place elements at known strides. Others may use indices from data, which may
+      // be out of range.
       if (n.op == &op("Concat")) return true;
       return n.op->is_strided() && std::all_of(n.inputs.begin() + 1, n.inputs.end(),
                                                [&](ValueId v) { return !v.valid() || graph.value(v).is_constant(); });
@@ -50,7 +51,8 @@ double microseconds(const Graph& body) {
     for (ValueId v : n.outputs)
       if (v.valid()) bytes += 2 * elements(body.value(v)) * static_cast<double>(size_of(body.value(v).dtype));
     if (n.op->kind != OpKind::contraction) continue;
-    // The right factor has its columns first or last; the rest is at least the depth of the sums.
+    // The right factor has its columns in the first or the last dimension. The other dimensions have at least as many
+    // elements as the sums have terms.
     const Value& right = body.value(n.inputs[1]);
     const double columns = std::min(typical(right.shape->front()), typical(right.shape->back()));
     operations += 2 * elements(body.value(n.outputs[0])) * elements(right) / columns;

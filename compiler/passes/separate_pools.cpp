@@ -12,9 +12,9 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// True if the windows of spatial dimension `d` should be pooled before the later dimensions. The cost per output is
-/// then the window's side plus two accesses of the intermediate value, for each element that the later dimensions read
-/// of it.
+/// True if the windows of spatial dimension `d` should be pooled before the later dimensions. Then an output costs the
+/// side of this window, plus two accesses of the intermediate value, for each element that the windows of later
+/// dimensions read.
 bool pays(const Window& window, size_t d) {
   int64_t rest = 1, between = 1;
   for (size_t other = d + 1; other < window.size(); ++other) {
@@ -28,7 +28,8 @@ bool pays(const Window& window, size_t d) {
 /// The outermost dimension with a window, if it should be pooled separately.
 std::optional<size_t> separable_dimension(const Graph& graph, const Node& n) {
   if (n.op != &op_MaxPool && n.op != &op_AveragePool) return std::nullopt;
-  if (n.outputs.size() > 1 && n.outputs[1].valid()) return std::nullopt;  // indices count in all dimensions
+  if (n.outputs.size() > 1 && n.outputs[1].valid())
+    return std::nullopt;  // output 1 numbers elements over all dimensions
   const Window window = pool_window_of(n, *graph.value(n.inputs[0]).shape, to_shape(n.ints_attribute("kernel_shape")));
   size_t d = 0;
   while (d < window.size() && window[d].kernel.is(1)) ++d;
@@ -36,7 +37,7 @@ std::optional<size_t> separable_dimension(const Graph& graph, const Node& n) {
   return d;
 }
 
-/// The node's attributes with only the windows of spatial dimension `d` (`own`), or only those of all other dimensions.
+/// The node's attributes for the windows of spatial dimension `d` only (`own`), or for those of all other dimensions.
 std::map<std::string, Attribute> part_of(const Node& n, size_t d, bool own) {
   const size_t rank = n.ints_attribute("kernel_shape").size();
   std::map<std::string, Attribute> attributes = n.attributes;

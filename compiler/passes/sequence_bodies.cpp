@@ -38,7 +38,7 @@ void Sequences::enter_bodies(NodeId id) {
   if (n.op == &op_If) pass_outputs(id, bodies);
 }
 
-/// Captures sequences part by part.
+/// Captures of sequences become captures of their parts.
 void Sequences::pass_captures(NodeId id) {
   Node& n = graph_.node(id);
   for (size_t i = n.inputs.size() - static_cast<size_t>(n.captures); i < n.inputs.size();) {
@@ -87,7 +87,7 @@ void Sequences::pass_sequence(Node& n, ValueId outer, const std::vector<ValueId>
   for (size_t i = 0; i < inner.size(); ++i) define(*n.bodies[i], inner[i], copies[i], n.name);
 }
 
-/// Passes sequences that an If makes out part by part.
+/// Sequences that an If returns become outputs for their parts.
 void Sequences::pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequences>>& bodies) {
   for (size_t o = 0; o < graph_.node(id).outputs.size();) {
     const Node& n = graph_.node(id);
@@ -111,7 +111,7 @@ void Sequences::pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequen
   }
 }
 
-/// For a sequence of the same known length in both branches: one output per element.
+/// Returns one output per element, if the sequence has the same known length in both branches.
 void Sequences::pass_elements(NodeId id, size_t output, const SequenceParts& then, const SequenceParts& otherwise) {
   Node& n = graph_.node(id);
   const auto at = static_cast<std::ptrdiff_t>(output);
@@ -133,7 +133,7 @@ void Sequences::pass_elements(NodeId id, size_t output, const SequenceParts& the
   changed = true;
 }
 
-/// Passes the sequence as the two tensors of a packed part.
+/// Returns the sequence as the two tensors of a packed part.
 void Sequences::pass_packed(NodeId id, size_t output, ElementType type, bool is_optional) {
   Node& n = graph_.node(id);
   const std::string& name = graph_.value(n.outputs[output]).name;

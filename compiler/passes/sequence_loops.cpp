@@ -9,8 +9,8 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kMostIterations = 1024;  // of a loop to be unrolled
-constexpr int64_t kMostCopies = 20'000;    // of nodes, when a loop is unrolled
+constexpr int64_t kMostIterations = 1024;  // the most iterations of a loop that is unrolled
+constexpr int64_t kMostCopies = 20'000;    // the most nodes that unrolling a loop may make
 
 }  // namespace
 
@@ -116,7 +116,7 @@ void Sequences::carry(NodeId id) {
   }
 }
 
-/// Makes the appended elements a scan output.
+/// Collects the appended elements in a scan output.
 void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, SequenceParts sequence) {
   Node& n = graph_.node(id);
   Graph& body = *n.bodies[0];

@@ -10,7 +10,7 @@ const SequenceParts* Sequences::mapped(const Node& n, size_t i) const {
   return i + static_cast<size_t>(n.captures) < n.inputs.size() ? parts(n.inputs[i]) : nullptr;
 }
 
-/// The number of elements of the sequences, if it is known for each.
+/// The number of elements of the sequences, if it is known for all of them.
 std::optional<size_t> Sequences::known_length(const Node& n) const {
   const auto length = parts(n.inputs[0])->length();
   if (!length) return std::nullopt;

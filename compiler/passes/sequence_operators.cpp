@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kKinds = "gart.kinds";
 constexpr const char* kAxes = "gart.axes";
 constexpr const char* kOptional = "gart.optional";
-constexpr const char* kType = "gart.type";  // of a kPackSequence: dtype and rank of the elements
+constexpr const char* kType = "gart.type";  // attribute of a kPackSequence: dtype and rank of the elements
 
 bool has_table(SequencePart::Kind kind) {
   return kind == SequencePart::Kind::pieces || kind == SequencePart::Kind::packed;
@@ -32,7 +32,7 @@ SequenceParts listed(const Node& n) {
   return out;
 }
 
-/// Turns the node into one that only lists the parts; it is removed if nobody reads it.
+/// Turns the node into a SequenceConstruct that only lists the parts; it is removed if nobody reads it.
 void list(Node& n, const SequenceParts& sequence) {
   n.op = &op_SequenceConstruct;
   n.bodies.clear();
@@ -48,7 +48,7 @@ void list(Node& n, const SequenceParts& sequence) {
   n.attributes = {{kKinds, kinds}, {kAxes, axes}, {kOptional, int64_t{sequence.is_optional}}};
 }
 
-/// True if it was made of new nodes. It is then listed, so that these are not made again.
+/// True if new nodes make the sequence. It is then listed, so that these nodes are not made again.
 bool is_made(const Node& n, const SequenceParts& out) {
   return n.op == &op_SplitToSequence ||
          (n.op != &op_SequenceConstruct && out.parts.size() == 1 && out.parts[0].kind == SequencePart::Kind::packed);

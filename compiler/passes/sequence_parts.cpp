@@ -7,7 +7,7 @@
 namespace gcg {
 namespace {
 
-constexpr int64_t kMostElements = 64;  // a longer sequence of equal elements is one stacked part
+constexpr int64_t kMostElements = 64;  // a longer sequence of equal elements becomes one stacked part
 
 constexpr const char* kRanks = "the ranks of the elements are not known, or differ";
 
@@ -25,7 +25,7 @@ bool ranks_known(const Graph& graph, const SequenceParts& sequence) {
                      [&](const SequencePart& p) { return graph.value(p.value).shape.has_value(); });
 }
 
-/// Dimension `from` moved to `to`.
+/// Moves dimension `from` to `to`.
 ValueId moved(NodeBuilder& b, ValueId x, int64_t rank, int64_t from, int64_t to) {
   if (from == to) return x;
   std::vector<int64_t> order;

@@ -20,7 +20,7 @@ extern const OpDef kPackSequence;
 bool makes_sequence(const OpDef* op);
 bool reads_sequence(const OpDef* op);
 
-/// Must be called after outputs of the node were added, removed or moved.
+/// Must be called after outputs of the node have been added, removed or moved.
 void number_outputs(Graph& graph, NodeId id);
 
 class Sequences {
@@ -29,7 +29,7 @@ class Sequences {
   enum class Loops : uint8_t {
     unroll,         // for a small, known number of iterations
     as_typed,       // appended elements of one shape become rows; otherwise iterations pass packed parts on
-    append_anyhow,  // appended elements become rows, though their types are still unknown
+    append_anyhow,  // appended elements become rows even if their types are still unknown
   };
 
   Sequences(Graph& graph, Loops loops) : graph_(graph), loops_(loops) {}
@@ -56,7 +56,7 @@ class Sequences {
   void make(NodeId id);
   void read(NodeId id);
   std::optional<ValueId> element_of_optional(const Node& n, const SequenceParts* from);
-  /// Graph outputs keep their value. If `to` is not a node's result, or is an output, they get a copy of it.
+  /// Graph outputs keep their value: if `to` is an output or not the result of a node, they get a copy of it.
   void replace(ValueId from, ValueId to);
   /// Adds a value for an additional output of a node.
   ValueId add_output(const std::string& hint);

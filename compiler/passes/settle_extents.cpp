@@ -17,7 +17,8 @@
 namespace gcg {
 namespace {
 
-/// The only value of a symbol that satisfies the fact. Nullopt if there are several, or if no extent satisfies it.
+/// The only value of a symbol for which the fact holds. Nullopt if there are several such values, or if no extent
+/// fulfils the fact.
 std::optional<std::pair<std::string, int64_t>> only_value(const DimConstraint& fact) {
   const Dim difference = fact.a - fact.b;
   int64_t factor = 0, rest = 0;
@@ -44,7 +45,7 @@ bool ranks_known(const Graph& graph) {
 
 /// The facts of the outermost graph that every run must satisfy, also a run whose extents broadcast.
 std::vector<DimConstraint> required(const Graph& graph) {
-  // Where ranks are not known, no broadcast can be opened; a fact of a later round settles the extent.
+  // Where ranks are not known, broadcasts cannot be analysed. A fact of a later round settles the extent.
   if (!ranks_known(graph)) return {};
   const std::optional<OpenBroadcasts> open = open_broadcasts(graph);
   return open ? open->graph.constraints : graph.constraints;
@@ -67,11 +68,11 @@ SymbolValues settled(const Graph& graph) {
   SymbolValues values;
   if (std::none_of(graph.constraints.begin(), graph.constraints.end(), settles)) return values;
   for (const DimConstraint& fact : required(graph))
-    if (settles(fact)) values.insert(*only_value(fact));  // the first of facts that contradict each other
+    if (settles(fact)) values.insert(*only_value(fact));  // of facts that contradict each other, the first one counts
   return values;
 }
 
-/// The extents of a gart.View that gives each extent of `shape` its value where the symbols have one.
+/// The extents of a gart.View that gives extents of `shape` their values where the symbols have one.
 std::vector<std::string> pinned_form(const Shape& shape, const std::map<std::string, Dim>& numbers) {
   std::vector<std::string> form;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -81,11 +82,11 @@ std::vector<std::string> pinned_form(const Shape& shape, const std::map<std::str
   return form;
 }
 
-/// Lets the readers of a value that has one of these symbols read a view of it with numbers. The view has facts of its
-/// own, which a run checks as soon as it knows the extents.
+/// The readers of a value with one of these symbols read a view of it that has numbers instead. The view has facts of
+/// its own, which a run checks as soon as it knows the extents.
 class LateExtents {
  public:
-  /// `reasons`: of each symbol's value.
+  /// `reasons`: by symbol, the reason for its value.
   LateExtents(Graph& graph, const SymbolValues& values, const std::map<std::string, std::string>& reasons)
       : graph_(graph), numbers_(values.begin(), values.end()), reasons_(reasons), users_(graph.users()) {}
 
@@ -155,7 +156,7 @@ bool settle_inputs(Graph& graph) {
   const std::map<std::string, Dim> numbers(values.begin(), values.end());
   const std::vector<DimConstraint> facts = std::move(graph.constraints);
   graph = specialise(graph, values);
-  // Facts of nodes that earlier passes have replaced are not found again.
+  // Adds facts again whose nodes earlier passes have replaced, because inference does not find them.
   for (const DimConstraint& fact : facts) {
     const Dim a = fact.a.substitute(numbers), b = fact.b.substitute(numbers);
     const bool known = a == b || std::any_of(graph.constraints.begin(), graph.constraints.end(), [&](const auto& c) {

@@ -1,4 +1,4 @@
-// Extents that the model leaves open although its weights and operators fix them.
+// Fixes extents that the model leaves open although its weights and operators determine them.
 #pragma once
 
 #include <string>
@@ -10,12 +10,11 @@
 namespace gcg {
 
 /// Pass: settle-extents. An input extent that only one number satisfies becomes that number, so that layouts and
-/// kernels can be chosen for it. A run with another number is refused by the check of its inputs. The readers of a
-/// value whose extent a run finds out, and only one number satisfies, read a view with that number; the run checks it.
+/// kernels can be chosen for it. A run with another number is refused by the check of its inputs. If a run finds out an
+/// extent that only one number satisfies, readers of the value read a view with that number, and the run checks it.
 /// Requires: an inferred graph.
 /// Ensures: no fact of the outermost graph has the form n == 3, where n is an extent of the inputs and the fact holds
-/// in
-///   every run. Extents of inputs that may broadcast stay open. The graph is inferred.
+///   in every run. Extents of inputs that may broadcast stay open. The graph is inferred.
 /// Before: resolve-ranks, because a known extent may make a rank known.
 /// Example: Conv(x[b,c,h,w], weights[64,3,7,7]) -> the same with x[b,3,h,w]
 bool settle_extents(Graph& graph);

@@ -41,7 +41,7 @@ void substitute(Graph& graph, const Replacements& replacements) {
   }
 }
 
-/// The constraints that each subgraph assumes.
+/// By subgraph: the constraints that it assumes.
 using BodyFacts = std::map<const Graph*, std::vector<DimConstraint>>;
 
 void collect_facts(const Graph& graph, BodyFacts& facts) {
@@ -59,7 +59,7 @@ void add_fact(std::vector<DimConstraint>& facts, const DimConstraint& fact) {
   if (!known) facts.push_back(fact);
 }
 
-/// Inference collects the constraints of a subgraph again. This adds the constraints of nodes that passes have
+/// Inference has collected the constraints of the subgraphs again. This adds constraints of nodes that passes have
 /// replaced.
 void restore_facts(Graph& graph, const BodyFacts& facts) {
   for (NodeId id : graph.order())
@@ -99,7 +99,7 @@ class BranchInference {
     try {
       infer_body(body, types, outermost_);
       return std::nullopt;
-    } catch (const NodeError&) {  // the error may be in a nested branch only
+    } catch (const NodeError&) {  // the error may concern only a nested branch
     }
     try {
       run(body);

@@ -17,7 +17,7 @@ bool same_along(const Shape& operand, const std::vector<size_t>& axes, size_t ra
   });
 }
 
-/// The interleaved input, if the node's work can be done per sub-pixel phase; -1: none.
+/// The input that is interleaved, if the node's work can be done per sub-pixel phase; -1: none.
 int interleaved_input(const Rewriter& r, const Node& n) {
   if (n.op->kind != OpKind::pointwise || n.outputs.size() != 1 || !r.has_shape(n.outputs[0])) return -1;
   for (size_t i = 0; i < n.inputs.size(); ++i) {
@@ -37,7 +37,7 @@ int interleaved_input(const Rewriter& r, const Node& n) {
 bool split(Rewriter& r, NodeId id) {
   const int input = interleaved_input(r, r.graph.node(id));
   if (input < 0) return false;
-  // Copies: nodes move when others are added.
+  // Copies of the node's parts, because nodes move when others are added.
   const std::string name = r.graph.node(id).name;
   const OpDef& op = *r.graph.node(id).op;
   const auto attributes = r.graph.node(id).attributes;

@@ -19,7 +19,8 @@ ValueId slice(Rewriter& r, const std::string& name, ValueId x, int64_t from, int
   return r.add(op_Slice, name, {x, ints(r, name, from), ints(r, name, to), ints(r, name, 1)});
 }
 
-/// Channels of a node that blocks or unblocks them, if they make full blocks and one that is not full; otherwise 0.
+/// The number of channels of a node that blocks or unblocks them, if they fill at least one block and leave a last
+/// block that is not full. Otherwise 0.
 int64_t channels_to_split(const Rewriter& r, const Node& n) {
   const bool blocks = n.op == &op_gart_BlockChannels;
   if (!blocks && n.op != &op_gart_UnblockChannels) return 0;
@@ -31,7 +32,7 @@ int64_t channels_to_split(const Rewriter& r, const Node& n) {
 
 std::string extent_name(size_t input, size_t dimension) { return concat("x", input, "_", dimension); }
 
-/// x [N, C, spatial...(, 16)] with one spatial dimension.
+/// Reshapes x [N, C, spatial...(, 16)] so that it has one spatial dimension.
 ValueId flat(Rewriter& r, const std::string& name, ValueId x, bool has_lanes) {
   const size_t rank = r.shape(x).size(), end = rank - (has_lanes ? 1 : 0);
   if (end == 3) return x;
@@ -42,7 +43,7 @@ ValueId flat(Rewriter& r, const std::string& name, ValueId x, bool has_lanes) {
   return r.add(op_gart_View, name, {x}, {{"shape", shape}});
 }
 
-/// `y` [N, channels or blocks, flat(, 16)] with the spatial dimensions of x, from which it was made.
+/// Gives `y` [N, channels or blocks, flat(, 16)] the spatial dimensions of x, from which it was made.
 ValueId with_dimensions_of(Rewriter& r, const std::string& name, ValueId y, ValueId x, bool x_has_lanes) {
   const size_t end = r.shape(x).size() - (x_has_lanes ? 1 : 0);
   if (end == 3) return y;

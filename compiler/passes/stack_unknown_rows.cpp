@@ -29,7 +29,7 @@ ValueId add(Graph& graph, const std::string& name) {
   return graph.add_value(std::move(v));
 }
 
-/// Output `o`, which follows the carried values, becomes the last carried value.
+/// Makes output `o`, which follows the carried values, the last carried value.
 void stack(Graph& graph, NodeId id, size_t o, size_t carried) {
   const std::string name = graph.node(id).name;
   const ValueId rows = graph.node(id).outputs[o];
@@ -66,7 +66,7 @@ bool stack_all(Graph& graph) {
     };
     for (size_t o = carried(); o < graph.node(id).outputs.size(); ++o) {
       if (!has_unknown_rows(graph, graph.node(id), o)) continue;
-      stack(graph, id, o, carried());  // earlier ones move by one and are already handled
+      stack(graph, id, o, carried());  // earlier outputs move by one position and are already handled
       changed = true;
     }
   }

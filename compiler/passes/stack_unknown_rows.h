@@ -1,4 +1,4 @@
-// Scan outputs of loops whose rows have extents that only a run knows.
+// Handles scan outputs of loops whose rows have extents that only a run knows.
 #pragma once
 
 #include "compiler/ir/graph.h"
@@ -9,7 +9,7 @@ namespace gcg {
 /// Ensures: no Loop, subgraphs included, has a scan output whose rows have an unknown extent or rank. The loop carries
 ///   a sequence of the rows instead, which is taken apart at once. The graph is inferred.
 /// Before: appends-as-rows and grow-scan-outputs, which make rows of the elements that such sequences append.
-/// Example: rows = Loop(...; x[:n]), n of the data
+/// Example, where n depends on data: rows = Loop(...; x[:n])
 ///       -> rows = ConcatFromSequence(Loop(..., SequenceEmpty(); SequenceInsert(so far, x[:n]))) {new_axis = 1}
 bool stack_unknown_rows(Graph& graph);
 

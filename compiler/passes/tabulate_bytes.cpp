@@ -43,8 +43,8 @@ bool collect(const Rewriter& r, ValueId v, const Shape& shape, Cone& cone) {
          });
 }
 
-/// If a byte in the cone depends on other bytes of the cone, replaces it by the nodes that compute it. Returns false if
-/// there is no such byte.
+/// If a byte in the cone depends on other bytes, replaces it by the nodes that compute it. Returns false if there is no
+/// such byte.
 bool take_in_one(const Rewriter& r, const Shape& shape, Cone& cone) {
   for (const ValueId byte : cone.bytes) {
     Cone inner;
@@ -74,7 +74,7 @@ std::optional<Chain> chain_to(const Rewriter& r, ValueId to) {
   return Chain{*cone.bytes.begin(), to, std::move(cone.nodes)};
 }
 
-/// The chain's result for each byte, by the byte's bits.
+/// The chain's result for each value of the byte, indexed by the byte's bits.
 Tensor table_of(const Rewriter& r, const Chain& chain) {
   Graph g;
   std::map<ValueId, ValueId> known;
@@ -106,7 +106,7 @@ bool tabulate_bytes(Graph& graph) {
     std::vector<NodeId> order = r.graph.order();
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       if (r.graph.node(*it).erased || r.graph.node(*it).op->kind != OpKind::pointwise) continue;
-      r.erase_if_dead(*it);  // may have been read by a removed chain
+      r.erase_if_dead(*it);  // removed chains may have read this value
       if (r.graph.node(*it).erased) continue;
       const auto chain = chain_to(r, r.graph.node(*it).outputs[0]);
       if (!chain) continue;

@@ -20,7 +20,7 @@ bool has_sequences(const Graph& graph) {
 }
 
 /// Replaces each model output that is a sequence by one output per element. If only a run knows the number of elements,
-/// by two outputs: all numbers, one element after the other, and the shapes.
+/// replaces it by two outputs: all numbers, one element after the other, and the shapes.
 void spread_outputs(Graph& graph, const Sequences& sequences, std::vector<UnsupportedNode>& rows) {
   std::vector<ValueId> outputs;
   for (ValueId v : graph.outputs) {
@@ -78,7 +78,8 @@ bool take_sequences_apart(Graph& graph) {
   using Loops = Sequences::Loops;
   if (!has_sequences(graph)) return false;
   try {
-    // A further round may find a loop's trip count; it is then unrolled rather than made to append, and so on.
+    // A round may find the trip count of a loop. Then unrolling the loop is preferred to appending, so the rounds start
+    // again.
     for (Loops loops = Loops::unroll;;) {
       Sequences sequences(graph, loops);
       sequences.run();
@@ -87,7 +88,7 @@ bool take_sequences_apart(Graph& graph) {
       if (is_last && !sequences.rows.empty()) throw UnsupportedModel(std::move(sequences.rows));
       loops = sequences.changed ? Loops::unroll : loops == Loops::unroll ? Loops::as_typed : Loops::append_anyhow;
       if (!sequences.changed && !is_last) continue;
-      eliminate_dead_code(graph);  // sequences that nobody reads any more
+      eliminate_dead_code(graph);  // removes sequences that nobody reads any more
       infer_graph(graph);
       if (is_last) return true;
     }

@@ -13,10 +13,10 @@ namespace gcg {
 namespace {
 
 constexpr int64_t kLeastElements = 4096;
-constexpr int64_t kFewRows = 16;    // of a product that tensor cores compute directly from memory
+constexpr int64_t kFewRows = 16;    // the most rows of a product that tensor cores compute directly from memory
 constexpr int64_t kReadBytes = 16;  // of one access
 
-/// Swaps the last two dimensions.
+/// A permutation that swaps the last two dimensions.
 std::vector<int64_t> swapped(int64_t rank) {
   std::vector<int64_t> perm(static_cast<size_t>(rank));
   std::iota(perm.begin(), perm.end(), 0);
@@ -24,7 +24,8 @@ std::vector<int64_t> swapped(int64_t rank) {
   return perm;
 }
 
-/// Works by squares that fit the cache; reference_transpose would miss it at every element.
+/// Transposes square by square, so that squares fit the cache; reference_transpose would miss the cache at every
+/// element.
 Tensor transposed(const Tensor& w) {
   constexpr int64_t kSide = 32;
   std::vector<int64_t> shape = w.shape();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kShift = 128;
 
-/// i8 constants as u8, increased by 128.
+/// Turns i8 constants into u8 constants by adding 128.
 Tensor shifted_constant(const Tensor& t) {
   Tensor out(DType::u8, t.shape());
   for (int64_t i = 0; i < t.elements(); ++i) out.set_int(i, t.at_int(i) + kShift);
@@ -53,7 +53,7 @@ ValueId UnsignedBytes::shifted(ValueId v, const std::string& name) {
   return r_.add(op_BitwiseXor, name, {bits, r_.add_constant("sign", std::move(sign))});
 }
 
-/// Redirects each node that dequantises `v` with a constant zero point to the counterpart.
+/// Makes each node that dequantises `v` with a constant zero point read the counterpart.
 void UnsignedBytes::redirect(ValueId v, ValueId counterpart) {
   for (NodeId id : r_.graph.order()) {
     const Node n = copy_of(r_.graph.node(id));
@@ -68,7 +68,7 @@ void UnsignedBytes::redirect(ValueId v, ValueId counterpart) {
   }
 }
 
-/// QuantizeLinear with a constant zero point gives the counterpart if the zero point changes.
+/// The counterpart of the result of a QuantizeLinear with a constant zero point: the same node with another zero point.
 ValueId UnsignedBytes::requantized(ValueId v) {
   const Node* q = r_.producer(v, op_QuantizeLinear);
   if (!q || q->inputs.size() < 3 || !r_.constant(q->inputs[2])) return ValueId();
@@ -79,7 +79,7 @@ ValueId UnsignedBytes::requantized(ValueId v) {
   return r_.add(op_QuantizeLinear, n.name, {n.inputs[0], n.inputs[1], zero}, attributes);
 }
 
-/// Selects the same elements of the counterpart.
+/// The counterpart of a selection: selects the same elements of the input's counterpart.
 ValueId UnsignedBytes::moved(ValueId v) {
   if (!r_.value(v).producer.valid()) return ValueId();
   const Node n = copy_of(r_.graph.node(r_.value(v).producer));

@@ -16,7 +16,7 @@ class UnsignedBytes {
 
   struct Operand {
     ValueId value;  // u8
-    ValueId zero;   // u8; none if it is the constant 0
+    ValueId zero;   // u8; invalid if the zero point is 0
   };
   /// Input `i` of a MatMulInteger or ConvInteger, with its zero point, which is input i + 2.
   Operand operand(const Node& n, size_t i);

@@ -1,14 +1,14 @@
-// States of which each run replaces some rows are updated in place.
+// Updates states in place if each run replaces some of their rows.
 #pragma once
 
 #include "compiler/ir/graph.h"
 
 namespace gcg {
 
-/// A state whose output is a TensorScatter of its input, which nothing else reads, gets a gart.Append that replaces
-/// rows: input and output are one memory, and a run writes the new rows only. Requires: the graph is inferred;
-/// append-states has run. Unchanged: circular updates, in which one row could replace another.
-///
+/// If the output of a state is a TensorScatter of its input, and nothing else reads the input, the TensorScatter
+/// becomes a gart.Append that replaces rows. Input and output then share memory, and a run writes only the new rows.
+/// Circular updates stay, because one new row could replace another.
+/// Requires: the graph is inferred; append-states has run.
 ///   present = TensorScatter(past, rows, first)  ->  present = gart.Append(past, rows, first) {replaces}
 bool update_states(Graph& graph);
 

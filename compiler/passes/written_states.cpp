@@ -21,7 +21,7 @@ bool has_state(const Graph& graph, const std::string& name) {
   return std::any_of(graph.states.begin(), graph.states.end(), [&](const State& s) { return s.name == name; });
 }
 
-/// A symbol for the rows that the state had before, which the graph does not use otherwise.
+/// A symbol, not used in the graph, for the rows that the state had before.
 std::string fresh_symbol(const Graph& graph) {
   std::set<std::string> taken;
   for (const std::vector<ValueId>* values : {&graph.inputs, &graph.outputs})
@@ -33,7 +33,8 @@ std::string fresh_symbol(const Graph& graph) {
   return name;
 }
 
-/// The shape of the state's input in a graph that writes `written`: its extents, but a symbol where the state grows.
+/// The shape of the state's input in a graph that writes `written`: the same extents, but a symbol where the state
+/// grows.
 Shape input_shape(const Graph& reader, const State& state, const Shape& written, const std::string& symbol) {
   const Shape& before = *reader.value(reader.inputs[state.input]).shape;
   if (before.size() != written.size())

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "artifact_schema/lane_form.h"
+#include "artifact_schema/lane_limits.h"
 #include "artifact_schema/shape_program.h"
 #include "compiler/ir/dtype.h"
 #include "compiler/kernel/machine.h"
@@ -43,11 +43,12 @@ void check_numbers(const fb::AssemblyT& a) {
     if (a.values[v]->info == nullptr) fail("fleet plan: value ", v, " has no type");
 }
 
-/// Default for links that nobody described.
+/// Default for links that the fleet does not describe.
 place::Link common_link(const fb::FleetDeviceT& from, const fb::FleetDeviceT& to) {
-  constexpr double kNetworkBytes = 1e3, kNetwork = 50;  // bytes per us, us
+  constexpr double kNetworkBytes = 1e3, kNetwork = 50;  // bytes per microsecond, and microseconds of latency
   if (from.host != to.host) return {kNetworkBytes, kNetwork};
-  if (from.kind == fb::TargetKind::cpu && to.kind == fb::TargetKind::cpu) return {};  // CPU pools share their memory
+  // CPU pools of one host share memory.
+  if (from.kind == fb::TargetKind::cpu && to.kind == fb::TargetKind::cpu) return {};
   return {kHostBytes, kHostCopy};
 }
 
@@ -65,7 +66,7 @@ std::vector<place::Link> links_of(const fb::AssemblyT& a) {
   return links;
 }
 
-/// Values of slots, with every symbol at the extent for which times hold.
+/// Values of slots, with every symbol at the extent for which the operation times hold.
 gart::Slots typical_slots(const fb::AssemblyT& a) {
   gart::Slots slots(a.symbols.size() + a.program.size());
   for (size_t s = 0; s < a.symbols.size(); ++s)
@@ -88,8 +89,8 @@ std::vector<place::Value> values_of(const fb::AssemblyT& a) {
     values[v].bytes = size_of(static_cast<DType>(a.values[v]->info->dtype));
     for (uint32_t slot : a.values[v]->info->dims) {
       check(slot, slots.size(), "slot", "value", v);
-      const int64_t extent =
-          std::max<int64_t>(slots[slot], 0);  // symbols are guesses, so their product may be anything
+      const int64_t extent = std::max<int64_t>(slots[slot], 0);  // typical values of symbols are guesses, so an extent
+                                                                 // may come out negative
       values[v].bytes =
           values[v].bytes > kMostBytes / std::max<int64_t>(extent, 1) ? kMostBytes : values[v].bytes * extent;
     }
@@ -158,7 +159,7 @@ void add_weights(const fb::AssemblyT& a, const GroupWeights& weights, place::Pro
   }
 }
 
-/// Do producers come before readers? Calls of several groups may be interleaved.
+/// True if producers come before readers. Calls of several groups may be interleaved.
 bool runs(const place::Problem& problem, const std::vector<int>& order) {
   std::vector<size_t> position(order.size());
   for (size_t i = 0; i < order.size(); ++i) position[static_cast<size_t>(order[i])] = i;
@@ -221,7 +222,7 @@ void apply(const place::Problem& problem, const place::Placement& placement, fb:
   std::stable_sort(a.calls.begin(), a.calls.end(),
                    [&](const auto& x, const auto& y) { return position[x->group] < position[y->group]; });
   for (const auto& call : a.calls) ++calls[call->group];
-  for (const auto& call : a.calls) {  // a group's calls share its time
+  for (const auto& call : a.calls) {  // the calls of a group share the group's time
     const double begin = timeline.begin[call->group], us = timeline.end[call->group] - begin;
     const int i = nth[call->group]++;
     call->predicted_begin = begin + us * i / calls[call->group];

@@ -21,9 +21,9 @@ struct GroupWeight {
 using GroupWeights = std::vector<std::vector<GroupWeight>>;  // by group
 
 /// Groups, devices and links have their numbers in the fleet plan. Symbolic extents count as kTypicalExtent. Inputs and
-/// outputs of the model lie with the first CPU of this host. Missing links get defaults for the two kinds of devices.
-/// `weights` empty: each group has its own weights, of Group.weight_bytes. Throws CompileError for a plan whose numbers
-/// are inconsistent.
+/// outputs of the model are in the memory of the first CPU of this host. Missing links get defaults for the two kinds
+/// of devices. If `weights` is empty, each group has weights of its own, of Group.weight_bytes bytes. Throws
+/// CompileError for a plan whose numbers are inconsistent.
 place::Problem problem_of(const gart::fb::AssemblyT& assembly, const GroupWeights& weights);
 
 /// The devices of groups and the order of calls in the plan.
@@ -32,16 +32,16 @@ place::Placement placement_of(const gart::fb::AssemblyT& assembly, const place::
 /// Writes the devices of groups, the order of calls and their predicted times.
 void apply(const place::Problem& problem, const place::Placement& placement, gart::fb::AssemblyT& assembly);
 
-/// Replaces operation times by measured ones. A group that has not run on a device gets the predicted time times two
-/// factors: how much longer than predicted groups took on that device, and how much longer than other groups this one
-/// took where it ran. Extra times for inputs from another device are estimated likewise, if some groups ran with and
-/// without them. Returns the noise of a run as placed. Throws CompileError for a row whose group or device is not in
-/// the plan.
+/// Replaces operation times by measured ones. If a group has not run on a device, its predicted time is multiplied by
+/// two factors. One says how much longer than predicted groups took on that device. The other says how much longer than
+/// other groups this group took on the devices where it ran. Extra times for inputs from another device are estimated
+/// likewise, if some groups ran with and without them. Returns the noise of a run with this placement. Throws
+/// CompileError for a row whose group or device is not in the plan.
 double correct_times(gart::fb::AssemblyT& assembly, const FleetProfile& profile);
 
-/// Replaces the plan's devices and links by those of `fleet`. A device runs the groups of the old device of its name,
-/// or of the first old one of its kind, target and patterns. Times are scaled by the rates of the two. Throws
-/// CompileError for a group that no device runs any more.
+/// Replaces the plan's devices and links by those of `fleet`. A device takes over the groups of the old device of the
+/// same name, or else of the first old device of the same kind, target and patterns. Times are scaled by the ratio of
+/// their rates. Throws CompileError for a group that no device runs any more.
 void move_to_fleet(gart::fb::AssemblyT& assembly, const Fleet& fleet);
 
 /// A section with the best placement found. If there is none, throws CompileError with the reason.

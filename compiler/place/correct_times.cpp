@@ -14,8 +14,8 @@ namespace {
 namespace fb = gart::fb;
 
 constexpr double kLeastMicroseconds = 1e-6;
-/// Upper limit for the slowdown against the prediction that is assumed for a device that was never measured. A larger
-/// slowdown is due to the measured device (it may be busy), and the unknown one is worth a try.
+/// Limit for the factor by which a device that was never measured is assumed to be slower than predicted. A larger
+/// factor is due to the measured device, which may be busy, and the other one is worth a try.
 constexpr double kAssumedSlower = 4;
 
 double median(std::vector<double> values, double none) {
@@ -40,11 +40,11 @@ double* time_on(const fb::GroupT& group, std::vector<double>& times, size_t devi
   return at == group.support.end() ? nullptr : &times[static_cast<size_t>(at - group.support.begin())];
 }
 
-/// Measured times of a group on a device, in microseconds; below 0: not measured.
+/// Times of a group on a device, in microseconds; below 0: not measured.
 struct Measured {
   size_t group, device;
-  double direct = -1;   // all inputs were made on the same device
-  double crossed = -1;  // another device made an input
+  double direct = -1;   // time with all inputs made on the same device
+  double crossed = -1;  // time with an input that another device made
 
   bool has_both() const { return direct > 0 && crossed >= 0; }
   double operation(double crossing) const { return direct >= 0 ? direct : crossed / crossing; }
@@ -86,7 +86,8 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
   std::vector<double> known;
   for (const auto& of : by_device)
     if (!of.empty()) known.push_back(median(of, 1));
-  std::vector<double> slower(a.devices.size());  // than predicted; unmeasured devices: as the others
+  // By device: factor over the prediction; devices without measurements get the factor of the others.
+  std::vector<double> slower(a.devices.size());
   for (size_t d = 0; d < slower.size(); ++d)
     slower[d] = median(by_device[d], std::min(median(known, 1), kAssumedSlower));
   for (const Measured& m : measured)
@@ -100,8 +101,8 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
     *time_on(*a.groups[m.group], a.groups[m.group]->predicted, m.device) = m.operation(crossing);
 }
 
-/// Where a group never ran with an input from another device, it gets its own factor from other devices, otherwise the
-/// typical factor.
+/// If a group never ran on a device with an input from another device, it gets its factor from other devices. If it has
+/// none there, it gets the typical factor.
 void correct_crossings(fb::AssemblyT& a, const std::vector<Measured>& measured, double crossing) {
   std::vector<std::vector<double>> by_group(a.groups.size());
   for (const Measured& m : measured)

@@ -13,18 +13,19 @@ struct GroupMeasurement {
   double operation_us = 0;    // all its calls
   double idle_us = 0;         // the device waited idle before these calls
   double noise_us = 0;        // half the interquartile range of operation_us; 0: not known
-  double begin_us = 0;        // begin of its first call, since the run began
-  int64_t runs = 0;           // measured runs, without the cold ones
-  bool crossed = false;       // measured in runs in which another device made one of its inputs
+  double begin_us = 0;        // start of the group's first call, since the start of the run
+  int64_t runs = 0;           // number of measured runs, without the cold ones
+  bool crossed = false;       // True if another device made one of its inputs in these runs
 };
 
 struct FleetProfile {
-  std::string artifact;     // its identity, which does not change with a new placement (artifact_identity in tools)
-  double run_us = 0;        // median time of a run as it was placed; 0: not known
-  double run_noise_us = 0;  // half its interquartile range
+  // The artifact's identity, which does not change with a new placement (artifact_identity in tools).
+  std::string artifact;
+  double run_us = 0;        // median time of a run with the artifact's placement; 0: not known
+  double run_noise_us = 0;  // half the interquartile range of run_us
   std::vector<GroupMeasurement> groups;
 
-  /// The measurement; null: the group never ran there in this way.
+  /// The measurement; null: the group never ran there with this `crossed`.
   const GroupMeasurement* find(const std::string& group, const std::string& device, bool crossed) const;
   /// Takes over the measurements of `later`. Its rows replace those of the same group, device and `crossed`, and its
   /// run time replaces this one.

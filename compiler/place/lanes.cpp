@@ -8,8 +8,8 @@ namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
 
-/// Simulates the lanes: the device with the earliest decision goes next. Later decisions cannot make a group ready
-/// before that time.
+/// Simulates the lanes. The device with the earliest decision decides next; decisions after it cannot make a group
+/// ready before that time.
 class Lanes {
  public:
   Lanes(const Problem& problem, const Placement& placement)
@@ -99,7 +99,7 @@ class Lanes {
   const Problem& problem_;
   const std::vector<int>& device_;
   std::vector<double> free_, link_free_, arrival_;
-  std::vector<int> waits_;  // by group: values that it still waits for
+  std::vector<int> waits_;  // by group: number of values that it still waits for
   std::vector<size_t> position_;
   std::vector<std::vector<Ready>> ready_;  // per device
 };

@@ -10,7 +10,7 @@ namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
 
-/// The number of ready groups that ETF and min-min compare: those of the largest ranks.
+/// The number of ready groups that ETF and min-min compare: those with the largest ranks.
 size_t most_ready(const Problem& problem) { return std::clamp<size_t>(40'000 / (problem.groups.size() + 1), 4, 32); }
 
 /// The groups placed so far.
@@ -135,7 +135,7 @@ class Schedule {
   const Problem& problem_;
   std::vector<std::vector<Slot>> slots_;
   std::vector<double> link_free_;
-  std::vector<int64_t> used_bytes_, live_bytes_;  // per device: weights; the largest live set
+  std::vector<int64_t> used_bytes_, live_bytes_;  // per device: bytes of weights; bytes of the largest live set
   std::set<std::pair<int, int>> resident_;        // device, weight
   std::vector<std::vector<Copy>> copies_;
   std::vector<double> end_, begin_;
@@ -163,7 +163,8 @@ std::vector<double> optimistic_costs(const Problem& problem, const Ranks& ranks)
 
 using Key = std::function<double(const Schedule&, int group, int device, const Schedule::Estimate&)>;
 
-/// The device with the least key among those with enough memory; if there is none, the one that lacks the least.
+/// The device with the least key among those with enough memory. If there is none: the device that lacks the least
+/// memory.
 struct Choice {
   int group = -1, device = -1;
   int64_t missing = 0;
@@ -206,10 +207,11 @@ Placement by_rank(const Problem& problem, const Ranks& ranks, const std::vector<
   return schedule.placement(ranks);
 }
 
-/// Places the ready group with the least key first. `most`: the group whose least key is the largest.
+/// Among ready groups, places the one with the least key first. `most`: instead the group whose least key is the
+/// largest.
 Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& key, bool most = false) {
   Schedule schedule(problem);
-  std::vector<int> ready, open(problem.groups.size());  // ready: largest rank first
+  std::vector<int> ready, open(problem.groups.size());  // ready groups; the largest rank comes first
   const auto insert = [&](int g) {
     const auto before = [&](int a, int b) {
       if (ranks.upward(a) != ranks.upward(b)) return ranks.upward(a) > ranks.upward(b);
@@ -243,7 +245,7 @@ Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& ke
 /// Disjoint chains of groups. A chain begins at the free group of the largest rank and continues with its free reader
 /// of the largest rank.
 struct Chains {
-  std::vector<int> before;   // the group before it in its chain; -1: it is the first
+  std::vector<int> before;   // the previous group in its chain; -1: the group is the first
   std::vector<double> left;  // groups x devices: time of the rest of the chain on the device
 };
 
@@ -281,7 +283,7 @@ Placement by_chains(const Problem& problem, const Ranks& ranks, const std::vecto
   });
 }
 
-/// The groups of the longest path go to the device that runs them all soonest, if a device runs them all.
+/// Places the groups of the longest path on the device that runs them all soonest, if a device can run them all.
 Placement by_critical_path(const Problem& problem, const Ranks& ranks) {
   constexpr double kEqual = 1 - 1e-9;
   std::vector<double> through(problem.groups.size()), on_path(problem.devices.size());

@@ -1,5 +1,5 @@
 // List schedulers from the literature: one group after the other goes to the device that a rule prefers. They are fast,
-// but none is good for all problems. place() tries them all on the simulator.
+// but none is good for all problems. So place() compares them all on the simulator.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,10 @@
 namespace gcg::place {
 
 enum class ListRule : uint8_t {
-  heft,     // largest upward rank first, to the device where it ends first (Topcuoglu 2002)
-  peft,     // ... where it and the groups after it end first, by a table of optimistic costs (Arabnejad 2014)
+  heft,  // the group with the largest upward rank goes to the device where it ends first (Topcuoglu 2002)
+  // Like heft, but a table of optimistic costs gives the rank, and the end of the groups after this one counts, too
+  // (Arabnejad 2014).
+  peft,
   etf,      // among ready groups, the one that can start first (Hwang 1989)
   min_min,  // among ready groups, the one that can end first
   max_min,  // among ready groups, the one whose earliest end is the latest
@@ -36,7 +38,7 @@ class Ranks {
   const std::vector<int>& by_upward_rank() const { return by_rank_; }
   /// The factor by which a rule multiplies its own ranks: 1 unless they are perturbed.
   double factor(int group) const { return factor_[static_cast<size_t>(group)]; }
-  /// A copy in which each group's rank is changed at random by up to `share` of it.
+  /// A copy in which the rank of each group is changed at random, by at most `share` of the rank.
   Ranks disturbed(double share, Random& random) const;
 
  private:

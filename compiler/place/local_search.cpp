@@ -58,12 +58,14 @@ class Annealing {
   }
 
  private:
-  static constexpr double kLeastShare = 0.1;  // in evaluations: the cost of making a change
+  static constexpr double kLeastShare = 0.1;  // the cost of making a change, as a share of an evaluation
   static constexpr int64_t kLeastRound = 1000, kMostRounds = 16;
-  static constexpr double kMemoryPrice = 0.3;  // least price of the whole memory, in run times of the start
-  static constexpr double kHot = 0.06, kHotter = 0.3, kCold = 0.0004;                 // in run times of the best
+  static constexpr double kMemoryPrice = 0.3;  // the least price of the whole memory, in run times of the start
+  // In run times of the best placement.
+  static constexpr double kHot = 0.06, kHotter = 0.3, kCold = 0.0004;
   static constexpr std::array<double, 8> kPrices = {100, 10, 3, 30, 300, 3, 10, 30};  // by round
-  static constexpr int kStreak = 20;  // placements in a row that fit, or do not fit
+  // Number of consecutive placements that fit, or do not fit, before the price changes.
+  static constexpr int kStreak = 20;
   static constexpr double kPriceStep = 1.6, kMostPrice = 300;
 
   double energy(const Simulator::Cost& cost) const {
@@ -71,8 +73,8 @@ class Annealing {
     return cost.us * (cost.missing_bytes > 0 ? 1.1 : 1) + byte_price_ * static_cast<double>(cost.missing_bytes);
   }
 
-  /// Raises the price of memory while placements do not fit and lowers it while they fit. So the walk stays near
-  /// placements that just fit.
+  /// Raises the price of memory if placements do not fit, and lowers it if they fit. So the walk stays near placements
+  /// that just fit.
   void adapt_price(bool fits) {
     if (byte_price_ == 0) return;
     streak_ = fits == (streak_ > 0) ? streak_ + (fits ? 1 : -1) : (fits ? 1 : -1);
@@ -105,7 +107,7 @@ class Annealing {
     for (double done = 0; done < static_cast<double>(evaluations); done += kLeastShare + simulator_.share()) {
       if (memory_alone_ && best_.cost.missing_bytes == 0) return;
       const double heat = scale * hot * std::pow(cold_ / hot, done / static_cast<double>(evaluations));
-      const double most = energy(now.cost) - heat * std::log(random_.unit());  // limit for a worse placement
+      const double most = energy(now.cost) - heat * std::log(random_.unit());  // the largest cost that is accepted
       before_ = now.placement;
       change(now.placement);
       const double longest = best_.cost.missing_bytes > 0 ? kUnsupported : std::max(most, best_.cost.us);
@@ -214,10 +216,10 @@ class Annealing {
   SearchResult best_;
   Placement before_;
   bool memory_alone_ = false;
-  double group_bytes_ = 0;  // a group's share of the whole memory
+  double group_bytes_ = 0;  // the group's share of the whole memory
   double byte_price_ = 0, least_price_ = 0;
-  int streak_ = 0;                    // evaluations in a row that fit; negative: that did not fit
-  double hot_ = kHot, cold_ = kCold;  // in large problems, a move changes less
+  int streak_ = 0;                    // number of consecutive evaluations that fit; negative: that did not fit
+  double hot_ = kHot, cold_ = kCold;  // in large problems, one move changes less
   std::vector<std::vector<int>> devices_, readers_, producers_;
   std::vector<int> critical_;  // Simulator::critical_path of the last accepted placement
   std::vector<int> position_;  // in the order

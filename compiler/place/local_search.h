@@ -9,7 +9,7 @@
 namespace gcg::place {
 
 struct SearchOptions {
-  int64_t evaluations = 0;  // a count and not a time, so that builds are reproducible
+  int64_t evaluations = 0;  // a number and not a time, so that builds are reproducible
   uint64_t seed = 1;
 };
 
@@ -23,7 +23,8 @@ struct SearchResult {
 /// the best placement met, which is never worse than `start`.
 SearchResult search(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options);
 
-/// The same with memory as the only cost, from `start` and then from random placements, until one fits.
+/// The same search with memory as the only cost. It begins from `start` and then from random placements, until one
+/// fits.
 SearchResult search_fit(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options);
 
 }  // namespace gcg::place

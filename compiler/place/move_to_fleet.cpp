@@ -11,8 +11,8 @@ namespace {
 
 namespace fb = gart::fb;
 
-/// The device of the old fleet whose groups this device runs: the one of the same name, otherwise the first of the same
-/// kind. old.size() if there is none.
+/// The number of the old device whose groups this device takes over: the one with the same name, otherwise the first of
+/// the same kind. old.size() if there is none.
 size_t like(const fb::FleetDeviceT& device, const std::vector<std::unique_ptr<fb::FleetDeviceT>>& old) {
   const auto alike = [&](const auto& d) {
     const bool one_code = d->target == device.target || d->target.empty() || device.target.empty();
@@ -47,7 +47,7 @@ void move_to_fleet(fb::AssemblyT& a, const Fleet& fleet) {
     const uint32_t was_on = g->device;
     g->support.clear();
     g->predicted.clear();
-    g->crossing.clear();  // was measured on the old fleet
+    g->crossing.clear();  // extra times were measured on the old fleet
     for (size_t d = 0; d < source.size(); ++d) {
       const auto at = std::find(support.begin(), support.end(), source[d]);
       if (at == support.end()) continue;

@@ -59,7 +59,7 @@ class Portfolio {
       const bool compares_ready = rule == ListRule::etf || rule == ListRule::min_min || rule == ListRule::max_min;
       const bool affordable =
           estimates * (compares_ready ? kReadyAtOnce : 1) <= kRuleShare * static_cast<double>(options_.effort);
-      if (affordable || rule == ListRule::heft)  // HEFT always takes part
+      if (affordable || rule == ListRule::heft)  // HEFT always runs
         try_placement(name + how, list_schedule(problem, ranks, rule));
     }
   }
@@ -71,10 +71,11 @@ class Portfolio {
     }
     try_rules(problem_, ranks_, "");
     if (size_of(problem_) > kScheduledAgain) return;
-    try_rules(problem_, Ranks(problem_, 0),
-              " by work");  // ranks without transfers, because many values will not cross devices
+    // Ranks without transfers are tried, too, because many values may stay on one device.
+    try_rules(problem_, Ranks(problem_, 0), " by work");
     if (!problem_.links_queue) return;
-    Problem free = problem_;  // without queues at links, groups spread wider; the search then corrects this
+    // Without queues at links, rules spread groups over more devices; the search then corrects this.
+    Problem free = problem_;
     free.links_queue = false;
     try_rules(free, ranks_, " with free links");
   }
@@ -98,7 +99,7 @@ class Portfolio {
   /// each search has the whole budget, because ties decide which rule comes first. Many groups need one long walk.
   void improve() {
     sort();
-    const int64_t size = size_of(problem_);  // each element takes longer beyond the processor's caches
+    const int64_t size = size_of(problem_);  // steps take longer if the problem does not fit the processor's caches
     const auto choices = static_cast<int64_t>(problem_.groups.size() * problem_.devices.size());
     const int64_t evaluations =
         std::min({options_.effort / size * kCached / (kCached + size) * kCached / (kCached + size), kMostEvaluations,
@@ -120,9 +121,10 @@ class Portfolio {
 
  private:
   static constexpr double kReadyAtOnce = 8, kRuleShare = 0.1;
-  static constexpr int64_t kScheduledAgain = 10'000;  // up to this size, rules also run with changed ranks and links
+  // Up to this size, rules also run with perturbed ranks and other links.
+  static constexpr int64_t kScheduledAgain = 10'000;
   static constexpr int kDisturbed = 48;
-  static constexpr double kDisturbedShare = 0.3;  // share of the effort, at most
+  static constexpr double kDisturbedShare = 0.3;  // the largest share of the effort for perturbed ranks
   static constexpr std::array<double, 4> kShares = {0.01, 0.03, 0.1, 0.3};
   static constexpr int64_t kCached = 10'000, kEvaluationsPerChoice = 2'000;
   static constexpr int64_t kMostEvaluations = 100'000, kFewEvaluations = 4'000;
@@ -133,7 +135,8 @@ class Portfolio {
     std::string name;
   };
 
-  /// If the search found nothing that fits because it optimised time: finds any placement that fits, then improves it.
+  /// Used if the search, which optimises time, found nothing that fits: finds any placement that fits, then improves
+  /// it.
   void make_fit(int64_t evaluations) {
     SearchResult found = search_fit(problem_, ranks_, best(), {evaluations, options_.seed});
     if (found.cost.missing_bytes > 0) return;
@@ -172,8 +175,9 @@ int64_t live_bytes(const Problem& problem, const Group& group) {
   return bytes;
 }
 
-/// Places groups by memory need, the largest first, each where most memory is free, and reports the first group that
-/// does not fit. If all fit (so that values of several groups together exceed the memory), reports the largest group.
+/// Places groups in the order of their memory needs, largest first, each where most memory is free. Reports the first
+/// group that does not fit. If all fit one by one, values of several groups together exceed the memory, and the largest
+/// group is reported.
 PlacementFailure explain(const Problem& problem) {
   std::vector<std::pair<int64_t, int>> by_need;
   for (int g = 0; g < problem.group_count(); ++g) {

@@ -12,7 +12,7 @@ namespace gcg::place {
 
 struct Options {
   uint64_t seed = 1;
-  /// Effort of the search: groups and values that the simulator may visit, summed over all evaluations.
+  /// Effort of the search: the number of groups and values that the simulator may visit, over all evaluations.
   int64_t effort = 24'000'000;
 };
 
@@ -20,11 +20,11 @@ struct Options {
 struct PlacementFailure {
   struct Row {
     int device = 0;
-    bool supported = true;  // if false, the device does not run the group and the bytes are meaningless
+    bool supported = true;  // false: the device does not run the group, and the bytes have no meaning
     int64_t needed = 0;     // bytes
-    int64_t free = 0;       // bytes of its memory that the groups placed earlier leave
+    int64_t free = 0;       // bytes of the device's memory that are left beside the groups placed earlier
   };
-  int group = -1;         // the first that found no room
+  int group = -1;         // the first group that does not fit
   std::vector<Row> rows;  // one per device
 };
 
@@ -35,8 +35,8 @@ struct Placed {
   PlacementFailure failure;
 };
 
-/// The best of: all groups on each single device, every list scheduler, the existing placement (`hint`), and a search
-/// from the best of those.
+/// The best of these placements: all groups on one device, for each device; the result of every list scheduler; the
+/// existing placement (`hint`); the result of a search from the best of those.
 Placed place(const Problem& problem, const Options& options = {}, const Placement* hint = nullptr);
 
 /// "group 'g3' fits on no device: 'cpu:0' has 12 bytes free, 40 are needed; 'acc:0' does not support it".

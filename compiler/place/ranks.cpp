@@ -15,7 +15,7 @@ double mean_time(const Group& group) {
   return devices == 0 ? 0 : sum / devices;
 }
 
-/// Sorts by rank, the largest first. Equal ranks are sorted by `position`, so that producers come before readers.
+/// Sorts by rank, largest first. Equal ranks are sorted by `position`, so that producers come before readers.
 std::vector<int> sorted_by(const std::vector<double>& rank, const std::vector<int>& topological,
                            const std::vector<int>& position) {
   std::vector<int> order = topological;

@@ -69,7 +69,7 @@ class Alternatives {
   }
 
  private:
-  /// Time of the groups of devices `a` and `b` if device `on` ran them all.
+  /// The time that device `on` would need for all groups of devices `a` and `b`.
   double all_groups_of(int a, int b, int on) const {
     double us = 0;
     for (int g = 0; g < problem_.group_count(); ++g)
@@ -89,7 +89,7 @@ class Alternatives {
   std::vector<Candidate> all_;
 };
 
-constexpr int64_t kMostMoves = 4096;  // limit of groups x devices up to which single moves are tried
+constexpr int64_t kMostMoves = 4096;  // single moves are tried if groups x devices is at most this
 
 std::vector<Candidate> alternatives(const Problem& problem, const Placement& now, const Options& options) {
   Alternatives all(problem, now);
@@ -100,7 +100,7 @@ std::vector<Candidate> alternatives(const Problem& problem, const Placement& now
 }
 
 /// The noise of a run is half the interquartile range of its time. The gain has to exceed the noise of both placements.
-/// A group that leaves its device does not take its share of the noise along.
+/// The share of a group that leaves its device does not count.
 bool exceeds_noise(const Problem& problem, const Placement& now, const Placement& then, double gain, double noise_us) {
   double all = 0, staying = 0;
   for (int g = 0; g < problem.group_count(); ++g) {

@@ -12,7 +12,7 @@ namespace gcg::place {
 
 struct RefineOptions {
   double threshold = 0.02;  // least gain of a move, as a share of the run
-  /// Noise of a run. A move has to gain more than this plus the noise of the groups that stay.
+  /// Noise of a run. A move has to gain more than this and the noise of the groups that stay.
   double noise_us = 0;
   Options place;
 };
@@ -20,15 +20,15 @@ struct RefineOptions {
 struct Refined {
   Placement placement;
   double us = 0;      // predicted time of a run
-  double was_us = 0;  // the same for the current placement
+  double was_us = 0;  // predicted time of a run with the current placement
   bool moved = false;
-  std::string by;                           // the method that found it
+  std::string by;                           // the method that found the placement
   std::optional<PlacementFailure> failure;  // set if nothing fits: the reason
 };
 
-/// `problem`: with measured times. Returns the best of: the current placement; one group on another device; the groups
-/// of two devices exchanged, if the faster of the two (for all groups of both) idles longer; the result of place().
-/// Keeps the current placement if nothing gains enough, unless it does not fit.
+/// `problem`: with measured times. Compares four kinds of placements: the current one; one group on another device; the
+/// groups of two devices exchanged, if the device that would run all groups of both faster idles longer; the result of
+/// place(). Keeps the current placement if nothing gains enough, unless it does not fit.
 Refined refine(const Problem& problem, const Placement& now, const RefineOptions& options = {});
 
 /// One round of `bench --replace`.
@@ -39,14 +39,14 @@ struct Round {
 
 struct NextRound {
   bool stop = false;
-  Placement placement;      // of the next round; at the end, the one with the least measured time
-  double predicted_us = 0;  // for `placement`; at the end, the measured time
+  Placement placement;      // placement of the next round; at the end, the placement with the least measured time
+  double predicted_us = 0;  // predicted time of `placement`; at the end, its measured time
   std::string why;
 };
 
-/// Decides what follows the last of `rounds` (at least one). The problem's times are corrected by all measurements. The
-/// next round tries the best untried placement, if it promises to gain enough over the least measured time. Otherwise
-/// the rounds end.
+/// Decides what to do after `rounds`, of which there is at least one. The problem's times are corrected by all
+/// measurements. The next round tries the best untried placement, if it promises to gain enough over the least measured
+/// time. Otherwise the rounds end.
 NextRound next_round(const Problem& problem, const std::vector<Round>& rounds, const RefineOptions& options = {},
                      int most_rounds = 8);
 

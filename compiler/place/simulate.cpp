@@ -7,7 +7,7 @@ namespace {
 
 size_t at(int number) { return static_cast<size_t>(number); }
 
-/// For each group, the least time from its end to the end of the run: as if all groups after it ran on their fastest
+/// For each group: the least time from its end to the end of the run, if all groups after it ran on their fastest
 /// devices.
 std::vector<double> least_left(const Problem& problem) {
   std::vector<double> left(problem.groups.size());
@@ -82,7 +82,7 @@ void Simulator::request(int value, int from, const Placement& placement) {
   if (v.wanted && v.wanted_on != kAnywhere) want(v.wanted_on, problem_.group_count());
 }
 
-/// Passes the requests to their links. All are ready at `ready`.
+/// Passes the requests to their links. All of them become ready at `ready`.
 void Simulator::send(double ready) {
   std::sort(requests_.begin(), requests_.end(), [](const Request& a, const Request& b) {
     return a.first_position != b.first_position ? a.first_position < b.first_position : a.value < b.value;
@@ -186,7 +186,7 @@ void Simulator::add_weights(const Placement& placement) {
   for (const auto& [device, weight] : shared_) weight_bytes_[at(device)] += problem_.weights[at(weight)];
 }
 
-/// Would everything fit if no memory were ever released?
+/// True if everything would fit if no memory were ever released.
 bool Simulator::fits_at_once(const Placement& placement) {
   std::vector<int64_t>& bytes = peak_bytes_;
   bytes = weight_bytes_;
@@ -215,7 +215,8 @@ void Simulator::measure_memory(const Placement& placement) {
     lies(placement.device[at(g)], begin_[at(g)], end_[at(g)], problem_.groups[at(g)].working_bytes);
   for (size_t d = 0; d < changes_.size(); ++d) {
     std::sort(changes_[d].begin(), changes_[d].end(), [](const Change& a, const Change& b) {
-      return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;  // releases come before allocations
+      // At the same time, releases come before allocations.
+      return a.time != b.time ? a.time < b.time : a.bytes < b.bytes;
     });
     int64_t now = 0, peak = 0;
     for (const Change& change : changes_[d]) peak = std::max(peak, now += change.bytes);
@@ -223,7 +224,7 @@ void Simulator::measure_memory(const Placement& placement) {
   }
 }
 
-/// The device that makes the value, or where it is given.
+/// The device that makes the value, or has it if it is an input.
 int Simulator::owner(int value, const Placement& placement) const {
   const Value& v = problem_.values[at(value)];
   return v.producer == kCaller ? v.fixed_device : placement.device[at(v.producer)];

@@ -1,6 +1,6 @@
 // Dynamic storage allocation with known lifetimes. Greedy placement puts each block at the lowest offset that its
-// conflicts leave free. Its result depends only on the order of blocks, so the search is over orders. It starts with a
-// few good orders, then moves the blocks at the top of the arena forward. It ends when the arena reaches its lower
+// conflicts leave free. The result depends only on the order of the blocks, so the search tries orders. It starts with
+// a few good ones, then moves the blocks at the top of the arena forward. It ends when the arena reaches its lower
 // bound or the budget is spent.
 #include "compiler/plan/arena.h"
 

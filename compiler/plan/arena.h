@@ -1,4 +1,4 @@
-// Placement of temporaries in one arena.
+// Places temporaries in one arena.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ArenaBlock {
 struct ArenaLayout {
   std::vector<int64_t> offsets;  // per block, multiples of `alignment`
   int64_t bytes = 0;             // size of the whole arena
-  int64_t lower_bound = 0;       // max over steps of the live (aligned) sizes
+  int64_t lower_bound = 0;       // maximum over steps of the aligned sizes of live blocks
 };
 
 /// The best of several greedy orders, plus local improvement. Reaches the lower bound on nearly all graphs.

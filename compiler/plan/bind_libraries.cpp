@@ -11,7 +11,8 @@
 namespace gcg {
 namespace {
 
-/// The constant before it is rounded, if the library reads it in another layout or type; otherwise null.
+/// The constant from which this one was rearranged or rounded, if the library reads it in another layout or type.
+/// Otherwise null.
 TensorRef source_of(const Buffer& buffer, const LibraryTensor& t) {
   TensorRef source = buffer.constant;
   if (source && source->rearrangement() && source->rearrangement()->op == &op("Cast"))

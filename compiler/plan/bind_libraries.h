@@ -23,11 +23,11 @@ struct LibraryOptions {
   bool fallbacks = false;                       // also emit our own kernels, for machines without the libraries
 };
 
-/// The result for one call that could replace a kernel.
+/// Records, for one call that could replace a kernel, whether it does.
 struct CallOutcome {
   std::string library;  // "": no library can do it
-  int least_sm = 0;     // oldest GPUs on which the library supports it
-  std::string too_old;  // a target older than that; then no target gets the call
+  int least_sm = 0;     // the oldest GPUs on which the library supports the call
+  std::string too_old;  // a target older than that; without fallbacks, no target then gets the call
   bool bound = false;
 };
 
@@ -48,13 +48,13 @@ class LibraryCalls {
  private:
   bool has_sources(const Plan& plan, KernelId kernel, const LibraryCall& call) const;
   Call bound(Plan& plan, const Launch& launch, const LibraryCall& call, const Target& target);
-  /// The plan's buffer with the tensor's elements in that type; one buffer per tensor.
+  /// The plan's buffer with the tensor's elements in that type. There is one buffer per tensor and type.
   BufferId form_of(Plan& plan, const TensorRef& source, DType type, const std::string& name);
 
   LibraryOptions options_;
   IndexedVector<KernelId, std::optional<LibraryCall>> calls_;
   IndexedVector<KernelId, CallOutcome> outcomes_;
-  std::map<std::pair<const Tensor*, DType>, TensorRef> rounded_;  // shared by all targets
+  std::map<std::pair<const Tensor*, DType>, TensorRef> rounded_;  // rounded constants, shared by all targets
 };
 
 }  // namespace gcg

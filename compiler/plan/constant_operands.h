@@ -1,4 +1,4 @@
-// Marks constant kernel operands: reading them does not depend on other steps.
+// Marks the constant operands of kernels. Kernels need not wait for other steps before they read these.
 #pragma once
 
 #include "compiler/plan/plan.h"

@@ -30,7 +30,7 @@ Value number_type(std::string name) {
 /// The symbol of the extent in the next iteration.
 std::string next_of(const std::string& symbol) { return symbol + "_next"; }
 
-/// True if an If has placed the value in memory.
+/// True if the value is the result of an If, which has its own memory.
 bool is_of_branches(const Graph& graph, ValueId v) {
   const NodeId producer = graph.value(v).producer;
   if (!producer.valid()) return false;

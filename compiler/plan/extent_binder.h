@@ -8,7 +8,8 @@
 
 namespace gcg {
 
-/// Loop attribute: the symbols that take the values of its last carried numbers at the end of each iteration, in order.
+/// Attribute of a Loop: symbols that take new values at the end of each iteration, in order. The values are the loop's
+/// last carried numbers.
 constexpr const char* kRebindsAttribute = "gart.rebinds";
 
 /// If: if a result has an extent s that differs between branches, each branch ends with gart.Bind(its extent; s).
@@ -28,7 +29,7 @@ class ExtentBinder {
   struct OpenDim {
     size_t value, dim;
     std::string symbol;
-    ValueId last;  // the number after the Loop
+    ValueId last;  // the extent after the Loop, as a number
   };
 
   void bind_results(NodeId id);
@@ -38,7 +39,7 @@ class ExtentBinder {
   void carry_number(NodeId id, OpenDim& open);
   void rename_results(NodeId id, const std::vector<OpenDim>& open);
   static ValueId add_number(Graph& graph, Node node, const std::string& name);
-  /// Returns `x` through gart.WithExtents.
+  /// Returns `x`, with other symbols as extents, through gart.WithExtents.
   static ValueId renamed(Graph& graph, const std::string& name, ValueId x, const Shape& extents);
   static void bind(Graph& graph, const std::string& name, const std::string& symbol, const Dim& to);
 

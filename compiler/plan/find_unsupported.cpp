@@ -53,7 +53,7 @@ class Finder {
         if (in.valid() && (control || !is_symbolic_content(graph.value(in)))) stack.push_back(in);
     }
     for (NodeId id : graph.order())
-      if (graph.node(id).outputs.empty()) needed.insert(id);  // gart.Fail, gart.Bind
+      if (graph.node(id).outputs.empty()) needed.insert(id);  // gart.Fail and gart.Bind have no outputs
     return needed;
   }
 
@@ -89,7 +89,7 @@ class Finder {
   }
 
   void reject(const Node& n, std::string why) {
-    if (!rows.empty() && last_ == &n) return;  // one row per node
+    if (!rows.empty() && last_ == &n) return;  // reports a node once
     last_ = &n;
     const bool named = !n.name.empty();
     rows.push_back({named ? n.name : concat("a ", n.op->name), n.op->name, n.op->domain, 0, std::move(why)});

@@ -11,7 +11,7 @@ namespace gcg {
 class FrozenSteps {
  public:
   enum class Facts : uint8_t {
-    work,   // no step is added or changes its work
+    work,   // no step is added, and no step changes its work
     order,  // in addition, streams, waits and overlaps do not change
   };
 

@@ -37,7 +37,7 @@ class Lifetimes {
   std::set<BufferId> walk(SequenceId sequence, const Path& path);
 
   const Plan& plan_;
-  std::map<BufferId, Path> paths_;  // the loops around all uses of a buffer
+  std::map<BufferId, Path> paths_;  // the loops that contain all uses of a buffer
   int position_ = 0;
 };
 

@@ -17,7 +17,7 @@
 namespace gcg {
 namespace {
 
-/// Joins the distinct names: an operator that was expanded into several is one node of the model.
+/// Joins the distinct names. If an operator was expanded into several nodes, they have the name of one model node.
 std::string join(const std::vector<std::string>& names) {
   std::string out;
   for (size_t i = 0; i < names.size(); ++i)
@@ -35,7 +35,7 @@ UnsupportedNode unsupported(const Graph& graph, NodeId id, std::string why) {
 
 Dim bytes_of(const Value& v) { return product(*v.shape) * Dim(size_of(v.memory_dtype())); }
 
-/// The constant's elements in their stored type.
+/// The constant's elements in the type in which they are stored.
 TensorRef stored_constant(const Value& v) {
   return v.stored == DType::undefined ? v.constant : rounded_constant(v.constant, v.stored);
 }
@@ -57,7 +57,7 @@ bool has_elements(const Kernel& k) {
 }
 
 bool is_bind(const Node& n) { return n.op == &op("Bind", "gart"); }
-/// True if the node's result is the memory of its first input, of which its step writes a part.
+/// True if the result of the node shares the memory of its first input, and its step writes only a part of it.
 bool writes_in_place(const Node& n) { return n.op == &op("Append", "gart"); }
 
 Step fail_step(const Node& n) {
@@ -236,7 +236,7 @@ void PlanMaker::emit(Scope& scope, const ReadyGroup& w, Sequence& steps) {
     const bool empty = w.group->kind == FusionGroup::Kind::program
                            ? !has_elements(w.lowered.kernel)
                            : product(*scope.graph.value(w.group->result).shape).is(0);
-    if (empty) return;  // no element to compute
+    if (empty) return;  // there is no element to compute
     steps.steps.push_back(launch(w.lowered, w.operands));
     return;
   }

@@ -42,16 +42,17 @@ class Overlaps {
   bool is_safe(const Step& step) const {
     if (!code(step).waits) return false;
     const std::vector<int>& ahead = code(step).ahead;
+    // Only constants are safe, because the transfer of a caller's data may still be under way.
     const bool constants = std::all_of(ahead.begin(), ahead.end(), [&](int position) {
       const Buffer::Kind kind = plan_.buffers[step.as<Launch>()->operands[static_cast<size_t>(position)]].kind;
-      return kind == Buffer::Kind::constant ||
-             kind == Buffer::Kind::packed;  // a caller's data may still be in transfer
+      return kind == Buffer::Kind::constant || kind == Buffer::Kind::packed;
     });
     return constants && std::all_of(step.waits.begin(), step.waits.end(),
                                     [&](StepId wait) { return steps_[wait].stream == step.stream; });
   }
 
-  /// Waiting blocks occupy the slots of a large launch whose blocks have not all started.
+  /// True if few blocks of the previous launch wait to start. Blocks that wait would otherwise occupy the slots of a
+  /// large launch whose blocks have not all started.
   bool has_few_blocks(const Step& last) const {
     const Machine& gpu = *plan_.machine;
     return last.as<Launch>() == nullptr || typical(code(last).tasks) <= gpu.nodes.overlapping * gpu.processors;
@@ -59,7 +60,7 @@ class Overlaps {
 
   StepCost cost(StepId i) const { return step_cost(plan_, steps_[i]); }
 
-  /// Microseconds saved: the launch, and the bytes that resident blocks read ahead meanwhile.
+  /// Microseconds that the overlap saves: the time of a launch, and of the bytes that resident blocks read ahead.
   double gain(StepId i, StepId last) const {
     const Machine& gpu = *plan_.machine;
     const double blocks = kTypicalResidentBlocks * gpu.processors;
@@ -67,7 +68,7 @@ class Overlaps {
     return gpu.nodes.overlapped + std::min(ahead, cost(last).microseconds);
   }
 
-  /// Microseconds of the device that waiting blocks take from steps on other streams.
+  /// Microseconds that waiting blocks take away from steps on other streams.
   double loss(StepId i, StepId last) const {
     if (plan_.streams < 2) return 0;
     const bool alone = std::ranges::all_of(steps_.ids(), [&](StepId other) {

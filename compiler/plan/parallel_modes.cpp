@@ -13,8 +13,9 @@ namespace {
 
 constexpr int kThreads[] = {2, 4, 8, 16};
 constexpr size_t kMostStreams = kAllThreads;
-constexpr size_t kMostSteps = 4096;      // limit for plans with streams: planning their memory takes its square
-constexpr double kGainOfThreads = 0.95;  // of one thread's time; above this, several threads do not pay
+// Plans with more steps get no streams, because planning their memory takes quadratic time.
+constexpr size_t kMostSteps = 4096;
+constexpr double kGainOfThreads = 0.95;  // share of one thread's time; if several threads take more, one thread is used
 
 ThreadWork work_of(const Plan& plan, const Step& step) {
   ThreadWork work{core_microseconds(plan, step), 1};
@@ -107,7 +108,7 @@ class Modes {
 
   Plan& plan_;
   const std::vector<StepRange> stretches_;
-  std::vector<std::vector<int>> threads_of_;  // per step and mode
+  std::vector<std::vector<int>> threads_of_;  // threads per step and mode
 };
 
 int64_t arena_of(Plan plan) {

@@ -10,7 +10,7 @@ struct Cases : F... {
   using F::operator()...;
 };
 
-/// Drops omitted optional buffers.
+/// Removes the ids of omitted optional buffers.
 std::vector<BufferId> valid(std::vector<BufferId> buffers) {
   std::erase_if(buffers, [](BufferId b) { return !b.valid(); });
   return buffers;

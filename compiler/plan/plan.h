@@ -35,8 +35,8 @@ struct Buffer {
   int index = 0;  // input, output: position in the graph's list
   Dim bytes;
   TensorRef constant;      // constant: the data; packed: the tensor made at load
-  std::string name;        // of the value, for reports
-  int block = -1;          // temporaries, set by plan_memory: the same block means shared storage (in-place)
+  std::string name;        // name of the value, for reports
+  int block = -1;          // temporaries: blocks are set by plan_memory; buffers of one block share storage (in place)
   uint64_t packed_at = 0;  // packed: its offset in the region
 };
 
@@ -56,7 +56,8 @@ struct Call {
   std::vector<BufferId> operands;                  // the tensors of the call
   std::vector<int> in_place = {};                  // operands whose storage the result may take over
   std::optional<LibraryAlgorithm> algorithm = {};  // the algorithm that measurements chose
-  std::vector<Launch> fallback = {};  // replaces the call where the library is missing; empty: no replacement
+  // Launches that replace the call where the library is missing; empty: there is no replacement.
+  std::vector<Launch> fallback = {};
 };
 
 struct Copy {
@@ -127,12 +128,13 @@ struct Sequence {
 struct MemoryPlan {
   std::vector<ArenaBlock> blocks;  // one per Buffer::block; sizes only if static
   std::vector<Dim> block_bytes;
-  ArenaLayout layout;  // static plans: all offsets, the size and the lower bound
+  ArenaLayout layout;  // static plans: all offsets, the arena's size and its lower bound
   bool is_static = false;
-  std::vector<int> placement;  // symbolic plans: blocks of input-bound size, in the runtime's placement order
+  // Symbolic plans: blocks whose size is input-bound, in the order in which the runtime places them.
+  std::vector<int> placement;
 };
 
-/// How the threads of a run share a CPU plan when there are `threads` of them: artifact_schema/gart.fbs, Mode.
+/// How threads share a CPU plan if a run has `threads` of them: artifact_schema/gart.fbs, Mode.
 struct ParallelMode {
   int threads = 1;
   int intra = 1, inter = 1, replicas = 1;
@@ -143,13 +145,15 @@ struct ParallelMode {
 
 struct Plan {
   DeviceClass device = DeviceClass::cpu;
-  int entry_point = 0;                      // 0: the model; 1 and up: further models, or its parts
-  int target = -1;                          // index into the requested targets; -1: not bound to a target yet
-  const Machine* machine = &typical_gpu();  // the target's; for a GPU plan without a target, the one cost models use
-  SymbolValues fixed;                       // all other symbols are open
-  std::vector<DimConstraint> assumed;       // the plan serves only runs in which these facts hold
-  bool is_load_time_packing = false;        // weight relayout at load: runs once per program, writes the packed buffers
-  IndexedVector<KernelId, Kernel> kernels;  // distinct, until select_code adds kernels for further launches
+  int entry_point = 0;  // 0: the model; 1 and up: further models, or its parts
+  int target = -1;      // index into the requested targets; -1: not bound to a target yet
+  // The target's machine; for a GPU plan without a target, the one that cost models use.
+  const Machine* machine = &typical_gpu();
+  SymbolValues fixed;                  // the extents that are fixed; all other symbols are open
+  std::vector<DimConstraint> assumed;  // the plan serves only runs in which these facts hold
+  // Weight relayout at load: the plan runs once per program and writes the packed buffers.
+  bool is_load_time_packing = false;
+  IndexedVector<KernelId, Kernel> kernels;  // distinct kernels, until select_code adds kernels for further launches
   IndexedVector<KernelId, CompiledKernel> code;  // one per kernel; filled by select_code
   IndexedVector<BufferId, Buffer> buffers;
   IndexedVector<SequenceId, Sequence> sequences;  // subgraphs before their users; the last one is the entry

@@ -35,15 +35,15 @@ class PlanMaker {
     LoweredGroup lowered;
     std::vector<BufferId> operands;
     std::set<BufferId> reads, writes;
-    std::set<std::string> needs, gives;  // symbols that are bound during the run
-    int64_t position = 0;                // position of its node in the graph's order; breaks ties
+    std::set<std::string> needs, gives;  // symbols that other steps bind during the run; symbols that this one binds
+    int64_t position = 0;                // position of the group's node in the graph's order; breaks ties
   };
 
   /// The destination of one row of a Loop's scan output.
   struct RowStore {
     BufferId target, iteration;
     Shape shape;              // shape of the target
-    ValueId iteration_value;  // the iteration number in the subgraph
+    ValueId iteration_value;  // the number of the iteration, a value of the subgraph
   };
 
   /// A Loop under construction, and the buffers of its subgraph's inputs and outputs.
@@ -53,12 +53,12 @@ class PlanMaker {
     Loop loop;
     BufferMap inputs;
     std::vector<BufferId> outputs;
-    bool may_end_early = false;  // a condition can end the loop before the trip count
+    bool may_end_early = false;  // True if a condition can end the loop before the trip count is reached
   };
 
   /// Makes the steps of one graph and returns the number of their sequence. `inputs`: the buffers of its inputs.
-  /// `outputs`: the buffers that its outputs must be written to. `rows`: by output, the destination of a row of a
-  /// Loop's scan output.
+  /// `outputs`: the buffers that its outputs must be written to. `rows`: for each output, the destination of a row of
+  /// the Loop's scan output.
   SequenceId sequence(const Graph& graph, const BufferMap& inputs, const std::vector<BufferId>& outputs,
                       const std::map<size_t, RowStore>& rows);
   BufferId add_buffer(Buffer::Kind kind, const Value& v, int index = 0);
@@ -85,7 +85,7 @@ class PlanMaker {
   void bind_captures(Scope& scope, const Node& n, const Graph& body, BufferMap& map);
   void branch(Scope& scope, const Node& n, Sequence& steps);
   void loop(Scope& scope, const Node& n, Sequence& steps);
-  /// Updates, at the end of an iteration, the extents of the next iteration's inputs.
+  /// At the end of an iteration, gives the extents of the next iteration's inputs their new values.
   void rebind(const Node& n, const LoopParts& parts);
   void loop_condition(Scope& scope, const Node& n, LoopParts& parts, Sequence& steps);
   void loop_variables(Scope& scope, const Node& n, LoopParts& parts, Sequence& steps);
@@ -100,7 +100,7 @@ class PlanMaker {
   std::set<std::string> run_bound_;
   std::vector<DimConstraint> run_bound_facts_;  // constraints of the current graph that are not checked yet
   Plan out_;
-  std::map<std::pair<const Tensor*, DType>, BufferId> constants_;  // by data and stored type
+  std::map<std::pair<const Tensor*, DType>, BufferId> constants_;  // constant buffers by data and stored type
   std::map<std::string, KernelId> kernels_;
   std::vector<UnsupportedNode> problems_;
   TensorRef true_;

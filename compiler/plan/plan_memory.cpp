@@ -20,7 +20,7 @@ namespace {
 class Users {
  public:
   explicit Users(const Plan& plan) : plan_(plan), order_(plan.entry()), of_(plan.buffers.size()) {
-    StepId first;  // first of the launches that do one piece of work
+    StepId first;  // the first launch of those that do one piece of work
     for (StepId i : plan.entry().steps.ids()) {
       if (!plan.entry().steps[i].continues()) first = i;
       note(plan.entry().steps[i], first);
@@ -196,7 +196,7 @@ class Planner {
 
   [[noreturn]] void over_limit(int64_t limit) const {
     const auto& blocks = p_.memory.blocks;
-    std::map<int, int64_t> live;  // by position of each block's definition
+    std::map<int, int64_t> live;  // by position: bytes of the blocks that are defined there
     for (const ArenaBlock& at : blocks) {
       int64_t sum = 0;
       for (size_t i = 0; i < blocks.size(); ++i)
@@ -222,7 +222,7 @@ class Planner {
 
   Plan& p_;
   Lifetimes life_;
-  std::optional<Users> users_;  // only with several streams
+  std::optional<Users> users_;  // set if there are several streams
 };
 
 }  // namespace

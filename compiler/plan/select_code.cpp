@@ -54,8 +54,8 @@ class CodeOfPlan {
   }
 
  private:
-  /// Adds a kernel to the plan for each follow-up launch that the code of kernel `k` names; it does the rest of its
-  /// work.
+  /// Adds a kernel to the plan for each launch that must follow kernel `k`, as its code says. Such a launch does a part
+  /// of its work.
   void add_followers(KernelId k) {
     for (int next = plan_.code[k].then; next >= 0; next = blob_.kernels[static_cast<size_t>(next)].then) {
       plan_.code.push_back(blob_.kernels[static_cast<size_t>(next)]);
@@ -78,7 +78,7 @@ class CodeOfPlan {
 
   Sequence with_followers(Sequence sequence) const {
     Sequence out;
-    std::vector<StepId> done;  // by old step: the new step that finishes its work
+    std::vector<StepId> done;  // by old step: the new step that completes its work
     for (Step& step : sequence.steps) {
       for (StepId& w : step.waits) w = done[static_cast<size_t>(w.index)];
       std::vector<Launch> rest;

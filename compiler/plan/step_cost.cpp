@@ -79,7 +79,7 @@ Work work_of(const LibraryCall& call, double elements) {
 }
 
 Work work_of(const ProgramKernel& k, double) {
-  constexpr double kThreads = 512;  // threads that share a task
+  constexpr double kThreads = 512;  // the number of threads that share a task
   double threads = 1;
   for (const Axis& a : k.outer) threads *= typical(a.extent);
   for (const Statement& s : k.body)
@@ -92,7 +92,7 @@ Work work_of(const ProgramKernel& k, double) {
 
 namespace {
 
-/// `blocks`: the launch's blocks; 0: not known yet.
+/// `blocks`: the number of blocks of the launch; 0: not known yet.
 StepCost cost_of(const Machine& gpu, double bytes, const Work& work, double blocks = 0) {
   const double shortest = gpu.nodes.shortest + blocks * gpu.nodes.block_start;
   return {std::max({shortest, 1e6 * bytes / gpu.bytes_per_second, 1e6 * work.flops / gpu.flops_per_second()}),
@@ -125,7 +125,7 @@ StepCost step_cost(const Plan& plan, const Step& step) {
 
 double core_microseconds(const Plan& plan, const Step& step) {
   constexpr double kStep = 0.05, kEfficiency = 0.6;  // kEfficiency: of contractions
-  constexpr double kLoop = 0.12, kProgram = 0.02;    // efficiencies: of loops (their functions are slow), of programs
+  constexpr double kLoop = 0.12, kProgram = 0.02;    // efficiency of loops (their functions are slow) and of programs
   const Machine& core = *plan.machine;
   const auto moving = [&](double bytes) {
     return 1e6 * bytes / core.bytes_per_second / (bytes < static_cast<double>(core.l2_bytes) ? kCacheSpeed : 1);

@@ -23,7 +23,7 @@ class StreamAssigner {
   StreamAssigner(const Plan& plan, Sequence& sequence, const StepOrder& data, size_t begin, size_t end)
       : sequence_(sequence), data_(data), fork_(plan.machine->nodes.fork) {
     chain_of_.resize(end - begin);
-    for (size_t i = begin; i < end; ++i)  // the cost of one piece of work is that of all its launches
+    for (size_t i = begin; i < end; ++i)  // the cost of a piece of work includes all its launches
       add(i, begin, sequence.steps[id(i)].continues() ? StepCost() : step_cost(plan, sequence.steps[id(i)]));
   }
 
@@ -38,7 +38,7 @@ class StreamAssigner {
     std::vector<size_t> own;
     for (size_t c : order)
       if (c != main && gain(chains_[c]) > fork_) own.push_back(c);
-    std::sort(own.begin(), own.end());  // in the order of their first steps
+    std::sort(own.begin(), own.end());  // chains in the order of their first steps
     return place(own);
   }
 
@@ -49,7 +49,7 @@ class StreamAssigner {
       const auto p = static_cast<size_t>(w.index);
       if (p < begin) continue;
       const size_t c = chain_of_[p - begin];
-      if (chains_[c].steps.back() != p) continue;  // another chain continues there
+      if (chains_[c].steps.back() != p) continue;  // another chain already continues after p
       if (best == chains_.size() || chains_[c].microseconds > chains_[best].microseconds) best = c;
     }
     if (best == chains_.size()) chains_.emplace_back();
@@ -62,8 +62,8 @@ class StreamAssigner {
     if (idle_.size() == 1) begin_ = begin;
   }
 
-  /// Time saved by running the chain in parallel with steps that are independent of it. The parts of the device that
-  /// each of the two leaves unused limit it.
+  /// Time saved by running the chain in parallel with steps that are independent of it. The saving is limited by the
+  /// parts of the device that each of the two leaves unused.
   double gain(const Chain& chain) const {
     double others = 0;
     for (size_t s = begin_; s < begin_ + idle_.size(); ++s) {
@@ -75,9 +75,9 @@ class StreamAssigner {
     return std::min(others, chain.idle);
   }
 
-  /// Reuses a stream for a chain that must follow everything on it anyway.
+  /// Reuses a stream if the chain must follow all steps on it anyway.
   int place(const std::vector<size_t>& own) {
-    std::vector<size_t> last(1, 0);  // by stream, from stream 1 on
+    std::vector<size_t> last(1, 0);  // by stream, starting with stream 1
     for (size_t c : own) {
       const Chain& chain = chains_[c];
       size_t stream = 1;
@@ -99,7 +99,7 @@ class StreamAssigner {
   size_t begin_ = 0;
 };
 
-/// The sequence with every step on its own stream, so that only data dependences order it.
+/// The sequence with a stream for every step, so that only data dependences order the steps.
 Sequence untied(const Sequence& sequence) {
   Sequence out = sequence;
   for (StepId i : out.steps.ids()) out.steps[i].stream = i.index;

@@ -9,7 +9,7 @@ namespace gcg {
 namespace {
 
 constexpr double kLeastGain = 0.5,
-                 kLeastShare = 0.02;  // microseconds, and fraction of the region's time: smaller gains are ignored
+                 kLeastShare = 0.02;  // smaller gains are ignored: microseconds, and fraction of the region's time
 
 /// Simulates threads that walk through steps like runtime/cpu/team_work.cpp.
 class Team {
@@ -37,7 +37,7 @@ class Team {
     done_.push_back({owner, end, barriers_});
   }
 
-  /// The thread on which the step can begin first; among equals, the first one.
+  /// The thread on which the step can begin first; if there are several, the one with the lowest number.
   int best_thread(size_t i) const {
     int best = 0;
     double best_start = 0;
@@ -87,32 +87,32 @@ struct Region {
   size_t begin, end;
 };
 
-/// Divides the steps into regions. Every earlier step leads to a region's first step, and that step leads to every
-/// later step. Moving steps between regions therefore gains nothing.
+/// Divides the steps into regions. All earlier steps lead to a region's first step, and all later steps depend on it.
+/// Moving steps between regions would therefore gain nothing.
 std::vector<Region> regions_of(const std::vector<ThreadWork>& steps) {
   const size_t count = steps.size();
   std::vector<size_t> first_user(count, count);
-  std::vector<bool> goes_on(count, false);  // one of its users has users itself
+  std::vector<bool> goes_on(count, false);  // by step: a step that reads its results is read by another one
   for (size_t i = count; i-- > 0;)
     for (size_t p : steps[i].after) {
       first_user[p] = i;
       goes_on[p] = goes_on[p] || first_user[i] < count;
     }
-  // Single steps that end off the main path, for example to write an output, do not matter.
+  // A single step that ends off the main path does not matter, for example one that writes an output.
   for (size_t i = 0; i < count; ++i)
     if (const auto& after = steps[i].after;
         first_user[i] == count && !after.empty() &&
         std::all_of(after.begin(), after.end(), [&](size_t p) { return goes_on[p]; }))
       first_user[i] = i;
-  std::vector<bool> leads(count);  // to every later step: no later step waits only for steps before it
-  size_t oldest = count;           // over later steps: one more than the last step that each waits for
+  std::vector<bool> leads(count);  // by step: True if all later steps depend on it, directly or through others
+  size_t oldest = count;           // the lowest number, over later steps, of the last step that each waits for, plus 1
   for (size_t i = count; i-- > 0;) {
     leads[i] = oldest > i;
     const auto& after = steps[i].after;
     oldest = std::min(oldest, after.empty() ? 0 : *std::max_element(after.begin(), after.end()) + 1);
   }
   std::vector<Region> regions = {{0, count}};
-  size_t latest = 0;  // the latest first user of any earlier step
+  size_t latest = 0;  // the latest position of the first reader of an earlier step
   for (size_t i = 0; i < count; ++i) {
     if (i > 0 && leads[i] && latest <= i) {
       regions.back().end = i;

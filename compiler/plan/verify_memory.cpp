@@ -61,7 +61,7 @@ class Contents {
       } else if (const auto* branch = step.as<Branch>()) {
         run(*branch, step);
       } else {
-        // A launch that continues another one reads the same operands, before either has written.
+        // A launch that continues another one reads the same operands, before the two have written anything.
         if (!step.continues())
           for (BufferId b : step.reads()) read(b, step);
         for (BufferId b : step.writes()) write(b);
@@ -169,7 +169,7 @@ class Races {
   const SharedBytes& shared_;
   const StepOrder order_;
   IndexedVector<BufferId, std::vector<StepId>> users_, writers_;
-  IndexedVector<StepId, StepId> first_;  // first of the launches that do one piece of work
+  IndexedVector<StepId, StepId> first_;  // the first launch of those that do one piece of work
 };
 
 }  // namespace

@@ -30,8 +30,8 @@ bool contents_fit(const Value& v, const Tensor& t, SymbolValues& symbols) {
   return true;
 }
 
-/// Checks the constraints whose symbols are known. Those of the inputs are checked before the graph or subgraph runs,
-/// the others after.
+/// Checks the constraints whose symbols are known. Constraints on inputs are checked before the graph or subgraph runs,
+/// the others after it.
 void check_constraints(const Graph& graph, const SymbolValues& symbols) {
   for (const DimConstraint& c : graph.constraints) {
     if (!is_known(c.a, symbols) || !is_known(c.b, symbols)) continue;
@@ -84,7 +84,7 @@ class Run {
       return out.valid() ? run_.graph_.value(out).dtype : DType::undefined;
     }
     std::vector<Tensor> run_body(int i, std::vector<Tensor> inputs) override {
-      SymbolValues inner = run_.symbols_;  // symbols that a subgraph learns are valid for this one run of it
+      SymbolValues inner = run_.symbols_;  // symbols that a run of a subgraph learns are valid in this run only
       return Run(*node_.bodies.at(static_cast<size_t>(i)), inner)(inputs);
     }
 
@@ -131,7 +131,7 @@ class Run {
   const Graph& graph_;
   SymbolValues& symbols_;
   std::vector<Tensor> values_;
-  std::vector<int> reads_;  // per value: the remaining reads
+  std::vector<int> reads_;  // per value: the number of remaining reads
 };
 
 }  // namespace

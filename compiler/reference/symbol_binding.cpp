@@ -17,7 +17,7 @@ bool bind_extent(const Dim& dim, int64_t value, SymbolValues& symbols) {
   if (unknown.size() != 1) return true;
   const Dim symbol = Dim::symbol(*unknown.begin());
   const Dim offset = rest.substitute({{*unknown.begin(), Dim(0)}});
-  const Dim scaled = rest - offset;  // coefficient * symbol, if linear
+  const Dim scaled = rest - offset;  // coefficient * symbol, if `rest` is linear in the symbol
   const auto& terms = scaled.terms();
   if (!offset.is_constant() || terms.size() != 1 || scaled != symbol * Dim(terms.begin()->second)) return true;
   const int64_t coefficient = terms.begin()->second, scaled_value = value - offset.constant();

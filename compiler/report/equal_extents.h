@@ -8,8 +8,8 @@
 
 namespace gcg {
 
-/// nullopt: none. `graph`: the one for all runs (open_broadcasts.h), if there is one. The assumption that is left is
-/// made where extents depend on data, or meet in a subgraph.
+/// `graph`: the graph for all runs (open_broadcasts.h), if there is one; then only extents that depend on data, or that
+/// meet in a subgraph, are assumed to be equal. Nullopt: none are.
 std::optional<EqualExtents> equal_extents(const Graph& graph);
 
 }  // namespace gcg

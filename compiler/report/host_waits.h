@@ -1,4 +1,4 @@
-// Finds the places where the run of a GPU's plan waits for the host.
+// Finds the places where the run of a GPU plan waits for the host.
 #pragma once
 
 #include <vector>

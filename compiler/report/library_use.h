@@ -11,7 +11,7 @@
 
 namespace gcg {
 
-/// `plan`: before calls were bound; `outcomes`: for each of its kernels.
+/// `plan`: the plan before calls were bound. `outcomes`: one for each of its kernels.
 std::vector<std::variant<UnusedLibrary, SkippedLibrary>> unused_libraries(
     const Plan& plan, const LibraryBinder& binder, const IndexedVector<KernelId, CallOutcome>& outcomes);
 

@@ -11,10 +11,10 @@ struct Plan;
 struct Target;
 
 struct PlanReport {
-  int entry_point = 0;  // 0: the model, then further models or its parts
+  int entry_point = 0;  // 0: the model; 1 and up: further models, or its parts
   std::string entry;    // the entry point's name, if the file has several models
   std::string target;
-  std::map<std::string, int64_t> fixed;  // values of symbols; empty: any shape
+  std::map<std::string, int64_t> fixed;  // fixed values of symbols; empty: any shape
   bool is_load_time_packing = false;
   bool assumes_equal_extents = false;              // another plan serves the runs in which extents broadcast
   int64_t steps = 0, kernels = 0;                  // in the file

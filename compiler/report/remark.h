@@ -17,7 +17,7 @@ namespace gcg {
 enum class DeviceClass : uint8_t;
 enum class LibraryOperation : uint8_t;
 
-/// An option for GPUs although no target is a GPU.
+/// An option that has no effect because no target is a GPU.
 enum class UnusedOption : uint8_t { libraries, tf32 };
 
 /// A name, given by the user or the model, that matches nothing: "device 'p': denies 'Sofplus'".
@@ -78,9 +78,9 @@ struct SkippedLibrary {
 struct Remark {
   struct Plans {
     DeviceClass device;
-    std::map<std::string, int64_t> fixed;  // symbols; empty: any shape
+    std::map<std::string, int64_t> fixed;  // fixed values of symbols; empty: any shape
   };
-  std::optional<Plans> plans;  // the plans concerned; nullopt: all
+  std::optional<Plans> plans;  // the plans concerned; nullopt: all plans
   std::variant<UnusedOption, UnmatchedRequest, UnmatchedName, OmittedTraining, TrainedParameters, EqualExtents,
                NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary>
       fact;

@@ -12,7 +12,7 @@
 namespace gcg {
 namespace {
 
-constexpr double kLeast = 1e5;  // operations: a few microseconds on a CPU
+constexpr double kLeast = 1e5;  // fewer operations are not reported; these are a few microseconds on a CPU
 
 class WorkComparison {
  public:

@@ -8,7 +8,7 @@
 
 namespace gcg {
 
-/// A complete sentence for the user: `what()` names node, index, value and limit where they apply.
+/// what() is a complete sentence for the user, which names node, index, value and limit where they apply.
 class CompileError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

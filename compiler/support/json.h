@@ -13,7 +13,7 @@ using Json = nlohmann::ordered_json;
 inline constexpr int kMaxJsonDepth = 64;                   // nesting of lists and objects
 inline constexpr size_t kMaxJsonBytes = size_t{64} << 20;  // of the text
 
-/// `source` is what messages call the text. Throws CompileError.
+/// `source` is the name of the text in messages. Throws CompileError.
 Json parse_json(std::string_view text, const std::string& source);
 
 /// Invalid UTF-8 becomes U+FFFD. `indent`: spaces per level; -1: all on one line.

@@ -1,4 +1,4 @@
-// Parts of a model that the compiler does not support: one row per node, all rows in one error.
+// Lists the parts of a model that the compiler does not support: one row per node, all rows in one error.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace gcg {
 
 /// One node of the model that cannot be compiled.
 struct UnsupportedNode {
-  std::string name;     // ONNX node name, or its first output's name where it has none
-  std::string op;       // op_type; "graph input" and "initializer" stand for themselves
+  std::string name;     // ONNX node name, or its first output's name if it has none
+  std::string op;       // op_type; "graph input" and "initializer" for rows that are not nodes
   std::string domain;   // "" is ai.onnx
   int64_t version = 0;  // the opset version that the model imports for the domain; 0: none, or unknown
   std::string why;

@@ -1,4 +1,4 @@
-// Subgraphs hold constants of their own. A parameter that they read must be captured instead.
+// Makes subgraphs capture a parameter, instead of holding a constant of their own.
 #pragma once
 
 #include "compiler/ir/graph.h"

@@ -27,7 +27,7 @@ class Differentiation {
     for (NodeId id : order_) mark(id);
   }
 
-  /// Adds a gradient by the value, if it is needed.
+  /// Adds a gradient with respect to the value, if it is needed.
   void add(ValueId value, ValueId gradient) {
     if (needed_.count(value) == 0) return;
     const auto [it, fresh] = gradients_.try_emplace(value, gradient);
@@ -48,7 +48,7 @@ class Differentiation {
  private:
   bool is_needed(ValueId v) const { return v.valid() && needed_.count(v) != 0; }
 
-  /// Results that depend on a needed value are needed, too, unless they are constant almost everywhere.
+  /// Marks a node's results as needed if they depend on a needed value, unless they are constant almost everywhere.
   void mark(NodeId id) {
     const Node& node = graph_.node(id);
     const bool depends = std::any_of(node.inputs.begin(), node.inputs.end(),
@@ -79,11 +79,11 @@ class Differentiation {
     return concat(graph_.node(id).op->name, " '", graph_.node(id).name, "'");
   }
 
-  /// Names the way from a value of `wrt` to the node, and from there to the loss.
+  /// Throws an error that names the nodes from a value of `wrt` to this node, and from there to the loss.
   [[noreturn]] void refuse(NodeId id) const {
     std::vector<std::string> before, after;
     ValueId source;
-    for (NodeId at = id;;) {  // back, along needed operands
+    for (NodeId at = id;;) {  // goes back along needed operands
       const Node& node = graph_.node(at);
       source = *std::find_if(node.inputs.begin(), node.inputs.end(), [&](ValueId v) { return is_needed(v); });
       at = graph_.value(source).producer;
@@ -93,7 +93,7 @@ class Differentiation {
       before.insert(before.begin(), name_of_node(at));
     }
     const std::vector<std::vector<NodeId>> users = graph_.users();
-    for (NodeId at = id; at.valid();) {  // forward, along values with a gradient
+    for (NodeId at = id; at.valid();) {  // goes forward along values with a gradient
       NodeId next;
       for (ValueId out : graph_.node(at).outputs)
         if (out.valid() && gradient(out).valid())

@@ -7,18 +7,18 @@
 
 namespace gcg {
 
-/// Replaces operators without a gradient by others that have one: Attention, recurrent networks, Scan, and all
-/// of expansion.h. Requires: types are inferred. Ensures: every value has a rank.
+/// Replaces operators that have no gradient by operators that have one: Attention, recurrent networks, Scan, and all
+/// operators of expansion.h. Requires: types are inferred. Ensures: every value has a rank.
 void expand_for_gradients(Graph& graph);
 
-/// The gradients of the scalar `loss` by each of the values `wrt`; an invalid id for a value that the loss does not
-/// depend on, or only through operators whose results are constant almost everywhere. Adds nodes for these gradients
-/// only, and visits each node once. Requires: every value has a rank (expand_for_gradients).
-/// Throws CompileError if the loss depends on a value through an operator without a gradient; it names the node, the
+/// The gradients of the scalar `loss` with respect to each of the values `wrt`. The id is invalid if the loss does not
+/// depend on the value, or only through operators whose results are constant almost everywhere. Adds nodes for these
+/// gradients only, and visits each node once. Requires: every value has a rank (expand_for_gradients). Throws
+/// CompileError if the loss depends on a value through an operator without a gradient. The message names the node, the
 /// operator and the nodes on the way.
 std::vector<ValueId> differentiate(Graph& graph, ValueId loss, const std::vector<ValueId>& wrt);
-/// The same in a subgraph of `outermost`: the gradients of the sum of outputs[i] * by_output[i]. Outputs without a
-/// gradient have an invalid id.
+/// The same in a subgraph of `outermost`: the gradients of the sum of outputs[i] * by_output[i]. by_output[i] is
+/// invalid for an output without a gradient.
 std::vector<ValueId> differentiate(Graph& graph, Graph& outermost, const std::vector<ValueId>& outputs,
                                    const std::vector<ValueId>& by_output, const std::vector<ValueId>& wrt);
 

@@ -200,7 +200,7 @@ Formula fit(Formula x, Formula like) {
   for (size_t d = 0; !repeats && d < like.shape().size(); ++d)
     repeats = broadcasts(x.shape()[d]) && !(x.shape()[d] == like.shape()[d]);
   if (repeats) return expand_like(x, like);
-  return reshape_like(x, like);  // checks during the run extents that are not known to be equal
+  return reshape_like(x, like);  // extents that are not known to be equal are checked during the run
 }
 
 }  // namespace gcg

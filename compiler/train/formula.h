@@ -38,7 +38,7 @@ class FormulaWriter {
   Formula constant(Tensor tensor) { return of(graph_.add_constant(name_ + ".constant", std::move(tensor))); }
   Formula ints(const std::vector<int64_t>& values) { return constant(Tensor::vector_i64(values)); }
   Formula scalar(DType dtype, double value);
-  /// All results of a node of this operator; an input that is not valid is omitted.
+  /// All results of a node of this operator. An invalid formula stands for an omitted input.
   std::vector<Formula> results(const OpDef& op, const std::vector<Formula>& inputs,
                                std::map<std::string, Attribute> attributes, size_t count);
   Formula make(const char* op_name, const std::vector<Formula>& inputs,
@@ -50,7 +50,7 @@ class FormulaWriter {
   std::string name_;
 };
 
-// ---- Arithmetic. A number takes the type of the formula beside it.
+// ---- Arithmetic. A number takes the type of the formula that it is combined with.
 
 Formula operator+(Formula a, Formula b);
 Formula operator-(Formula a, Formula b);
@@ -81,7 +81,7 @@ Formula matmul(Formula a, Formula b);
 Formula shape_of(Formula x);
 /// Extents [from, to) of x as an i64 vector.
 Formula extents_of(Formula x, int64_t from, int64_t to);
-/// All extents of x, with another one for this axis.
+/// All extents of x, except that this axis has another extent.
 Formula extents_but(Formula x, int64_t axis, Formula extent);
 /// The number of elements along these axes, as a scalar of x's type.
 Formula count_of(Formula x, const std::vector<int64_t>& axes);
@@ -93,9 +93,9 @@ Formula zeros_like(Formula x);
 /// Zeros of this shape, an i64 vector.
 Formula zeros(DType dtype, Formula shape);
 Formula transpose(Formula x, const std::vector<int64_t>& permutation);
-/// With the last two axes swapped.
+/// x with the last two axes swapped.
 Formula matrix_transpose(Formula x);
-/// With the axis `from` at position `to`.
+/// x with axis `from` moved to position `to`.
 Formula move_axis(Formula x, int64_t from, int64_t to);
 Formula unsqueeze(Formula x, const std::vector<int64_t>& axes);
 Formula squeeze(Formula x, const std::vector<int64_t>& axes);
@@ -107,7 +107,7 @@ Formula slice(Formula x, int64_t axis, Formula from, Formula to);
 Formula range(Formula count);
 /// The number of each element, in row-major order, in the shape of x.
 Formula positions(Formula x);
-/// Zeros of the shape of `like`, with each element of g added at the position that `places` has for it.
+/// Zeros in the shape of `like`, to which each element of g is added at the position that `places` gives.
 Formula add_at(Formula places, Formula g, Formula like);
 
 // ---- Reductions
@@ -118,8 +118,8 @@ Formula mean(Formula x, const std::vector<int64_t>& axes);
 Formula total(Formula x);
 /// The axes from `first` to the last.
 std::vector<int64_t> axes_from(int64_t first, int64_t rank);
-/// x with the shape of `like`: sums over the axes that broadcasting repeated, and repeats along those of extent 1.
-/// Extents that are not known to be equal are checked during the run.
+/// x in the shape of `like`: sums over axes that broadcasting repeated, and repeats along axes of extent 1. Extents
+/// that are not known to be equal are checked during the run.
 Formula fit(Formula x, Formula like);
 
 }  // namespace gcg

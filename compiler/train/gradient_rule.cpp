@@ -49,7 +49,7 @@ GradientKind gradient_kind(const OpDef& op) {
   if (rule == gradient_of_expansion) return GradientKind::expanded;
   if (rule != nullptr) return GradientKind::rule;
   if (gives_whole_numbers(op)) return GradientKind::zero;
-  const bool is_upgraded = op.infer == nullptr;  // it exists only in imported models
+  const bool is_upgraded = op.infer == nullptr;  // an operator that exists only in imported models
   return is_upgraded || expand_of(op) != nullptr ? GradientKind::expanded : GradientKind::none;
 }
 

@@ -1,5 +1,4 @@
-// How gradients go through operators: one rule per operator, which writes formulas. The files of compiler/train/rules
-// have the rules, by family; no other place does.
+// Gradient rules: one per operator, written as formulas. Only the files of compiler/train/rules hold them, by family.
 #pragma once
 
 #include <span>
@@ -11,10 +10,11 @@
 
 namespace gcg {
 
-/// A node through which gradients go back: from the loss's gradients by its results to those by its operands.
+/// A node for which gradients are computed. A rule gets the loss's gradients with respect to the results, and sets
+/// those with respect to the operands.
 class GradientContext : public FormulaWriter {
  public:
-  /// `results`: the gradient by each result; an invalid id if the loss does not depend on it.
+  /// `results`: the loss's gradient with respect to each result; an invalid id if the loss does not depend on it.
   /// `wanted`: the operands whose gradients are needed.
   GradientContext(Graph& graph, Graph& outermost, NodeId node, std::vector<ValueId> results, std::vector<bool> wanted);
 
@@ -23,14 +23,14 @@ class GradientContext : public FormulaWriter {
   size_t operands() { return node().inputs.size(); }
   /// Operand i of the node. Fails if it is omitted.
   Formula x(size_t i = 0) { return of(node().inputs.at(i)); }
-  /// Result i of the node. Adds it to a node whose last results are left out.
+  /// Result i of the node. If the node omits it, it is added.
   Formula y(size_t i = 0);
   bool has_g(size_t i = 0) const { return i < gradients_.size() && gradients_[i].valid(); }
-  /// The loss's gradient by result i; zeros if the loss does not depend on it.
+  /// The loss's gradient with respect to result i; zeros if the loss does not depend on it.
   Formula g(size_t i = 0);
   bool wants(size_t i) const { return i < wanted_.size() && wanted_[i]; }
-  /// Sets the gradient by operand i. It may have another float type, or the shape of a broadcast
-  /// operand (see fit()).
+  /// Sets the gradient with respect to operand i. It may have another float type, or the shape after broadcasting (see
+  /// fit()).
   void set(size_t i, Formula gradient);
 
   double number(const char* attribute, double otherwise) { return node().float_attribute(attribute, otherwise); }
@@ -42,7 +42,7 @@ class GradientContext : public FormulaWriter {
   /// Fails with "the gradient of Pad 'pad1': message".
   [[noreturn]] void fail(const std::string& message);
 
-  /// By operand; an invalid id if the rule gave none.
+  /// The gradients by operand; an invalid id if the rule set none.
   const std::vector<ValueId>& found() const { return found_; }
 
  private:
@@ -54,10 +54,10 @@ class GradientContext : public FormulaWriter {
 
 using GradientRule = void (*)(GradientContext&);
 
-/// In place of a rule: the operator's results are constant almost everywhere, although they are floats. Whole numbers
-/// need no such row.
+/// Used as a rule if the operator's results are floats, but constant almost everywhere. Operators whose results are
+/// whole numbers need no such row.
 void zero_gradient(GradientContext&);
-/// In place of a rule: expand_for_gradients replaces the operator. Those of expansion.h need no such row.
+/// Used as a rule if expand_for_gradients replaces the operator. Operators of expansion.h need no such row.
 void gradient_of_expansion(GradientContext&);
 
 /// The rule of an operator, by ONNX name and domain.
@@ -70,15 +70,15 @@ struct GradientRow {
 /// How an operator treats gradients.
 enum class GradientKind : uint8_t {
   rule,      // it has a rule
-  expanded,  // it has none of its own, but is replaced by operators that do
+  expanded,  // it has no gradient of its own, but is replaced by operators that have one
   zero,      // its results are constant almost everywhere, or whole numbers
-  none,      // a loss that depends on an operand through it is refused
+  none,      // a loss that depends on an operand through this operator is refused
 };
 GradientKind gradient_kind(const OpDef& op);
 /// The rule of an operator whose kind is `rule`; else null.
 GradientRule gradient_rule_of(const OpDef& op);
 
-// The families (compiler/train/rules).
+// The rows of each family (compiler/train/rules).
 std::span<const GradientRow> arithmetic_gradients();
 std::span<const GradientRow> activation_gradients();
 std::span<const GradientRow> product_gradients();

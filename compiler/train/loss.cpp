@@ -54,7 +54,7 @@ class LossWriter {
     return reshape(prediction_, std::vector<int64_t>());
   }
 
-  /// Scores [N, classes, ...] and labels [N, ...]: the mean of -log(softmax(scores)[label]).
+  /// The mean of -log(softmax(scores)[label]), for scores [N, classes, ...] and labels [N, ...].
   Formula cross_entropy() {
     const int64_t rank = prediction_.rank();
     if (rank < 2 || options_.axis < -rank || options_.axis >= rank)

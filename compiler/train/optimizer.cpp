@@ -15,7 +15,7 @@ class OptimizerStep {
     if (options.kind == "adam" || options.kind == "adamw" || options.kind == "adagrad") count_steps();
   }
 
-  /// Scales all gradients by min(1, limit / (norm of all gradients + 1e-6)), as torch.nn.utils.clip_grad_norm_ has it.
+  /// Scales all gradients by min(1, limit / (norm of all gradients + 1e-6)), as torch.nn.utils.clip_grad_norm_ does.
   void clip(double limit, const std::vector<TrainedParameter>& parameters) {
     Formula squares;
     for (const TrainedParameter& p : parameters) {
@@ -83,7 +83,7 @@ class OptimizerStep {
 
   Formula rate() { return options_.rate_is_input ? cast(rate_, dtype_) : w_.scalar(dtype_, options_.number("lr")); }
 
-  /// t, counted from 1 in this step.
+  /// Increments t, the number of steps, which is 1 in the first step.
   void count_steps() {
     const Formula before = new_input("step", DType::i64, {});
     const Formula now = before + 1;

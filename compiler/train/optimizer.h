@@ -16,14 +16,14 @@ struct OptimizerState {
   TensorRef initial;
 };
 
-/// A parameter, its gradient, and after the step its new value.
+/// A parameter, its gradient, and its new value after the step.
 struct TrainedParameter {
   ValueId value, gradient, updated;
 };
 
-/// Adds the step to the graph, and sets the parameters' new values. States and, with lr=input, the learning rate become
-/// inputs of the graph, in this order: "lr", then states. Returns the states. Scales all gradients together if their
-/// norm exceeds `clip` > 0.
+/// Adds the step to the graph, and sets the parameters' new values. With lr=input, the learning rate becomes an input
+/// "lr" of the graph. After it, states become inputs. Returns the states. Scales all gradients together if their norm
+/// exceeds `clip` > 0.
 std::vector<OptimizerState> add_optimizer(Graph& graph, const OptimizerOptions& options, double clip,
                                           std::vector<TrainedParameter>& parameters);
 

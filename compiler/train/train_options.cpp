@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-/// "key", "value" of "key=value"; an empty key if there is no '=' outside of quotes and brackets.
+/// The two sides of "key=value"; the key is empty if there is no '=' outside of quotes and brackets.
 struct Assignment {
   std::string key, value;
 };
@@ -65,7 +65,7 @@ Assignment assignment(const std::string& text) {
   return {trimmed(text.substr(0, equals)), trimmed(text.substr(equals + 1))};
 }
 
-/// "name" and "arguments" of "name(arguments)"; no arguments without brackets.
+/// The two parts of "name(arguments)"; without brackets there are no arguments.
 struct Call {
   std::string name;
   std::optional<std::string> arguments;
@@ -94,7 +94,7 @@ int64_t whole_number_of(const std::string& name, const std::string& text) {
   return static_cast<int64_t>(value);
 }
 
-/// "labels:i64[batch]", "logits" or "\"a:b\"".
+/// Parses "labels:i64[batch]", "logits" or "\"a:b\"".
 LossArgument argument_of(const std::string& text) {
   size_t colon = std::string::npos;
   each_outside(text, [&](size_t i) {
@@ -105,7 +105,7 @@ LossArgument argument_of(const std::string& text) {
   const std::string type = trimmed(text.substr(colon + 1));
   const size_t open = type.find('[');
   const auto dtype = dtype_from_name(type.substr(0, open));
-  if (!dtype) return argument;  // a colon of the name itself
+  if (!dtype) return argument;  // the colon belongs to the name
   if (open == std::string::npos || type.back() != ']')
     fail("--train: argument '", text, "' needs extents: NAME:", type, "[batch]");
   argument.name = unquoted(trimmed(text.substr(0, colon)));
@@ -148,7 +148,7 @@ LossOptions loss_of(const std::string& text) {
   return loss;
 }
 
-/// The options of each optimizer with PyTorch's defaults.
+/// The options of each optimizer, with PyTorch's defaults.
 const std::map<std::string, std::map<std::string, double>>& optimizers() {
   static const std::map<std::string, std::map<std::string, double>> all = {
       {"sgd", {{"lr", 1e-3}, {"weight_decay", 0}}},

@@ -15,20 +15,21 @@ namespace gcg {
 /// An argument of a loss: a value of the model, or a new input of the training entry.
 struct LossArgument {
   std::string name;
-  std::optional<DType> dtype;  // of a new input; nullopt: a value, or an input of the type that the loss wants
+  // Type of a new input; nullopt: the argument is a value of the model, or an input whose type the loss determines.
+  std::optional<DType> dtype;
   Shape shape;
 };
 
 struct LossOptions {
-  std::string function;  // empty: a scalar value of the model, `arguments[0]`
+  std::string function;  // name of the loss function; empty: the loss is the scalar value `arguments[0]` of the model
   std::vector<LossArgument> arguments;
   int64_t axis = 1;              // of classes
   int64_t ignored_label = -100;  // samples with this label do not count
 };
 
 struct OptimizerOptions {
-  std::string kind;  // sgd, momentum, adam, adamw, adagrad
-  /// By name: lr, momentum, weight_decay, nesterov, beta1, beta2, eps, lr_decay; all that the kind has.
+  std::string kind;  // one of sgd, momentum, adam, adamw, adagrad
+  /// The numbers of the optimizer's kind, by name: lr, momentum, weight_decay, nesterov, beta1, beta2, eps, lr_decay.
   std::map<std::string, double> numbers;
   bool rate_is_input = false;  // lr=input
 
@@ -37,20 +38,20 @@ struct OptimizerOptions {
 
 /// The owner of parameters, moments and counters between runs.
 enum class StateOwner : uint8_t {
-  program,  // states of the file
-  caller,   // inputs and outputs of the training entry
+  program,  // they are states of the file
+  caller,   // they are inputs and outputs of the training entry
 };
 
 struct TrainOptions {
   LossOptions loss;
   OptimizerOptions optimizer;
-  std::vector<std::string> frozen;  // patterns of names of parameters (fits_pattern)
+  std::vector<std::string> frozen;  // patterns of the names of parameters that stay as they are (fits_pattern)
   double clip = 0;                  // limit of the norm of all gradients together; 0: none
   StateOwner states = StateOwner::program;
 };
 
 /// Parses "loss=cross_entropy(logits,labels:i64[batch]),optimizer=adamw(lr=input),frozen=encoder.*,clip=1". A name with
-/// one of the characters ,():= stands in double quotes. Throws CompileError.
+/// one of the characters ,():= must be in double quotes. Throws CompileError.
 TrainOptions parse_train_options(const std::string& text);
 
 }  // namespace gcg

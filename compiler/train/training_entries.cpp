@@ -19,10 +19,10 @@
 namespace gcg {
 namespace {
 
-/// A value that training changes. Ids are those of the model and of its copies.
+/// A value that training changes. Ids are valid in the model and in its copies.
 struct Changing {
   std::string name;
-  ValueId in, out;  // out: in the entry `train`
+  ValueId in, out;  // out: a value of the entry `train`
   TensorRef initial;
 };
 
@@ -101,8 +101,8 @@ class EntriesMaker {
     }
   }
 
-  /// BatchNormalization by the statistics of the batch, unless its running statistics are frozen or computed. The new
-  /// statistics become outputs.
+  /// BatchNormalization normalises by the statistics of the batch, unless its running statistics are frozen or
+  /// computed. The new running statistics become outputs.
   void train_batch_norms(Graph& graph) {
     std::map<ValueId, size_t> known;  // by running statistic
     for (NodeId id : graph.order()) {
@@ -123,7 +123,7 @@ class EntriesMaker {
         if (fresh) {
           const Value& value = graph.value(running[i]);
           statistics_.push_back({value.name, running[i], out, value.constant});
-        } else {  // several nodes share the statistics: each continues from the one before
+        } else {  // several nodes share the statistics: each node continues from those of the previous one
           node.inputs[3 + i] = std::exchange(statistics_[it->second].out, out);
         }
       }
@@ -142,7 +142,7 @@ class EntriesMaker {
     graph.inputs.push_back(parameter);
   }
 
-  /// Makes inputs of the parameters that nodes read.
+  /// Turns parameters that nodes read into inputs.
   std::vector<ValueId> open_parameters(Graph& graph) {
     std::set<ValueId> read;
     for (ValueId c : candidates_)
@@ -184,7 +184,7 @@ class EntriesMaker {
     for (const OptimizerState& s : states) changing_.push_back({s.name, s.in, s.out, s.initial});
   }
 
-  /// The model or its loss with parameters and statistics as states that it only reads.
+  /// The model, or its loss. Parameters and statistics are states that it only reads.
   Graph make_reader(const char* name, bool with_loss) {
     Graph graph = model_.clone();
     graph.name = name;

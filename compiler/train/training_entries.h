@@ -12,14 +12,15 @@ namespace gcg {
 
 struct TrainingEntries {
   Graph infer;     // the model, which reads the states
-  Graph train;     // the model's and the loss's inputs -> loss, and new states
-  Graph evaluate;  // the same inputs -> loss
+  Graph train;     // computes the loss and new states from the inputs of the model and of the loss
+  Graph evaluate;  // computes the loss from the same inputs
   TrainedParameters report;
 };
 
-/// Makes the entries of a model. `parameters`: names of constants that may be trained; empty: all floats. Those that a
-/// gradient reaches become states (or, as the options say, inputs and outputs), and so do the optimizer's values and
-/// the running statistics of BatchNormalization, which runs in training mode in `train`. Throws CompileError.
+/// Makes the entries of a model. `parameters`: names of constants that may be trained; empty: all floats. Parameters
+/// that a gradient reaches become states or, if the options say so, inputs and outputs. So do the optimizer's values
+/// and the running statistics of BatchNormalization. In `train`, BatchNormalization runs in training mode. Throws
+/// CompileError.
 TrainingEntries make_training_entries(Graph model, const std::set<std::string>& parameters,
                                       const TrainOptions& options);
 

@@ -13,7 +13,7 @@ std::vector<int64_t> joined(std::vector<int64_t> a, const std::vector<int64_t>& 
   return a;
 }
 
-/// The first elements of x along each spatial dimension, as many as `like` has.
+/// The first elements of x along each spatial dimension; their number is the extent of `like`.
 Formula cut(Formula x, Formula like) {
   const int64_t rank = x.rank();
   bool is_cut = true;
@@ -59,8 +59,8 @@ WindowSteps WindowSteps::of_transposed(GradientContext& c, const Shape& x, const
   return steps;
 }
 
-/// Without padding at the end, the result has every position that a tap reaches; a stride may leave some more, which
-/// are 0. The result is cut or extended to the extents of `like`.
+/// Without padding at the end, the result contains every position that a tap reaches. A stride may leave further
+/// positions, which are 0. The result is cut or extended to the extents of `like`.
 Formula WindowSteps::spread(Formula g, Formula w, Formula like, int64_t groups) const {
   FormulaWriter& writer = *g.writer;
   std::vector<int64_t> none(kernel.size(), 0), more;
@@ -84,7 +84,7 @@ Formula WindowSteps::gather(Formula x, Formula w, Formula like, int64_t groups) 
   return cut(x.writer->make("Conv", {x, w}, how), like);
 }
 
-/// A convolution in which the channels are the batch, and the batch the channels.
+/// A convolution in which channels and batch are exchanged.
 Formula WindowSteps::weights(Formula x, Formula g, Formula w, int64_t groups) const {
   FormulaWriter& writer = *x.writer;
   const std::map<std::string, Attribute> how = {
@@ -93,7 +93,7 @@ Formula WindowSteps::weights(Formula x, Formula g, Formula w, int64_t groups) co
   std::swap(swapped[0], swapped[1]);
   if (groups == 1)
     return transpose(cut(writer.make("Conv", {transpose(x, swapped), transpose(g, swapped)}, how), w), swapped);
-  const auto split = [&](Formula v) {  // [groups, N, channels of a group, ...]
+  const auto split = [&](Formula v) {  // reshapes to [groups, N, channels of a group, ...]
     const Formula shape = join({extents_of(v, 0, 1), writer.ints({groups, -1}), extents_of(v, 2, v.rank())}, 0);
     return move_axis(reshape(v, shape), 1, 0);
   };

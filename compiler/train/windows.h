@@ -1,4 +1,4 @@
-// Convolutions and transposed convolutions that gradients of convolutions and pools consist of.
+// Convolutions and transposed convolutions, from which the gradients of convolutions and pools are built.
 #pragma once
 
 #include "compiler/train/gradient_rule.h"
@@ -11,15 +11,15 @@ struct WindowSteps {
 
   /// The steps of a convolution or pool over x. Fails if a padding is not a known number.
   static WindowSteps of(GradientContext& c, const Shape& x, const Shape& kernel, bool is_pool);
-  /// The steps of a transposed convolution, whose result is the input here.
+  /// The steps of a transposed convolution. Its result is the input of the window.
   static WindowSteps of_transposed(GradientContext& c, const Shape& x, const Shape& w);
 
   /// The transposed convolution of g by w, with the spatial extents of `like`.
   Formula spread(Formula g, Formula w, Formula like, int64_t groups) const;
   /// The convolution of x by w, cut to the spatial extents of `like`.
   Formula gather(Formula x, Formula w, Formula like, int64_t groups) const;
-  /// The gradient by weights of the shape of `w`. Tap k of output o reads x at o * stride + k * dilation - begin; g is
-  /// the gradient by the output.
+  /// The gradient with respect to weights of the shape of `w`. Tap k of output o reads x at o * stride + k * dilation -
+  /// begin; g is the gradient with respect to the output.
   Formula weights(Formula x, Formula g, Formula w, int64_t groups) const;
 };
 

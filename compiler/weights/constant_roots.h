@@ -1,4 +1,4 @@
-// Finds the original constants of those made by reordering, padding and rounding elements.
+// Finds the original of a constant that was made by reordering, padding or rounding elements.
 #pragma once
 
 #include <map>
@@ -15,7 +15,8 @@ TensorRef source_of_all(const TensorRef& tensor);
 
 class ConstantRoots {
  public:
-  /// Like source_of_all, but returns one representative for all sources with the same type and bytes, in any shape.
+  /// Like source_of_all, but all sources with the same type and bytes, in any shape, have one representative, which is
+  /// returned.
   TensorRef of(const TensorRef& tensor);
 
  private:

@@ -16,10 +16,10 @@ namespace {
 /// Smaller constants are stored in every layout and type, because a kernel at load is not worth it.
 constexpr int64_t kLeastBytes = 16 << 10;
 
-/// May weight relayout at load make constants of the plan?
+/// True if weight relayout at load may make constants of the plan.
 bool takes_packed(const Plan& plan) { return !traits_of(plan.device).reads_mapped_weights; }
 
-/// The constants that kernels of such plans (or of the others) read.
+/// The constants that kernels of such plans (or of all other plans) read.
 std::vector<TensorRef> constants_of(const std::vector<Plan>& plans, bool packed) {
   std::vector<TensorRef> out;
   for (const Plan& plan : plans)
@@ -35,24 +35,24 @@ bool is_rounded(const Tensor& t) {
 
 int steps_from_root(const Tensor& t) { return t.rearrangement() ? 1 + steps_from_root(*t.rearrangement()->source) : 0; }
 
-/// Is every step from the root to `t` one of these operators?
+/// True if every step from the root to `t` is one of these operators.
 bool consists_of(const Tensor& t, const std::set<const OpDef*>& steps) {
   return !t.rearrangement() ||
          (steps.count(t.rearrangement()->op) != 0 && consists_of(*t.rearrangement()->source, steps));
 }
 
-/// Can kernels make `wanted` from `stored`, which has the same root? A rounded `stored` must have the type of `wanted`;
-/// rounding and moving elements commute.
+/// True if kernels can make `wanted` from `stored`, which has the same root. A rounded `stored` must have the type of
+/// `wanted`. The order of rounding and moving elements does not matter.
 bool can_make(const Tensor& wanted, const Tensor& stored) {
   static const std::set<const OpDef*> redone = {&op("Transpose"), &op("Cast")};
   static const std::set<const OpDef*> undone = {&op("Transpose"), &op("Cast"), &op("PackMatMul", "gart"),
                                                 &op("PackConv", "gart")};
-  const bool quads = size_of(stored.dtype()) == 1;  // bytes in VNNI groups are not unpacked
+  const bool quads = size_of(stored.dtype()) == 1;  // the relayout cannot unpack bytes in VNNI groups
   return consists_of(wanted, redone) && consists_of(stored, quads ? redone : undone) &&
          (!is_rounded(stored) || stored.dtype() == wanted.dtype());
 }
 
-/// The constants that the file holds: all that CPUs read, and one layout of each other root.
+/// The constants that the file holds: all constants that CPUs read, and one layout of every other root.
 class StoredConstants {
  public:
   explicit StoredConstants(const std::vector<Plan>& plans) {
@@ -71,8 +71,8 @@ class StoredConstants {
   }
 
  private:
-  /// The cost of a source. The best source is one from which all others can be made, then one that is stored anyway,
-  /// then one that needs few steps.
+  /// The cost of a source. The best source is one from which all others can be made. Next comes one that is stored
+  /// anyway, then one that needs few steps.
   auto cost(const TensorRef& t) const {
     return std::tuple(is_rounded(*t), read_by_cpu_.count(t.get()) == 0, steps_from_root(*t));
   }
@@ -130,7 +130,7 @@ class Rearranger {
     return unblocked(value, {1, 0, 2}, {p[1], p[0] * p[2]}, r.source->shape());
   }
 
-  /// See ConvPacking: panels, units, kernel..., channels of a unit, columns of a panel.
+  /// Inverts ConvPacking: panels, units, kernel..., channels of a unit, columns of a panel.
   ValueId unpacked_conv(const Rearrangement& r, const std::vector<int64_t>& p, ValueId value) {
     const auto rank = static_cast<int64_t>(p.size());
     std::vector<int64_t> perm = {0, rank - 1, 1, rank - 2}, padded = {p[0] * p.back(), p[1] * p[p.size() - 2]};
@@ -153,7 +153,7 @@ class Rearranger {
   NodeBuilder b_;
 };
 
-/// The weights that GPUs keep in their own order or type, in a region that is written at load.
+/// The weights that GPUs keep in another order or type than the file, in a region that is written at load.
 struct Region {
   std::map<const Tensor*, uint64_t> places;
   std::vector<TensorRef> tensors;  // the tensor at each offset, in order

@@ -21,7 +21,7 @@ using gart::fail;
 using gart::Result;
 
 static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_U2 == static_cast<int>(DType::u2) &&
-              GART_MAX_RANK == gart::kMaxRank);
+              GART_STRING == static_cast<int>(DType::string) && GART_MAX_RANK == gart::kMaxRank);
 static_assert(GART_CANCELLED == static_cast<int>(ErrorCode::cancelled) &&
               GART_RUN_FAILED == static_cast<int>(ErrorCode::run_failed) &&
               GART_DEVICE_LOST == static_cast<int>(ErrorCode::device_lost));
@@ -97,7 +97,7 @@ gart::TensorView view_of(const gart_tensor& tensor) {
   return {tensor.data, static_cast<DType>(tensor.dtype), shape, tensor.device == nullptr ? "cpu" : tensor.device};
 }
 
-/// Passes the tensor to `set`, which takes it to an input or a state of `owner`. `key`: its index or name.
+/// Passes the tensor to `set`, which sets an input or a state of `owner`. `key`: its index or name.
 gart_status set_tensor(void* owner, const void* key, const gart_tensor* tensor,
                        Result<void> (*set)(void* owner, const void* key, const gart::TensorView& view)) {
   if (owner == nullptr || key == nullptr || tensor == nullptr)
@@ -208,6 +208,10 @@ gart_dtype gart_info_dtype(const gart_tensor_info* info) {
 size_t gart_info_rank(const gart_tensor_info* info) { return info == nullptr ? 0 : info_of(info).dims.size(); }
 const char* gart_info_dim(const gart_tensor_info* info, size_t axis) {
   return axis >= gart_info_rank(info) ? nullptr : info_of(info).dims[axis].c_str();
+}
+
+const char* gart_info_string(const gart_tensor_info* info, size_t number) {
+  return info == nullptr || number >= info_of(info).strings.size() ? nullptr : info_of(info).strings[number].c_str();
 }
 
 const char* gart_output_label(const gart_program* program, size_t index, size_t number) {

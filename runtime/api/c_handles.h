@@ -1,4 +1,4 @@
-// The C API's handles that other libraries (libgart_generate) take, too. Both libraries have one version.
+// Handles of the C API that other libraries (libgart_generate) accept, too. Those libraries have the same version.
 #pragma once
 
 #include <string>

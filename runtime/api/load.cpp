@@ -38,7 +38,8 @@ void check_options(const LoadOptions& options) {
   check_count("replicas", options.parallel.replicas);
 }
 
-/// The program on the device that options name, otherwise on the best device that the artifact has code for.
+/// The program on the device that the options name. If they name none: on the best device that the artifact has code
+/// for.
 std::unique_ptr<DeviceProgram> open_device(const ProgramState& program, const LoadOptions& options) {
   const fb::Manifest& manifest = *program.artifact.manifest;
   std::string reason;
@@ -95,7 +96,7 @@ void decode_states(ProgramState& program, fb::StateScope scope) {
   }
 }
 
-/// `bytes` live in program.file, in program.copy, or in the caller's memory.
+/// `bytes` are in program.file, in program.copy, or in the caller's memory.
 Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint8_t> bytes,
                      const LoadOptions& options) {
   const int threads = options.threads > 0 ? options.threads : cpu::Cores::allowed().count();

@@ -33,7 +33,7 @@ class Device final : public gart::Device {
   std::shared_ptr<ThreadPool> pool_;
 };
 
-/// A caller's stay in a pool, as the first thread of a team. The caller is bound to the device's cores meanwhile.
+/// A caller's use of a pool, as the first thread of a team. Meanwhile the caller is bound to the device's cores.
 class Shift {
  public:
   explicit Shift(Device& device) : pool_(device.pool()), team_(pool_ == nullptr ? nullptr : pool_->enter()) {

@@ -39,7 +39,7 @@ class Program final : public DeviceProgram {
   Mapping code_;
   std::span<const gart_custom_op> given_;
   std::vector<const void*> imports_;
-  std::unique_ptr<gart_custom_op[]> custom_ops_;  // one per import; the application's imports point to their entry
+  std::unique_ptr<gart_custom_op[]> custom_ops_;  // one per import; imports of the application point to their entry
   const uint8_t* weights_ = nullptr;
   size_t alignment_ = kAlignment;
 };

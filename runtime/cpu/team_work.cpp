@@ -40,7 +40,7 @@ void TeamWork::run(uint32_t begin, uint32_t end) {
     together = together || (step.tasks > 1 && step.most > 1) || step.first != 0;
   }
   if (together) {
-    team_->run(&TeamWork::walk_job, this);
+    team_->run(&TeamWork::walk_job, this, begin, end);
   } else {
     walk_alone();
   }
@@ -51,9 +51,11 @@ void TeamWork::run(uint32_t begin, uint32_t end) {
   }
 }
 
-void TeamWork::walk_job(void* data, int thread) { static_cast<TeamWork*>(data)->walk(thread); }
+uint32_t TeamWork::walk_job(void* data, int share, uint32_t begin) {
+  return static_cast<TeamWork*>(data)->walk(share, begin);
+}
 
-/// If it is false for one thread, it is false for every thread that waited for that one.
+/// If it is false for one share, it is false for every share that waited for that one.
 bool TeamWork::goes_on() const { return failed_.load(std::memory_order_relaxed) == kNone && !bound_.is_cancelled(); }
 
 void TeamWork::walk_alone() {
@@ -62,36 +64,37 @@ void TeamWork::walk_alone() {
   }
 }
 
-/// The team member that does the work of the pool's thread `thread`.
+/// The team's share of what the plan gives to the pool's thread `thread`.
 int TeamWork::member(uint32_t thread) const {
   return static_cast<int>(int64_t{thread} * team_->size() / pool_threads_);
 }
 
-void TeamWork::walk(int thread) {
-  for (uint32_t i = begin_; i < end_; ++i) {
+/// Does a share of the section that begins at step `i`; returns the step at which the section ends.
+uint32_t TeamWork::walk(int share, uint32_t i) {
+  do {
     const BoundStep& step = bound_.step(i);
-    if (i > begin_ && step.barrier_before) team_->barrier();
     const int parts = static_cast<int>(std::min<int64_t>(step.tasks, std::min<int>(step.most, team_->size())));
-    const int part = thread - member(step.first);
+    const int part = share - member(step.first);
     if (part < 0 || part >= parts) continue;
     for (const Wait& wait : bound_.waits(step)) team_->await(member(wait.thread), wait.on);
     if (goes_on()) {
-      work(plan_.steps[i], i, thread, part_begin(step.tasks, part, parts), part_begin(step.tasks, part + 1, parts));
+      work(plan_.steps[i], i, share, part_begin(step.tasks, part, parts), part_begin(step.tasks, part + 1, parts));
     }
-    if (step.awaited) team_->signal(thread, i);
-  }
+    if (step.awaited) team_->signal(share, i);
+  } while (++i < end_ && !bound_.step(i).barrier_before);
+  return i;
 }
 
-void TeamWork::work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end) {
+void TeamWork::work(const PlanStep& step, uint32_t index, int share, int64_t begin, int64_t end) {
   StepLog* const log = bound_.log;
-  if (log == nullptr) return do_work(step, index, thread, begin, end);
+  if (log == nullptr) return do_work(step, index, share, begin, end);
   const int64_t began = StepLog::now();
-  do_work(step, index, thread, begin, end);
-  log->note({index, static_cast<uint32_t>(thread), began, StepLog::now()});
+  do_work(step, index, share, begin, end);
+  log->note({index, static_cast<uint32_t>(share), began, StepLog::now()});
 }
 
-void TeamWork::do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end) {
-  if (step.kind == fb::StepKind::launch) return launch(step, index, thread, begin, end);
+void TeamWork::do_work(const PlanStep& step, uint32_t index, int share, int64_t begin, int64_t end) {
+  if (step.kind == fb::StepKind::launch) return launch(step, index, share, begin, end);
   const BoundStep& bound = bound_.step(index);
   const int64_t chunk = int64_t(align_up((uint64_t(bound.bytes) + bound.tasks - 1) / bound.tasks, kAlignment));
   int64_t from = std::min(bound.bytes, begin * chunk), to = std::min(bound.bytes, end * chunk);
@@ -102,14 +105,14 @@ void TeamWork::do_work(const PlanStep& step, uint32_t index, int thread, int64_t
   }
   const auto* source = static_cast<const uint8_t*>(bound.operands[1]);
   const bool overlap = destination < source + bound.bytes && source < destination + bound.bytes;
-  if (overlap && begin > 0) return;  // the owner of the first task moves everything
+  if (overlap && begin > 0) return;  // the owner of the first task moves all data
   if (overlap) from = 0, to = bound.bytes;
   std::memmove(destination + from, source + from, static_cast<size_t>(to - from));
 }
 
-void TeamWork::launch(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end) {
+void TeamWork::launch(const PlanStep& step, uint32_t index, int share, int64_t begin, int64_t end) {
   const BoundStep& bound = bound_.step(index);
-  const gart_kernel_args args = {bound.operands, bound.params, scratch_ + thread * scratch_stride_, imports_};
+  const gart_kernel_args args = {bound.operands, bound.params, scratch_ + share * scratch_stride_, imports_};
   const int32_t code = reinterpret_cast<gart_kernel>(const_cast<void*>(step.function))(&args, begin, end);
   if (code == GART_KERNEL_OK) return;
   const uint64_t failure = uint64_t(index) << 32 | uint32_t(code);

@@ -12,23 +12,23 @@ namespace gart::cpu {
 
 class TeamWork {
  public:
-  /// `team` belongs to this work alone; null: the caller works alone. It may have fewer threads than the pool, among
-  /// whose threads the plan divides its steps. `scratch` grows if needed.
+  /// `team` is used by this work alone; null: the caller works alone. The plan divides its steps among the pool's
+  /// threads, and the team may have fewer. `scratch` grows if needed.
   TeamWork(BoundPlan& bound, Block& scratch, ThreadTeam* team, Program& program);
 
   /// Throws Failure naming the first step that failed.
   void run(uint32_t begin, uint32_t end);
 
  private:
-  static void walk_job(void* data, int thread);
-  void walk(int thread);
+  static uint32_t walk_job(void* data, int share, uint32_t begin);
+  uint32_t walk(int share, uint32_t begin);
   int member(uint32_t thread) const;
   void walk_alone();
   /// True if no step failed and the run is not cancelled.
   bool goes_on() const;
-  void work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
-  void do_work(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
-  void launch(const PlanStep& step, uint32_t index, int thread, int64_t begin, int64_t end);
+  void work(const PlanStep& step, uint32_t index, int share, int64_t begin, int64_t end);
+  void do_work(const PlanStep& step, uint32_t index, int share, int64_t begin, int64_t end);
+  void launch(const PlanStep& step, uint32_t index, int share, int64_t begin, int64_t end);
 
   BoundPlan& bound_;
   const Plan& plan_;

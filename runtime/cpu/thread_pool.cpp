@@ -25,7 +25,7 @@ ThreadPool::ThreadPool(int replicas, int threads, int64_t spin_us, const std::op
 ThreadPool::~ThreadPool() { stop(); }
 
 void ThreadPool::stop() {
-  if (!here()) {  // the helpers belong to another process: there is nothing to join
+  if (!here()) {  // the threads belong to another process, so there is nothing to join
     new std::list<Helper>(std::move(helpers_));
     return;
   }
@@ -39,15 +39,16 @@ void ThreadPool::stop() {
 
 void ThreadPool::work(Helper& helper, int index, std::optional<Cores> cores) {
   if (cores) cores->bind();
-  for (uint32_t seen = 0;; ++seen) {
+  for (uint32_t seen = 0;; seen = helper.call.value()) {
+    ThreadTeam* const team = helper.team;
+    if (team != nullptr) team->work(helper.place);
     helper.call.wait(seen, spin_us_, &useful_, index);
     if (stop_) return;
-    helper.team->work(helper.place);
   }
 }
 
-/// Estimates the number of callers: as many as were last inside together. Lowers the estimate only after fewer were
-/// inside for some time, because the gaps between short runs are as long as the runs.
+/// Estimates the number of callers: as many as were inside at the same time recently. The estimate falls only after
+/// fewer were inside for some time, because the gaps between short runs are as long as the runs.
 int ThreadPool::learn_callers() {
   const auto now = std::chrono::steady_clock::now();
   met_ = std::max(met_, inside_);

@@ -21,9 +21,9 @@ namespace gart::cpu {
 
 class ThreadPool {
  public:
-  /// For `replicas` concurrent runs of `threads` threads each. Waiting threads spin for at most `spin_us` microseconds.
-  /// Starts the threads that callers do not bring, on `cores` (nullopt: on this thread's cores). Throws
-  /// std::system_error if the system refuses a thread.
+  /// A pool for `replicas` concurrent runs of `threads` threads each. Waiting threads spin for at most `spin_us`
+  /// microseconds. Callers bring one thread each; the pool starts the others on `cores` (nullopt: on this thread's
+  /// cores). Throws std::system_error if the system refuses a thread.
   ThreadPool(int replicas, int threads, int64_t spin_us, const std::optional<Cores>& cores);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -32,20 +32,21 @@ class ThreadPool {
   /// True if the pool's threads belong to this process.
   bool here() const { return origin_.here(); }
 
-  /// Registers a caller and returns the team that it has until leave(). Null: the caller works alone, because no
-  /// threads are left, or because this is a child of fork(), which has only the thread that forked.
+  /// Registers a caller and returns the team that it has until leave(). Null means that the caller works alone. This
+  /// happens if no threads are left, or in a child of fork(), which has only the thread that forked.
   ThreadTeam* enter();
   void leave(ThreadTeam* team);
 
  private:
-  /// A pool thread. Between jobs it waits, spinning, unless callers need its core. kLongSpin covers the gaps within a
+  /// A pool thread. Between jobs it waits and spins, unless callers need its core. kLongSpin covers the gaps within a
   /// run and between consecutive runs.
   struct Helper {
     Helper(int most, int64_t spin_us) : own(most, spin_us) {}
     Signal call;
-    ThreadTeam own;              // used by the caller whose first helper this is
-    ThreadTeam* team = nullptr;  // null: this helper is free
-    int place = 0;               // its thread number in the team
+    ThreadTeam own;  // used by the caller whose first helper this is
+    // Null: this helper is free. It may come to a team that it has left, so it reads both without the mutex.
+    std::atomic<ThreadTeam*> team{nullptr};
+    std::atomic<int> place{0};  // its share in the team
     std::thread thread;
   };
 
@@ -54,15 +55,16 @@ class ThreadPool {
   int learn_callers();
 
   const Origin origin_;
-  const int all_, most_;  // threads: callers and helpers together; at most in one team
+  const int all_, most_;  // all_: number of threads, callers and helpers together; most_: the most threads in one team
   const int64_t spin_us_;
   std::atomic<bool> stop_{false};
-  std::atomic<int> useful_;  // number of helpers that callers leave cores for; the first ones are taken first
+  // Number of helpers for which callers leave cores; helpers with low numbers are taken first.
+  std::atomic<int> useful_;
   std::list<Helper> helpers_;
   std::mutex mutex_;            // guards the members below and each helper's team
-  int inside_ = 0, taken_ = 0;  // callers inside; helpers taken
+  int inside_ = 0, taken_ = 0;  // number of callers inside; number of helpers taken
   int callers_ = 1;             // assumed number of callers
-  // Since `callers_` callers were last inside together: arrivals, and the most callers inside together.
+  // Since `callers_` callers were last inside together: the number of arrivals, and the most callers inside together.
   int came_ = 0, met_ = 0;
   std::chrono::steady_clock::time_point all_met_;
 };

@@ -19,7 +19,7 @@ bool is_jetson(int sm) {
 
 constexpr int64_t kNone = -1;
 
-/// The best target, or kNone and the reason.
+/// The number of the best target, or kNone with the reason.
 int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, const Driver& driver, int sm,
                     std::string& reason) {
   const std::string& asked = options.target;

@@ -11,7 +11,8 @@
 namespace gart::cuda {
 namespace {
 
-/// Calls `run` for each part that becomes a graph: the whole segment, or each of its steps if every step is waited for.
+/// Calls `run` for each part that becomes a graph: the whole segment or, if the host waits for every step, each of its
+/// steps.
 template <class Run>
 void each_graph(bool blocking, const Segment& segment, const Run& run) {
   if (!blocking || segment.begin == segment.end) return run(segment);
@@ -154,7 +155,8 @@ void Lane::close() {
   current_.reset();
 }
 
-/// Waits for the work that a failed run enqueued on the caller's stream: the stream may not exist at the next run.
+/// Waits for the work that a failed run enqueued on the caller's stream, because the stream may not exist at the next
+/// run.
 void Lane::abandon() noexcept {
   try {
     if (!own_stream_) settle();

@@ -31,7 +31,7 @@ class Lane final : public gart::Lane {
   static PlanGraphs& graphs_of(const BoundPlan& plan) { return static_cast<PlanGraphs&>(*plan.graphs); }
   /// Waits for running work; ignores its errors.
   void drain() noexcept;
-  /// Notes that memory that graphs point to may have moved since the last run.
+  /// Records that memory in graphs may have moved since the last run.
   void note_places(const Run& run);
   GraphContext graph_context(const Run& run);
   /// The whole plan as one updated graph; null: the host must decide.
@@ -39,7 +39,7 @@ class Lane final : public gart::Lane {
   SegmentGraph& updated_graph(const Run& run, const Segment& segment);
   void enqueue_one(const Run& run, const Segment& segment);
   void launch_timed(const Run& run, SegmentGraph& graph, uint32_t step);
-  /// The data of a buffer in host memory, if it is there: constants, and inputs that are copied from there.
+  /// The data of a buffer in host memory. Null unless it is a constant, or an input that is copied from there.
   const void* host_copy(const Run& run, uint32_t buffer) const;
   /// Waits for all enqueued work; the error names the steps enqueued since the last call.
   void synchronize();
@@ -52,18 +52,18 @@ class Lane final : public gart::Lane {
   Event done_;
   Block workspace_;
   Block word_;                             // pinned: a value that control flow reads
-  BaseAddresses bases_;                    // as of the last run
-  uint64_t generation_ = 1;                // counts how often those or the workspace moved
+  BaseAddresses bases_;                    // the addresses at the last run
+  uint64_t generation_ = 1;                // counts how often these addresses or the workspace changed
   std::optional<CurrentContext> current_;  // set while a run is open
 
-  bool own_stream_ = true;          // whether the open run uses the lane's own stream
+  bool own_stream_ = true;          // True if the open run uses the lane's own stream
   CUstream next_stream_ = nullptr;  // the stream that the open run uses
-  bool running_ = false;            // a run may be in progress;
-  bool recorded_ = false;           // if set, done_ says when it ends; otherwise the stream does
+  bool running_ = false;            // True if a run may be in progress
+  bool recorded_ = false;           // True if done_ says when that run ends; otherwise the stream does
   CUstream running_on_ = nullptr;
   const BoundPlan* running_plan_ = nullptr;
-  std::optional<Error> failed_;          // the error of a run that was not waited for; the next wait reports it
-  const Plan* enqueued_plan_ = nullptr;  // steps that were not waited for yet; null: none
+  std::optional<Error> failed_;          // the error of a run that nobody waited for; the next wait reports it
+  const Plan* enqueued_plan_ = nullptr;  // the plan with steps that nobody has waited for yet; null: none
   uint32_t enqueued_begin_ = 0, enqueued_end_ = 0;
 };
 

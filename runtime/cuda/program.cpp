@@ -103,7 +103,7 @@ void Program::pack_weights(const fb::EntryPoint& packing) {
   lane->finish();
 }
 
-/// A driver that rejects this module still runs everything else; the host decides then.
+/// If a driver rejects this module, everything else still runs, and the host decides.
 void Program::load_conditional_kernel(const fb::Kernel& kernel) try {
   conditional_kernel_ = load_kernel(kernel);
 } catch (const Failure& failure) {

@@ -40,7 +40,7 @@ class ProgramEngines final : public Engines {
   std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t> parts) override {
     const Device& wanted = assembly_.devices[device];
     gart::LoadOptions options;
-    options.verify = false;  // read() has done it
+    options.verify = false;  // read() has verified the file already
     options.threads = options_.threads;
     options.spin = options_.spin;
     options.blocking = options_.blocking;
@@ -68,7 +68,7 @@ class ProgramEngines final : public Engines {
   }
 
  private:
-  /// Copies the bytes once; otherwise each device would copy them for itself.
+  /// Copies the bytes once; otherwise each device would make its own copy.
   std::span<const uint8_t> copied(std::span<const uint8_t> bytes) {
     copy_.reserve(std::max<size_t>(bytes.size(), 1));
     std::copy(bytes.begin(), bytes.end(), copy_.data());
@@ -110,8 +110,8 @@ void check_place(const Assembly& assembly, uint32_t group, uint32_t device) {
          assembly.devices[device].name, "'");
 }
 
-/// Moves groups off devices that may not be used: each to the device of `only` where the sum of predicted times is then
-/// the least.
+/// Moves groups away from devices that may not be used. Each goes to the device of `only` whose sum of predicted times
+/// is then the smallest.
 void move_groups(const Assembly& assembly, const std::vector<uint32_t>& only, std::vector<uint32_t>& places) {
   const auto time_on = [&](uint32_t group, uint32_t device) {
     const Group& of = assembly.groups[group];
@@ -140,7 +140,7 @@ void move_groups(const Assembly& assembly, const std::vector<uint32_t>& only, st
 }
 
 struct RequestedPlaces {
-  std::vector<uint32_t> of_groups;  // device of each group: from the options, else from the file
+  std::vector<uint32_t> of_groups;  // device of each group: from the options, or else from the file
   std::vector<uint8_t> choices;     // see FleetState
 };
 
@@ -272,7 +272,7 @@ Request::~Request() {
   if (state_ == nullptr) return;
   state_->run.wait_for_end();
   const std::shared_ptr<detail::FleetState> fleet =
-      std::move(state_->fleet);  // must outlive the objects that refer to it
+      std::move(state_->fleet);  // the fleet must outlive the objects that refer to it
   state_.reset();
 }
 

@@ -18,16 +18,17 @@ struct Value {
   TensorInfo info;
   std::vector<uint32_t> dims;  // slots
   uint32_t input = kNone;      // index among the model's inputs
-  uint32_t maker = kNone;      // the call that makes it; kNone: the caller gives it
-  bool input_bound = false;    // its extents are known before the first call
+  uint32_t maker = kNone;      // the call that makes the value; kNone: the caller supplies it
+  bool input_bound = false;    // True if its extents are known before the first call
 };
 
 struct PartCall {
-  uint32_t entry = 0;  // a part: an entry point of the manifest
+  uint32_t entry = 0;  // the part, as an entry point of the manifest
   uint32_t group = 0;
   std::vector<uint32_t> inputs, outputs;  // values
   std::vector<uint32_t> extents;          // slots
-  std::vector<uint32_t> needs;            // values: the inputs, and those that carry the extents' symbols; each once
+  // Values that the call needs, each once: its inputs, and values that carry symbols of its extents.
+  std::vector<uint32_t> needs;
 };
 
 struct Constraint {
@@ -48,7 +49,7 @@ struct Group {
   std::vector<uint32_t> support;  // devices
   uint32_t device = 0;
   uint64_t peak_bytes = 0, weight_bytes = 0;
-  std::vector<double> predicted;  // microseconds on each of `support`; may be empty
+  std::vector<double> predicted;  // microseconds on each device of `support`; may be empty
   uint32_t calls = 0;
 };
 
@@ -66,7 +67,7 @@ struct Assembly {
   std::vector<PartCall> calls;
   std::vector<Group> groups;
   std::vector<Device> devices;
-  std::vector<uint32_t> inputs, outputs;       // of the model: values
+  std::vector<uint32_t> inputs, outputs;       // values that are inputs and outputs of the model
   std::vector<std::vector<uint32_t>> carried;  // per value: the symbols that it carries
 
   size_t slots() const { return symbols.size() + program.size(); }

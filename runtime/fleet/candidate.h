@@ -6,11 +6,11 @@ namespace gart::fleet {
 
 /// A device as a candidate for a group. Times are in microseconds from now.
 struct Candidate {
-  bool full = false;   // as many groups wait for it as are allowed
-  double free_at = 0;  // when its queued work is done
-  double arrival = 0;  // when the last input arrives there
-  double us = 0;       // duration of the group
-  bool lacks = false;  // values of running requests leave no room for the group's
+  bool full = false;   // True if the largest allowed number of groups already waits for it
+  double free_at = 0;  // time when its queued work will be done
+  double arrival = 0;  // time when the last input will arrive there
+  double us = 0;       // duration of the group there
+  bool lacks = false;  // True if values of running requests leave no room for the group's values
 };
 
 /// True if `a` is better than `b`: the group's estimated end is earlier there. A full device is worse than one that is

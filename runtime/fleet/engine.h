@@ -9,14 +9,15 @@
 
 namespace gart::fleet {
 
-/// A device's own memory: a GPU's. Values that only GPUs read stay there. Functions that throw throw Failure.
+/// The memory of a device that has its own, such as a GPU. Values that only GPUs read stay there. Functions that can
+/// fail throw Failure.
 class Space {
  public:
   virtual ~Space() = default;
   virtual const char* name() const = 0;  ///< its name in tensors: "cuda:1"
   virtual MemorySource& memory() = 0;
-  // Both are called by the thread of the engine that owns the space, and wait for the end of the copy.
-  /// Copies from `other`; nothing writes to `from` any more.
+  // Both functions are called by the thread of the engine that owns the space, and return at the end of the copy.
+  // copy_in copies from `other`; nobody writes to `from` any more.
   virtual void copy_in(void* to, const Space& other, const void* from, size_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;
 };
@@ -25,9 +26,9 @@ class Engine {
  public:
   virtual ~Engine() = default;
   /// Runs entry point `entry`, a part, and waits for its end. `inputs` and `outputs` are in host memory or the engine's
-  /// space. Results go to `outputs`; an output without data goes to the engine's memory, because its size is not known.
-  /// `results`: where the results are, valid until the next run. Call it on one thread at a time. Fails with
-  /// ErrorCode::device_lost if the device will not run again.
+  /// space. Results go to `outputs`. An output without data goes to the engine's memory, because its size is not known.
+  /// `results` says where the results are; it is valid until the next run. Only one thread may call it at a time. Fails
+  /// with ErrorCode::device_lost if the device will not run again.
   virtual Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
                            std::span<TensorView> results) = 0;
   /// Null if the engine uses the host's memory.

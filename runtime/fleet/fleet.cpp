@@ -7,9 +7,10 @@
 namespace gart::fleet::detail {
 namespace {
 
-constexpr size_t kMaxRoutes = 64;    // sets of fetched values whose route is kept; others are found anew each time
-constexpr uint64_t kTimesKept = 64;  // requests placed by the same times
-constexpr double kHandOverUs = 2;    // least time of a hand-over between devices
+// Number of sets of fetched values whose routes are kept; other routes are computed again each time.
+constexpr size_t kMaxRoutes = 64;
+constexpr uint64_t kTimesKept = 64;  // number of requests that are placed by the same times
+constexpr double kHandOverUs = 2;    // the least time of a hand-over between devices, in microseconds
 
 std::vector<TensorInfo> infos_of(const Assembly& assembly, const std::vector<uint32_t>& values) {
   std::vector<TensorInfo> infos;
@@ -90,8 +91,8 @@ void FleetState::try_open(uint32_t device) {
   }
 }
 
-/// Removes choices whose weights do not fit: the weights of all groups that may choose the device lie there. Groups
-/// that the file places there come first, and half of the memory that they leave is for values.
+/// Removes choices whose weights do not fit. A device holds the weights of all groups that may choose it. Groups that
+/// the file places there come first, and half of the remaining memory is kept for values.
 void FleetState::keep_what_fits(uint32_t device) {
   const uint64_t memory = assembly.devices[device].memory;
   uint64_t weights = 0, peak = 0, most = memory;
@@ -185,7 +186,7 @@ void FleetState::look_up_times() {
     for (uint32_t device = 0; device < lanes_.size(); ++device) times_[at(group, device)] = time_of(group, device);
 }
 
-/// The weights of all groups that may choose a device lie there.
+/// Sums the weights on each device: those of all groups that may choose it.
 void FleetState::sum_weights() {
   weights_.assign(lanes_.size(), 0);
   for (uint32_t group = 0; group < places_.size(); ++group)

@@ -29,14 +29,14 @@ class Engines {
 namespace detail {
 
 struct FleetState {
-  /// Opens the devices that groups are placed on. `requests`: how many may run at once. `choices`: groups x
-  /// devices, 1 where each request may choose the device; empty: groups stay on their `places`.
+  /// Opens the devices on which groups are placed. `requests`: how many may run at once. `choices`: groups x devices; 1
+  /// where each request may choose the device. If it is empty, groups stay on their `places`.
   FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places, int requests,
              bool monitored = true, std::vector<uint8_t> choices = {});
   ~FleetState();
 
   /// The placement of requests that begin now. Moves groups of lost devices; fails if a group has no device left.
-  /// `sizes`: bytes of each value, for each request's choice; empty: not known.
+  /// `sizes`: bytes of each value, used if each request chooses devices; empty: not known.
   std::shared_ptr<const Placement> placement(std::span<const int64_t> sizes = {});
   std::shared_ptr<const Route> route(const std::vector<uint32_t>& wanted);
   DeviceInfo device(uint32_t index);
@@ -47,9 +47,9 @@ struct FleetState {
   Monitor monitor;
 
  private:
-  bool chooses() const { return !choices_.empty(); }  // each request chooses devices
+  bool chooses() const { return !choices_.empty(); }  // True if each request chooses devices
   size_t at(uint32_t group, uint32_t device) const { return group * lanes_.size() + device; }
-  /// Calls f for each value that the group reads or makes; for some of them more than once.
+  /// Calls f for each value that the group reads or makes; may call it several times for a value.
   template <class F>
   void for_each_value(uint32_t group, const F& f) const {
     for (const uint32_t call : calls_of_[group])
@@ -78,22 +78,24 @@ struct FleetState {
   bool has_room(uint32_t device, uint32_t with) const;
 
   const std::unique_ptr<Engines> engines_;
-  std::mutex mutex_;                          // guards all members below
-  std::vector<uint32_t> places_;              // per group: its device, or the device that the last request chose
+  std::mutex mutex_;  // guards all members below
+  // Per group: its device or, if requests choose, the device that the last one chose.
+  std::vector<uint32_t> places_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // per device; null: not opened
   std::shared_ptr<const Placement> placement_;
   std::map<std::vector<uint32_t>, std::shared_ptr<const Route>> routes_;
   // Used if each request chooses:
-  std::vector<uint8_t> choices_;                            // groups x devices; 1: may go there
-  const int most_waiting_;                                  // a device is full once this many groups wait for it
+  std::vector<uint8_t> choices_;                            // groups x devices; 1: the group may run there
+  const int most_waiting_;                                  // if this many groups wait for a device, it is full
   uint64_t requests_ = 0;                                   // number so far
   std::vector<double> times_;                               // groups x devices: microseconds, where known
   std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the latest placements by these times
   size_t made_ = 0;                                         // number of placements made
-  std::vector<double> free_at_, ends_;                      // of devices; of groups, for the request that chooses
-  std::vector<int64_t> weights_, value_bytes_;              // of devices; the values of the request that chooses
-  std::vector<uint8_t> there_;                              // values x devices, for that request
-  std::vector<std::vector<uint32_t>> calls_of_;             // per group
+  std::vector<double> free_at_, ends_;                      // times of devices; of groups, for the request that chooses
+  // Bytes per device; bytes of the values of the request that chooses.
+  std::vector<int64_t> weights_, value_bytes_;
+  std::vector<uint8_t> there_;                   // values x devices, for this request
+  std::vector<std::vector<uint32_t>> calls_of_;  // per group
 };
 
 struct OpenRequest {

@@ -39,7 +39,7 @@ class GpuSpace final : public Space {
   }
 
  private:
-  /// Enables direct copies from `other`, once. If the machine has no direct path, or another caller has opened it, the
+  /// Enables direct copies from `other`, once. If the machine has no direct path, or another caller has enabled it, the
   /// driver chooses the path.
   void reach(const GpuSpace& other) {
     if (std::find(reached_.begin(), reached_.end(), other.ordinal_) != reached_.end()) return;

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "artifact_schema/lane_form.h"
+#include "artifact_schema/lane_limits.h"
 #include "runtime/relax.h"
 
 namespace gart::fleet {
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kSpinsPerClockRead = 32;
 
-/// Orders a heap whose first element is the oldest.
+/// Orders a heap so that its first element is the oldest.
 bool is_later(const QueuedCall* a, const QueuedCall* b) {
   return a->order != b->order ? a->order > b->order : a->call > b->call;
 }
@@ -29,7 +29,7 @@ Lane::Lane(std::string device, std::unique_ptr<Engine> engine)
 
 void Lane::end() {
   if (!thread_.joinable()) return;
-  if (!origin_.here()) {  // the thread belongs to another process: there is nothing to join
+  if (!origin_.here()) {  // the thread belongs to another process, so there is nothing to join
     new std::thread(std::move(thread_));
     return;
   }
@@ -43,8 +43,8 @@ void Lane::push(QueuedCall& queued) {
   queued.next = inbox_.load(std::memory_order_relaxed);
   while (!inbox_.compare_exchange_weak(queued.next, &queued, std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
-  // Either the sleeper sets its flag first and this function sees it, or the call comes first and the sleeper sees
-  // that.
+  // Either the sleeper sets its flag first and this function sees it, or the call is pushed first and the sleeper sees
+  // the call.
   if (!sleeps_.load(std::memory_order_seq_cst)) return;
   awakenings_.fetch_add(1, std::memory_order_release);
   awakenings_.notify_one();
@@ -76,7 +76,7 @@ QueuedCall& Lane::take() {
   return queued;
 }
 
-/// Returns once something may be in the inbox: spins, then sleeps.
+/// Returns when the inbox may hold something: spins, then sleeps.
 void Lane::wait_for_more() {
   for (const int64_t end = now_ns() + kLaneSpinNs; now_ns() < end;) {
     for (int i = 0; i < kSpinsPerClockRead; ++i) {

@@ -1,8 +1,9 @@
 // A device's queue of calls, and the thread that works through it: the oldest request first, and within a request in
 // the assembly's order.
 //
-// A hand-over costs the moves of cache lines from core to core, so it touches two. One holds the queued call; the job
-// has room for it. The other holds the head of the list of queued calls, which the thread reads while it waits.
+// The cost of a hand-over is that cache lines move from core to core, so it touches only two lines. One holds the
+// queued call, for which the job has room. The other holds the head of the list of queued calls, which the thread reads
+// while it waits.
 #pragma once
 
 #include <atomic>
@@ -34,15 +35,15 @@ struct QueuedCall {
   Job* job = nullptr;
   uint64_t order = 0;  // the job's number among all jobs
   uint32_t call = 0;
-  QueuedCall* next = nullptr;  // while it is in a lane's inbox
+  QueuedCall* next = nullptr;  // the next call in the lane's inbox
 };
 
 class Lane {
  public:
   Lane(std::string device, std::unique_ptr<Engine> engine);
   ~Lane() { end(); }
-  /// Ends the thread; a child of fork() has none. No job may be queued or arrive. If lanes push to each other, end all
-  /// of them before one is destroyed.
+  /// Ends the thread; a child of fork() has no such thread. No job may be queued or arrive. If lanes push to each
+  /// other, all of them must be ended before one is destroyed.
   void end();
 
   /// The lane owns the queued call until it works on it.
@@ -66,10 +67,10 @@ class Lane {
   int64_t ahead_us() const { return ahead_us_.load(std::memory_order_relaxed); }
   int groups() const { return groups_.load(std::memory_order_relaxed); }
 
-  // For the lane's thread.
+  // For use by the lane's thread.
   Engine& engine() { return *engine_; }
   void lose(const Error& why);
-  int64_t idle_since = 0;  // nanoseconds: when its last work ended
+  int64_t idle_since = 0;  // time, in nanoseconds, at which its last work ended
 
  private:
   void loop();
@@ -84,10 +85,11 @@ class Lane {
   std::atomic<bool> lost_{false}, stop_{false};
   std::atomic<int64_t> ahead_us_{0}, held_bytes_{0};
   std::atomic<int> groups_{0};
-  std::vector<QueuedCall*> queue_;                       // a heap with the oldest first; only the thread uses it
-  alignas(64) std::atomic<QueuedCall*> inbox_{nullptr};  // calls that others pushed, the newest first
-  std::atomic<bool> sleeps_{false};                      // the thread sleeps or is about to
-  alignas(64) std::atomic<uint32_t> awakenings_{0};      // changes wake the thread
+  // a heap whose first element is the oldest; only the thread uses it.
+  std::vector<QueuedCall*> queue_;
+  alignas(64) std::atomic<QueuedCall*> inbox_{nullptr};  // calls that others pushed; the newest comes first
+  std::atomic<bool> sleeps_{false};                      // True if the thread sleeps or is about to
+  alignas(64) std::atomic<uint32_t> awakenings_{0};      // a change of this number wakes the thread
   std::thread thread_;
 };
 

@@ -17,7 +17,7 @@ struct Spread {
 class Samples {
  public:
   struct Times {
-    int64_t operation_ns = 0, idle_ns = 0, begin_ns = 0;  // begin: since the run began
+    int64_t operation_ns = 0, idle_ns = 0, begin_ns = 0;  // begin: time since the run began
   };
   void add(const Times& times);
   int64_t count() const { return count_ > 0 ? count_ - 1 : 0; }
@@ -36,13 +36,13 @@ class Samples {
 /// One group's times in one run.
 struct GroupSample {
   uint32_t group = 0, device = 0;
-  bool crossed = false;  // another device made one of its inputs
+  bool crossed = false;  // True if another device made one of its inputs
   Samples::Times times;
 };
 
 class Monitor {
  public:
-  /// `on`: times are recorded.
+  /// `on`: True if times are recorded.
   Monitor(size_t groups, size_t devices, bool on) : on_(on), devices_(devices), samples_(groups * devices * 2) {}
 
   bool is_on() const { return on_; }
@@ -60,7 +60,7 @@ class Monitor {
   const bool on_;
   const size_t devices_;
   mutable std::mutex mutex_;
-  std::vector<std::vector<Samples>> samples_;  // each has none or one element, made by the first sample
+  std::vector<std::vector<Samples>> samples_;  // each entry is empty or has one element, which the first sample makes
   Samples runs_;
 };
 

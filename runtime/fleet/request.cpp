@@ -8,7 +8,7 @@
 namespace gart::fleet {
 namespace {
 
-/// Buffers that a lane's thread hands to its engine, kept from call to call.
+/// Buffers that a lane's thread passes to its engine. They are kept from call to call.
 struct EngineBuffers {
   std::vector<TensorView> inputs, results;
   std::vector<OutputBuffer> outputs;
@@ -52,7 +52,7 @@ void RequestState::set_input(uint32_t input, const TensorView& tensor) {
     fail(ErrorCode::invalid_argument, "input '", info.name, "' has ", elements,
          " elements, but its data pointer is null");
   values_[index].view = tensor;
-  values_[index].view.device = "cpu";  // the caller's text need not live as long
+  values_[index].view.device = "cpu";  // replaces the caller's text, which may not live as long
   values_[index].set = true;
 }
 
@@ -159,7 +159,7 @@ void RequestState::expect(int groups) {
     placement_->lane[group]->expect(groups, placement_->us[group]);
 }
 
-/// Decides the memories of values, for as long as calls keep their lanes. No value exists yet.
+/// Decides in which memories values are kept, as long as calls keep their lanes. No value exists yet.
 void RequestState::place_values() {
   if (placed_placement_ != placement_ || placed_route_ != route_) {
     placed_placement_ = nullptr;
@@ -174,11 +174,11 @@ void RequestState::place_values() {
     for (Copy& copy : slot.copies) copy.there = false;
 }
 
-/// Decides the memories of the outputs of a call on a device with its own memory.
+/// Decides in which memories the outputs of a call are kept, if its device has memory of its own.
 void RequestState::place_outputs(uint32_t index) {
   const std::vector<uint32_t>& wanted = route_->wanted;
   for (const uint32_t value : assembly_.calls[index].outputs) {
-    if (!assembly_.values[value].input_bound) continue;  // its size is not known yet
+    if (!assembly_.values[value].input_bound) continue;  // the size of this value is not known yet
     Slot& slot = values_[value];
     bool on_host = std::find(wanted.begin(), wanted.end(), value) != wanted.end();
     std::vector<Space*> spaces = {lane_of(index).engine().space()};
@@ -206,7 +206,8 @@ void RequestState::bind_value(uint32_t value) {
   check_extents(value);
 }
 
-/// The value as a call on a device with memory `space` reads it, copied there from its maker; null: in host memory.
+/// The value as a call reads it on a device with memory `space`, where it was copied from its maker. Null: the value in
+/// host memory.
 TensorView RequestState::view_for(uint32_t value, const Space* space) {
   Slot& slot = values_[value];
   TensorView view = slot.view;
@@ -321,8 +322,8 @@ void RequestState::work(Lane& lane, uint32_t call) noexcept {
   end_one();
 }
 
-/// The last call that becomes ready takes this call's place in the count of open calls. After that call is handed over,
-/// the request may end at any time.
+/// The last call that becomes ready takes over this call's place in the count of open calls. After this call has been
+/// handed over, the request may end at any time.
 void RequestState::pass_on(Lane& lane, uint32_t call) {
   const auto hand_over = [&](uint32_t reader) {
     Lane& to = lane_of(reader);
@@ -369,7 +370,8 @@ void RequestState::finish() {
   if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty()) add_times(end - began_);
   expect(-1);
   shared_.gate.leave();
-  const std::lock_guard lock(ending_);  // a waiter goes on only after its release, and may then destroy this object
+  // a waiting thread continues only after this lock is released, and may then destroy this object.
+  const std::lock_guard lock(ending_);
   under_way_.store(false, std::memory_order_release);
   ended_.notify_all();
 }

@@ -24,8 +24,8 @@ namespace gart::fleet {
 struct Placement {
   std::vector<uint32_t> device;  // per group
   std::vector<Lane*> lane;       // per group
-  bool has_spaces = false;       // one of the lanes has its own memory
-  std::vector<int64_t> us;       // per group: microseconds that its lane expects; empty: none are expected
+  bool has_spaces = false;       // True if a lane has memory of its own
+  std::vector<int64_t> us;       // per group: the microseconds that its lane expects; empty: lanes expect nothing
 };
 
 /// Data that the requests of a fleet share; it outlives them.
@@ -42,11 +42,11 @@ class RequestState final : public Job {
   RequestState& operator=(const RequestState&) = delete;
   ~RequestState() { wait_for_end(); }
 
-  // Only while the request is not running. All throw Failure.
+  // These functions may only be called while the request is not running. All throw Failure.
   void set_input(uint32_t input, const TensorView& tensor);
   void set_route(std::shared_ptr<const Route> route) { route_ = std::move(route); }
   const Route& route() const { return *route_; }
-  /// Checks the inputs. Returns the bytes of each value, as far as the inputs' shapes give them; otherwise 0.
+  /// Checks the inputs. Returns the bytes of each value, or 0 where the inputs' shapes do not determine them.
   std::span<const int64_t> sizes() {
     check_inputs();
     return sizes_;
@@ -60,14 +60,13 @@ class RequestState final : public Job {
   bool is_under_way() const { return under_way_.load(std::memory_order_acquire) && shared_.gate.here(); }
   /// Throws Failure in a child of fork().
   void check_here() const;
-  /// True if the request was running in the process that this one was forked from; that process's lanes go on with
-  /// it.
+  /// True if the request was running in the process from which this one was forked. That process's lanes continue it.
   bool is_orphaned() const { return under_way_.load(std::memory_order_acquire) && !shared_.gate.here(); }
   TensorView value(uint32_t value) const;
   struct CallTime {
-    int64_t begin_ns = 0, end_ns = 0;  // since the run began; both 0: it did not run
-    int64_t idle_ns = 0;               // idle time of its lane before it
-    bool crossed = false;              // another lane made one of its inputs
+    int64_t begin_ns = 0, end_ns = 0;  // times since the run began; both are 0 if the call did not run
+    int64_t idle_ns = 0;               // idle time of its lane before the call
+    bool crossed = false;              // True if another lane made one of its inputs
   };
   /// The call's times in the last run.
   const CallTime& call_time(uint32_t call) const { return calls_[call].time; }
@@ -85,16 +84,16 @@ class RequestState final : public Job {
     bool there = false;
   };
   struct alignas(64) Slot {
-    TensorView view;     // the shape and, once made, the data in host memory; of an input: the caller's
+    TensorView view;     // the shape and, when it exists, the data in host memory; for an input: the caller's
     int64_t bytes = -1;  // size of an input-bound value
     Block own;
-    std::vector<Copy> copies;  // none, or those of the maker and of other devices that read it
+    std::vector<Copy> copies;  // copies for the maker and for other devices that read the value; may be empty
     bool set = false;
     bool on_host = true;
   };
   struct alignas(64) CallState {
     QueuedCall queued;
-    std::atomic<uint32_t> waits{0};  // number of calls that must end first
+    std::atomic<uint32_t> waits{0};  // number of calls that must still end first
     CallTime time;
   };
   void check_inputs();
@@ -124,9 +123,9 @@ class RequestState final : public Job {
   std::shared_ptr<const Route> route_;
   std::shared_ptr<const Placement> placement_;
   std::shared_ptr<const Route> placed_route_;          // the route and
-  std::shared_ptr<const Placement> placed_placement_;  // the placement that values_ have memory for
+  std::shared_ptr<const Placement> placed_placement_;  // the placement for which values_ have memory
   std::vector<Slot> values_;
-  std::vector<Shape> bound_;    // input shapes that slots and input-bound values were computed for
+  std::vector<Shape> bound_;    // input shapes for which slots and input-bound values were computed
   std::vector<int64_t> sizes_;  // per value, for these shapes
   std::unique_ptr<CallState[]> calls_;
   std::vector<GroupSample> times_;  // per group

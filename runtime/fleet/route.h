@@ -1,4 +1,4 @@
-// The calls that certain values need, and no others.
+// Finds the calls that certain values need.
 #pragma once
 
 #include <vector>
@@ -9,12 +9,12 @@ namespace gart::fleet {
 
 struct Route {
   std::vector<uint32_t> wanted;                // values, in the order of the request
-  std::vector<uint32_t> calls;                 // in an order that respects their inputs
-  std::vector<uint32_t> first;                 // calls that wait for nothing
+  std::vector<uint32_t> calls;                 // in an order in which inputs are made before they are read
+  std::vector<uint32_t> first;                 // calls that do not wait for others
   std::vector<uint32_t> waits;                 // per call: number of calls that must end first
-  std::vector<std::vector<uint32_t>> readers;  // per call: those that wait for it
-  std::vector<uint32_t> inputs;                // values that the caller must give
-  std::vector<uint32_t> calls_of_group;        // per group: its number of calls in `calls`
+  std::vector<std::vector<uint32_t>> readers;  // per call: the calls that wait for it
+  std::vector<uint32_t> inputs;                // inputs of the model that the caller must supply
+  std::vector<uint32_t> calls_of_group;        // per group: the number of its calls in `calls`
 };
 
 /// Searches breadth first, backwards from the wanted values.

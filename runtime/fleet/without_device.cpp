@@ -15,8 +15,8 @@ bool has_cpu_code(const fb::Manifest& manifest, const fb::EntryPoint& entry) {
   return false;
 }
 
-/// This host's devices except `device`, if together they run all groups; otherwise empty. Where a GPU is missing, other
-/// GPUs may be missing, too, so they do not count.
+/// The devices of this host except `device`, if together they run all groups; otherwise empty. GPUs do not count: if
+/// one is missing, others may be missing, too.
 std::string others_that_suffice(const Assembly& assembly, uint32_t device) {
   const bool lacks_gpu = assembly.devices[device].is_gpu;
   std::set<uint32_t> others;

@@ -1,4 +1,4 @@
-// The ways that are left to a caller where a device of the file is missing.
+// Says how a caller can still run a file if one of its devices is missing.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace gart::fleet {
 /// True if all parts of the groups on `device` have code for CPUs.
 bool cpu_stands_in(const fb::Manifest& manifest, const Assembly& assembly, uint32_t device);
 
-/// The ways to run the file without `device`, as the end of a message. Each works as far as the file decides it: its
-/// groups run on other devices, its parts have code for CPUs, or the whole model has.
+/// The ways to run the file without `device`, as the end of a message. A way is listed if the file makes it possible:
+/// the device's groups run on other devices, its parts have code for CPUs, or the whole model has.
 std::string ways_without(const fb::Manifest& manifest, const Assembly& assembly, uint32_t device);
 
 }  // namespace gart::fleet

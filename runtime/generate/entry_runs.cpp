@@ -9,7 +9,7 @@ namespace {
 
 bool is_logits_type(DType dtype) { return dtype == DType::f32 || dtype == DType::f16 || dtype == DType::bf16; }
 
-/// The output "logits", or the only output if there is none of that name.
+/// The number of the output "logits", or of the only output if none has this name.
 size_t find_logits(std::span<const TensorInfo> outputs) {
   size_t at = 0;
   while (at < outputs.size() && outputs[at].name != "logits") ++at;

@@ -29,7 +29,7 @@ double random_at(uint64_t seed, uint64_t position) {
 double exponential(double x) {
   constexpr double kLog2E = 1.4426950408889634, kLn2High = 0.6931471803691238, kLn2Low = 1.9082149292705877e-10;
   if (!(x > -700)) return 0;                 // below 1e-304
-  const auto n = int64_t(x * kLog2E - 0.5);  // to nearest, for negative numbers
+  const auto n = int64_t(x * kLog2E - 0.5);  // rounds to nearest, for negative numbers
   const double r = (x - double(n) * kLn2High) - double(n) * kLn2Low;
   double sum = 1;  // Taylor's series: |r| <= 0.35, so the term of r^14 is below 2^-54
   for (int k = 13; k > 0; --k) sum = 1 + sum * r / k;

@@ -61,13 +61,13 @@ std::string known_names() {
   return out;
 }
 
-/// The axis whose extent is the number of new tokens; -1: none.
+/// The axis whose extent is the number of new tokens; -1: there is none.
 int64_t token_axis(FeedKind kind, size_t rank) {
   if (kind == FeedKind::tokens || kind == FeedKind::positions) return int64_t(rank) - 1;
   return kind == FeedKind::mask && rank == 4 ? 2 : -1;
 }
 
-/// The text as a number; -1: it is none.
+/// The text as a number; -1: it is not a number.
 int64_t number(std::string_view text) {
   int64_t out = -1;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -126,7 +126,8 @@ void Feed::lay_out(int64_t past, int64_t tokens) {
   for (size_t d = 0; d < fixed_.size(); ++d) {
     const bool is_last = spans_all && d + 1 == fixed_.size();
     const int64_t wanted = is_last ? past + tokens : int64_t(d) == axis ? tokens : 1;
-    const bool repeats = kind_ == FeedKind::positions && fixed_.size() == 3 && d == 0;  // rows of equal positions
+    // Several rows with equal positions.
+    const bool repeats = kind_ == FeedKind::positions && fixed_.size() == 3 && d == 0;
     const int64_t extent = fixed_[d] < 0 ? wanted : fixed_[d];
     if (is_last && extent < wanted) {
       fail(ErrorCode::run_failed, "input '", name_, "' has room for ", extent, " tokens; ", wanted, " are too many");
@@ -148,7 +149,8 @@ void Feed::put(int64_t at, int64_t value) {
   store(bytes_.data() + size_t(at) * size_of(dtype_), dtype_, value);
 }
 
-/// An element of a mask: 1 or 0 if it is a table of tokens, true or false, or an addend of the scores.
+/// Writes an element of a mask: 1 or 0 if the mask is a table of tokens, else true or false, or an addend of the
+/// scores.
 void Feed::put_score(int64_t at, bool counts) {
   uint8_t* to = bytes_.data() + size_t(at) * size_of(dtype_);
   if (!is_float(dtype_)) return put(at, counts ? 1 : 0);
@@ -161,13 +163,13 @@ void Feed::put_score(int64_t at, bool counts) {
 
 void Feed::fill_mask(int64_t past, int64_t tokens) {
   const int64_t width = shape_.back(), total = past + tokens;
-  if (shape_.size() == 2) {  // the ones of the run before stay
+  if (shape_.size() == 2) {  // the ones of the previous run stay
     if (total < ones_) std::fill(bytes_.begin(), bytes_.end(), uint8_t{0});
     for (int64_t i = total < ones_ ? 0 : ones_; i < total; ++i) put_score(i, true);
     ones_ = total;
     return;
   }
-  for (int64_t row = 0; row < tokens; ++row) {  // a token reads itself and all before it
+  for (int64_t row = 0; row < tokens; ++row) {  // a token reads itself and all tokens before it
     for (int64_t i = 0; i < width; ++i) put_score(row * width + i, i <= past + row);
   }
 }

@@ -31,7 +31,7 @@ class Feed {
 
   size_t index() const { return index_; }
   FeedKind kind() const { return kind_; }
-  /// The number of tokens that each run must read; 0: any.
+  /// The number of tokens that each run must read; 0: any number.
   int64_t tokens_per_run() const { return tokens_per_run_; }
   /// The value for a run, valid until the next call. Throws Failure if the model's fixed extents do not fit.
   TensorView value(int64_t past, std::span<const int64_t> tokens);
@@ -50,7 +50,7 @@ class Feed {
   std::vector<int64_t> fixed_;  // extents; -1: open
   std::vector<int64_t> shape_;
   std::vector<uint8_t> bytes_;
-  int64_t ones_ = 0;  // of a mask of rank 2, in `bytes_`
+  int64_t ones_ = 0;  // number of ones in `bytes_`, for a mask of rank 2
 };
 
 }  // namespace gart::detail

@@ -28,7 +28,7 @@ struct GeneratorState {
   std::string state;    // one that has a row per token; empty: caches have fixed extents
   size_t axis = 0;      // of these rows
   std::string any;      // a state
-  int64_t written = 0;  // tokens that this generator has written to caches of fixed extents
+  int64_t written = 0;  // number of tokens that this generator has written to caches of fixed extents
   enum class Use : uint8_t { none, runs, cancelled };
   std::atomic<Use> use = Use::none;
 
@@ -44,7 +44,7 @@ namespace {
 
 bool is_number(std::string_view dim) { return !dim.empty() && std::isdigit(static_cast<unsigned char>(dim[0])) != 0; }
 
-/// The entry point that is wanted; "": the one called `usual`, or the first.
+/// The name of the wanted entry point. If the option is empty: the one called `usual`, or the first.
 std::string entry_of(const Program& program, const std::string& wanted, std::string_view usual) {
   const std::vector<std::string> all = program.entry_points();
   if (wanted.empty()) return std::ranges::count(all, usual) != 0 ? std::string(usual) : std::string();
@@ -54,7 +54,7 @@ std::string entry_of(const Program& program, const std::string& wanted, std::str
   return wanted;
 }
 
-/// Finds the extent of a state that counts tokens: open, and not the batch.
+/// Finds a state with an extent that counts tokens: one that is open and is not the batch.
 void find_rows(const Program& program, const std::string& batch, std::string& state, size_t& axis) {
   const bool is_open = !batch.empty() && !is_number(batch);
   for (const TensorInfo& info : program.states()) {
@@ -94,7 +94,7 @@ GeneratorState::GeneratorState(const Program& program, const Session& s, const G
 int64_t GeneratorState::length() const {
   const Result<Tensor> value = session.state(any);
   if (!value && value.error().code != ErrorCode::invalid_argument) throw Failure{value.error()};
-  if (!value) return 0;  // it has no value yet
+  if (!value) return 0;  // the state has no value yet
   if (!state.empty()) return value->shape()[axis];
   if (written == 0) {
     fail(ErrorCode::invalid_argument,

@@ -20,8 +20,8 @@ float widened(uint16_t bits, DType dtype) {
   return sign != 0 ? -small : small;
 }
 
-/// The largest of up to a block of logits. NaN if one of them is NaN: a sum of the differences to themselves would also
-/// be NaN for infinities, so they are compared.
+/// The largest logit in each block. It is NaN if a logit of the block is NaN. Logits are compared with themselves,
+/// because a sum of their differences would also be NaN for infinities.
 constexpr size_t kLanes = 16, kBlock = 1024;
 
 float largest(const float* x, size_t count) {
@@ -128,7 +128,7 @@ void Sampler::weigh(std::span<const float> logits, float highest) {
   candidates_.clear();
   for (size_t i = 0; i < logits.size(); ++i) {
     const double below = (double(logits[i]) - double(highest)) / double(options_.temperature);
-    const double weight = logits[i] == highest ? 1 : exponential(below);  // the highest may be infinite
+    const double weight = logits[i] == highest ? 1 : exponential(below);  // the highest logit may be infinite
     if (weight > 0) candidates_.push_back({weight, int64_t(i)});
   }
 }

@@ -19,21 +19,22 @@ class LogitsRow {
   std::vector<float> widened_;
 };
 
-/// The position of the largest logit; the first of equals. -1: one is NaN, or all are -infinity.
+/// The position of the largest logit; the first one if several are equal. -1: a logit is NaN, or all are -infinity.
 int64_t most_likely(std::span<const float> logits);
 
 class Sampler {
  public:
-  /// Throws Failure for options that make no sense. `prompt`: tokens to which the repetition penalty applies.
+  /// Throws Failure for options that contradict each other or are out of range. `prompt`: tokens to which the
+  /// repetition penalty applies.
   Sampler(const GenerateOptions& options, std::span<const int64_t> prompt);
 
-  /// The token after `position` tokens. Throws Failure if a logit is NaN, or no token is possible.
+  /// The next token after `position` tokens. Throws Failure if a logit is NaN, or no token is possible.
   int64_t next(std::span<const float> logits, uint64_t position);
   bool stops(int64_t id) const;
 
  private:
   struct Candidate {
-    double weight;  // its probability before normalisation
+    double weight;  // the token's probability before normalisation
     int64_t id;
   };
 

@@ -37,8 +37,8 @@ TEST(RemarkText, EachFactHasItsSentence) {
           "CPUs [any shape]: --precision has no effect: no weights of contractions keep their accuracy in 16 bits",
           "CPUs [any shape]: weights of 102.1 MB are stored as f16 in 51.0 MB and widened where they are multiplied; "
           "values and sums are f32, as are 0.4 MB of other constants",
-          "CPUs [any shape]: one kernel for 'a', 'b', 'c', 'd' and 2 more does 8 times the work of kernels of their "
-          "own",
+          "CPUs [any shape]: one kernel for 'a', 'b', 'c', 'd' and 2 more does 8 times the work of separate "
+          "kernels",
           "GPUs [batch=1,seq=128]: an extent of a result of 'y' depends on data ('n0'): the graph is split there, and "
           "the host waits for the value",
           "GPUs [batch=1,seq=128]: cudnn does nothing here: it computes convolutions and attention, and this model has "

@@ -12,7 +12,7 @@
 
 namespace gart::test {
 
-/// Code blob and where its kernels begin. The functions are the host's, compiled position-independent and
+/// The code blob, and the offsets of its kernels. The functions are the host's, compiled position-independent and
 /// self-contained.
 struct KernelBlob {
   std::vector<uint8_t> code;
@@ -27,7 +27,8 @@ class ArtifactBuilder {
 
   // The interface. Dims are slots of the entry point's program, which the plan's program repeats from the start.
   uint32_t symbol(const std::string& name, int input = -1, int axis = -1);  // before any instruction
-  uint32_t constant(int64_t value);                                         // a slot, in both programs
+  // A slot with this number exists in both programs.
+  uint32_t constant(int64_t value);
   uint32_t instruction(fb::ExprOp op, uint32_t a, uint32_t b);
   void input(const std::string& name, fb::DType dtype, std::vector<uint32_t> dims);
   void output(const std::string& name, fb::DType dtype, std::vector<uint32_t> dims);
@@ -36,11 +37,11 @@ class ArtifactBuilder {
   uint32_t buffer(fb::BufferKind kind, uint32_t index, uint32_t size_slot, uint64_t offset = 0);
   uint32_t view(uint32_t base, uint32_t size_slot, uint32_t offset_slot);
   uint32_t kernel(const std::string& name, uint32_t operands, uint32_t params, uint32_t scratch_slot);
-  /// Appends to the sequence that is open; tasks is a slot.
+  /// Appends a step to the open sequence; `tasks` is a slot.
   fb::StepT& step(fb::StepKind kind, std::vector<uint32_t> operands, uint32_t tasks);
   fb::StepT& launch(uint32_t kernel, std::vector<uint32_t> operands, std::vector<uint32_t> params, uint32_t tasks,
                     std::vector<uint32_t> writes);
-  /// Closes the open sequence and returns its number; the last one closed is the entry.
+  /// Closes the open sequence and returns its number. The sequence that is closed last is the entry.
   uint32_t close_sequence();
 
   fb::EntryPointT& entry() { return *content.manifest.entry_points[0]; }

@@ -61,7 +61,7 @@ TEST(Corruption, TrailingBytesAreRejected) {
   EXPECT_NE(read_and_verify(bytes).message.find("cut short or appended to"), std::string::npos);
 }
 
-/// Changes as an attacker would make them, with matching digests.
+/// Makes the changes that an attacker would make, with matching digests.
 struct Forgery {
   std::vector<uint8_t> bytes = compact_artifact();
   Prologue& prologue() { return *reinterpret_cast<Prologue*>(bytes.data()); }

@@ -60,7 +60,7 @@ const Nonsense kMapNonsense[] = {
      [](auto& b) { b.content.manifest.targets[0]->kind = fb::TargetKind::cpu; }},
 };
 
-/// The same with a map of images: 64 channels of 128 pixels, windows of 3 columns of every second one.
+/// The same with a map of images: 64 channels of 128 pixels, and windows of 3 columns that visit every second column.
 ArtifactBuilder with_image_map() {
   ArtifactBuilder b = with_map();
   fb::TensorMapT& map = map_of(b);

@@ -22,6 +22,12 @@ fb::StepT& entry_step(ArtifactBuilder& b, size_t step) { return *b.plan().sequen
 const Nonsense kNonsense[] = {
     {"the artifact has no entry point", [](auto& b) { b.content.manifest.entry_points.clear(); }},
     {"entry point 0 'main': it has no plan", [](auto& b) { b.entry().plans.clear(); }},
+    {"input 0: it has strings, but its dtype is not i64", [](auto& b) { b.entry().inputs[0]->labels = {"a"}; }},
+    {"input 0: its strings do not ascend at string 1",
+     [](auto& b) {
+       b.entry().inputs[0]->dtype = fb::DType::i64;
+       b.entry().inputs[0]->labels = {"b", "b"};
+     }},
     {"target 0: it has no name", [](auto& b) { b.content.manifest.targets[0]->name.clear(); }},
     {"target 0: it asks for unknown CPU features",
      [](auto& b) { b.content.manifest.targets[0]->features |= uint64_t{1} << 60; }},
@@ -178,7 +184,7 @@ const Nonsense kKernelNonsense[] = {
 ArtifactBuilder with_states() {
   ArtifactBuilder b;
   const uint32_t two = b.constant(2), size = b.constant(8), one = b.constant(1);
-  b.instruction(fb::ExprOp::add, two, one);  // slot 3, which is not a constant to the verifier
+  b.instruction(fb::ExprOp::add, two, one);  // slot 3, which the verifier does not know to be a constant
   b.content.weights.assign(256, 0);
   for (const char* name : {"w", "s"}) b.input(name, fb::DType::f32, {two});
   b.output("next", fb::DType::f32, {two});
@@ -197,7 +203,7 @@ ArtifactBuilder with_states() {
   return b;
 }
 
-/// The same twice: the second entry point shares the states of the first.
+/// Two such entry points; the second one shares the states of the first.
 void add_second_entry(ArtifactBuilder& b) {
   ArtifactBuilder other = with_states();
   other.entry().name = "second";

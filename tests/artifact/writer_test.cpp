@@ -120,7 +120,7 @@ TEST(Placement, LowestOffsetThatNoConflictCovers) {
   const uint32_t small = b.constant(10), big = b.constant(100);
   for (const uint32_t size : {big, small, big, small}) b.buffer(fb::BufferKind::temporary, 0, size);
   b.plan().buffers[1]->conflicts = {0};
-  b.plan().buffers[2]->conflicts = {1};  // shares bytes with buffer 0, which it does not conflict with
+  b.plan().buffers[2]->conflicts = {1};  // shares bytes with buffer 0, because the two do not conflict
   b.plan().buffers[3]->conflicts = {0, 1};
   b.plan().placement = {0, 1, 2, 3};
   b.close_sequence();

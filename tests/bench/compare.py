@@ -6,10 +6,10 @@
 
 --before: another checkout with a build/release of its own, whose compiler and runtime are one more engine for each form.
 
-Each engine is a process of its own that loads the model once. Rounds go round the engines in turn, only one of them at
-work at any time, so a drift of the machine hits all alike; the ratio printed is the median over rounds of the engines'
-round minima, against ours in the same round; of each of our forms. A row counts only if our outputs agree with onnxruntime's (largest error
-relative to the largest element <= 1e-3). Models are made by tools/models/make_model.py.
+Each engine is a process of its own that loads the model once. In each round the engines run one after the other, so a
+drift of the machine affects all in the same way. A round's latency of an engine is its minimum. The ratio that is
+printed, for dims open and for dims fixed, is the median over the rounds of an engine's latency divided by ours. A row
+counts only if our outputs agree with onnxruntime's (largest error relative to the largest element <= 1e-3). Models are made by tools/models/make_model.py.
 """
 import argparse
 import json
@@ -84,7 +84,7 @@ def worker(engine, path, feeds_file, threads, outputs_file):
     run()
     np.savez(outputs_file, *outputs())
     print("ready", flush=True)
-    for line in sys.stdin:  # reads how long to measure; answers with the smallest and the median latency in ms
+    for line in sys.stdin:  # reads the time to measure, and answers with the smallest and the median latency in ms
         end, times = time.perf_counter() + float(line), []
         run()
         while time.perf_counter() < end or len(times) < 3:

@@ -33,7 +33,7 @@ ROWS = {  # name: (row of compare.py, form, least x our f32)
     "minilm_l6 dynamic": ("minilm_l6 s128 b1", "dynamic", 0.0),
     "mobilenet_v2 QDQ": ("mobilenet_v2 b1", "qdq", 0.0),
 }
-DIFFERENCE = 0.1  # relative to the largest output: a value near the middle of two quanta rounds either way, in every layer
+DIFFERENCE = 0.1  # relative to the largest output; in every layer, a value halfway between two quanta may be rounded up or down
 LIMIT_S = 900
 
 

@@ -130,7 +130,7 @@ class Reference:
         self.length = 0
 
     def logits(self, ids):
-        """Those of the last id, after all ids of earlier calls."""
+        """The logits of the last id, after all ids of earlier calls."""
         total = self.length + len(ids)
         feeds = dict(self.caches)
         for i in self.session.get_inputs():

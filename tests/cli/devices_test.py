@@ -53,7 +53,7 @@ class DevicesTest(CliCase):
                 self.accepted("run", "model.gart", "--random", "1", "--device", line["name"])
 
     def test_a_probe_measures(self):
-        begin = sum(os.times()[2:4])  # of processes that have ended
+        begin = sum(os.times()[2:4])  # processor time of the processes that have ended
         pools = [d for d in json.loads(devices("--json", "--probe"))["devices"] if d["kind"] == "cpu"]
         cores = sum(len(pool["cores"]) for pool in pools)
         self.assertLess((sum(os.times()[2:4]) - begin) / cores, 2, "seconds of each core")

@@ -154,13 +154,13 @@ class FleetTest(CliCase):
     def test_the_model_says_where_nodes_go(self):
         model = onnx.load(self.path("chain.onnx"))
         for node in model.graph.node:
-            wishes = {"a": ("gart.group", "head"), "b": ("gart.group", "head"), "e": ("gart.device", "cpu")}
-            if node.output[0] in wishes:
+            metadata = {"a": ("gart.group", "head"), "b": ("gart.group", "head"), "e": ("gart.device", "cpu")}
+            if node.output[0] in metadata:
                 said = node.metadata_props.add()
-                said.key, said.value = wishes[node.output[0]]
-        onnx.save(model, self.path("wishes.onnx"))
-        self.accepted("compile", "wishes.onnx", "--fleet", "fleet.json", "-o", "wishes.gart")
-        groups = json.loads(self.accepted("inspect", "wishes.gart", "--json"))["groups"]
+                said.key, said.value = metadata[node.output[0]]
+        onnx.save(model, self.path("metadata.onnx"))
+        self.accepted("compile", "metadata.onnx", "--fleet", "fleet.json", "-o", "metadata.gart")
+        groups = json.loads(self.accepted("inspect", "metadata.gart", "--json"))["groups"]
         self.assertEqual([g["nodes"] for g in groups if g["name"] == "head"], [["a", "b"]])
         self.assertEqual([g["support"] for g in groups if "e" in g["nodes"]], [["cpu"]])
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generation: the greedy tokens of small decoders equal onnxruntime's, sampled ones follow the options, and faults are told in words."""
+"""Generation: the greedy tokens of small decoders equal onnxruntime's, sampled ones follow the options, and faults give a message."""
 import json
 import os
 import sys
@@ -108,7 +108,7 @@ class Generate(CliCase):
         self.agrees("optimum4")
 
     def test_a_conversation(self):
-        """A session goes on where it ended: with the last token, which it has not read."""
+        """A session continues with the last token, which it has not read."""
         reference = decoders.Reference(self.path("builder.onnx"))
         first = reference.greedy(PROMPT, 6)
         second = reference.greedy([first[-1], 8, 2], 5)

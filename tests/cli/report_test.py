@@ -79,7 +79,7 @@ class Reports(CliCase):
         np.savez(self.path("turns.npz"), x=np.ones((1, 64), np.float32))
         out = self.accepted("bench", "turns.gart", "--inputs", "turns.npz", "--seconds", "0.05", "--threads", "1", "--profile", "--json")
         products = [s for s in json.loads(out)["profile"]["steps"] if "matmul" in s["kernel"]]
-        self.assertEqual([s["turns"] for s in products], [16])
+        self.assertEqual([s["iterations"] for s in products], [16])
         self.assertAlmostEqual(products[0]["gflops"] * products[0]["us"] * 1e3, 16 * (2 * 64 * 64), delta=16 * 64 * 64)
 
     def test_compile_says_what_it_wrote(self):

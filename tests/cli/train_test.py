@@ -57,7 +57,7 @@ def tensor(name, value):
 
 
 def trained_model(update, states, constants, inputs=()):
-    """The model with a training step. `states`: {name: first value} of the algorithm's own."""
+    """The model with a training step. `states`: {name: first value} of the algorithm's own states."""
     model = parser.parse_model(MODEL)
     model.graph.initializer.extend([tensor("w", W), tensor("b", B)])
     step = parser.parse_model(GRADIENTS % update).graph
@@ -120,7 +120,7 @@ class Train(CliCase):
             model.state("rate")
 
     def test_adam(self):
-        """T > 0: step R sqrt(1 - beta^T) / (1 - alpha^T), epsilon beside the uncorrected root; T = 0: R."""
+        """For T > 0 the step is R sqrt(1 - beta^T) / (1 - alpha^T), with epsilon added to the uncorrected root. For T = 0 it is R."""
         model = gart.load(self.path("adam.gart"))
         value = {"w": W.astype(np.float64), "b": B.astype(np.float64)}
         v, h = {k: 0 * x for k, x in value.items()}, {k: 0 * x for k, x in value.items()}
@@ -313,8 +313,8 @@ class Train(CliCase):
         self.assertEqual(self.read("resumed.gart"), whole)
         losses = [[json.loads(line)["loss"] for line in self.read(name).splitlines()] for name in ("r.jsonl", "whole.jsonl")]
         self.assertEqual(*losses)
-        self.refused(*arguments, "--resume", "--batch", "8", says="is of a run with --batch 16; this one has 8")
-        self.refused(*arguments, "--resume", "--seed", "4", says="is of a run with --seed 3; this one has 4")
+        self.refused(*arguments, "--resume", "--batch", "8", says="comes from a run with --batch 16; this one has 8")
+        self.refused(*arguments, "--resume", "--seed", "4", says="comes from a run with --seed 3; this one has 4")
         self.refused("train", "descent.gart", "--data", "d.npz", "--checkpoint", "r", "--resume",
                      says="is a checkpoint of another model")
         self.refused("train", "adam.gart", "--data", "d.npz", "--checkpoint", "none", "--resume", says="there is no checkpoint none/checkpoint.json")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""compile --train: steps beside numpy, gradients of a compiled recurrent network beside differences of its loss, and refusals."""
+"""compile --train: steps compared with numpy, gradients of a compiled recurrent network compared with differences of its loss, and
+refusals."""
 import os
 import sys
 import unittest

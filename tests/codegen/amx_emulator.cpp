@@ -54,8 +54,8 @@ void release() {
   tiles.instructions = instructions;
 }
 
-/// Palette 1: bytes 16 to 31 bytes of a row, two for each tile; 48 to 55 rows; the others, but for the palette and the
-/// first row, are reserved (#GP). All tiles become zero.
+/// Palette 1: bytes 16 to 31 hold the bytes of a row, two for each tile, and bytes 48 to 55 the rows. All others except
+/// the palette and the first row are reserved (#GP). All tiles become zero.
 void load_configuration(const uint8_t* memory) {
   release();
   if (memory[0] == 0) return;
@@ -154,7 +154,7 @@ struct Instruction {
   bool memory = false, indexed = false;
   uint8_t* address = nullptr;
   int64_t stride = 0;
-  int64_t bytes = 0;  // of the whole instruction
+  int64_t bytes = 0;  // length of the whole instruction
 };
 
 int64_t general_register(const ucontext_t& context, int number) {
@@ -183,7 +183,7 @@ void decode_memory(const ucontext_t& context, const uint8_t* code, int mod, bool
     base = general_register(context, rm | (b ? 8 : 0));
   }
   int64_t displacement = 0;
-  if (mod == 1) displacement = static_cast<int8_t>(code[i.bytes++]);  // NOLINT: the sign is wanted
+  if (mod == 1) displacement = static_cast<int8_t>(code[i.bytes++]);  // NOLINT: the sign extension is intended
   if (wide) {
     int32_t value = 0;
     std::memcpy(&value, code + i.bytes, 4);
@@ -194,7 +194,7 @@ void decode_memory(const ucontext_t& context, const uint8_t* code, int mod, bool
   i.address = reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(base + displacement));
 }
 
-/// False: no such instruction.
+/// Returns false for any other instruction.
 bool decode(const ucontext_t& context, const uint8_t* code, Instruction& i) {
   if (code[0] != 0xc4 || (code[1] & 0x1f) != 2) return false;  // three bytes of VEX, map 0F38
   if ((code[2] & 0x84) != 0) return false;                     // W0, 128 bits
@@ -273,7 +273,7 @@ void on_illegal_instruction(int, siginfo_t*, void* context_pointer) {
     next += instruction.bytes;
     return;
   }
-  signal(SIGILL, SIG_DFL);  // raised again at the same place
+  signal(SIGILL, SIG_DFL);  // the signal is raised again at the same instruction
 }
 
 /// Linux lets a process use tiles where the CPU has them.

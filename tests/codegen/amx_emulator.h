@@ -16,7 +16,7 @@ long emulated_amx_instructions();
 /// Number of emulated instructions that a task spends on configuring and releasing tiles; 0 if the CPU executes these
 /// two itself.
 int emulated_per_task();
-/// Are the thread's tiles in the state that TILERELEASE leaves? True on a CPU with the unit.
+/// True if the thread's tiles are in the state that TILERELEASE leaves; always true on a CPU with the unit.
 bool amx_is_released();
 
 }  // namespace gcg::test

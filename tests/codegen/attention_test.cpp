@@ -144,7 +144,7 @@ class AttentionRun {
     if (c.drops_rows) std::fill_n(at(mask), c.t, -std::numeric_limits<float>::infinity());
   }
 
-  /// In pieces of at most `piece` tasks.
+  /// Runs the tasks in pieces of at most `piece` tasks.
   std::vector<float> attention(const std::string& target, int64_t piece) {
     if (!attention_) attention_.emplace(what_.attention(), target);
     run(*attention_, piece);

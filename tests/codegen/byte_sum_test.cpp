@@ -36,7 +36,7 @@ Kernel sum_kernel(DType type, const Dim& n, const Part& a, const Part& b, int ze
   });
 }
 
-/// A byte by its bits.
+/// The byte with these bits.
 int number(DType type, uint8_t bits) { return type == DType::i8 ? static_cast<int8_t>(bits) : bits; }
 
 /// Every pair of bytes. Steps of the first two kinds are exact in floats, ties included; a sum near the middle of two
@@ -115,7 +115,7 @@ TEST(ByteSumCode, TakesFewInstructions) {
   }
 }
 
-/// For LLVM, stores of bytes might change it.
+/// LLVM assumes that stores of bytes might change it.
 TEST(ByteSumCode, ReadsAScalarBeforeTheRow) {
   const Kernel kernel = map_kernel("scalar", {{DType::u8, {1024}}, {DType::u8, {}}, {DType::u8, {1024}}}, [](auto& i) {
     return quantized(dequantized(load(0, DType::u8, i), {0.3, 4}) + dequantized(load(1, DType::u8, {}), {0.7, 9}),

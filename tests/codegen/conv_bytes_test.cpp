@@ -212,7 +212,7 @@ struct Code {
 };
 
 TEST(ConvBytesCode, KeepsSumsInRegisters) {
-  // Without VNNI a mask takes the last register; each step reads it from the stack once.
+  // Without VNNI a mask has no register any more: each step reads it from the stack once.
   for (const Code& code :
        {Code{"x86-64-v3", "vpmaddwd", "vpmaddubsw", 1}, Code{"x86-64-v4-vnni", "vpdpbusd", "vpmadd", 0}})
     for (const ConvCase& c :

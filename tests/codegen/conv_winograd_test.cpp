@@ -103,7 +103,7 @@ TEST(WinogradVariant, GivesTheSumOfProducts) {
 
 TEST(WinogradVariant, IsTakenWhereItIsFaster) {
   EXPECT_EQ(best_winograd_tile(64, 64, 56, 56), 4);
-  EXPECT_EQ(best_winograd_tile(256, 256, 14, 14), 2);  // weights for tiles of four are too many bytes
+  EXPECT_EQ(best_winograd_tile(256, 256, 14, 14), 2);  // the weights for tiles of four would be too large
   EXPECT_EQ(best_winograd_tile(512, 512, 7, 7), 0);
   EXPECT_EQ(best_winograd_tile(64, 64, Dim::symbol("h"), Dim::symbol("w")), 4);
   // An eighth of an open image's side.

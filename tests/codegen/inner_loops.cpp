@@ -9,7 +9,7 @@ namespace {
 
 bool contains(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
 
-/// The label a branch goes to; empty when the line is not a branch to a local label.
+/// The label that a branch goes to. Empty if the line is not a branch to a local label.
 std::string branch_target(const std::string& line) {
   const size_t at = line.find(".LBB");
   if (line.empty() || line[0] == '.' || at == std::string::npos) return {};

@@ -16,7 +16,7 @@ inline std::vector<Axis> axes_of(const Shape& shape, int first = 0) {
   return axes;
 }
 
-/// In the form that lowering makes.
+/// A kernel in the form that lowering makes.
 inline std::vector<Axis> without_units(std::vector<Axis> axes) {
   std::erase_if(axes, [](const Axis& a) { return a.extent.is(1); });
   return axes;
@@ -47,7 +47,7 @@ inline Stage reduce_stage(int local, ReduceOp op, std::vector<Axis> axes, Expr v
   return stage;
 }
 
-/// result[i...] = value(i...), result being the last operand.
+/// result[i...] = value(i...), where result is the last operand.
 inline Kernel map_kernel(std::string name, std::vector<Operand> operands,
                          const std::function<Expr(const std::vector<Expr>&)>& value) {
   const std::vector<Axis> axes = axes_of(operands.back().shape);

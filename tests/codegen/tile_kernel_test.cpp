@@ -1,4 +1,4 @@
-// Kernels with AMX tiles: their code, and the conditions for choosing them. matmul_quads_test, half_weights_test and
+// Kernels with AMX tiles: their code, and the conditions for choosing them. matmul_bytes_test, half_weights_test and
 // conv_bytes_test check their results.
 #include <gtest/gtest.h>
 

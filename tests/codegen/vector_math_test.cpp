@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
+#include <limits>
+#include <random>
 #include <tuple>
 
 #include "tests/codegen/loop_harness.h"
@@ -269,6 +271,65 @@ TEST(Quantized, ByWhatARunReadsIsWhatItsStepsGive) {
           }
         }
     }
+}
+
+/// Numbers and neighbours of their multiples, of all exponents; most quotients are small, some beyond 2^52.
+template <class T>
+std::pair<std::vector<T>, std::vector<T>> dividends_and_divisors() {
+  using Limits = std::numeric_limits<T>;
+  const std::vector<T> special = {0,
+                                  T(-0.0),
+                                  1,
+                                  -1,
+                                  T(0.1),
+                                  3,
+                                  Limits::min(),
+                                  Limits::denorm_min(),
+                                  Limits::max(),
+                                  -Limits::max(),
+                                  Limits::infinity(),
+                                  -Limits::infinity(),
+                                  Limits::quiet_NaN()};
+  std::vector<T> a, b;
+  for (const T x : special)
+    for (const T y : special) a.push_back(x), b.push_back(y);
+  std::mt19937_64 random(7);
+  std::uniform_int_distribution<int> exponent(Limits::min_exponent - Limits::digits, Limits::max_exponent - 1),
+      gap(-2, 70);
+  std::uniform_real_distribution<T> mantissa(1, 2);
+  while (a.size() < kBatch) {
+    const int e = exponent(random);
+    T x = std::ldexp(mantissa(random), e), y = std::ldexp(mantissa(random), e - gap(random));
+    if (random() % 3 == 0) x = y * static_cast<T>(random() % 1000);
+    if (random() % 3 == 0) x = std::nextafter(x, random() % 2 == 0 ? T(0) : Limits::max());
+    a.push_back(random() % 2 == 0 ? x : -x);
+    b.push_back(random() % 2 == 0 ? y : -y);
+  }
+  return {std::move(a), std::move(b)};
+}
+
+template <class T>
+void expect_exact_remainders(DType dtype) {
+  for (const std::string& target : runnable_targets()) {
+    const Kernel kernel =
+        map_kernel("remainder", {{dtype, {kBatch}}, {dtype, {kBatch}}, {dtype, {kBatch}}},
+                   [&](const auto& i) { return binary(BinaryOp::fmod, load(0, dtype, i), load(1, dtype, i)); });
+    const RunnableKernel code(kernel, target);
+    auto [a, b] = dividends_and_divisors<T>();
+    std::vector<T> y(kBatch);
+    code.call({a.data(), b.data(), y.data()}, {}, 0, code.tasks({}));
+    for (size_t i = 0; i < y.size(); ++i) {
+      const T exact = std::fmod(a[i], b[i]);
+      const bool same =
+          std::isnan(exact) ? std::isnan(y[i]) : y[i] == exact && std::signbit(y[i]) == std::signbit(exact);
+      ASSERT_TRUE(same) << target << ": fmod(" << a[i] << ", " << b[i] << ") = " << y[i] << ", not " << exact;
+    }
+  }
+}
+
+TEST(VectorMath, RemaindersAreExact) {
+  expect_exact_remainders<float>(DType::f32);
+  expect_exact_remainders<double>(DType::f64);
 }
 
 /// Near steps and a half, far beyond the ends, infinities and NaN.

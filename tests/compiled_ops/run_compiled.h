@@ -14,7 +14,7 @@ namespace gcg::test {
 /// bytes.
 std::vector<std::string> runnable_targets(const Graph& graph);
 
-/// One artifact with code for all of them. Throws CompileError.
+/// One artifact with code for all these targets. Throws CompileError.
 std::vector<uint8_t> compile_artifact(const Graph& graph);
 
 /// Runs the artifact's code for `target` once. An error of the runtime fails the test and gives no

@@ -362,7 +362,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{"Circle", [](A& a) { a.calls[3]->group = 0, a.groups.pop_back(); },
               "group 0: it and others wait for each other's values"},
         Wrong{"CircleOfExtents",
-              [](A& a) {  // the extent of a value of group 2 goes to a second call of group 0
+              [](A& a) {  // a second call of group 0 needs the extent of a value of group 2
                 a.symbols[0]->value = 5, a.calls[1]->group = 0, a.calls[2]->group = 1, a.calls[3]->group = 0;
                 a.groups.resize(2);
               },

@@ -23,11 +23,11 @@ TEST(Candidate, TheEstimatedEndCountsAmongThoseThatAreNotFull) {
   EXPECT_FALSE(is_better(slow, fast));
   fast.lacks = true;
   EXPECT_TRUE(is_better(slow, fast));
-  slow.full = true;  // the device that lacks less
+  slow.full = true;  // the device that lacks less memory
   EXPECT_TRUE(is_better(slow, fast));
 }
 
-/// One group, 100 us on each device by the file.
+/// One group that takes 100 us on each device, according to the file.
 FakeModel one_group(uint32_t devices) {
   FakeModel model(1, devices);
   model.output(model.call({0}));

@@ -33,7 +33,7 @@ class File {
     builder_.Finish(fb::Manifest::Pack(builder_, &manifest));
   }
 
-  /// The advice where the GPU is missing, for a group that these devices run and that is placed on it.
+  /// The advice if the GPU is missing, for a group that is placed on it and that these devices can run.
   std::string advice(const std::vector<uint32_t>& support) const {
     Assembly assembly;
     assembly.entries = {"main", "part"};

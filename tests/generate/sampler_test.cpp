@@ -1,4 +1,4 @@
-// The choice of the next token, beside the definitions written down plainly.
+// The choice of the next token, compared with plain implementations of the definitions.
 #include "runtime/generate/sampler.h"
 
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "codegen/cuda/cuda_backend.h"
-#include "tests/gpu/form_on_gpu.h"
 #include "tests/gpu/keep_context.h"
+#include "tests/gpu/variant_on_gpu.h"
 
 namespace gcg::test {
 namespace {
@@ -45,7 +45,7 @@ void check(const RowVariant& form) {
     return all;
   }();
   if (target() == nullptr || !part().takes_next()) return;
-  check_form_on_gpu(form, target(), backends);
+  check_variant_on_gpu(form, target(), backends);
   if (!testing::Test::HasFailure()) keep_context();
 }
 

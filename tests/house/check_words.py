@@ -34,7 +34,7 @@ PATTERNS = {
     "'what' or 'who' as a noun": re.compile(r"\b(?:to|for|from|by|with|of|than|and|or) who(?:ever)?\b(?! (?:is|are)\b)|\bthat which\b|\bso many (?:as|that)\b"),
 }
 
-# A message may begin in lower case, and has habits of its own.
+# A message may begin in lower case, and has further patterns.
 STRING_PATTERNS = {
     **{name: re.compile(pattern.pattern, re.I) for name, pattern in PATTERNS.items()},
     "'is no X': write 'is not a X'": re.compile(r"(?<!there )\b(?:is|are) no (?!longer|more|less|other)[a-z]"),

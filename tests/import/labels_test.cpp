@@ -45,6 +45,60 @@ TEST(Labels, AreLookedUpByEncoders) {
   EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"y", {"Hund", "Kuh", "_Unused"}}}));
 }
 
+std::string strings_input(const std::string& name) {
+  return "input { name: '" + name + "' type { tensor_type { elem_type: 8 shape { dim { dim_param: 'n' } " + kDim2 +
+         "} } } } ";
+}
+std::string encoder(const std::string& from, const std::string& to) {
+  return node("LabelEncoder", from, to,
+              "domain: 'ai.onnx.ml' attribute { name: 'keys_strings' strings: 'dog' strings: 'ape' strings: 'dog' "
+              "type: STRINGS } attribute { name: 'values_int64s' ints: 7 ints: 5 ints: 9 type: INTS } "
+              "attribute { name: 'default_int64' i: -3 type: INT } ");
+}
+
+TEST(Labels, InputsAreLookedUpInTheStringsOfTheModel) {
+  const ImportedModel model =
+      import_model(graph_model(strings_input("s") + strings_input("t") + encoder("s", "y") + output("y"), kMl));
+  const Names known = {"", "_Unused", "ape", "dog"};
+  EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"s", known}, {"t", known}}));
+  EXPECT_EQ(value_called(model.graph, "s").dtype, DType::i64);
+  // A table with a value for each of the strings; -1, any other string, is its last index.
+  EXPECT_EQ(value_called(model.graph, "y.table").constant->to_ints(), (std::vector<int64_t>{-3, -3, 5, 7, -3}));
+}
+
+TEST(Labels, InputsMayBeMovedAndComparedWithConstants) {
+  const std::string constant = "initializer { name: 'k' data_type: 8 dims: 1 string_data: 'cow' } ";
+  const std::string axis = "attribute { name: 'axis' i: 0 type: INT }";
+  const ImportedModel model =
+      import_model(graph_model(strings_input("s") + strings_input("t") + constant +
+                                   node("Concat", "s t", "both", axis) + node("Equal", "both k", "y") + output("y"),
+                               kMl));
+  EXPECT_EQ(model.labels.at("s"), (Names{"", "_Unused", "cow"}));
+  EXPECT_EQ(value_called(model.graph, "k").constant->to_ints(), (std::vector<int64_t>{2}));
+}
+
+TEST(Labels, UnknownStringsAreNeitherGivenNorCompared) {
+  const auto why = [](const std::string& nodes, const std::string& made) {
+    const std::vector<UnsupportedNode> rows =
+        unsupported_in(graph_model(strings_input("s") + strings_input("t") + nodes + output(made), kMl));
+    return rows.empty() ? std::string() : rows[0].why;
+  };
+  EXPECT_NE(why(node("Identity", "s", "y"), "y").find("but not give them"), std::string::npos);
+  EXPECT_NE(why(node("Equal", "s t", "y"), "y").find("only be compared with constants"), std::string::npos);
+  EXPECT_NE(why(node("Add", "s t", "y"), "y").find("it reads strings"), std::string::npos);
+  EXPECT_EQ(why(encoder("s", "y"), "y"), "");
+}
+
+TEST(Labels, ValuesThatAreEqualHaveOneNumber) {
+  const std::string twice =
+      "domain: 'ai.onnx.ml' attribute { name: 'keys_strings' strings: 'dog' strings: 'cat' type: STRINGS } "
+      "attribute { name: 'values_strings' strings: 'pet' strings: 'pet' type: STRINGS } ";
+  const ImportedModel model =
+      import_model(graph_model(classifier() + node("LabelEncoder", "label", "y", twice) + output("y"), kMl));
+  EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"y", {"pet", "_Unused"}}}));
+  EXPECT_EQ(value_called(model.graph, "y.table").constant->to_ints(), (std::vector<int64_t>{0, 0, 1}));
+}
+
 TEST(Labels, AreReadByNobodyElse) {
   const auto why = [](const std::string& nodes, const std::string& made) {
     const std::vector<UnsupportedNode> rows = unsupported_in(graph_model(classifier() + nodes + output(made), kMl));

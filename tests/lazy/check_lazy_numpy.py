@@ -35,7 +35,7 @@ xp.bitwise_and(I, 6); xp.bitwise_or(I, J); xp.bitwise_xor(I, J); xp.left_shift(J
 xp.where(A > 0, A, B); xp.where(A > 0, 1.0, 0.0) * A; xp.where(T, 0, A); xp.where(T, A, -1); xp.where(I > 0, I, 0); xp.where(T)[1]; xp.select([A > 1, A > 0], [A, B], -1.0)
 A.sum(); A.sum(0); A.sum(-1, keepdims=True); A.sum((0, 2)); xp.sum(A, axis=(1, -1), keepdims=True); xp.sum(I); xp.sum(U, 0); xp.sum(T, 1); xp.sum(A, 1, initial=2.0); xp.sum(A, 1, where=T)
 A.sum(axis=()); I.sum(dtype=np.float32); A.mean(); A.mean(0); A.mean((0, 1), keepdims=True); xp.mean(A, where=T); A.prod(1); xp.prod(J); A.max(); A.max(1); A.min((0, 1)); A.min(2, keepdims=True)
-xp.amax(A, 0); xp.amin(A, 1); xp.max(A, 1, initial=0.7); xp.min(A, initial=9.0, where=T); I.max(0); T.max(1); T.min(1); U.max(); N.max(2); N.min(2); A.all(); xp.all(T, 1); xp.any(T, (0, 1)); T.any(2, keepdims=True)
+xp.amax(A, 0); xp.amin(A, 1); xp.max(A, 1, initial=0.7); xp.min(A, initial=9.0, where=T); I.max(0); T.max(1); T.min(1); U.max(); N.max(2); N.min(2); A.all(); xp.all(T, 1); xp.any(T, (0, 1)); T.any(2, keepdims=True); xp.any(T[:, :0], 1); xp.any(T[:0]); xp.all(A[:0], 0)
 A.var(); A.var(1); A.std(0); A.std((0, 2), ddof=1); xp.var(A, 1, ddof=1, keepdims=True); xp.std(A, where=T); xp.ptp(A, 1); xp.ptp(I); xp.count_nonzero(I); xp.count_nonzero(T, axis=1)
 xp.average(A, 1); xp.average(A, 2, weights=V[:5]); xp.average(M, weights=M * M); xp.median(A); xp.median(A, 1); xp.median(A[:, :3], 1); xp.median(A, (0, 2), keepdims=True); xp.median(N, 1)
 xp.percentile(A, 30); xp.percentile(A, [10, 50.5, 99], 1); xp.quantile(A, 0.25, (0, 1)); xp.quantile(A, 0.3, 1, method="lower"); xp.quantile(A, 0.3, 1, method="higher"); xp.quantile(A, 0.3, 1, method="midpoint")

@@ -1,4 +1,4 @@
-"""Models that --train compiles, beside PyTorch: gradients, and the losses of 20 steps of optimizers."""
+"""Models that --train compiles, compared with PyTorch: gradients, and the losses of 20 steps of optimizers."""
 import os
 import subprocess
 import sys

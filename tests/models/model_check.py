@@ -27,7 +27,7 @@ def compile_model(model, artifact, *options):
 
 
 def compile_once(model, artifact, *options):
-    """Like compile_model, if the artifact is older than the model or the tool: measurements in several processes compile
+    """Compiles like compile_model, but only if the artifact is older than the model or the tool. Measurements in several processes compile
     beforehand. An artifact's name always stands for the same options."""
     if not os.path.exists(artifact) or os.path.getmtime(artifact) < max(map(os.path.getmtime, (model, tool()))):
         compile_model(model, artifact, *options)

@@ -84,7 +84,7 @@ def batch_statistics(batch=64, width=256, depth=6):
 
 
 def googlenet():
-    """Its nine inception modules of four branches each, without the classifiers that training adds."""
+    """GoogLeNet: nine inception modules of four branches each, without the classifiers that only training uses."""
     m = Maker("googlenet")
 
     def conv(x, cin, cout, kernel, stride=1):

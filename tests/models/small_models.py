@@ -110,7 +110,7 @@ def recurrent():
 # ---------------------------------------------------------------- convolutions
 
 def convolutions_1d():
-    """As in speech models: strided, dilated, grouped, depthwise, transposed; odd channels."""
+    """Convolutions as in speech models: strided, dilated, grouped, depthwise, transposed; odd channels."""
     m = Maker("convolutions_1d")
 
     def conv(x, cin, cout, kernel, op="Conv", groups=1, **attributes):

@@ -9,7 +9,7 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 const OpInput kImage = data(pattern(DType::f32, {2, 3, 6, 5}));
-/// Inside, across the border, small, outside, of another batch.
+/// Regions: inside, across the border, small, outside, of another batch.
 const OpInput kRegions =
                   data(f32({5, 4}, {0.5, 1, 3.5, 4.25, -2, -1.5, 2, 7, 1, 1, 1.1, 1.05, 9, 9, 12, 11, 0, 0, 4, 5})),
               kBatches = data(i64({5}, {0, 1, 1, 0, 1}));

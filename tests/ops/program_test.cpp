@@ -52,7 +52,7 @@ TEST(Programs, TopKOfFewAndOfAll) {
 TEST(Programs, TopKOfAFewOfAShortLine) {
   for (int64_t largest : {0, 1}) {
     for (const DType t : {DType::f32, DType::f64, DType::i32, DType::u8, DType::f16}) {
-      check_top_k(unordered(t, {9, 64}, 20), 2, 1, largest);  // by passes, with equals among them
+      check_top_k(unordered(t, {9, 64}, 20), 2, 1, largest);  // by passes over elements, some of which are equal
       check_top_k(unordered(t, {8, 5}, 3), 8, 0, largest);    // all of a line
       check_top_k(unordered(t, {3, 256}, 1 << 20), 9, 1, largest);
     }
@@ -62,7 +62,8 @@ TEST(Programs, TopKOfAFewOfAShortLine) {
   }
 }
 
-/// Between few and most elements of a line: up to the key of the worst, which more elements may have than requested.
+/// Between few and most elements of a line: selects up to the key of the worst element. More elements than requested
+/// may have this key.
 TEST(Programs, TopKOfUpToHalfOfALine) {
   for (int64_t largest : {0, 1}) {
     for (const DType t :

@@ -195,6 +195,16 @@ TEST(Unary, Clip) {
   check_op({"only min", "Clip", {data(x), data(f32({}, {-1}))}, {}, {f32({5}, {-1, -1, 0, 2, kNan})}});
   check_op({"only max", "Clip", {data(x), omitted(), data(f32({}, {1}))}, {}, {f32({5}, {-3, -1, 0, 1, kNan})}});
   check_op({"no bounds", "Clip", {data(x)}, {}, {x}});
+  check_op({"a bound that is NaN",
+            "Clip",
+            {data(x), data(f32({}, {kNan})), data(f32({}, {1}))},
+            {},
+            {f32({5}, {-3, -1, 0, 1, kNan})}});
+  check_op({"a constant bound that is NaN",
+            "Clip",
+            {data(x), known(f32({}, {-1})), known(f32({}, {kNan}))},
+            {},
+            {f32({5}, {-1, -1, 0, 2, kNan})}});
   check_op({"crossed bounds give max",
             "Clip",
             {data(x), known(f32({}, {1})), known(f32({}, {-1}))},

@@ -242,7 +242,7 @@ TEST(BlockChannels, JoinsWholeBlocksOnly) {
   const Counts whole = op_counts(check(joined(32, 16)));
   EXPECT_EQ(whole.at("gart.BlockChannels"), 2);    // %x, %z
   EXPECT_EQ(whole.at("gart.UnblockChannels"), 1);  // %y
-  // Lanes past 20 must not get in between.
+  // Lanes past channel 20 must not get between the channels.
   const Counts torn = op_counts(check(joined(20, 16)));
   EXPECT_EQ(torn.at("gart.BlockChannels"), 1);    // %x
   EXPECT_EQ(torn.at("gart.UnblockChannels"), 2);  // %c, %d

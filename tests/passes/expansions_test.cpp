@@ -1,6 +1,7 @@
 // Passes that rewrite one operator as others: the result must equal the operator's reference.
 #include <gtest/gtest.h>
 
+#include "compiler/gir/gir.h"
 #include "compiler/passes/expand_deform_conv.h"
 #include "compiler/passes/expand_einsum.h"
 #include "compiler/passes/expand_flex_attention.h"
@@ -26,7 +27,7 @@ TEST(ExpandEinsum, IsAProductWhereLabelsOfBothAreSummed) {
                         bool is_product = true) {
     const auto counts = op_counts(check_rewrite(
         graph("%a: f32[" + a + "], %b: f32[" + b + "]", "%y", " %y = Einsum(%a, %b) {equation = \"" + equation + "\"}"),
-        expand_einsum, is_product, {{"b", 2}, {"n", 3}, {"m", 5}}));
+        expand_einsum, is_product, {{"b", 2}, {"n", 3}, {"m", 5}, {"k", 4}, {"l", 4}}));
     EXPECT_EQ(counts.count("MatMul"), is_product ? 1U : 0U) << equation;
     EXPECT_EQ(counts.count("Einsum"), is_product ? 0U : 1U) << equation;
   };
@@ -41,9 +42,28 @@ TEST(ExpandEinsum, IsAProductWhereLabelsOfBothAreSummed) {
   check("...ij,...jk->...ik", "b,1,n,4", "3,4,m");
   check("ij,j->i", "n,4", "4");
   check("i,ij->j", "4", "4,m");
+  check("ij,jk->ik", "n,k", "l,m");
+  check("bqhd,bkhd->bhqk", "b,n,2,k", "b,m,2,l");
+  check("ij,jk->ik", "n,1", "4,m", false);
   check("ij,kl->ikjl", "n,2", "m,2", false);
   check("ij,jk->i", "n,4", "4,m", false);
   check("ii,ij->j", "3,3", "3,m", false);
+}
+
+TEST(ExpandEinsum, OfManyOperandsIsAChainOfProducts) {
+  const auto check = [](const std::string& equation, const std::string& a, const std::string& b, const std::string& c,
+                        int products) {
+    const auto counts =
+        op_counts(check_rewrite(graph("%a: f32[" + a + "], %b: f32[" + b + "], %c: f32[" + c + "]", "%y",
+                                      " %y = Einsum(%a, %b, %c) {equation = \"" + equation + "\"}"),
+                                expand_einsum, true, {{"n", 3}, {"m", 5}}));
+    EXPECT_EQ(counts.count("MatMul") == 0 ? 0 : counts.at("MatMul"), products) << equation;
+  };
+  check("ij,jk,kl->il", "n,4", "4,6", "6,m", 2);
+  check("ij,kl,jk->il", "n,4", "6,m", "4,6", 2);  // the pair without a common label comes last
+  check("...ij,...jk,kl->...il", "2,n,4", "2,4,6", "6,m", 2);
+  check("bi,ij,bj->b", "n,4", "4,6", "n,6", 2);
+  check("i,j,ij->ij", "n", "m", "n,m", 0);
 }
 
 TEST(ExpandDeformConv, IsOneProduct) {
@@ -182,6 +202,33 @@ TEST(SeparateResize, OneDimensionAfterTheOther) {
         graph("%x: f32[1,2,7,9]", "%y", " constant %s: i64[4] = {1, 2, 7, 4}\n %y = Resize(%x, _, _, %s)" + attributes),
         separate_resize, false);
   }
+}
+
+TEST(SeparateInterpolation, WhereRowsWouldBeGathered) {
+  const auto check = [](const std::string& x, const std::string& sizes, const std::string& attributes, bool changes) {
+    const Graph g =
+        check_rewrite(graph("%x: " + x, "%y",
+                            " constant %s: i64[4] = {" + sizes + "}\n %y = Resize(%x, _, _, %s) {" + attributes + "}"),
+                      separate_interpolation, changes, {{"h", 7}, {"w", 9}, {"m", 2}});
+    EXPECT_EQ(op_counts(g).at("Resize"), changes ? 2 : 1) << x << " " << attributes;
+  };
+  check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\"", true);
+  check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"cubic\", exclude_outside = 1", true);
+  check("f64[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\", coordinate_transformation_mode = \"align_corners\"", true);
+  check("f32[1,2,7,9]", "1, 2, 12, 5", "mode = \"linear\"", true);
+  check("f32[1,2,7,9]", "1, 2, 14, 18", "mode = \"linear\"", false);  // taps repeat
+  check("f32[1,2,7,90]", "1, 2, 3, 11", "mode = \"linear\"", false);  // long rows
+  check("f32[1,2,7,w]", "1, 2, 7, 11", "mode = \"linear\"", false);   // one dimension
+  check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"nearest\"", false);
+  check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\", coordinate_transformation_mode = \"tf_half_pixel_for_nn\"",
+        false);
+  check("f32[1,m,h,w]", "1, 2, 0, 5", "mode = \"linear\"", false);  // no elements
+  check("u8[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\"", false);  // would be rounded in between
+}
+
+TEST(SeparateInterpolation, LeavesSizesOfTheRun) {
+  Graph g = parse_graph(graph("%x: f32[1,2,7,9], %s: i64[4]", "%y", " %y = Resize(%x, _, _, %s) {mode = \"linear\"}"));
+  EXPECT_FALSE(separate_interpolation(g));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ class Model:
             self.on.append(on)
 
     def _needs(self):
-        """needed[v, d]: a group or the caller there reads it; lies[v, f]: it is made or given there."""
+        """needed[v, d]: a group on device d, or the caller there, reads value v. lies[v, f]: v is made on f, or given there."""
         self.needed, self.lies = {}, {}
         for v, value in enumerate(self.values):
             given, producer = value.get("given", ANYWHERE), self._producer(v)

@@ -100,7 +100,7 @@ TEST(Simulate, WeightsStayAndValuesLieForTheirIntervals) {
     "values": [{"bytes": 20, "producer": 0, "readers": [1]}, {"bytes": 30, "producer": 1, "readers": [2]},
                {"bytes": 40, "producer": 2, "wanted": true}]})");
   const Timeline t = simulate(p, {{0, 0, 0}, {0, 1, 2}});
-  EXPECT_EQ(t.weight_bytes, (std::vector<int64_t>{1100}));          // the shared one once
+  EXPECT_EQ(t.weight_bytes, (std::vector<int64_t>{1100}));          // the shared weight counts once
   EXPECT_EQ(t.peak_bytes, (std::vector<int64_t>{1100 + 30 + 40}));  // the first value has been released by then
 }
 

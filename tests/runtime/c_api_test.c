@@ -1,5 +1,5 @@
-/* The C API, compiled as C11: loads the model whose path is the argument (2 (x + y) for f32[n]) and uses every
- * function. */
+/* The C API, compiled as C11: loads the model whose path is the first argument (2 (x + y) for f32[n]) and uses every
+ * function; the second argument is a model of strings. */
 #define _POSIX_C_SOURCE 200809L /* clocks of processor time */
 
 #include <math.h>
@@ -16,7 +16,8 @@ static int check_description(const gart_program* program) {
   CHECK(gart_input_dtype(program, 0) == GART_F32 && gart_output_dtype(program, 0) == GART_F32);
   CHECK(gart_input_rank(program, 0) == 1 && gart_output_rank(program, 0) == 1);
   CHECK(strcmp(gart_input_dim(program, 0, 0), "n") == 0 && strcmp(gart_output_dim(program, 0, 0), "n") == 0);
-  CHECK(gart_output_label(program, 0, 0) == NULL && gart_output_label(program, 9, 0) == NULL && gart_output_label(NULL, 0, 0) == NULL);
+  CHECK(gart_output_label(program, 0, 0) == NULL && gart_output_label(program, 9, 0) == NULL &&
+        gart_output_label(NULL, 0, 0) == NULL);
   CHECK(gart_input_dim(program, 0, 1) == NULL);
   CHECK(gart_version()[0] >= '0' && gart_version()[0] <= '9');
   CHECK(gart_threads(program) == 2 && gart_threads(NULL) == 0);
@@ -38,14 +39,16 @@ static int check_entry_points(const char* path, const gart_program* program) {
   CHECK(gart_info_dtype(out) == GART_F32 && gart_info_rank(out) == 1 && strcmp(gart_info_dim(out, 0), "n") == 0);
   CHECK(gart_info_dim(out, 1) == NULL && gart_info_name(NULL) == NULL && gart_info_rank(NULL) == 0);
   CHECK(gart_entry_label(program, entry, 0, 0) == NULL && gart_entry_label(NULL, entry, 0, 0) == NULL);
-  CHECK(gart_load(path, &options, &other) == GART_INVALID_ARTIFACT && strstr(gart_last_error(), "entry points") != NULL);
+  CHECK(gart_load(path, &options, &other) == GART_INVALID_ARTIFACT &&
+        strstr(gart_last_error(), "entry points") != NULL);
   return 0;
 }
 
 static int check_memory(gart_invocation* invocation) {
   gart_memory_info memory = {-1, -1, -1, -1};
   CHECK(gart_memory(invocation, &memory) == GART_OK);
-  CHECK(memory.arena_bytes >= memory.arena_lower_bound_bytes && memory.arena_lower_bound_bytes >= 0 && memory.code_bytes > 0);
+  CHECK(memory.arena_bytes >= memory.arena_lower_bound_bytes && memory.arena_lower_bound_bytes >= 0 &&
+        memory.code_bytes > 0);
   CHECK(memory.weight_bytes == 0);
   CHECK(gart_memory(invocation, NULL) == GART_INVALID_ARGUMENT && gart_memory(NULL, &memory) == GART_INVALID_ARGUMENT);
   return 0;
@@ -153,17 +156,38 @@ static int check_waiting(const char* path) {
   return 0;
 }
 
+/* y[i] = 2 data[number of the string]. */
+static int check_strings(const char* path) {
+  static const float data[2] = {1, 2};
+  static const char* const texts[3] = {"dog", "ape", "dog"};
+  const gart_tensor numbers = {data, GART_F32, 1, {2}, NULL}, strings = {texts, GART_STRING, 1, {3}, NULL};
+  gart_program* program = NULL;
+  gart_invocation* invocation = NULL;
+  gart_tensor result;
+  CHECK(gart_load(path, NULL, &program) == GART_OK && gart_input_dtype(program, 1) == GART_STRING);
+  const gart_tensor_info* info = gart_entry_input(program, NULL, 1);
+  CHECK(strcmp(gart_info_string(info, 1), "dog") == 0 && gart_info_string(info, 2) == NULL);
+  CHECK(gart_info_string(gart_entry_input(program, NULL, 0), 0) == NULL && gart_info_string(NULL, 0) == NULL);
+  CHECK(gart_invocation_new(program, NULL, &invocation) == GART_OK);
+  CHECK(gart_set_input(invocation, 0, &numbers) == GART_OK && gart_set_input(invocation, 1, &strings) == GART_OK);
+  CHECK(gart_run(invocation) == GART_OK && gart_get_output(invocation, 0, &result) == GART_OK);
+  CHECK(((const float*)result.data)[0] == 4.0f && ((const float*)result.data)[1] == 2.0f);
+  gart_invocation_free(invocation);
+  gart_program_free(program);
+  return 0;
+}
+
 int main(int argc, char** argv) {
   gart_program* program = NULL;
   gart_invocation* invocation = NULL;
   const gart_load_options options = {.size = sizeof options, .threads = 2};
-  CHECK(argc == 2);
+  CHECK(argc == 3);
   CHECK(gart_load(argv[1], &options, &program) == GART_OK);
   CHECK(gart_invocation_new(program, NULL, &invocation) == GART_OK);
   if (check_description(program) != 0 || check_runs(invocation) != 0 || check_errors(argv[1], program, invocation) != 0)
     return 1;
   if (check_entry_points(argv[1], program) != 0 || check_memory(invocation) != 0) return 1;
-  if (check_verification(argv[1]) != 0 || check_waiting(argv[1]) != 0) return 1;
+  if (check_verification(argv[1]) != 0 || check_waiting(argv[1]) != 0 || check_strings(argv[2]) != 0) return 1;
   gart_program_free(program);
   CHECK(gart_run(invocation) == GART_OK);
   gart_invocation_free(invocation);

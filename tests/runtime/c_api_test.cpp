@@ -9,13 +9,22 @@
 namespace gart {
 namespace {
 
-TEST(CApi, CProgramUsesTheSharedLibrary) {
-  const std::string path = testing::TempDir() + "gart_c_api_test.gart";
-  const std::vector<uint8_t> bytes = test::add_and_double().write();
+void write(const std::string& path, test::ArtifactBuilder builder) {
+  const std::vector<uint8_t> bytes = builder.write();
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
-  EXPECT_EQ(std::system((std::string(GCC_GRAPH_BINARY_DIR "/bin/c_api_test ") + path).c_str()), 0);
+}
+
+TEST(CApi, CProgramUsesTheSharedLibrary) {
+  const std::string path = testing::TempDir() + "gart_c_api_test.gart", strings = path + ".strings";
+  write(path, test::add_and_double());
+  test::ArtifactBuilder named = test::gathering_twice();
+  named.entry().inputs[1]->labels = {"ape", "dog"};
+  write(strings, std::move(named));
+  const std::string command = GCC_GRAPH_BINARY_DIR "/bin/c_api_test " + path + " " + strings;
+  EXPECT_EQ(std::system(command.c_str()), 0);
   std::remove(path.c_str());
+  std::remove(strings.c_str());
 }
 
 }  // namespace

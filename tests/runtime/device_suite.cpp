@@ -195,6 +195,32 @@ TEST_P(DeviceSuite, RunsAfterAFailure) {
   }
 }
 
+/// Strings become their positions among those that the input tells apart; each run reads them again.
+TEST_P(DeviceSuite, StringsAreLookedUp) {
+  test::ArtifactBuilder builder = test::gathering_twice();
+  builder.entry().inputs[1]->labels = {"", "ape", "dog"};
+  const Program& program = load(std::move(builder));
+  ASSERT_EQ(program.inputs()[1].dtype, DType::string);
+  EXPECT_EQ(program.inputs()[1].strings, (std::vector<std::string>{"", "ape", "dog"}));
+  const std::vector<float> data = {1, 2, 3};
+  std::vector<const char*> texts = {"dog", "", "ape", "dog"};
+  auto invocation = program.new_invocation();
+  ASSERT_TRUE(invocation->set_input(0, view(data)));
+  ASSERT_TRUE(invocation->set_input(1, {texts.data(), DType::string, Shape{4}}));
+  ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(floats(invocation->output(0)), (std::vector<float>{6, 2, 4, 6}));
+  texts[1] = "ape";
+  ASSERT_TRUE(invocation->run());
+  EXPECT_EQ(floats(invocation->output(0)), (std::vector<float>{6, 4, 4, 6}));
+  texts[2] = "cow";  // its number is -1, which this model does not take
+  EXPECT_NE(invocation->run().error().message.find("index -1, element 2"), std::string::npos);
+  texts[2] = nullptr;
+  EXPECT_EQ(invocation->run().error().message, "input 'index': string 2 is null");
+  const std::vector<int64_t> numbers(4, 0);
+  EXPECT_EQ(invocation->set_input(1, {numbers.data(), DType::i64, Shape{4}}).error().message,
+            "input 'index' must be string, but is i64");
+}
+
 /// A run that fails before the first step leaves the outputs as they were.
 TEST_P(DeviceSuite, RunsThatCannotBegin) {
   auto invocation = load(test::add_and_double()).new_invocation();

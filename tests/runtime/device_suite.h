@@ -16,7 +16,8 @@ struct DeviceUnderTest {
   std::string device;                                     ///< as in LoadOptions
   std::function<ArtifactBuilder(ArtifactBuilder)> model;  ///< converts a model of CPU code to this device's code
   std::function<void()> begin = [] {};                    ///< before a test
-  std::function<void()> end = [] {};                      ///< after it: expects no misuse and no live objects
+  /// Called after a test: expects no misuse and no live objects.
+  std::function<void()> end = [] {};
   int threads = 2;
 };
 

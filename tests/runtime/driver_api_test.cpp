@@ -20,7 +20,7 @@ namespace {
 
 #ifdef GART_TEST_CUDA_H
 
-/// Passed the same way: both pointers, or numbers of one size.
+/// True if both types are passed in the same way: as pointers, or numbers of one size.
 template <class A, class B>
 constexpr bool alike() {
   if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>) {

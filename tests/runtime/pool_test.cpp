@@ -72,7 +72,11 @@ TEST(CpuPool, ThreadsStayOnTheirCores) {
     const cpu::Shift shift(pool);
     ASSERT_NE(shift.team(), nullptr);
     int where[3] = {-1, -1, -1};
-    shift.team()->run([](void* data, int thread) { static_cast<int*>(data)[thread] = sched_getcpu(); }, where);
+    const auto job = [](void* data, int share, uint32_t) {
+      static_cast<int*>(data)[share] = sched_getcpu();
+      return uint32_t{1};
+    };
+    shift.team()->run(job, where, 0, 1);
     for (const int at : where) EXPECT_EQ(at, core);
   }
   EXPECT_EQ(Cores::allowed().text(), all.text());
@@ -125,15 +129,16 @@ double waiting_us(bool spin) {
   cpu::Device pool("cpu", 2, {}, spin);
   const cpu::Shift shift(pool);
   timespec now[2] = {};
-  const auto job = [](void* data, int thread) {
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, static_cast<timespec*>(data) + thread);
-    if (thread == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  const auto job = [](void* data, int share, uint32_t) {
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, static_cast<timespec*>(data) + share);
+    if (share == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    return uint32_t{1};
   };
-  shift.team()->run(job, now);
+  shift.team()->run(job, now, 0, 1);
   const timespec begin = now[1];
   for (int i = 0; i < 20; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
-    shift.team()->run(job, now);
+    shift.team()->run(job, now, 0, 1);
   }
   return static_cast<double>(now[1].tv_sec - begin.tv_sec) * 1e6 +
          static_cast<double>(now[1].tv_nsec - begin.tv_nsec) / 1e3;

@@ -98,9 +98,9 @@ TEST(Entries, StoreEqualWeightsOnce) {
 
 TEST(Entries, WhatTheCompilerRefuses) {
   const auto message = [](const std::vector<std::string>& others,
-                          const std::vector<std::string>& wishes) -> std::string {
+                          const std::vector<std::string>& requests) -> std::string {
     try {
-      test::compiled_with(test::appending(), others, wishes);
+      test::compiled_with(test::appending(), others, requests);
     } catch (const gcg::CompileError& error) {
       return error.what();
     }

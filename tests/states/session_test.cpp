@@ -287,9 +287,9 @@ TEST(Sessions, WarmStepsAllocateNothing) {
 #endif
 
 TEST(Sessions, WishesThatTheCompilerRefuses) {
-  const auto message = [](const std::string& graph, const std::vector<std::string>& wishes) -> std::string {
+  const auto message = [](const std::string& graph, const std::vector<std::string>& requests) -> std::string {
     try {
-      test::compiled(graph, wishes);
+      test::compiled(graph, requests);
     } catch (const gcg::CompileError& error) {
       return error.what();
     }

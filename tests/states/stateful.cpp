@@ -22,13 +22,13 @@ constexpr const char* kTarget = "aarch64";
 namespace {
 
 std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& others,
-                                  const std::vector<std::string>& wishes, int64_t capacity) {
+                                  const std::vector<std::string>& requests, int64_t capacity) {
   static std::deque<std::vector<uint8_t>> artifacts;
   gcg::Backends backends;
   backends.push_back(gcg::cpu::make_cpu_backend());
   gcg::CompileOptions options;
   options.targets = {kTarget};
-  options.states = wishes;
+  options.states = requests;
   options.state_capacity = capacity;
   std::vector<gcg::NamedGraph> more;
   for (const std::string& other : others) {
@@ -42,17 +42,18 @@ std::span<const uint8_t> compiled(const std::string& graph, const std::vector<st
 
 }  // namespace
 
-std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& wishes, int64_t capacity) {
-  return compiled(graph, {}, wishes, capacity);
+std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& requests,
+                                  int64_t capacity) {
+  return compiled(graph, {}, requests, capacity);
 }
 
 std::span<const uint8_t> compiled_with(const std::string& graph, const std::vector<std::string>& others,
-                                       const std::vector<std::string>& wishes) {
-  return compiled(graph, others, wishes, 0);
+                                       const std::vector<std::string>& requests) {
+  return compiled(graph, others, requests, 0);
 }
 
-Program loaded(const std::string& graph, const std::vector<std::string>& wishes, int64_t capacity, int threads) {
-  Result<Program> program = load(compiled(graph, wishes, capacity), {.device = "cpu", .threads = threads});
+Program loaded(const std::string& graph, const std::vector<std::string>& requests, int64_t capacity, int threads) {
+  Result<Program> program = load(compiled(graph, requests, capacity), {.device = "cpu", .threads = threads});
   EXPECT_TRUE(program) << program.error().message;
   return *program;
 }

@@ -9,17 +9,18 @@
 
 namespace gart::test {
 
-/// The artifact of a graph in text form. `wishes` and `capacity`: as for pair_states. Its bytes live as long as the
+/// The artifact of a graph in text form. `requests` and `capacity`: as for pair_states. Its bytes live as long as the
 /// process.
-std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& wishes,
+std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& requests,
                                   int64_t capacity = 0);
 
 /// The artifact of several models. The first is `graph`, and each other runs as the entry point of its graph's name.
 std::span<const uint8_t> compiled_with(const std::string& graph, const std::vector<std::string>& others,
-                                       const std::vector<std::string>& wishes);
+                                       const std::vector<std::string>& requests);
 
 /// The same, loaded on the CPU. Fails the test if that is not possible.
-Program loaded(const std::string& graph, const std::vector<std::string>& wishes, int64_t capacity = 0, int threads = 1);
+Program loaded(const std::string& graph, const std::vector<std::string>& requests, int64_t capacity = 0,
+               int threads = 1);
 
 /// y = the sum of all rows of a cache; each run appends one row to it along its axis 1. Input "x" f32[b,1,3], state
 /// "past" f32[b,p,3], output "y" f32[b,3].

@@ -1,4 +1,4 @@
-// States of which each run replaces some rows in place.
+// States in which each run replaces some rows in place.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,8 @@ using test::loaded;
 using test::state;
 using test::view;
 
-/// Rows that are scattered into a cache of `room` rows from `first` on, per sample, and the cache's row 1.
+/// A graph that scatters rows into a cache of `room` rows, from `first` on for each sample, and returns the cache's row
+/// 1.
 std::string updating(int64_t room, const std::string& more = "") {
   const std::string cache = "f32[2," + std::to_string(room) + ",4]";
   return "graph updating(%x: f32[2,n,4], %first: i64[2], %cache: " + cache + ") -> (%y, %next" +

@@ -1,4 +1,4 @@
-// If, Loop and what is expanded into loops.
+// If, Loop, and operators that are expanded into loops.
 #include "tests/train/gradient_rows.h"
 
 namespace gcg::test {

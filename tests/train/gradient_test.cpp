@@ -1,4 +1,4 @@
-// Gradients beside central differences, in double, through the operators' reference implementations.
+// Gradients compared with central differences, in double, through the operators' reference implementations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using test::GradientCase;
 constexpr int kRounds = 4;
 constexpr double kStep = 1e-5, kTolerance = 2e-6;
 
-/// Adds the loss: the sum of all float results, each element with a weight of its own.
+/// Adds the loss: the sum of all float results, where each element has its own weight.
 ValueId add_loss(Graph& graph) {
   FormulaWriter w(graph, graph, "loss");
   Formula loss;

@@ -1,4 +1,4 @@
-// Operators that move elements.
+// Test cases of operators that move elements.
 #include "tests/train/gradient_rows.h"
 
 namespace gcg::test {

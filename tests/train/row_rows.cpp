@@ -1,4 +1,4 @@
-// Products, reductions, normalisations and losses.
+// Test cases of products, reductions, normalisations and losses.
 #include "tests/train/gradient_rows.h"
 
 namespace gcg::test {

@@ -1,4 +1,5 @@
-// The entries of --train: what they contain, what they refuse, and steps of optimizers beside plain loops.
+// The entries that --train adds: what they contain, what they refuse, and steps of optimizers compared with plain
+// loops.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -140,7 +141,7 @@ TEST(Optimizers, EqualPlainLoops) {
   });
 }
 
-/// The product and the sum are in the subgraphs of If and Loop, which hold the parameters as constants of their own.
+/// The product and the sum are in the subgraphs of If and Loop, which hold the parameters as their own constants.
 TEST(TrainingEntries, TrainParametersOfSubgraphs) {
   const std::string nested = R"(graph nested(%x: f64[batch,3], %yes: bool[]) -> (%y) {
     constant %w: f64[3,1] = {0.5, -1, 2}

@@ -1,4 +1,4 @@
-// Convolutions, pools and resizing.
+// Test cases of convolutions, pools and resizing.
 #include "tests/train/gradient_rows.h"
 
 namespace gcg::test {

@@ -67,8 +67,7 @@ def serve(run):
 
 
 class Server:
-    """A process that runs artifacts between guard pages, or onnxruntime, which crashes on some models; a crashed process is
-    replaced."""
+    """A process that runs artifacts between guard pages, or runs onnxruntime, which crashes on some models. A crashed process is replaced."""
 
     def __init__(self, side=None):
         guard = dict(WINDOWS_GUARD=side, LD_PRELOAD=os.environ["WINDOWS_GUARD_LIBRARY"]) if side else {}
@@ -102,7 +101,7 @@ def theirs(path, feeds):
 
 
 def by_definition(path, feeds):
-    """Outputs of ONNX's reference evaluator, or None if it fails."""
+    """The outputs of ONNX's reference evaluator, or None if it fails."""
     from onnx.reference import ReferenceEvaluator
     try:
         session = ReferenceEvaluator(path)
@@ -133,7 +132,7 @@ class Checker:
             worker.close()
 
     def expected(self, path, feeds):
-        """onnxruntime's outputs, or None if it rejects the model or crashes."""
+        """The outputs of onnxruntime, or None if it rejects the model or crashes."""
         outputs = f"{path}.npz"
         if self.onnxruntime.run(path, feeds, outputs) != "done":
             return None
@@ -142,7 +141,7 @@ class Checker:
         return arrays
 
     def check(self, number):
-        """(outcome, name, text); `number`: of a random case, or a case"""
+        """Returns (outcome, name, text). `number` is the number of a random case, or a case"""
         drawn = isinstance(number, int)
         case = window_models.make(self.arguments.seed, number, self.arguments.kinds) if drawn else number
         stem = os.path.join(self.folder, case.name)
@@ -188,7 +187,8 @@ class Checker:
         if expected is not None and model_check.relative_error(ours, expected) <= TOLERANCE:
             return "as onnxruntime", ""
         definition = by_definition(path, case.feeds)
-        # Per output: for a window entirely in the padding, onnxruntime's maximum is the lowest number, and the reference's index is -1.
+        # Each output may agree with either one: for a window entirely in the padding, onnxruntime's maximum is the lowest
+        # number, and the reference's index is -1.
         if definition is not None and all(agrees(ours, expected, k) or agrees(ours, definition, k) for k in ours):
             return "as ONNX's reference", ""
         if expected is None:

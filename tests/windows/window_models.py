@@ -21,7 +21,7 @@ class Case:
     name: str
     model: object
     feeds: dict
-    sizes: dict  # of the symbols; empty when all extents are fixed
+    sizes: dict  # symbols; empty when all extents are fixed
 
 
 class Impossible(Exception):
@@ -108,7 +108,7 @@ def far_pads(b, kernel, dilations):
 
 
 def window(b, spatial, largest_kernel=7):
-    """kernel, strides, dilations, pads of a window that fits the padded input."""
+    """The kernel, strides, dilations and pads of a window that fits the padded input."""
     rank = len(spatial)
     kernel = [b.pick(1, 2, 3, b.integer(1, largest_kernel)) for _ in range(rank)]
     strides = [b.pick(1, 1, 2, b.integer(1, 5)) for _ in range(rank)]
@@ -232,7 +232,7 @@ def make_pool(b):
 
 
 def make_conv_pool(b):
-    """A pool of channel blocks."""
+    """A pool that is stored in channel blocks."""
     spatial = extents_of(b, b.pick(1, 2))
     x = b.activation(1, 4, spatial)
     y = b.node("Conv", [x, b.constant(b.floats(20, 4, *[1] * len(spatial)))])
@@ -321,7 +321,7 @@ def make_resize(b):
 
 
 def fix_extents(b):
-    """Sizes for every extent fix them."""
+    """Fixes all extents of the inputs, and removes the symbols."""
     for value in b.inputs:
         for d, extent in zip(value.type.tensor_type.shape.dim, b.feeds[value.name].shape):
             d.Clear()

@@ -22,7 +22,7 @@ namespace {
 
 using Dims = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
-/// The names that have one value: sequences have one length.
+/// The names that have exactly one value: a sequence must have one length.
 std::map<std::string, int64_t> only_values(const Dims& dims) {
   std::map<std::string, int64_t> values;
   for (const auto& [name, list] : dims)
@@ -30,7 +30,7 @@ std::map<std::string, int64_t> only_values(const Dims& dims) {
   return values;
 }
 
-/// The arena of a plan that is not static has no known size to compare with the limit.
+/// Refuses a plan that is not static, because the size of its arena is not known and cannot be compared with the limit.
 void check_limit(const gcg::Graph& graph, const gcg::CompileOptions& options) {
   if (!options.memory_limit) return;
   std::set<std::string> open;
@@ -64,7 +64,8 @@ bool computes_with_bf16(const gcg::Graph& graph, const std::string& precision) {
   return precision == "bf16";
 }
 
-/// The CPU targets, those that the model's types benefit from, these GPUs, and the targets of the fleet's devices.
+/// The CPU targets, further CPU targets that suit the model's types, the given GPUs, and the targets of the fleet's
+/// devices.
 std::vector<std::string> default_targets(const std::vector<std::string>& gpus, const std::optional<gcg::Fleet>& fleet,
                                          bool bytes, bool halves) {
   std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
@@ -82,9 +83,9 @@ std::vector<std::string> default_targets(const std::vector<std::string>& gpus, c
 }
 
 /// Groups and devices that the functions and nodes of the model ask for (metadata_props "gart.group", "gart.device").
-/// They come before the user's labels, which win. Each call of a function is a group of its own, because calls may wait
-/// for each other. Devices that the fleet lacks are left out, because a library of functions serves other fleets, too.
-/// Returns a remark for each such device.
+/// They come before the user's labels, so that the user's labels win. Each call of a function is a group of its own,
+/// because calls may wait for each other. Devices that the fleet lacks are left out, because a library of functions
+/// serves other fleets, too. Returns a remark for each such device.
 std::vector<gcg::Remark> add_labels_of_nodes(const std::vector<gcg::NodeLabel>& labels, const gcg::Fleet& fleet,
                                              gcg::CutOptions& cut) {
   std::vector<gcg::Remark> remarks;
@@ -112,7 +113,7 @@ gcg::TuningFile parse_tuning(const NamedText& tuning) {
   return gcg::TuningFile::parse({tuning.text.begin(), tuning.text.end()}, tuning.name);
 }
 
-/// The measurements that functions carry, merged with those that the user gives; the user's win.
+/// The measurements that functions carry, merged with those that the user gives. If both have a row, the user's counts.
 gcg::TuningFile tuning_of(const std::optional<NamedText>& requested, const std::vector<gcg::NodeLabel>& labels) {
   gcg::TuningFile tuning;
   if (requested) tuning = parse_tuning(*requested);
@@ -137,6 +138,14 @@ gcg::CompileOptions own_options(const ModelOptions& requested) {
   options.passes.out = requested.out;
   options.print_plan = requested.print_plan;
   return options;
+}
+
+/// The strings that an input tells apart are known for a file's only entry point, which runs on one device.
+void refuse_strings(const gcg::ImportedModel& model) {
+  for (const gcg::ValueId input : model.graph.inputs)
+    if (const std::string& name = model.graph.value(input).name; model.labels.count(name) != 0)
+      gcg::fail("input '", name,
+                "' has strings; such a model is supported on one device, without training and further entry points");
 }
 
 /// The entry point that generate reads prompts with, if it can leave out logits.
@@ -176,6 +185,8 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
     return std::find(model.sequences.begin(), model.sequences.end(), dim.first) != model.sequences.end();
   });
   check_limit(model.graph, options);
+  const bool is_cut = options.fleet || !options.cut.assignments.empty();
+  if (is_cut || options.train || !model.training.empty() || !requested.entries.empty()) refuse_strings(model);
   std::vector<gcg::NamedGraph> more;
   for (gcg::Graph& graph : model.training) more.push_back({graph.name, std::move(graph)});
   for (const std::string& text : requested.entries) {
@@ -184,6 +195,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
     gcg::ImportedModel other =
         gcg::import_onnx(text.substr(equals + 1), only_values(requested.dims), custom_ops, requested.functions);
     check_limit(other.graph, options);
+    refuse_strings(other);
     options.same_dims.insert(other.separated.begin(), other.separated.end());
     more.push_back({text.substr(0, equals), std::move(other.graph)});
   }

@@ -1,4 +1,4 @@
-// Shared by the two ways to compile, of a graph and of a file, behind the installed headers.
+// Shared code of the two ways to compile: from a graph, and from a file. It is behind the installed headers.
 #pragma once
 
 #include "compiler/compile.h"
@@ -9,11 +9,12 @@ namespace gcc_graph::detail {
 
 /// The options that have a counterpart in the compiler.
 gcg::CompileOptions own_options(const CompileOptions& requested);
-/// The backends for CPUs and GPUs. `cache`: folder for GPU kernels; empty: the user's. `code`: where kernels' code is
-/// printed; null: nowhere.
+/// The backends for CPUs and GPUs. `cache`: folder for GPU kernels; empty: the user's folder. `code`: where the code of
+/// kernels is printed; null: it is not printed.
 gcg::Backends make_backends(const std::string& cache, std::ostream* code = nullptr);
 Compiled given_result(gcg::CompileResult result);
-/// Nodes that a later stage rejects carry no opset version, but the importer knows it.
+/// If a later stage rejects nodes, their opset version is missing. This function adds it, because the importer knows
+/// it.
 Unsupported given_error(const gcg::UnsupportedModel& error, const std::map<std::string, int64_t>& opsets);
 
 }  // namespace gcc_graph::detail

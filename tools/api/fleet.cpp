@@ -48,7 +48,7 @@ namespace {
 double rate_of_unit(const gcg::Machine& gpu, const std::string& note) {
   const auto has = [&](const char* word) { return note.find(word) != std::string::npos; };
   const double of_half = has("wgmma") ? gpu.warpgroup_rate : gpu.half_rate;
-  if (has("3xtf32")) return of_half / 6;  // three products at half the rate
+  if (has("3xtf32")) return of_half / 6;  // three products for each pair of factors, at half the rate
   if (has("tf32")) return of_half / 2;
   return has("f16") ? of_half : gpu.scalar_rate;  // f16 and bf16
 }
@@ -73,7 +73,7 @@ std::string target_for_driver(int sm, int driver) {
     const std::string name = target_of_sm(sm);
     if (name.empty()) gcg::fail("there is no such target");
     gcg::cuda::Nvrtc::for_driver(driver, name == "ptx");
-    // A cubin loads on all drivers of one major version, PTX only on those that know its version.
+    // A cubin loads on all drivers of one major version. PTX loads only on drivers that know its version.
     const int oldest = name == "ptx" ? driver : std::max(driver / 1000 * 1000, gcg::kOldestDriver);
     return gcg::concat(name, ":", oldest / 1000, ".", oldest % 1000 / 10);
   });

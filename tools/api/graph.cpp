@@ -141,7 +141,7 @@ std::vector<Value> Graph::ops(const std::string& name, const std::vector<Value>&
     try {
       gcg::infer_node(graph, id, graph);
     } catch (...) {
-      graph.erase_node(id);  // the graph is as it was
+      graph.erase_node(id);  // the graph is unchanged after an error
       throw;
     }
     std::vector<Value> out;
@@ -158,7 +158,8 @@ void Graph::output(const std::string& name, const Value& value) {
       if (graph.value(out).name == name) gcg::fail("there are two outputs named '", name, "'");
     gcg::ValueId id = id_of(value.id_);
     if (!graph.value(id).producer.valid() || graph.is_output(id))
-      id = id_of(op("Identity", {value}).id_);  // an input, a constant or an output already: a value of its own
+      // An input, a constant or a value that is an output already needs a value of its own.
+      id = id_of(op("Identity", {value}).id_);
     graph.value(id).name = name;
     graph.outputs.push_back(id);
     return 0;

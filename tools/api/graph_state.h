@@ -14,7 +14,7 @@ namespace gcc_graph::detail {
 
 struct GraphState {
   gcg::Graph graph;
-  std::map<std::string, std::vector<std::string>> labels;  // as of gcg::ImportedModel
+  std::map<std::string, std::vector<std::string>> labels;  // as in gcg::ImportedModel
   std::map<std::string, std::string> metadata;
   std::map<std::string, std::string> separated;
   std::string source_hash;

@@ -21,7 +21,7 @@ std::string assembly(const Kernel& kernel, const Target& target) {
   return gcg::cpu::kernel_assembly(kernel, gcg::cpu::cpu_target(target));
 }
 
-/// The text of a kernel; if it is several launches, their texts in order.
+/// The text of a kernel. If the kernel consists of several launches, their texts in order.
 std::string cuda_code(const Kernel& kernel, const Target& target) {
   const gcg::cuda::KernelText text = gcg::cuda::emit_kernel(kernel, target);
   return text.then.empty() ? text.source : text.source + text.then.front().source;

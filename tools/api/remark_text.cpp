@@ -95,7 +95,7 @@ Sentences say(const gcg::NarrowedWeights& weights) {
 
 Sentences say(const gcg::RepeatedWork& work) {
   return {concat("one kernel for ", list_of(work.nodes), " does ", std::lround(work.factor),
-                 " times the work of kernels of their own")};
+                 " times the work of separate kernels")};
 }
 
 Sentences say(const gcg::HostWait& wait) {

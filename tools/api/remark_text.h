@@ -9,7 +9,7 @@
 
 namespace gcc_graph::detail {
 
-/// One or more each: "CPUs [batch=1]: one kernel for ...".
+/// One or more sentences per remark: "CPUs [batch=1]: one kernel for ...".
 std::vector<std::string> sentences_of(const std::vector<gcg::Remark>& remarks);
 
 /// "batch=1,seq=128", "symbolic", "load-time packing".

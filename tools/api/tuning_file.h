@@ -33,7 +33,8 @@ class TuningFile final : public Decisions {
   void add(const TuningFile& other) { entries_.insert(other.entries_.begin(), other.entries_.end()); }
   size_t size() const { return entries_.size(); }
 
-  /// A choice that is not among the candidates counts as unknown: another version of the compiler made the file.
+  /// A choice that is not among the candidates counts as unknown, because another version of the compiler made the
+  /// file.
   std::optional<size_t> choose(const Decision& decision) const override;
   std::optional<LibraryAlgorithm> algorithm(const Decision& decision) const override;
   /// Number of entries that were used, and number of entries whose choice is not among the candidates.

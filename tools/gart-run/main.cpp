@@ -11,7 +11,7 @@
 #include "tools/gcc-graph/io/printable.h"
 #include "tools/gcc-graph/support/fail.h"
 
-// The class comes from libgcc_graph's header, of which this program uses nothing else.
+// libgcc_graph's header declares this class. The program uses nothing else of that library.
 gcc_graph::Error::~Error() = default;
 
 namespace gcg::tools {

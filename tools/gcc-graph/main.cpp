@@ -20,7 +20,7 @@ int say(const std::string& text, int code) {
   return code;
 }
 
-/// The options of the command that was given.
+/// The options of the command that the user has given.
 std::vector<std::string> options_of(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* command : app.get_subcommands()) {
@@ -31,7 +31,7 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
-/// The fault in a command line. Replaces CLI11's messages where they use the library's own terms.
+/// Describes the fault in a command line. Replaces CLI11's messages if they use terms of that library.
 std::string words_of(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
   const std::vector<std::string> rest = app.remaining(true);
@@ -64,6 +64,8 @@ int main(int argc, char** argv) {
   gcg::tools::add_bench_command(app);
   gcg::tools::add_train_command(app);
   gcg::tools::add_state_command(app);
+  gcg::tools::add_store_command(app);
+  gcg::tools::add_serve_command(app);
   gcg::tools::add_inspect_command(app);
   gcg::tools::add_check_command(app);
   gcg::tools::add_compare_command(app);

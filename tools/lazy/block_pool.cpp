@@ -10,8 +10,8 @@ namespace gcc_graph::lazy {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kLeastKept = uint64_t{32} << 10;  // smaller blocks stay in the allocator's own lists
-constexpr uint64_t kMostKept = uint64_t{64} << 20;   // of all kept blocks
+constexpr uint64_t kLeastKept = uint64_t{32} << 10;  // smaller blocks are left to the lists of the allocator
+constexpr uint64_t kMostKept = uint64_t{64} << 20;   // limit for the bytes of all kept blocks
 
 /// The capacity allocated for a request. It is up to an eighth larger for blocks that are kept, so that values of
 /// similar size can share them.

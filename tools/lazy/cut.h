@@ -14,7 +14,7 @@ namespace gcc_graph::lazy {
 /// graph, so it also identifies the cut. One program can run all cuts with equal `structure` and `extents`; cuts with
 /// equal `structure` alone differ in extents. The cost is linear in nodes and edges.
 struct Cut {
-  std::vector<Node*> nodes;         // nodes to run, and evaluated ones
+  std::vector<Node*> nodes;         // nodes to run, and nodes that have a value
   std::vector<uint32_t> evaluated;  // positions of nodes that have a value
   std::vector<uint32_t> results;    // positions of nodes whose value is wanted
   std::vector<uint32_t> structure;
@@ -25,12 +25,12 @@ struct Cut {
   uint64_t hash() const;
 };
 
-/// Walks mark the nodes, so only one may run at a time. A caller that makes a cut holds this mutex until the cut is no
-/// longer in use.
+/// Walks mark the nodes, so only one walk may run at a time. A caller that makes a cut must hold this mutex until the
+/// cut is no longer in use.
 std::mutex& cut_mutex();
 
-/// Computes `wanted`, and the values on the way that have handles. The walk stops at computed values. With `through` it
-/// also passes through nodes that a tape remembers, down to `ends`.
+/// Computes `wanted`, and those values on the way that have handles. The walk stops at computed values. With `through`
+/// it also passes through nodes that a tape remembers, down to `ends`.
 void make_cut(std::span<Node* const> wanted, Cut& cut, bool through = false, std::span<Node* const> ends = {});
 
 /// The positions of the nodes to run, producers first.

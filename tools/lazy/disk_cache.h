@@ -1,4 +1,4 @@
-// Compiled cuts on disk. The key is a digest of everything that they depend on: the graph's text, the target, this
+// Compiled cuts on disk. The key is a digest of everything on which they depend: the graph's text, the target, this
 // library.
 #pragma once
 

@@ -15,9 +15,9 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr uint32_t kMostNodes = 2048;  // of one program; larger cuts run in pieces
-constexpr double kInterpreterWork =
-    400000;  // element operations that take as long as compiling; a cut with more of them waits for the compiler
+constexpr uint32_t kMostNodes = 2048;        // nodes of one program; larger cuts run in pieces
+constexpr double kInterpreterWork = 400000;  // a cut with more element operations than this waits for the compiler,
+                                             // because compiling takes about as long
 
 class Engine {
  public:
@@ -84,7 +84,7 @@ class Engine {
     return variant;
   }
 
-  /// Interprets small cuts first: the interpreter knows the operator that fails.
+  /// Interprets cuts that are small enough, because the interpreter knows the operator that fails.
   [[noreturn]] static void throw_failure(const Cut& cut, const Program& program, const std::string& message) {
     if (program.work >= 0 && program.work <= 100 * kInterpreterWork)
       for (Buffer* value : interpret(cut)) value->release();
@@ -94,7 +94,7 @@ class Engine {
   void run_in_pieces() {
     struct Piece {
       Node* node;
-      uint32_t last_reader;  // position in the order
+      uint32_t last_reader;  // the position of the last reader in the order
       bool is_wanted;
     };
     const std::vector<uint32_t> order = running_order(cut_);
@@ -179,7 +179,7 @@ std::vector<Node*> nodes_of(std::span<const Array> arrays) {
   return nodes;
 }
 
-/// `parameters`: null for a graph that contains its constants.
+/// `parameters`: null if the graph contains its constants.
 gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options,
                          std::map<std::string, gcg::TensorRef>* parameters) {
   const std::vector<Node*> ends = nodes_of(inputs), wanted = nodes_of(outputs);

@@ -75,7 +75,7 @@ class Builder final : public OperandSource {
       const Node* node = naming_->inputs[i];
       const auto it = evaluated.find(node);
       const std::string name = i < naming_->input_names.size() ? naming_->input_names[i] : "in" + std::to_string(i);
-      if (it == evaluated.end()) {  // no node reads it
+      if (it == evaluated.end()) {  // no node reads this value
         add_input(name, node->type->dtype, gcg::to_shape(node->type->extents->values));
       } else {
         values_[it->second] = {add_input(name, node->type->dtype, shape_of(it->second))};
@@ -153,7 +153,7 @@ class Builder final : public OperandSource {
     gcg::infer_node(graph_, id, graph_);
   }
 
-  /// Gives each result a value of its own: no result is an input, and no two share a value.
+  /// Gives each result its own value: no result is an input, and no two results share a value.
   gcg::ValueId output(uint32_t at) {
     const gcg::ValueId value = values_[at].front();
     const bool is_own = graph_.value(value).producer.valid() && !graph_.is_output(value);
@@ -225,7 +225,7 @@ gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> i
       const bool is_input = std::find(inputs.begin(), inputs.end(), node) != inputs.end();
       if (is_input && !node->type->shape().empty()) pattern.symbol[first[at]] = 0;
     }
-    pattern.symbols = 0;  // the inputs' extents already give its value
+    pattern.symbols = 0;  // the extents of the inputs give the values of the symbols already
   }
   const Naming naming{inputs, options.input_names, options.output_names, parameters};
   gcg::Graph graph = graph_of_cut(cut, pattern, &naming);

@@ -13,7 +13,7 @@
 
 namespace gcc_graph::lazy {
 
-/// Names of inputs and results of a graph that is to be saved. Given values that are not inputs become constants.
+/// Names of the inputs and results of a graph that will be saved. Given values that are not inputs become constants.
 struct Naming {
   std::span<Node* const> inputs;
   std::vector<std::string> input_names, output_names;  // missing names become "in0", "out0"
@@ -22,18 +22,19 @@ struct Naming {
   std::map<std::string, gcg::TensorRef>* parameters = nullptr;
 };
 
-/// The inputs are: the evaluated values in order; one u8[s] for each symbol s of the pattern, whose extent is the
+/// The inputs come in this order: the evaluated values; one u8[s] for each symbol s of the pattern, whose extent is the
 /// symbol's value; the panels of `packed`, which products read in place of the matrices. The outputs are the results.
-/// With `naming` the inputs are naming's, in order.
+/// With `naming`, the inputs are those of `naming`, in their order.
 gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* naming = nullptr,
                         std::span<const Weight> packed = {});
 
-/// The graph from `inputs` to `wanted`. The call must be under the tape that these were recorded under. `parameters`:
-/// as in Naming.
+/// The graph from `inputs` to `wanted`. The call must be made under the tape under which these were recorded.
+/// `parameters`: as in Naming.
 gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> inputs, const SaveOptions& options,
                          std::map<std::string, gcg::TensorRef>* parameters);
 
-/// The values that depend on no input and that other nodes of the graph read. They are computed before it is saved.
+/// The values that depend on no input and that other nodes of the graph read. They are computed before the graph is
+/// saved.
 std::vector<Node*> fixed_values(std::span<Node* const> wanted, std::span<Node* const> inputs);
 
 }  // namespace gcc_graph::lazy

@@ -11,7 +11,7 @@ namespace gcc_graph::lazy {
 
 struct InferredTypes {
   std::vector<const Type*> outputs;  // one per result; null: its extents depend on data
-  bool is_closed = true;             // true if all are known
+  bool is_closed = true;             // True if all extents are known
 };
 
 /// Uses the operator's own inference, once for each combination of operator and operand types. Throws Error.
@@ -20,7 +20,7 @@ const InferredTypes& infer_types(const Op& op, std::span<Node* const> inputs, co
 /// Provides an operator's static operands when its node is made.
 struct OperandSource {
   virtual ~OperandSource() = default;
-  /// `values`: the integers of static operand `k`. They start at index `first` of all integers of the node.
+  /// `values`: the integers of static operand `k`. They start at index `first` in the list of all integers of the node.
   virtual gcg::ValueId integers(size_t first, std::span<const int64_t> values, bool is_scalar) = 0;
 };
 /// All operands of `op` for its node in `graph`, from `inputs` (one per letter x) and `ints`.

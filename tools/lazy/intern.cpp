@@ -11,7 +11,7 @@
 namespace gcc_graph::lazy {
 namespace {
 
-/// Interned objects, found by a text that describes them fully.
+/// Interned objects, by a text that describes them completely.
 template <class T>
 class Table {
  public:

@@ -1,5 +1,5 @@
 // Interns types, static operands and operators, each once for the life of the process. A node holds pointers to them,
-// and comparing pointers compares contents.
+// and equal contents have equal pointers.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace gcc_graph::lazy {
 /// Lists of numbers that may differ in a second run: a shape, or the static operands of a node.
 struct Extents {
   uint32_t id;
-  uint32_t form;  // equal for lists of equal lengths whose zeros, ones and negative numbers are the same
+  uint32_t form;  // equal for lists that have equal lengths and the same zeros, ones and negative numbers
   std::vector<int64_t> values;
   std::vector<uint32_t> lengths;
 };
@@ -42,7 +42,7 @@ struct Op {
   int outputs = 1;
   Attributes raw_attributes;  // as the caller gave them
   std::map<std::string, gcg::Attribute> attributes;
-  std::vector<gcg::TensorRef> constants;  // of operands f, in order
+  std::vector<gcg::TensorRef> constants;  // constants for operands f, in order
 };
 const Op* intern_op(const std::string& name, const std::string& operands, const Attributes& attributes, int outputs);
 const Op* output_op(int index);

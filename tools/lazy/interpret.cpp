@@ -21,7 +21,7 @@ Buffer* copied(const gcg::Tensor& tensor, const Node& node) {
   return buffer;
 }
 
-/// One operator, in the form that its reference function takes.
+/// The context that one operator's reference function receives.
 class Context final : public gcg::ReferenceContext {
  public:
   Context(const Op& op, const Node& recorded, const std::vector<std::vector<gcg::Tensor>>& values) {

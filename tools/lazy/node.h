@@ -25,16 +25,17 @@ struct Buffer {
   const Type* type = nullptr;
   const Op* maker = nullptr;
   void* data = nullptr;
-  // For a matrix that products read; guarded by cut_mutex():
+  // Used for a matrix that products read; guarded by cut_mutex():
   int64_t readings = 0;                    // number of runs of compiled code that read it
-  Buffer* panels[2] = {nullptr, nullptr};  // packed, as it is and transposed; null: not packed yet
+  Buffer* panels[2] = {nullptr, nullptr};  // the packed matrix, and the packed transpose; null: not packed yet
 };
 
 /// "4096 bytes of values are held, the largest: f32[32,32] of Tanh": for out-of-memory messages.
 std::string held_values();
 
 struct Node {
-  static constexpr int64_t kHandle = (int64_t{1} << 32) + 1;  // a reference that a handle holds, not a node
+  // The weight of a reference that a handle holds, not a node.
+  static constexpr int64_t kHandle = (int64_t{1} << 32) + 1;
 
   std::atomic<int64_t> refs{kHandle};
   const Op* op = nullptr;         // null: an evaluated value, or a placeholder, which never becomes ready
@@ -71,11 +72,12 @@ void fill_node(Node& node, const Op* op, const Type* type, const Extents* ints, 
                Source source);
 /// From now on, nodes of this thread get larger serial numbers than all existing nodes.
 void begin_serials();
-/// Drops `references` (kHandle, or 1 for a node's). Frees all nodes that become unreachable, without recursion.
+/// Drops `references`: kHandle for a handle's reference, or 1 for a node's. Frees all nodes that become unreachable,
+/// without recursion.
 void drop(Node* node, int64_t references);
 inline void retain(Node* node, int64_t references) { node->refs.fetch_add(references, std::memory_order_relaxed); }
 
-/// Stores the value. Drops the inputs that only this node held, unless a tape exists.
+/// Stores the value. Drops inputs that only this node held, unless a tape exists.
 void set_value(Node* node, Buffer* value);
 
 struct Counters {

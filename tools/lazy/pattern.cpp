@@ -12,7 +12,7 @@ Pattern Pattern::of(const std::vector<int64_t>& extents) {
 Pattern Pattern::widened(const std::vector<int64_t>& made_of, const std::vector<int64_t>& extents) const {
   Pattern wide = *this;
   wide.symbols = 0;
-  std::map<std::pair<int64_t, int64_t>, int32_t> numbers;  // the key is the pair of old and new extent
+  std::map<std::pair<int64_t, int64_t>, int32_t> numbers;  // symbol numbers, by the pair of old and new extent
   for (size_t i = 0; i < extents.size(); ++i) {
     if (symbol[i] < 0 && made_of[i] == extents[i]) continue;
     const auto [it, fresh] = numbers.try_emplace({made_of[i], extents[i]}, wide.symbols);

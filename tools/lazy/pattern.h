@@ -1,4 +1,4 @@
-// Decides which numbers of a cut are part of its program, and which may differ from run to run.
+// Decides which numbers of a cut belong to its program, and which may differ from run to run.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ struct Pattern {
   int32_t symbols = 0;
 
   static Pattern of(const std::vector<int64_t>& extents);
-  /// Makes symbols of the extents that differ between `made_of`, the first cut's, and `extents`.
+  /// Makes symbols of the extents that differ between `made_of`, the extents of the first cut, and `extents`.
   Pattern widened(const std::vector<int64_t>& made_of, const std::vector<int64_t>& extents) const;
   /// Sets the symbols' values. Returns false if the pattern does not fit.
   bool match(const std::vector<int64_t>& extents, std::vector<int64_t>& values) const;
 };
 
 std::vector<int64_t> flat_extents(const Cut& cut);
-/// For each position of the cut, where its extents begin in flat_extents(): those of an evaluated value, or of a node's
-/// static operands.
+/// For each position of the cut, the index in flat_extents() at which its extents start. They belong to an evaluated
+/// value, or to a node's static operands.
 std::vector<size_t> first_extents(const Cut& cut);
 
 }  // namespace gcc_graph::lazy

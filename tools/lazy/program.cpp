@@ -15,8 +15,8 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr int64_t kRunsBeforePacking = 4;    // weights that last are known by then
-constexpr double kWorkForThreads = 1 << 25;  // with less work, waking other threads costs more than they gain
+constexpr int64_t kRunsBeforePacking = 4;    // after this many runs, weights that last are known
+constexpr double kWorkForThreads = 1 << 25;  // with less work, waking other threads costs more than they save
 
 gart::TensorView view(const Type& type, const void* data) {
   return {data, static_cast<gart::DType>(type.dtype), gart::Shape(type.shape())};
@@ -61,7 +61,7 @@ void Program::make(const Settings& settings) {
       try {
         load(std::move(*found), threads);
         from_disk = true;
-      } catch (const gcg::CompileError&) {  // the file is damaged: compile again
+      } catch (const gcg::CompileError&) {  // the file is damaged, so the graph is compiled again
         from_disk = false;
       }
     }

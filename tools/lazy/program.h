@@ -20,24 +20,25 @@ struct Program {
   enum class State : uint8_t { wanted, compiling, ready, failed };
 
   Pattern pattern;
-  std::vector<int64_t> made_of;     // the extents of the first cut that needed it
+  std::vector<int64_t> made_of;     // the extents of the first cut that needed the program
   std::string cause;                // the reason for the compilation
   double work = 0;                  // cost of one run, in element operations
   std::vector<Weight> weights;      // weights that its products read
-  std::vector<Weight> panels;       // weights whose packed form are its last inputs
+  std::vector<Weight> panels;       // weights whose packed forms are the last inputs of the program
   int64_t runs = 0;                 // number of runs of compiled code, counted if there are weights
   std::shared_ptr<Program> packed;  // the same graph with panels in place of weights that last; null: not requested yet
-  gcg::Graph graph;                 // kept until it is compiled
+  gcg::Graph graph;                 // kept until the graph is compiled
   std::atomic<State> state{State::wanted};
   std::string error;  // the reason why it failed
   bool from_disk = false;
   double milliseconds = 0;
 
-  /// Compiles or loads from `cache_folder` (empty: no cache). Never throws: a failure is a state.
+  /// Compiles the graph, or loads the program from `cache_folder` (empty: no cache). Never throws: a failure is a
+  /// state.
   void make(const Settings& settings);
 
-  /// The program to run compiled code of the cut with: `packed` if it is compiled and all its packed weights last, else
-  /// this.
+  /// The program whose compiled code runs the cut: `packed` if it is compiled and all its packed weights last, else
+  /// this one.
   Program& variant_for(const Cut& cut);
 
   /// Runs on the cut's evaluated values. The caller owns the results, one buffer per result.

@@ -19,7 +19,8 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr size_t kMostWaiting = 256;  // requests; older ones are dropped, and made again if they are needed again
+// The most requests that wait; older ones are dropped, and made again if they are needed.
+constexpr size_t kMostWaiting = 256;
 constexpr size_t kMostLines = 1000;
 constexpr int kNice = 5;
 
@@ -40,8 +41,8 @@ std::string difference(const std::vector<int64_t>& before, const std::vector<int
 namespace {
 
 /// Stops the compiler thread when the main thread ends. exit() destroys the main thread's objects before all static
-/// ones. LLVM registers static objects during the first compilation. These would be destroyed before handlers that were
-/// registered earlier, while the compiler thread still uses them.
+/// ones. LLVM registers static objects during the first compilation. They would be destroyed before handlers that were
+/// registered earlier run, while the compiler thread still uses them.
 struct CompilerThreadGuard {
   ~CompilerThreadGuard() {
     if (syscall(SYS_gettid) == getpid()) ProgramCache::instance().stop();
@@ -73,7 +74,7 @@ KnownCut& ProgramCache::find(const Cut& cut) {
     known.used = ++clock_;
     const Program::State state = known.program->state;
     if (state != Program::State::failed || known.program->pattern.symbols == 0) return known;
-    found_.erase(it);  // compiling with open extents failed; use fixed ones
+    found_.erase(it);  // compiling with symbolic extents failed; use fixed ones
     break;
   }
   KnownCut fresh{cut.structure, cut.extents, nullptr, {}, ++clock_};
@@ -148,8 +149,8 @@ void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_loc
   program->make(s);
   lock.lock();
   --busy_;
-  // Registered after the first compilation, so that it runs before LLVM's static objects are destroyed. It is for
-  // processes in which the main thread never requested a program.
+  // Registered after the first compilation, so that it runs before LLVM's static objects are destroyed. It is needed if
+  // the main thread never requested a program.
   static std::once_flag ends;
   std::call_once(ends, [] { std::atexit([] { instance().stop(); }); });
   const bool failed = program->state == Program::State::failed;
@@ -252,7 +253,7 @@ std::vector<std::string> ProgramCache::explain() const {
 }
 
 void ProgramCache::before_fork() {
-  cut_mutex().lock();  // no thread is in the middle of an evaluation
+  cut_mutex().lock();  // ensures that no thread is in the middle of an evaluation
   std::unique_lock lock(mutex_);
   is_forking_ = true;
   set_priority(0);

@@ -1,4 +1,4 @@
-// The programs of this process, by the cuts that they compute, and the thread that compiles them.
+// The programs of this process, by the cuts that they compute, and the thread that compiles the programs.
 #pragma once
 
 #include <atomic>
@@ -39,7 +39,8 @@ class ProgramCache {
   void clear();
 
   Settings settings() const;
-  bool is_deterministic() const { return is_deterministic_.load(std::memory_order_relaxed); }  // as the settings say
+  // The value in the settings.
+  bool is_deterministic() const { return is_deterministic_.load(std::memory_order_relaxed); }
   void set(const Settings& settings);
   void fill(Stats& stats) const;
   std::vector<std::string> explain() const;
@@ -57,7 +58,7 @@ class ProgramCache {
   struct Family {
     std::vector<uint32_t> structure;
     std::vector<std::shared_ptr<Program>> programs;
-    bool fixed_only = false;  // compiling with open extents failed
+    bool fixed_only = false;  // True if compiling with symbolic extents failed
   };
 
   Family& family_of(const Cut& cut);

@@ -1,4 +1,4 @@
-// A graph that was recorded once, between placeholders and outputs. Recording it again makes its nodes anew.
+// A graph that was recorded once, between placeholders and outputs. Recording it again makes new nodes for it.
 #include <algorithm>
 #include <limits>
 #include <mutex>
@@ -9,7 +9,7 @@
 
 namespace gcc_graph::lazy {
 
-/// Values are numbered: the inputs, then the constants, then the nodes in order.
+/// Values are numbered: first the inputs, then the constants, then the nodes in order.
 struct Recording::Body {
   struct Step {
     const Op* op;
@@ -17,7 +17,7 @@ struct Recording::Body {
     const Extents* ints;
     Source source;
     std::vector<uint32_t> inputs;
-    int64_t refs = 0;  // held by its readers, and by handles that the caller gets
+    int64_t refs = 0;  // number of references: those of its readers, and of handles that the caller gets
   };
   std::vector<const Type*> types;  // of the inputs
   std::vector<Array> constants;
@@ -47,7 +47,7 @@ std::vector<Node*> nodes_of(std::span<const Array> arrays) {
 }
 
 [[noreturn]] void refuse_captured(const Cut& cut, const Node* captured) {
-  Source where;  // of the node that reads it
+  Source where;  // source of the node that reads it
   for (const Node* node : cut.nodes)
     for (const Node* input : node->inputs())
       if (input == captured) where = node->source;
@@ -77,8 +77,8 @@ Recording::Recording(std::span<const Array> placeholders, std::span<const Array>
       continue;
     }
     if (node->serial < first_serial || !node->ready) refuse_captured(cut, node);
-    node->serial =
-        std::numeric_limits<int64_t>::max();  // belongs to the body, so no outer recording counts it as captured
+    node->serial = std::numeric_limits<int64_t>::max();  // the largest number, so that no outer recording counts this
+                                                         // value as captured
     retain(node, Node::kHandle);
     numbers[at] = static_cast<uint32_t>(ends.size() + body->constants.size());
     body->constants.emplace_back(node);

@@ -9,7 +9,8 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr int64_t kLastingReadings = 4;  // values that change with every step of a loop are read less often
+// The fewest readings of a weight that lasts; values that change in each step of a loop are read less often.
+constexpr int64_t kLastingReadings = 4;
 
 bool is_packable(const Node& node) {
   return node.ready && node.value != nullptr && node.type->dtype == gcg::DType::f32 && node.type->shape().size() == 2 &&

@@ -1,4 +1,4 @@
-// Matrices that products read run after run. They are kept packed in addition to the value, as a file keeps its
+// Matrices that products read in many runs. Their packed form is kept in addition to the value, as a file keeps packed
 // weights.
 #pragma once
 
@@ -29,9 +29,9 @@ std::optional<Weight> weight_of(const Node& product);
 /// The cut's weights with fixed extents, each once.
 std::vector<Weight> weights_of(const Cut& cut, const Pattern& pattern);
 
-/// Counts one run that reads them.
+/// Counts one run that reads these weights.
 void count_readings(const Cut& cut, const std::vector<Weight>& weights);
-/// True if the weight was read often enough that packing pays.
+/// True if the weight has been read so often that packing pays.
 bool is_lasting(const Cut& cut, const Weight& weight);
 /// Packs the weight if it is not packed yet. The value owns the panels. Throws Error if no memory is available.
 const Buffer& panels_of(const Cut& cut, const Weight& weight);

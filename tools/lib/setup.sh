@@ -17,6 +17,7 @@ packages=(
   libonnx-dev libprotobuf-dev protobuf-compiler                  # ONNX import
   libflatbuffers-dev flatbuffers-compiler libxxhash-dev          # artifact
   libcli11-dev libhwloc-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
+  libsqlite3-dev libboost-dev curl                               # store of models, server
   python3 python3-venv python3-dev binutils                      # model maker, comparisons, size checks
   xz-utils                                                       # bundles for machines with a GPU
   dpkg-dev                                                       # the dependencies of packages

@@ -47,7 +47,7 @@ class Case:
             for value, array in zip(graph.input, _read_all(folder, "input", graph.input)):
                 feeds.update({f"{value.name}.{k}": a for k, a in enumerate(array)} if isinstance(array, list) else
                              {value.name: array})
-            expected = []  # the compiler makes an output of each element of a sequence
+            expected = []  # the compiler makes one output of each element of a sequence
             for array in _read_all(folder, "output", graph.output):
                 expected += array if isinstance(array, list) else [array]
             yield feeds, expected
@@ -136,7 +136,7 @@ def _schema_names():
 
 
 def difference(got, expected, rtol, atol):
-    """None if the outputs are as expected, else a description of the fault. Floats agree within rtol and atol, NaN with
+    """None if the outputs are as expected, otherwise a description of the fault. Floats agree within rtol and atol, NaN with
     NaN. Everything else must be exact, shapes and dtypes included."""
     if expected is None:
         return "a tensor where a sequence or an optional is expected"

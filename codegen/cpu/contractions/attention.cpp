@@ -1,4 +1,4 @@
-// Attention, one block of query rows after another: the block's scores, their softmax, the sums of values.
+// Attention, one block of query rows after another. A block computes its scores, their softmax, and the sums of values.
 #include <optional>
 
 #include "codegen/cpu/contractions/attention_plan.h"
@@ -41,13 +41,13 @@ class AttentionEmitter {
  private:
   /// The rows that one task computes.
   struct Block {
-    Values batch;            // coordinates, those of `first` too
+    Values batch;            // coordinates of the batch axes, which end with `first`
     llvm::Value *from, *to;  // row tiles
     llvm::Value *first, *rows;
     llvm::Value* packs;  // true for the thread's first block of this entry, or the entry's only one
   };
 
-  /// A word of scratch memory behind the arrays.
+  /// A word of scratch memory, after the arrays.
   llvm::Value* scratch_word(llvm::Value* word) {
     const Kernel& kernel = f_.kernel();
     llvm::Value* base =
@@ -102,7 +102,7 @@ class AttentionEmitter {
     return tile;
   }
 
-  /// Where a panel is packed; each has its own memory if several blocks use it.
+  /// The memory for a packed panel. If several blocks use a panel, it has memory of its own.
   llvm::Value* panel_copy(const MatMulPlan& plan, llvm::Value* panel) {
     if (!plan.copies()) return nullptr;
     llvm::Value* place = ir_.CreateSelect(several_, panel, f_.i64(0));

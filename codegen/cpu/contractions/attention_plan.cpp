@@ -26,7 +26,8 @@ int fresh_axis_id(const AttentionKernel& k) {
   return most + 1;
 }
 
-/// Words of a row of scores: whole lines and one more. Rows a multiple of 4096 bytes apart would share sets of the L1.
+/// Words of a row of scores: whole cache lines and one more. Rows at a distance of a multiple of 4096 bytes would share
+/// sets of the L1.
 Dim row_words(const AttentionKernel& k) { return ceil_div(k.t.extent, kLineWords) * kLineWords + Dim(kLineWords); }
 
 /// The index of the score of (m, t) in a block that begins with row `first`.
@@ -60,7 +61,7 @@ void plan_products(FunctionBuilder& f, const AttentionKernel& k, AttentionPlan& 
   GCG_CHECK(plan.scores_plan.heights == plan.sums_plan.heights, "row tiles of an attention's products");
 }
 
-/// Plans the softmax in the same way as Softmax is lowered and loops are planned.
+/// Plans the softmax as if it were lowered as an operator of its own.
 void plan_softmax(FunctionBuilder& f, const AttentionKernel& k, AttentionPlan& plan) {
   const std::vector<Expr> index = score_index(k, plan.first);
   const Expr x = load(plan.rows, DType::f32, index);

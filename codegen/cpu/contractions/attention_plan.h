@@ -20,14 +20,15 @@ struct AttentionPlan {
   /// Scores = Q K and sums = P V. The last of their batch axes is the first row of a block, whose elements lie in
   /// `rows`.
   MatMulKernel scores, sums;
-  MatMulPlan scores_plan, sums_plan;  // with the same row tiles
+  MatMulPlan scores_plan, sums_plan;  // the plans have the same row tiles
   Axis first;
   int rows = -1;                   // operand: an array [row of the block][row_words]
-  std::vector<StagePlan> softmax;  // for a row: reductions, then the store
+  std::vector<StagePlan> softmax;  // stages for a row: reductions, then the store
   Dim block_tiles, blocks;         // row tiles of a block; the last block may have fewer
 
   Dim tasks() const;
-  /// Panels of a product's right factor that lie in scratch memory: all of them if several blocks use them.
+  /// The number of panels of a product's right factor that are kept in scratch memory. If several blocks use the
+  /// panels, all are kept.
   Dim kept_panels(const MatMulPlan& product) const;
   /// Offset of a product's panels in scratch memory, in words after the arrays. The order is: the sums of a row tile,
   /// panels of K, panels of V.

@@ -31,8 +31,8 @@ class TileEmitter : PanelTile {
   llvm::Value* row(size_t r, int64_t part) {
     return at_byte(f_, integers_, f_.i64(static_cast<int64_t>(r) * layout_.bytes() + part));
   }
-  /// totals + (sums of `rows` rows of a block of A) * both scales - (sums of A) * offsets. The weights' integers are
-  /// multiplied as unsigned ones; the starts of the sums compensate for this exactly.
+  /// Returns totals + (sums of `rows` rows of a block of A) * both scales - (sums of A) * offsets. The weights are
+  /// multiplied as unsigned integers; the starts of the sums compensate for this exactly.
   Values add_block(llvm::Value* block, int64_t rows, Values totals) {
     llvm::IRBuilder<>& ir = f_.ir();
     const size_t tile = rows_ * vectors_;
@@ -103,8 +103,8 @@ class TileEmitter : PanelTile {
   llvm::Value* integers_ = nullptr;
 };
 
-/// The body of a function that adds to one row's sums the products of its elements that are not integers
-/// (IntegerRowLayout), in floats. Each weight is q * scale - offset, rounded twice, so that a weight of 0 is exactly 0.
+/// The body of a function for the elements of one row that stay floats (IntegerRowLayout). It adds their products to
+/// the row's sums. Each weight is q * scale - offset, rounded twice, so that a weight of 0 is exactly 0.
 class LargeElements : PanelTile {
  public:
   LargeElements(FunctionBuilder& f, const BlockPacking& packing, int64_t columns)

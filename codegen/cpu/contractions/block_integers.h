@@ -1,9 +1,10 @@
 // Products by low-bit integers (BlockPacking) in integer arithmetic, for CPUs with VPDPBUSD.
 //
-// Rows of A become integers with a scale for each of their blocks, in two or three bytes that are multiplied one after
-// the other. A word of weights then takes a few instructions, where floats take three for each of its integers. In two
-// bytes an element of A loses at most 2^-16 of the largest element in its block. Three bytes keep the digits of f32
-// (BlockPacking::exact): elements much larger than others of their block are multiplied as floats, one by one.
+// Rows of A become integers, with a scale for each of their blocks. An integer has two or three bytes, which are
+// multiplied one after the other. A word of weights then takes a few instructions, while floats take three for each
+// integer in the word. With two bytes, an element of A loses at most 2^-16 of the largest element in its block. Three
+// bytes keep the digits of f32 (BlockPacking::exact). Then elements much larger than others of their block are
+// multiplied as floats, one by one.
 #pragma once
 
 #include "codegen/cpu/contractions/block_weights.h"
@@ -13,7 +14,7 @@ namespace gcg::cpu {
 /// The most rows of A that are multiplied as integers: two tiles of registers.
 constexpr int kIntegerRows = 18;
 
-/// True if the target multiplies few rows as integers: for a single matrix whose rows are contiguous.
+/// True if the target multiplies few rows as integers. Requires a single matrix whose rows are contiguous.
 bool multiplies_rows_as_integers(const CpuTarget& target, const MatMulKernel& matmul, int lanes);
 
 /// Bytes of a row of A as integers.

@@ -3,7 +3,7 @@
 namespace gcg::cpu {
 
 int vectors_together(const CpuTarget& target, int sums, int panel_vectors) {
-  constexpr int others = 4;  // words, numbers, an element of A, and a table or offsets
+  constexpr int others = 4;  // registers for words, numbers, an element of A, and a table or offsets
   for (int vectors = panel_vectors; vectors > 1; --vectors)
     if (panel_vectors % vectors == 0 && sums * vectors + others <= target.vector_registers) return vectors;
   return 1;

@@ -23,7 +23,7 @@ class Decoder {
     table_ = llvm::ConstantVector::get(table);
   }
 
-  /// The integers of row `row` among those in the words, each at bit `row * bits`.
+  /// From each word, the integer that belongs to row `row`. It begins at bit `row * bits`.
   llvm::Value* operator()(llvm::Value* words, int64_t row) {
     llvm::IRBuilder<>& ir = f_.ir();
     if (looks_up()) {
@@ -65,7 +65,7 @@ class TileEmitter : PanelTile {
   /// very large element would leave the rounding error of (sum of A) * offset.
   bool whole_weights() const { return packing_.exact && panel_.offsets != nullptr; }
 
-  /// totals + (sums of `rows` rows of a block) * scales - (sums of A) * offsets.
+  /// Returns totals + (sums of `rows` rows of a block) * scales - (sums of A) * offsets.
   Values add_block(llvm::Value* block, int64_t rows, Values totals) {
     llvm::IRBuilder<>& ir = f_.ir();
     scales_.clear();
@@ -103,8 +103,8 @@ class TileEmitter : PanelTile {
     return totals;
   }
 
-  /// Adds one line of words: `count` rows from k on. If there are offsets, the sums of A's elements follow those of the
-  /// products.
+  /// Adds one line of words: `count` rows from k on. If there are offsets, the sums of A's elements come after those of
+  /// the products.
   Values add_words(llvm::Value* line, llvm::Value* k, int64_t count, Values sums) {
     llvm::IRBuilder<>& ir = f_.ir();
     Values words;
@@ -133,7 +133,7 @@ class TileEmitter : PanelTile {
   Decoder decode_;
   BlockPanel panel_;
   BlockTile tile_;
-  Values scales_, offsets_;  // of the block, if sums are of whole weights
+  Values scales_, offsets_;  // scales and offsets of the block, if whole weights are multiplied
 };
 
 }  // namespace

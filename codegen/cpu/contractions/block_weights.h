@@ -1,8 +1,8 @@
 // Products by low-bit integers with scales for blocks of rows (BlockPacking), on vectors of f32.
 //
-// For a few rows of A, integers are multiplied as they leave a word, and each block's sums by its scales. The panel is
-// read once, from wherever it lies, which takes longer than the arithmetic. For more rows a panel is first unpacked to
-// floats in scratch.
+// For a few rows of A, integers are multiplied as they are extracted from a word, and each block's sums are multiplied
+// by its scales. The panel is read once, from cache or memory, which takes longer than the arithmetic. For more rows, a
+// panel is first unpacked to floats in scratch memory.
 #pragma once
 
 #include "codegen/cpu/llvm/function_builder.h"
@@ -20,16 +20,16 @@ struct BlockPanel {
 /// Panel number `panel` of a product's right operand.
 BlockPanel block_panel(FunctionBuilder& f, const MatMulKernel& matmul, llvm::Value* panel);
 
-/// The same panel from its column number `column` on.
+/// The part of the panel that begins at column number `column`.
 BlockPanel from_column(FunctionBuilder& f, const BlockPanel& panel, int64_t column);
 
-/// The most rows of A that are multiplied by packed words.
+/// The most rows of A that are multiplied by packed words directly.
 constexpr int kBlockRows = 4;
 
 /// Rows of A and the sums of their products with a panel.
 struct BlockTile {
   llvm::Value* a = nullptr;
-  llvm::Value* row_stride = nullptr;     // in floats; constants become part of the code
+  llvm::Value* row_stride = nullptr;     // in floats; a constant becomes part of the code
   llvm::Value* column_stride = nullptr;  // the same
   llvm::Value* sums = nullptr;           // [rows][columns of a panel], aligned to a vector
 };

@@ -64,8 +64,8 @@ class ConvEmitter : IndexArithmetic {
     ValueRange kd;             // kernel planes inside the map
     Value* input = nullptr;    // address of the input plane at the first tap, in the group's first channel block
     Value* weights = nullptr;  // the group's
-    ValueRange rows, tiles;    // tiles: only when the plan cuts rows
-    int64_t vectors = 1;       // of the group's channels
+    ValueRange rows, tiles;    // tiles: only if the plan cuts rows
+    int64_t vectors = 1;       // vectors of the group's channels
   };
 
   /// Splits the fastest remaining index off `rest`.
@@ -143,9 +143,9 @@ class ConvEmitter : IndexArithmetic {
   /// A row of tiles.
   struct RowPosition {
     Value* step = nullptr;  // its number
-    Value* row = nullptr;   // its first row of the output
+    Value* row = nullptr;   // the first row of the output that the loop computes
     TileAxis tile;
-    TilePosition place;  // for the first pixel, as if it were at input column 0
+    TilePosition place;  // the place of the first pixel, as if it were at input column 0
   };
 
   void emit_rows(const Task& task) {
@@ -163,11 +163,12 @@ class ConvEmitter : IndexArithmetic {
     return f_.ir().CreateAnd(f_.ir().CreateICmpEQ(a.begin, b.begin), f_.ir().CreateICmpEQ(a.end, b.end));
   }
 
-  /// Emits the task's part of a map that is one row, if all pixels have these taps.
+  /// Emits the task's part of a map whose plane is treated as one row, if all pixels have the same taps.
   void emit_flat(const Task& task, const ValueRange& kh, const ValueRange& kw) {
     Value *width = f_.dim(plan_.row_pixels), *pixels = f_.ir().CreateMul(f_.dim(plan_.rows), width);
     ValueRange run{f_.ir().CreateMul(task.rows.begin, width), f_.ir().CreateMul(task.rows.end, width)};
-    if (plan_.tiles_per_task > 0) {  // a row's tasks cover its tiles, so the tasks of all rows cover the map
+    // The tasks of a row cover its tiles, so the tasks of all rows together cover the map.
+    if (plan_.tiles_per_task > 0) {
       Value* row_tiles = mul(f_.dim(plan_.tile_blocks), plan_.tiles_per_task);
       Value* first_tile = add(f_.ir().CreateMul(task.rows.begin, row_tiles), task.tiles.begin);
       run.begin = mul(first_tile, plan_.tile_pixels);
@@ -217,7 +218,7 @@ class ConvEmitter : IndexArithmetic {
       static_row(task, at);
   }
 
-  /// Kernel planes inside the map for output plane `plane`.
+  /// The kernel planes that lie inside the map for output plane `plane`.
   ValueRange kernel_planes(Value* plane) {
     const bool inside = conv_.in_depth.is_constant() && conv_.out_depth.is_constant() &&
                         (conv_.out_depth.constant() - 1) * conv_.stride_d < conv_.in_depth.constant();
@@ -226,7 +227,7 @@ class ConvEmitter : IndexArithmetic {
                         f_.dim(conv_.in_depth));
   }
 
-  /// Kernel rows inside the map for output row `row`.
+  /// The kernel rows that lie inside the map for output row `row`.
   ValueRange kernel_rows(Value* row) {
     const int64_t reach = (conv_.kernel_h - 1) * conv_.dilation_h;
     const bool all = conv_.pad_top == 0 && conv_.in_height.is_constant() && conv_.out_height.is_constant() &&
@@ -235,7 +236,7 @@ class ConvEmitter : IndexArithmetic {
     return kernel_range(row, conv_.stride_h, conv_.pad_top, conv_.kernel_h, conv_.dilation_h, f_.dim(conv_.in_height));
   }
 
-  /// Where the group's weights begin. Groups of one block share a panel of two.
+  /// The offset of the group's weights. Groups of one block share a panel of two blocks.
   Value* panel_offset(Value* group) {
     const int64_t words = packing_.panel_elements(conv_.taps()) / packing_.vnni_group();
     if (plan_.group_blocks * block == packing_.columns()) return mul(group, words);
@@ -324,7 +325,7 @@ class ConvEmitter : IndexArithmetic {
     });
   }
 
-  /// The existing channels of the group's block, for groups of one block.
+  /// The number of channels that exist in the group's block, for groups of one block.
   Value* channels_of(Value* group) {
     if (conv_.out_channels % block == 0 || plan_.lanes == block) return f_.i64(block);
     return min(sub(f_.i64(conv_.out_channels), mul(group, block)), f_.i64(block));

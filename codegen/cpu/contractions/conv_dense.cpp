@@ -12,7 +12,7 @@ using Values = FunctionBuilder::Values;
 
 constexpr int64_t block = 16;
 constexpr uint64_t word_bytes = 4;
-constexpr int64_t unrolled_steps = 4;  // k steps of one loop iteration
+constexpr int64_t unrolled_steps = 4;  // number of k steps in one loop iteration
 
 /// Emits the reduction of one dense tile.
 class DenseTile {
@@ -29,10 +29,11 @@ class DenseTile {
         vectors_(vectors),
         place_(place),
         dot_(f.ir(), plan.multiply) {
-    // A tile of few accumulators would wait for the latency of its multiply-adds. It gets several sets, one per k step
+    // Few accumulators would leave the latency of multiply-adds exposed. Such a tile has several sets, one per k step
     // in turn.
     const int64_t accumulators = shape.pixels() * vectors;
-    const int64_t enough = vectors == 1 ? 5 : 8;  // ten of one vector spill where borders add loop-carried values
+    // With one vector, ten accumulators would be spilled, because borders add loop-carried values.
+    const int64_t enough = vectors == 1 ? 5 : 8;
     while (sets_ < 4 && accumulators * sets_ < enough &&
            accumulators * sets_ * 2 + vectors + 1 <= f.target().vector_registers)
       sets_ *= 2;
@@ -63,7 +64,7 @@ class DenseTile {
     });
   }
 
-  /// `number`: number of this kernel plane in the panel.
+  /// `number`: the number of this kernel plane in the panel.
   Values kernel_plane(Value* number, Value* input, Values sums) {
     Value* first_row = times(f_, number, conv_.kernel_h);
     auto kernel_rows = [&](ValueRange range, const Pixels& pixels) {
@@ -155,7 +156,7 @@ class DenseTile {
       Values xk;
       if (x.size() == 1) {
         xk.push_back(opaque(f_, word_address(f_, layout_, x[0], times(f_, k, step.input))));
-      } else {  // the columns' beginnings take that many registers; one index serves all
+      } else {  // the addresses of the columns take that many registers; otherwise one index serves all
         Value* index = opaque(f_, times(f_, k, step.input));
         for (Value* place : x) xk.push_back(word_address(f_, layout_, place, index));
       }
@@ -175,7 +176,7 @@ class DenseTile {
   void k_step(const Values& x, int64_t offset, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
     for (int part = 0; part < dot_.parts(); ++part) {
       fence(f_.ir(), sums);
-      Values columns;  // reloaded for each part: registers are few
+      Values columns;  // the columns are loaded again for each part, because there are few registers
       for (int64_t v = 0; v < vectors_; ++v)
         columns.push_back(dot_.right(
             load_weights(f_, layout_, weight_address(f_, layout_, w, f_.i64(v * plan_.lanes)), plan_.lanes), part));

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t block = 16;
 
-/// True if advancing one row moves the address as far as advancing one map width along the row.
+/// True if one step along the rows moves the address as far as `width` steps along a row.
 bool flat_access(const Operand& operand, const std::vector<Expr>& index, const ConvKernel& conv) {
   const std::optional<Dim> row = address_stride(operand, index, conv.h.id);
   const std::optional<Dim> column = address_stride(operand, index, conv.w.id);
@@ -88,7 +88,7 @@ Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vect
 }
 
 void ConvEpilogue::store(const TileResult& tile) {
-  // Computes all values before the first store, so that loads common to the pixels (the bias) are done once.
+  // Computes all values before the first store, so that loads that pixels share (the bias) are done once.
   const int64_t vectors = static_cast<int64_t>(tile.sums.size()) / tile.shape.pixels();
   std::vector<Point> points;
   FunctionBuilder::Values values;

@@ -15,7 +15,7 @@ struct TileResult {
   llvm::Value* row = nullptr;
   llvm::Value* pixel = nullptr;  // in the row
   TileShape shape;
-  llvm::Value* first_lane = nullptr;  // the first vector's first lane in the block
+  llvm::Value* first_lane = nullptr;  // the position in the block of the first vector's first lane
   FunctionBuilder::Values sums;
 };
 

@@ -44,14 +44,14 @@ class LaneTile {
   Values emit(Value* channel) {
     first_group_ = udiv(channel, packing_.group_outputs());
     groups_ = groups_of_vector(packing_, plan_.lanes);
-    if (shuffled_channels(packing_, plan_.lanes) >
-        0) {  // a vector past the last channel reads the groups of the one before
+    if (shuffled_channels(packing_, plan_.lanes) > 0) {
+      // A vector past the last channel reads the groups of the previous vector.
       first_group_ = min(first_group_, f_.i64((packing_.groups - 1) / groups_ * groups_));
       return reduce();
     }
     find_boundaries(channel);
     if (groups_ == 1 || plan_.lanes % packing_.group_outputs() == 0) return reduce();
-    const int64_t most = groups_;  // most vectors hold a single group
+    const int64_t most = groups_;  // the most groups in a vector; most vectors hold a single group
     return f_.if_else(
         f_.ir().CreateICmpSGE(boundary_[0], f_.i64(plan_.lanes)), [&] { return groups_ = 1, reduce(); },
         [&] { return groups_ = most, reduce(); });

@@ -17,9 +17,9 @@ class ConvPasses {
 
   /// Emits `task` once, inside a loop over the passes if the plan has any.
   void for_each(const std::function<void()>& task);
-  /// Sets the depth and the sums that a tile of `sums` vectors begins with.
+  /// Sets the part of the depth for the tile, and its initial sums, `sums` vectors.
   void begin_tile(TilePosition& place, int64_t sums);
-  /// Keeps the tile's sums for the next pass; after the last one hands them to `store`.
+  /// Keeps the tile's sums for the next pass. After the last pass, gives them to `store`.
   void end_tile(const Values& sums, const std::function<void()>& store);
 
  private:
@@ -28,8 +28,8 @@ class ConvPasses {
   FunctionBuilder& f_;
   const ConvPlan& plan_;
   const int64_t units_;
-  ValueRange range_;                  // units of this pass
-  llvm::AllocaInst* next_ = nullptr;  // scratch memory before the next tile's sums, in floats
+  ValueRange range_;                  // the units of this pass
+  llvm::AllocaInst* next_ = nullptr;  // position in scratch memory of the next tile's sums, in floats
   llvm::Value* sums_ = nullptr;       // of this tile
 };
 

@@ -13,16 +13,16 @@ namespace {
 
 constexpr int64_t block = 16;  // channels of one block
 constexpr int64_t float_bytes = 4;
-// A task's cycles. Below the least, set-up would be noticeable. With fewer than the wanted number of tasks, work does
-// not spread evenly over many threads.
+// Cycles of a task. In shorter tasks the set-up would be noticeable. With fewer tasks than wanted, the work does not
+// spread evenly over many threads.
 constexpr int64_t least_task_cycles = 4000, most_task_cycles = 8000, wanted_tasks = 128;
 // Passes over the depth: bytes of a panel that one pass reads, and pixels of a task. With this many pixels, a panel
 // from L3 is used long enough.
 constexpr int64_t pass_bytes = 64 << 10, pass_pixels = 112;
 constexpr int64_t most_prefetched = 8;  // most prefetched lines
 
-/// Pixels of a dense register tile. The registers that are not accumulators hold weights and a broadcast, without VNNI
-/// also a product and a constant. The more sums there are, the more the scheduler mixes k steps.
+/// Pixels of a dense register tile. The registers that are not accumulators hold weights and a broadcast; without VNNI
+/// they also hold a product and a constant. With more sums, the scheduler mixes more k steps.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
   const bool in_steps = multiply == Multiply::widened_bytes || multiply == Multiply::narrow_bytes;
   const int64_t others = multiply == Multiply::pairs ? 2 : !in_steps ? 1 : target.has_avx512() ? 5 : 3;
@@ -34,7 +34,7 @@ int64_t depthwise_taps(const CpuTarget& target, int64_t kernel_w) {
   return target.vector_registers >= 32 ? kernel_w : std::min<int64_t>(kernel_w, 4);
 }
 
-/// Pixels of a depthwise register tile: those weights and the loads in flight also need registers.
+/// Pixels of a depthwise register tile. The weights that it holds, and loads in flight, also need registers.
 int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
   const int64_t loads = target.vector_registers >= 32 ? 10 : 0;
   return std::clamp<int64_t>(target.vector_registers - 2 * depthwise_taps(target, kernel_w) - loads, 4, 14);
@@ -44,7 +44,7 @@ int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
 /// groups and a few channels in flight also need registers.
 int64_t by_lane_pixels(const CpuTarget& target) { return target.vector_registers >= 32 ? 14 : 10; }
 
-/// Cycles of one full tile's reduction, at two multiply-adds a cycle.
+/// Cycles of the reduction of one full tile, at two multiply-adds per cycle.
 int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
   const int64_t words =
       plan.widens() ? k.packing().units() * block / 2
@@ -53,7 +53,7 @@ int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
   return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
 }
 
-/// Units per task that make tasks equal: `wanted`, or slightly more or less if that divides `total`.
+/// Units per task, so that tasks are equal: `wanted`, or a slightly different number that divides `total`.
 int64_t even_part(int64_t total, int64_t wanted) {
   wanted = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(total, 1));
   const int64_t parts = (total + wanted - 1) / wanted;
@@ -73,7 +73,7 @@ void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, 
   const Dim image = k.in_depth * k.in_height * k.in_width * Dim(blocks_of(k.in_channels, block) * (block / 2));
   const bool halves =
       target.has_bf16 && !k.bytes && weights == DType::bf16 && !k.input_plain &&
-      (!target.has_amx || fills_tiles(k));  // on those CPUs vectors multiply pairs at half the speed of f32
+      (!target.has_amx || fills_tiles(k));  // on CPUs with AMX, vectors multiply pairs at half the speed of f32
   if (!(halves || plan.multiply == Multiply::widened_bytes) || k.packing().by_lane() || !image.is_constant() ||
       image.constant() > most_widened_words)
     return;
@@ -81,8 +81,8 @@ void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, 
   plan.widened_image = image.constant();
 }
 
-/// Plans passes if the panel, with the columns between its own, exceeds half of the L2 that all CPUs of the target
-/// have. Every tile would otherwise read it again from beyond L2.
+/// Plans passes if the panel, with the columns between those that it uses, exceeds half of the L2 that all CPUs of the
+/// target have. Without passes, every tile would read the panel again from beyond L2.
 void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
   if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
   const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * plan.word_bytes;
@@ -140,8 +140,9 @@ Dim regions_of_image(const ConvKernel& k, const ConvPlan& plan) {
   return plan.row_blocks * plan.tile_blocks * k.out_depth;
 }
 
-/// Applies if weights and map are both too large for L2. A group then covers as many regions as keep their inputs in L2
-/// together with its panel. nullopt if that reads no less from beyond L2 than each group's pass over the whole map.
+/// Applies if weights and map are both too large for L2. A group then covers as many regions as can keep their inputs
+/// in L2 together with the group's panel. Nullopt if this does not reduce reads from beyond L2, compared with a pass of
+/// each group over the whole map.
 std::optional<int64_t> regions_in_l2(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
   if (plan.units_per_pass > 0 || plan.widens() || k.input_plain) return std::nullopt;
   const std::optional<int64_t> bytes = region_bytes(k, plan);
@@ -151,13 +152,13 @@ std::optional<int64_t> regions_in_l2(const ConvKernel& k, const CpuTarget& targe
   int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *bytes;
   const Dim of_image = regions_of_image(k, plan);
   if (small_map && of_image.is_constant() && *bytes * of_image.constant() <= l2) {
-    // Whole images, and all of them if they fit: then each group covers data that stays in L2.
+    // Whole images; all of them if they fit. Then each group covers data that stays in L2.
     together = std::max<int64_t>(1, together / of_image.constant()) * of_image.constant();
     if (k.batch.is_constant() && k.batch.constant() * of_image.constant() <= together) return std::nullopt;
   }
   if (together < 2) return std::nullopt;
   const Dim regions = plan.regions(k);
-  const auto beyond = [&](int64_t count) {  // bytes, if all weights are read once per `together` regions
+  const auto beyond = [&](int64_t count) {  // bytes from beyond L2, if all weights are read once per `count` regions
     return weight_bytes(k, plan) * ((count + together - 1) / together) + count * *bytes;
   };
   if (!regions.is_constant()) return together;
@@ -165,8 +166,8 @@ std::optional<int64_t> regions_in_l2(const ConvKernel& k, const CpuTarget& targe
   return beyond(count) < by_group / 4 * 3 ? std::optional(together) : std::nullopt;
 }
 
-/// All weights lie in L2. If a panel is larger than a region's input, reading the input again for each group costs
-/// less.
+/// Applies if all weights stay in L2. If a panel is larger than a region's input, reading the input again for each
+/// group costs less.
 std::optional<int64_t> regions_near(const ConvKernel& k, const CpuTarget& target, const ConvPlan& plan) {
   const bool panel_is_more =
       plan.symbolic_row() && panel_bytes(k, plan) > region_bytes(k, plan).value_or(std::numeric_limits<int64_t>::max());
@@ -179,9 +180,9 @@ int64_t lines_of_block(const ConvKernel& k, const ConvPlan& plan) {
   return block * row / k.packing().vnni_group() / kCacheLine;
 }
 
-/// Plans how many tiles prefetch the next panel, which comes from beyond L2 once. Maps of unknown size may be small, so
-/// the first few tiles fetch all of it. Prefetching present lines costs other tiles next to nothing, but costs the
-/// short tiles between the borders of symbolic rows much (measured).
+/// Plans how many tiles prefetch the next panel, which is read once from beyond L2. Maps of unknown size may be small,
+/// so the first few tiles fetch all of it. Prefetching lines that are in L2 already costs most tiles next to nothing.
+/// It costs much in the short tiles between the borders of symbolic rows (measured).
 void plan_prefetch(const ConvKernel& k, ConvPlan& plan, std::optional<int64_t> tiles) {
   if (k.packing().by_lane() || k.input_plain || plan.units_per_pass > 0 || plan.widens()) return;
   const int64_t lines = lines_of_block(k, plan);
@@ -212,7 +213,7 @@ void plan_order(const ConvKernel& k, ConvPlan& plan) {
 /// True if the convolution keeps the map's size and its taps are far apart. On small maps, all pixels may then miss the
 /// same taps.
 bool is_atrous(const ConvKernel& k) {
-  constexpr int64_t far = 4;  // least dilation that counts as far
+  constexpr int64_t far = 4;  // the least dilation for which taps count as far apart
   const bool one_to_one =
       k.stride_h == 1 && k.stride_w == 1 && k.in_height == k.out_height && k.in_width == k.out_width;
   return one_to_one && k.dilation_h >= far && k.dilation_w >= far && k.kernel_h > 1 && k.kernel_w > 1;
@@ -284,7 +285,7 @@ std::vector<TileSegment> cover_axis(const ConvAxis& axis, int64_t positions) {
 }
 
 RunCover cover_run(int64_t largest_tile, int64_t vectors) {
-  constexpr int64_t latency = 6, overhead = 2;  // in multiply-adds of a k step
+  constexpr int64_t latency = 6, overhead = 2;  // in units of the multiply-adds of a k step
   constexpr int64_t most = (1 << RunCover::count_bits) - 1;
   GCG_CHECK(largest_tile >= 1 && 2 * largest_tile * RunCover::count_bits <= 64, "tiles of ", largest_tile, " pixels");
   RunCover cover{{largest_tile}, {}};
@@ -324,7 +325,7 @@ bool fills_tiles(const ConvKernel& kernel) {
   if (kernel.groups != 1 || kernel.d.id >= 0 || kernel.input_plain || few) return false;
   if (!kernel.bytes) return true;
   // Cycles of a pixel. Vectors do two products a cycle. Tiles also lay out data, 16 bytes at a time, and pass the sums
-  // through memory once more. Granite Rapids, convolutions of MobileNetV2 and ResNet-50: 24 of 26 are decided
+  // through memory once more. On a Granite Rapids, 24 of 26 convolutions of MobileNetV2 and ResNet-50 are decided
   // correctly.
   const double outputs = static_cast<double>(blocks_of(kernel.out_channels, block));
   const double pieces = static_cast<double>(kernel.packing().units() * kernel.taps());
@@ -345,7 +346,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   const int64_t blocks = (k.out_channels + block - 1) / block;
   const int64_t block_vectors = block / plan.lanes;
   const bool by_lane = k.packing().by_lane();
-  // Puts three vectors in one group: a group of the third vector alone would load more than it multiplies.
+  // Puts three vectors in one group. A group with only the third vector would load more than it multiplies.
   const bool one_and_a_half = block_vectors == 2 && blocks == 2 && k.out_channels <= block + plan.lanes && !by_lane &&
                               k.packing().groups == 1 && plan.multiply == Multiply::floats;
   plan.group_blocks = (block_vectors > 1 && !one_and_a_half) || blocks == 1 ? 1 : k.packing().columns() / block;
@@ -371,7 +372,7 @@ ConvPlan plan_conv(const ConvKernel& k, const CpuTarget& target, bool flat_allow
   if (!by_lane)
     plan.regions_together = plan.regions_together ? regions_near(k, target, plan) : regions_in_l2(k, target, plan);
   if (!by_lane && plan.prefetch_lines > 0 && !plan.symbolic_row() && plan.regions_together) {
-    const Dim of_image = regions_of_image(k, plan);  // a batch may be one
+    const Dim of_image = regions_of_image(k, plan);  // a symbolic batch may be 1
     const int64_t together = std::min(*plan.regions_together, of_image.upper_bound().value_or(*plan.regions_together));
     plan_prefetch(k, plan, together * tiles_of_region(plan));
   }

@@ -24,7 +24,7 @@ struct KernelTaps {
   friend bool operator==(const KernelTaps&, const KernelTaps&) = default;
 };
 
-/// A tile along one axis of the output. Taps are in ascending order; those that read nothing are left out.
+/// A tile along one axis of the output. Its taps are in ascending order, without those that read nothing.
 struct TileAxis {
   int64_t positions = 1;
   std::vector<KernelTaps> taps;
@@ -52,34 +52,35 @@ struct ConvPlan {
   bool widens() const { return multiply == Multiply::pairs || multiply == Multiply::halves; }
   int64_t widened_image = 0, widened_panel = 0;  // words
   int64_t lanes = 0;                             // f32 lanes of a vector register
-  /// A pointwise convolution without borders sees the whole map as one row.
+  /// A pointwise convolution without borders treats the whole map as one row.
   bool flat = false;
-  /// A map of unknown size with taps so far apart that all pixels may miss the same ones. In that case the map is one
-  /// row.
+  /// True for a map of unknown size whose taps are so far apart that all pixels may miss the same ones. If they do, the
+  /// map is treated as one row.
   bool may_become_flat = false;
-  Dim rows, row_pixels;      // of the output, per plane
+  Dim rows, row_pixels;      // rows and pixels per row of the output, per plane
   int64_t group_blocks = 1;  // channel blocks (of 16) per full group of output channels
   int64_t groups = 1;
-  int64_t vectors = 1;           // per tile of a full group
-  int64_t last_vectors = 1;      // per tile of the last group: as many as hold channels
-  int64_t tile_pixels = 1;       // of the largest tile, along the row
+  int64_t vectors = 1;           // vectors per tile of a full group
+  int64_t last_vectors = 1;      // vectors per tile of the last group, which may have fewer channels
+  int64_t tile_pixels = 1;       // pixels of the largest tile, along the row
   int64_t largest_tile() const;  // pixels
   int64_t taps_together = 1;     // taps of a kernel row whose weights a depthwise tile holds at a time
-  /// The row's tiles; empty when its length or the columns it may read are symbolic.
+  /// The row's tiles. Empty if the row's length, or the columns that it may read, are symbolic.
   std::vector<TileSegment> column_tiles;
-  /// On a small map, tiles of several whole rows. Empty: a tile has one row, with its kernel rows clipped at run time.
+  /// On a small map: tiles of several whole rows. Empty: a tile has one row, and its kernel rows are clipped at run
+  /// time.
   std::vector<TileSegment> row_tiles;
-  Dim row_steps;  // row tiles, or rows
+  Dim row_steps;  // number of row tiles, or of rows
 
   int64_t rows_per_task = 1;   // in row_steps
   int64_t tiles_per_task = 0;  // 0: whole rows
   Dim row_blocks, tile_blocks, tasks;
-  /// A region is a task's part of the map: image, plane, block of rows and block of tiles, with the last varying
-  /// fastest. This is the number of regions that one group of channels covers before the next group starts. 1: the
-  /// groups of a region follow each other; nullopt: each group covers all regions.
+  /// A region is a task's part of the map: image, plane, block of rows and block of tiles; the last varies fastest.
+  /// This is the number of regions that one group of channels covers before the next group starts. 1: all groups of a
+  /// region follow each other. Nullopt: each group covers all regions.
   std::optional<int64_t> regions_together = 1;
   Dim regions(const ConvKernel& kernel) const { return kernel.batch * kernel.out_depth * row_blocks * tile_blocks; }
-  /// Units of the depth (PackedWeights') per pass, for a panel that does not stay in a near cache. It is then read once
+  /// Units of the depth (PackedWeights') per pass, if a panel does not stay in a near cache. Such a panel is read once
   /// per task, in passes over the depth. Meanwhile the sums of all the task's tiles wait in scratch memory. 0: each
   /// tile reduces the whole depth at once.
   int64_t units_per_pass = 0;
@@ -96,21 +97,21 @@ struct ConvPlan {
 /// width + column. `weights`: the weights' type in memory.
 ConvPlan plan_conv(const ConvKernel& kernel, const CpuTarget& target, bool flat_allowed, DType weights = DType::f32);
 
-/// True if every pixel reads one pixel of its plane, and the next one the next.
+/// True if every pixel reads one pixel of its plane, and neighbouring pixels read neighbouring ones.
 bool is_pointwise(const ConvKernel& kernel);
 
 /// True if AMX is worth it (conv_tiled.h): 2-D, one group, and enough pixels to fill tiles.
 bool fills_tiles(const ConvKernel& kernel);
 
-/// The cover of a run of pixels, whose number is known at run time, by tiles of a few sizes. The last
-/// `remainder(pixels)` pixels, fewer than two of the largest tiles, take counts[i][remainder] tiles of sizes[i].
+/// Covers a run of pixels, whose number is known at run time, by tiles of a few sizes. The last `remainder(pixels)`
+/// pixels, fewer than two of the largest tiles, are covered by counts[i][remainder] tiles of sizes[i].
 struct RunCover {
-  static constexpr int count_bits = 2;  // bits of a count; the counts of one size are one 64-bit integer
-  std::vector<int64_t> sizes;           // largest first; the last is 1
-  std::vector<uint64_t> counts;         // per size: bits [2 r, 2 r + 2) are its count for remainder r
+  static constexpr int count_bits = 2;  // bits of a count; the counts for one size are one 64-bit integer
+  std::vector<int64_t> sizes;           // largest first; the last size is 1
+  std::vector<uint64_t> counts;         // per size: bits [2 r, 2 r + 2) are the number of tiles for remainder r
 };
 
-/// The cheapest cover. A tile of few accumulators is assumed to take the latency of its multiply-adds.
+/// The cheapest cover. A tile with few accumulators is assumed to take as long as the latency of its multiply-adds.
 RunCover cover_run(int64_t largest_tile, int64_t vectors);
 
 /// One axis of a convolution.

@@ -10,7 +10,7 @@ namespace {
 
 using llvm::Value;
 
-constexpr int64_t most_clipped = 7;  // most pixels of a clipped tile, each of which takes a register for its address
+constexpr int64_t most_clipped = 7;  // the most pixels of a clipped tile; each takes a register for its address
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -25,7 +25,7 @@ void ConvRow::emit(Value* begin, Value* end, int64_t vectors, const EmitTile& ti
     inner_end = min(end, div(room, conv_.stride_w));
     begin = left_tile(begin, inner_end, border, tile);
     if (border > plan_.tile_pixels) begin = clipped_pixels(begin, max(begin, min(end, f_.i64(border))), vectors, tile);
-    // A row without room for its border tile is clipped throughout.
+    // If a row has no room for its border tile, all its tiles are clipped.
     Value* roomy = border > 0 ? f_.ir().CreateICmpSGT(begin, f_.i64(0)) : f_.ir().getTrue();
     right_begin = max(begin, right_tile_begin(f_.ir().CreateSelect(roomy, begin, end), end));
     inner_end = f_.ir().CreateSelect(roomy, min(inner_end, right_begin), begin);
@@ -46,8 +46,10 @@ ValueRange ConvRow::columns_of(Value* pixel) {
 }
 
 /// Sizes of the tiles that a row may have at its borders, largest first: halves, and three quarters. A row shorter than
-/// a tile takes half the time if one tile holds it.
+/// a tile takes half the time if one tile holds it. A map of one row, such as a signal, is long or takes no time: the
+/// code of fewer sizes is compiled sooner.
 std::vector<int64_t> ConvRow::border_tiles() const {
+  if (plan_.rows.is(1)) return {plan_.tile_pixels, ceil_of(plan_.tile_pixels, 2)};
   std::vector<int64_t> sizes;
   for (int64_t pixels = plan_.tile_pixels; pixels > 1; pixels = ceil_of(pixels, 2)) {
     sizes.push_back(pixels);
@@ -64,7 +66,7 @@ Value* ConvRow::tile_if(Value* condition, Value* begin, const TileAxis& tile, co
   return stop;
 }
 
-/// Emits the largest tile that holds the clipped pixels at the row's beginning and no others.
+/// Emits the largest tile that holds the clipped pixels at the start of the row and no others.
 Value* ConvRow::left_tile(Value* begin, Value* inner_end, int64_t border, const EmitTile& emit) {
   if (border == 0) return begin;
   const ConvAxis axis{
@@ -78,7 +80,7 @@ Value* ConvRow::left_tile(Value* begin, Value* inner_end, int64_t border, const 
   return begin;
 }
 
-/// The right border, if it is a number: the stride may leave any remainder.
+/// The number of pixels at the right border, if it is constant. The stride may leave any remainder.
 std::optional<int64_t> ConvRow::find_right_border() const {
   const Dim beyond = plan_.row_pixels - conv_.in_width + Dim((conv_.kernel_w - 1) * conv_.dilation_w - conv_.pad_left);
   if (plan_.flat || !plan_.symbolic_row() || conv_.stride_w != 1 || !beyond.is_constant() || beyond.constant() < 1)
@@ -86,7 +88,7 @@ std::optional<int64_t> ConvRow::find_right_border() const {
   return beyond.constant();
 }
 
-/// Where the tile at the row's end begins if there is room for it; else `end`.
+/// The start of the tile at the end of the row, if there is room for it; else `end`.
 Value* ConvRow::right_tile_begin(Value* begin, Value* end) {
   Value* size = f_.i64(0);
   if (!right_border_) return end;
@@ -132,7 +134,7 @@ Value* ConvRow::cover(Value* begin, Value* end, const RunCover& cover,
   return begin;
 }
 
-/// Emits pixels that may each miss other taps; returns where they end.
+/// Emits pixels that may miss different taps; returns where they end.
 Value* ConvRow::clipped_pixels(Value* begin, Value* end, int64_t vectors, const EmitTile& emit) {
   const bool alone = conv_.packing().by_lane() && !conv_.depthwise();
   const int64_t largest = alone ? 1 : std::min(plan_.tile_pixels, most_clipped);
@@ -153,7 +155,7 @@ void ConvRow::clipped_tile(Value* pixel, int64_t pixels, const EmitTile& emit) {
     tile(pixels == 1);
     return;
   }
-  // With taps far apart, all pixels often miss the same ones.
+  // If taps are far apart, all pixels often miss the same ones.
   Value* alike =
       f_.ir().CreateAnd(f_.ir().CreateICmpEQ(first.begin, last.begin), f_.ir().CreateICmpEQ(first.end, last.end));
   f_.if_else(alike, [&] { return tile(true); }, [&] { return tile(false); });

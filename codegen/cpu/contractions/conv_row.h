@@ -10,14 +10,15 @@
 
 namespace gcg::cpu {
 
-/// The taps of a tile whose pixels may each miss other taps, as in TilePosition; no value: all pixels miss the same.
+/// The taps of a tile whose pixels may miss different taps, as in TilePosition. No value: all pixels miss the same
+/// ones.
 struct ClippedColumns {
   std::optional<ValueRange> kw;
   llvm::Value* first = nullptr;
 };
 
-/// Emits a row: one tile at the left border and one at the right, which omit the taps outside, if the row has room for
-/// them. Between them are tiles that miss no tap, large ones first. Clipped tiles take the rest.
+/// Emits a row. It has one tile at the left border and one at the right, which omit the taps outside, if there is room
+/// for them. Between them are tiles that miss no tap, large ones first. Clipped tiles cover the rest.
 class ConvRow : IndexArithmetic {
  public:
   /// Emits one tile at output column `pixel`.
@@ -28,9 +29,9 @@ class ConvRow : IndexArithmetic {
 
   /// `vectors`: vectors of output channels.
   void emit(llvm::Value* begin, llvm::Value* end, int64_t vectors, const EmitTile& tile);
-  /// Pixels [begin, end) that all have the taps `kw` of a kernel row.
+  /// Emits pixels [begin, end) that all have the taps `kw` of a kernel row.
   void emit_alike(llvm::Value* begin, llvm::Value* end, int64_t vectors, const ValueRange& kw, const EmitTile& tile);
-  /// Taps of a kernel row inside the map for column `pixel`.
+  /// The taps of a kernel row that lie inside the map for column `pixel`.
   ValueRange columns_of(llvm::Value* pixel);
 
  private:

@@ -14,7 +14,8 @@ namespace {
 using llvm::Value;
 
 constexpr int64_t block = 16, word_bytes = 4;
-// For an L2 of 2 MiB and an L1 of 48 KiB: bytes that the pixels of a range read, and that 32 pixels read in a k block.
+// Limits for an L2 of 2 MiB and an L1 of 48 KiB: bytes that the pixels of a range read, and bytes that 32 pixels read
+// in a k block.
 constexpr int64_t most_row_bytes = 512 << 10, most_pixels = 224, deepest_block = 192;
 constexpr int64_t wanted_tasks = 32;
 
@@ -26,7 +27,7 @@ struct TiledPlan {
     piece = plan.widens() ? block / 2 : block / kVnniGroup;
     depth = conv.packing().units() * conv.taps() * piece;
     steps = ceil_of(depth, block) * block;
-    row = steps + block;  // rows 4096 bytes apart would share a set of L1
+    row = steps + block;  // rows at a distance of 4096 bytes would share a set of L1
     columns = plan.widens() ? plan.vectors * plan.lanes : conv.packing().columns();
     pixels = std::clamp<int64_t>(most_row_bytes / (row * word_bytes), TileKernel::most_rows, most_pixels);
     const Dim map = conv.out_height * conv.out_width;
@@ -42,14 +43,15 @@ struct TiledPlan {
     rows_at = last_step_at + (plan.widens() || depth == steps ? 0 : block * columns);
     sums_at = rows_at + pixels * row;
   }
-  int64_t piece = 4;                                   // of a pixel's block of channels
-  int64_t depth = 0;                                   // of the data that a pixel reads
-  int64_t steps = 0;                                   // of a product: to a multiple of 16, with zeros
-  int64_t row = 0;                                     // from one pixel's data to the next
-  int64_t columns = 0;                                 // of a row of a panel
+  int64_t piece = 4;  // words of a block of channels of one pixel
+  int64_t depth = 0;  // words of the data that a pixel reads
+  // Words of a row of the product: `depth` rounded up to a multiple of 16, filled with zeros.
+  int64_t steps = 0;
+  int64_t row = 0;                                     // words from one pixel's data to the next
+  int64_t columns = 0;                                 // words of a row of a panel
   int64_t pixels = 0;                                  // of a range
   Dim ranges;                                          // of an image
-  int64_t splits = 1, groups = 1;                      // tasks of a range, and the groups of channels of each
+  int64_t splits = 1, groups = 1;                      // number of tasks per range, and of groups of channels per task
   int64_t last_step_at = 0, rows_at = 0, sums_at = 0;  // in scratch memory
   int64_t scratch_bytes() const { return (sums_at + pixels * columns) * word_bytes; }
 };
@@ -132,7 +134,7 @@ class TiledConvEmitter : IndexArithmetic {
       store_piece(llvm::Constant::getNullValue(piece_type()), word(row, f_.i64(end)));
   }
 
-  /// Lays out the input of a pointwise convolution: one line of units after the other, pixel by pixel.
+  /// Lays out the input of a pointwise convolution, unit by unit and pixel by pixel.
   void lay_out_pixels(const PixelRange& range, Value* image) {
     const int64_t together = block / tiled_.piece, units = conv_.packing().units();
     Value* from = word(image, mul(range.first, tiled_.piece));
@@ -163,8 +165,8 @@ class TiledConvEmitter : IndexArithmetic {
            conv_.kernel_h * ceil_of(conv_.kernel_w * tiled_.piece, block) <= most;
   }
 
-  /// Lays out unit by unit, one whole kernel row after the other. A store may write too far; the next one overwrites
-  /// the excess.
+  /// Lays out unit by unit; within a unit, one whole kernel row after the other. A store may write beyond its row; the
+  /// next store overwrites the excess.
   void lay_out_rows_of_taps(Value* image, Value* first_row, Value* first_column, Value* to) {
     llvm::IRBuilder<>& ir = f_.ir();
     const int64_t width = conv_.kernel_w * tiled_.piece, loads = ceil_of(width, block);
@@ -198,7 +200,7 @@ class TiledConvEmitter : IndexArithmetic {
       for (int64_t kh = 0; kh < conv_.kernel_h; ++kh)
         for (int64_t v = 0; v < loads; ++v) {
           const Row& row = rows[static_cast<size_t>(kh)];
-          // The address may lie outside the image, where no lane is active.
+          // The address may lie outside the image, but then no lane is active.
           Value* place = ir.CreateGEP(ir.getInt32Ty(), from, add(row.offset, f_.i64(v * block)));
           Value* taps = ir.CreateMaskedLoad(line, place, llvm::Align(1), row.masks[static_cast<size_t>(v)],
                                             llvm::Constant::getNullValue(line));
@@ -223,7 +225,7 @@ class TiledConvEmitter : IndexArithmetic {
                 });
   }
 
-  /// The image that pieces are taken from: the input, or the thread's conversion of it.
+  /// The image from which pieces are copied: the input, or the thread's conversion of it.
   Value* source(const PixelRange& range) {
     const Dim map = conv_.in_height * conv_.in_width;
     const int64_t units = conv_.packing().units();
@@ -265,7 +267,7 @@ class TiledConvEmitter : IndexArithmetic {
   }
   void store_piece(Value* piece, Value* to) { f_.ir().CreateAlignedStore(piece, to, llvm::Align(word_bytes)); }
 
-  /// for (i = 0; i < count; ++i), or its body alone.
+  /// Emits for (i = 0; i < count; ++i), or only the body for a count of 1.
   void each(int64_t count, const std::function<void(Value*)>& body) {
     if (count == 1) return body(f_.i64(0));
     f_.for_loop(f_.i64(0), f_.i64(count), f_.i64(1), body);
@@ -293,7 +295,7 @@ class TiledConvEmitter : IndexArithmetic {
         [&] { return emit(plan_.last_vectors); });
   }
 
-  /// The panel's words of bytes after its whole steps; null if there are none.
+  /// The rest of the panel's words of bytes after its whole steps; null if there is none.
   Value* last_step_of(Value* panel) {
     if (plan_.widens() || tiled_.depth == tiled_.steps) return nullptr;
     const int64_t whole = tiled_.steps - block;
@@ -316,7 +318,7 @@ class TiledConvEmitter : IndexArithmetic {
   Value* tiles_of(const PixelRange& range) {
     return f_.ir().CreateUDiv(add(range.count, f_.i64(TileKernel::most_rows - 1)), f_.i64(TileKernel::most_rows));
   }
-  /// Pixels of the range's row tiles; the last may have fewer.
+  /// The number of pixels in the range's row tiles; the last may have fewer.
   Value* height_of(const PixelRange& range) {
     Value* tiles = tiles_of(range);
     return f_.ir().CreateUDiv(add(range.count, sub(tiles, f_.i64(1))), tiles);

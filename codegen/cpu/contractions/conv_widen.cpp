@@ -3,7 +3,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t block = 16, quads = 4, pairs = 8;  // of a block of channels
+constexpr int64_t block = 16, quads = 4, pairs = 8;  // words of a block of channels
 
 }  // namespace
 
@@ -18,7 +18,7 @@ llvm::Value* ConvWidening::word(Value* base, Value* offset) { return f_.element_
 
 ValueRange ConvWidening::pixels(ValueRange rows, ValueRange tiles) {
   llvm::IRBuilder<>& ir = f_.ir();
-  if (plan_.flat && plan_.tiles_per_task > 0)  // tiles may differ by a pixel
+  if (plan_.flat && plan_.tiles_per_task > 0)  // two tiles may differ by a pixel
     return {times(f_, tiles.begin, plan_.tile_pixels - 1), times(f_, tiles.end, plan_.tile_pixels)};
   if (plan_.flat || !plan_.row_tiles.empty()) return {f_.i64(0), f_.dim(conv_.in_height * conv_.in_width)};
   const auto row = [&](Value* of_output, int64_t beyond) {
@@ -40,7 +40,7 @@ llvm::Value* ConvWidening::image(Value* number, ValueRange pixels) {
     ir.CreateStore(number, image_);
     for (llvm::AllocaInst* v : {first_, last_}) ir.CreateStore(begin, v);
   });
-  // The range is contiguous: pixels between the converted ones and the requested ones are converted, too.
+  // The converted range stays contiguous, so pixels between it and the requested ones are converted, too.
   f_.if_then(ir.CreateICmpSLT(begin, read(first_)), [&] {
     widen_pixels(number, begin, read(first_));
     ir.CreateStore(begin, first_);

@@ -15,8 +15,8 @@ class ConvWidening {
   /// Does nothing if the plan does not widen.
   ConvWidening(FunctionBuilder& f, const ConvKernel& conv, const ConvPlan& plan);
 
-  /// Pixels of an input plane that row steps `rows` and tiles `tiles` of the plan read. The range may be larger, and
-  /// lie outside the plane.
+  /// The pixels of an input plane that row steps `rows` and tiles `tiles` of the plan read. The range may be larger,
+  /// and may extend beyond the plane.
   ValueRange pixels(ValueRange rows, ValueRange tiles);
   /// Converts pixels [begin, end) of all planes of an image, where they exist, and returns the image's address. Keeps
   /// the pixels of the same image that earlier tasks of the thread converted.
@@ -31,8 +31,7 @@ class ConvWidening {
   void widen_pixels(Value* number, Value* begin, Value* end);
   void widen_pixel(Value* from, Value* to, Value* pixel);
   void narrow_pixel(Value* from, Value* to, Value* pixel, int64_t channels);
-  /// Converts a block of channels of the panel, number `step`, from its form in the file to the form that is
-  /// multiplied.
+  /// Converts block number `step` of the panel's channels from its layout in the file to the layout that is multiplied.
   void widen_step(Value* panel, Value* to, Value* step);
   void interleave_step(Value* panel, Value* to, Value* step);
 
@@ -40,7 +39,7 @@ class ConvWidening {
   const ConvKernel& conv_;
   const ConvPlan& plan_;
   llvm::AllocaInst *image_ = nullptr, *first_ = nullptr,
-                   *last_ = nullptr;  // the image's number, and the range of its pixels that are converted
+                   *last_ = nullptr;  // the number of the image, and the range of its converted pixels
   llvm::AllocaInst* group_ = nullptr;
 };
 

@@ -18,7 +18,7 @@ constexpr int64_t block = kChannelBlock;
 /// One of the algorithm's matrix products, as a pointwise convolution whose pixels are tiles.
 ConvKernel pointwise(const ConvKernel& conv, int64_t products) {
   ConvKernel k = conv;
-  k.kernel_h = products;  // of the packed weights; one at a time
+  k.kernel_h = products;  // the packed weights hold all products, of which a call computes one
   k.kernel_w = k.stride_h = k.stride_w = 1;
   k.pad_top = k.pad_left = 0;
   return k;
@@ -61,7 +61,7 @@ class WinogradEmitter {
     Value* first_tile = nullptr;
     Value* tiles = nullptr;
   };
-  /// Where a tile's outputs begin.
+  /// The start of a tile's outputs.
   struct TileAt {
     Value *row, *column;
   };
@@ -115,8 +115,8 @@ class WinogradEmitter {
          f_.i64(plan_.padded_tiles * block)});
   }
 
-  /// Clears the places of the last register tile that have no tile of the image. Old data there would be multiplied,
-  /// too. With subnormal numbers that takes a hundred times as long on some CPUs.
+  /// Clears places of the last register tile that have no tile of the image, because old data there would be
+  /// multiplied, too. On some CPUs subnormal numbers would make that a hundred times as slow.
   void clear_inputs(Value* tile) {
     Value* zero = llvm::Constant::getNullValue(f_.type(DType::f32, static_cast<int>(plan_.lanes)));
     f_.for_loop(f_.i64(0), f_.i64(packing_.units()), f_.i64(1), [&](Value* unit) {
@@ -181,7 +181,7 @@ class WinogradEmitter {
   /// padded_tiles): all products of the tiles, for the vectors of one panel.
   llvm::Function* products(int64_t vectors) {
     const int64_t channels =
-        packing_.inputs % block == 0 ? 0 : packing_.inputs;  // for channels that are not whole blocks
+        packing_.inputs % block == 0 ? 0 : packing_.inputs;  // the number of channels, if they are not whole blocks
     const std::string name = concat("winograd_products_", variant_.tile, "_", plan_.tile_pixels, "x", vectors, "of",
                                     plan_.vectors, "x", plan_.lanes, "_", packing_.columns(), "_", channels);
     llvm::Type *pointer = f_.ir().getPtrTy(), *number = f_.ir().getInt64Ty();
@@ -197,7 +197,7 @@ class WinogradEmitter {
     Value *tiles = function.getArg(3), *padded_tiles = function.getArg(5);
     ConvLayout layout = layout_;
     layout.block = mul(padded_tiles, variant_.products() * block);
-    layout.image = layout.plane = layout.row = f_.i64(0);  // a product has one plane of one row
+    layout.image = layout.plane = layout.row = f_.i64(0);  // a product has one plane with one row
     TilePosition place;
     place.kd = place.units = {f_.i64(0), f_.i64(1)};
     place.units.end = function.getArg(4);

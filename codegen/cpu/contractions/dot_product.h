@@ -26,14 +26,14 @@ namespace gcg::cpu {
 enum class Multiply : uint8_t {
   floats,
   bytes,          // VPDPBUSD
-  narrow_bytes,   // VPMADDUBSW; pairs of products fit into 16 bits
+  narrow_bytes,   // VPMADDUBSW; sums of two products fit into 16 bits
   widened_bytes,  // VPMADDWD on x86, plain multiplications elsewhere
-  pairs,          // VPMADDWD on operands that are 16-bit integers in memory
+  pairs,          // VPMADDWD on operands that are 16-bit integers in memory already
   halves,         // VDPBF16PS: pairs of bf16
 };
 
 /// The target's way to multiply operands whose left one has this type (f32 or u8). `narrow`: |w0| + |w1| <= 128 for the
-/// first and for the last two of each VNNI group on the right.
+/// first two and the last two weights of each VNNI group on the right.
 Multiply multiply_of(const CpuTarget& target, DType left, bool narrow = false);
 
 inline bool sums_floats(Multiply m) { return m == Multiply::floats || m == Multiply::halves; }
@@ -42,7 +42,7 @@ class DotProduct {
  public:
   DotProduct(llvm::IRBuilder<>& ir, Multiply multiply) : ir_(ir), multiply_(multiply) {}
 
-  /// elements: elements along k in a word. parts: parts of a step.
+  /// elements: number of elements along k in a word. parts: number of parts of a step.
   static int64_t elements(Multiply m) {
     return m == Multiply::floats ? 1 : m == Multiply::pairs || m == Multiply::halves ? 2 : 4;
   }
@@ -51,8 +51,8 @@ class DotProduct {
 
   /// The type of words and sums.
   llvm::Type* word() { return sums_floats(multiply_) ? ir_.getFloatTy() : static_cast<llvm::Type*>(ir_.getInt32Ty()); }
-  /// The argument of add() for one part of a step, from words in memory. With widened bytes also the operands that
-  /// pairs are made of.
+  /// The argument of add() for one part of a step, made from words in memory. With widened bytes, also the operands
+  /// from which pairs are made.
   llvm::Value* left(llvm::Value* words, int part);
   llvm::Value* right(llvm::Value* words, int part);
   /// sum + left * right, for vectors.
@@ -66,14 +66,15 @@ class DotProduct {
   Multiply multiply_;
 };
 
-/// Words of pairs of bf16. narrowed_pairs: from f32 in two consecutive vectors, `first` before `second`, rounded to
-/// nearest even. narrowed: from one vector of f32. interleaved_pairs: from bf16 of one row and the next, as their bits.
+/// Words that are pairs of bf16. narrowed_pairs: from f32 in two consecutive vectors, `first` before `second`, rounded
+/// to nearest even. narrowed: from one vector of f32. interleaved_pairs: from bf16 of one row and the next, as their
+/// bits.
 llvm::Value* narrowed_pairs(llvm::IRBuilder<>& ir, llvm::Value* first, llvm::Value* second);
 llvm::Value* narrowed(llvm::IRBuilder<>& ir, llvm::Value* floats);
 llvm::Value* interleaved_pairs(llvm::IRBuilder<>& ir, llvm::Value* row, llvm::Value* next_row);
 
-/// Hides the value of every sum so far from LLVM's optimisations, in its register. Without it LLVM reorders additions
-/// and mixes k steps, which takes more registers than there are, and accumulators are spilled.
+/// Hides the value of every sum so far from LLVM's optimisations; the sum stays in its register. Otherwise LLVM would
+/// reorder additions and mix k steps. That takes more registers than there are, so accumulators would be spilled.
 void fence(llvm::IRBuilder<>& ir, std::vector<llvm::Value*>& sums);
 
 }  // namespace gcg::cpu

@@ -1,4 +1,4 @@
-// Emits code for each value that a number may have.
+// Emits separate code for each value that a number may have.
 #pragma once
 
 #include <functional>

@@ -1,11 +1,11 @@
-// Emits arithmetic on i64; constants are folded.
+// Emits arithmetic on i64, and folds constants.
 #pragma once
 
 #include "codegen/cpu/llvm/function_builder.h"
 
 namespace gcg::cpu {
 
-/// Half-open range of run-time values.
+/// A half-open range of run-time values.
 struct ValueRange {
   llvm::Value* begin = nullptr;
   llvm::Value* end = nullptr;
@@ -28,7 +28,7 @@ class IndexArithmetic {
   /// Requires that no operand is negative.
   llvm::Value* div(llvm::Value* a, int64_t b) { return b == 1 ? a : builder_.ir().CreateUDiv(a, builder_.i64(b)); }
 
-  /// Taps k with 0 <= out*stride - pad + k*dilation < extent; begin <= end, even if there are none.
+  /// The taps k with 0 <= out*stride - pad + k*dilation < extent. begin <= end, even if there are none.
   ValueRange kernel_range(llvm::Value* out, int64_t stride, int64_t pad, int64_t taps, int64_t dilation,
                           llvm::Value* extent) {
     llvm::Value* first = sub(mul(out, stride), builder_.i64(pad));

@@ -9,9 +9,9 @@ using Values = FunctionBuilder::Values;
 
 constexpr int kLanes = IntegerRowLayout::kLanes;
 constexpr int64_t kLongestBlock =
-    128;  // rows that share a scale of A: few enough for i32 sums, and to limit the effect of an outlier
-constexpr double kLargest = 127 * 256;  // bound of integers in two bytes, so that the upper one fits
-constexpr float kLeast = 1e-30F;        // a block with smaller elements counts as zeros
+    128;  // rows that share a scale of A: few enough for sums in i32, and to limit the effect of an outlier
+constexpr double kLargest = 127 * 256;  // bound of integers in two bytes, so that the upper byte fits
+constexpr float kLeast = 1e-30F;        // a block whose elements are all smaller counts as zeros
 
 /// Converts one row of A to its IntegerRowLayout.
 class RowEmitter {
@@ -35,7 +35,8 @@ class RowEmitter {
     return f_.load(a_, DType::f32, k, kLanes, packing_.rows % kLanes == 0 ? nullptr : f_.first_lanes(left, kLanes));
   }
 
-  /// How a block's elements become integers: times `factor`, rounded. Those of `bound` and more stay floats.
+  /// How a block's elements become integers: multiplied by `factor` and rounded. Elements of at least `bound` stay
+  /// floats.
   struct Unit {
     llvm::Value* factor = nullptr;
     llvm::Value* scale = nullptr;
@@ -71,7 +72,7 @@ class RowEmitter {
     f_.store(ir.CreateSIToFP(sum, ir.getFloatTy()), at_byte(f_, to_, f_.i64(layout_.sums())), DType::f32, block);
   }
 
-  /// `sizes`: the largest element of each lane. `nothing`: 0, or NaN if an element is not finite.
+  /// `sizes`: by lane, the largest absolute value of its elements. `nothing`: 0, or NaN if an element is not finite.
   Unit largest_element(llvm::Value* sizes, llvm::Value* nothing) {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* largest = ir.CreateFPMaxReduce(sizes);
@@ -81,15 +82,16 @@ class RowEmitter {
             nullptr};
   }
 
-  /// A scale that is a power of two, so that it rounds no element. It is the power of the largest element, but at most
-  /// `above` powers above the lanes' mean. A first mean bounds the exponents that enter the second one, so that a few
-  /// large elements hardly raise it.
+  /// A scale that is a power of two, so that multiplication rounds no element. It is the power of the largest element,
+  /// but at most `above` powers above the lanes' mean. A first mean limits the exponents that count in the second mean,
+  /// so that a few large elements hardly raise it.
   Unit power_of_two(llvm::Value* sizes) {
     llvm::IRBuilder<>& ir = f_.ir();
     constexpr int64_t kManyRows = 64;
-    const int above = layout_.block >= kManyRows ? 1 : 2;  // the largest of a lane's 4 elements is near that of all
+    // The largest of a lane's 4 elements is near the largest of all.
+    const int above = layout_.block >= kManyRows ? 1 : 2;
     constexpr int kMantissa = 23, kLeastExponent = 27, kLargestExponent = 253, kBias = 127;
-    constexpr double kMargin = 1 + 1.0 / 127;  // integers of three bytes are below 2^23 / kMargin
+    constexpr double kMargin = 1 + 1.0 / 127;  // integers in three bytes must be below 2^23 / kMargin
     const auto smaller = [&](llvm::Value* a, llvm::Value* b) {
       return ir.CreateBinaryIntrinsic(llvm::Intrinsic::umin, a, b);
     };
@@ -113,7 +115,7 @@ class RowEmitter {
             ir.CreateFMul(power(ir.CreateAdd(exponent, ir.getInt32(1))), f_.f32(1 / kMargin))};
   }
 
-  /// The integers of 16 elements. Marks those that stay floats, which include all that are not finite.
+  /// The integers of 16 elements. Marks the elements that stay floats, which include all that are not finite.
   llvm::Value* integers(const Unit& unit, llvm::Value* place) {
     llvm::IRBuilder<>& ir = f_.ir();
     llvm::Value* x = elements(place);

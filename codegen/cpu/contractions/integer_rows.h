@@ -6,9 +6,9 @@
 
 namespace gcg::cpu {
 
-/// The layout of a row of A as integers: their bytes from the uppermost to the lowest, and numbers for each block: a
-/// scale and sums. The bytes that are multiplied by those of one word are adjacent. VNNI group j of a word has elements
-/// j, j + e, j + 2e, j + 3e of its rows, where e is the number of elements in a byte.
+/// The layout of a row of A as integers: bytes from the uppermost to the lowest, then numbers for each block: a scale
+/// and sums. Bytes that are multiplied by those of one word are adjacent. VNNI group j of a word has the elements j, j
+/// + e, j + 2e, j + 3e of its rows, where e is the number of elements in a byte.
 struct IntegerRowLayout {
   explicit IntegerRowLayout(const BlockPacking& packing);
 
@@ -17,16 +17,16 @@ struct IntegerRowLayout {
   /// The bytes of one part; part 0 is the uppermost.
   int64_t part(int64_t p) const { return p * row; }
   int64_t scales() const { return parts() * row; }
-  /// The sum of a block's integers, in f32.
+  /// Offset of the sums of each block's integers, in f32.
   int64_t sums() const { return scales() + numbers * 4; }
-  /// The start of the sums of a part's products with unsigned weights, in i32: minus the middle of the weights' range
-  /// times the sum of the part's bytes.
+  /// Offset of the start values for the sums of a part's products with unsigned weights, in i32. A start value is the
+  /// negative product of the middle of the weights' range and the sum of the part's bytes.
   int64_t starts(int64_t p) const { return sums() + (p + 1) * numbers * 4; }
-  /// With `exact`: a bit for each element that is 0 among the integers, because it is much larger than others; 64-bit
-  /// words.
+  /// With `exact`, the offset of a bit for each element. The bit is set if the element is much larger than others; its
+  /// integer is then 0. In 64-bit words.
   int64_t large() const { return starts(parts() - 1) + numbers * 4; }
   int64_t vnni_groups() const { return 8 / packing_.bits; }
-  /// The number of A's blocks per block of the weights.
+  /// The number of blocks of A per block of the weights.
   int64_t per_weights_block() const { return packing_.blocks() == 1 ? blocks : packing_.block / block; }
 
   static constexpr int kLanes = 16;
@@ -43,7 +43,7 @@ inline llvm::Value* at_byte(FunctionBuilder& f, llvm::Value* base, llvm::Value* 
   return f.element_address(base, DType::i8, offset);
 }
 
-/// Emits the conversion of a row, which lies at `a`, to its IntegerRowLayout at `to`.
+/// Emits the conversion of the row at `a` to its IntegerRowLayout at `to`.
 void emit_integer_row(FunctionBuilder& f, const BlockPacking& packing, llvm::Value* a, llvm::Value* to);
 
 }  // namespace gcg::cpu

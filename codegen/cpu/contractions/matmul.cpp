@@ -63,13 +63,13 @@ class MatMulEmitter {
   }
 
  private:
-  /// A (row block, batch entry, panel) triple: its tasks are the row tiles.
+  /// A triple of row block, batch entry and panel. Its tasks are the row tiles.
   struct PanelTask {
     llvm::Value* panel = nullptr;
     llvm::Value* column = nullptr;  // its first column, and its number of columns
     llvm::Value* columns = nullptr;
-    llvm::Value* tile = nullptr;      // the first of its rows
-    llvm::Value* rows = nullptr;      // the number of its row block among those of all entries
+    llvm::Value* tile = nullptr;      // the row block's first tile
+    llvm::Value* rows = nullptr;      // the number of its row block among the row blocks of all entries
     llvm::Value* a = nullptr;         // first row
     std::vector<llvm::Value*> batch;  // coordinates
   };
@@ -104,7 +104,7 @@ class MatMulEmitter {
     return f_.element_address(base, DType::i32, offset);
   }
   llvm::Value* scratch_after_sums() { return word_address(f_.scratch(), f_.i64(plan_.sums())); }
-  /// Elements of A from one k step to the next.
+  /// The distance in A from one k step to the next, in elements.
   llvm::Value* a_step() {
     return ir_.CreateMul(f_.dim(matmul_.a.column_stride), f_.i64(DotProduct::elements(plan_.multiply)));
   }
@@ -140,7 +140,7 @@ class MatMulEmitter {
     fetched_from_ = plan_.chunk() == 1 ? first : nullptr;
     f_.for_loop(first, end, f_.i64(plan_.chunk()), [&](llvm::Value* from) {
       llvm::Value* to = smin(ir_.CreateAdd(from, f_.i64(plan_.chunk())), end);
-      // A panel that is not cut along k is all in a near cache: only the following panel is left to fetch.
+      // The whole panel is in a near cache if it is not cut along k, so only the following panel is left to fetch.
       llvm::Value* next =
           plan_.k_blocks == 1 ? following : ir_.CreateSelect(ir_.CreateICmpSLT(to, end), tile.b, following);
       const bool is_split = (plan_.strips() || plan_.near) && !plan_.tiles.is_constant();
@@ -155,8 +155,8 @@ class MatMulEmitter {
     });
   }
 
-  /// Emits row tiles [from, to) over one block of k after the other, then their epilogue. `following`: where the panel
-  /// after that begins.
+  /// Emits row tiles [from, to), one block of k after the other, then their epilogue. `following`: the start of the
+  /// next panel.
   void chunk(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* following,
              bool strips) {
     if (narrowed_) narrowed_->make(block_of(g), from, to);
@@ -197,8 +197,8 @@ class MatMulEmitter {
     });
   }
 
-  /// The depth of the first block of k. It is all of k for so few rows that several sets of sums are added up at a
-  /// block's end. So the order of the sums is that of an uncut product.
+  /// The depth of the first block of k. With so few rows that there are several sets of sums, it is all of k, because
+  /// the sets are added at the end of a block. So the order of the sums is that of a product that is not cut.
   llvm::Value* first_depth() {
     if (plan_.heights.front() > MicroKernel::most_split_rows || plan_.widens() || plan_.blocks)
       return f_.i64(plan_.k_block);
@@ -211,7 +211,7 @@ class MatMulEmitter {
     return word_address(f_.scratch(), ir_.CreateMul(slot, f_.i64(plan_.tile_sums())));
   }
 
-  /// The operands of row tile `t` over the columns of A from `k` on.
+  /// The operands of row tile `t`, from column `k` of A on.
   RowTile row_tile(const PanelTask& g, RowTile tile, llvm::Value* t, llvm::Value* from, llvm::Value* k) {
     llvm::Value* offset =
         ir_.CreateAdd(ir_.CreateMul(row_of(t), f_.dim(matmul_.a.row_stride)), ir_.CreateMul(k, a_step()));
@@ -222,7 +222,7 @@ class MatMulEmitter {
     return tile;
   }
 
-  /// Emits row tiles [from, to) one after the other over the whole panel. `next`: the data to fetch meanwhile.
+  /// Emits row tiles [from, to) one after the other over the whole panel. `next`: the data to fetch at the same time.
   void row_tiles(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
@@ -234,7 +234,7 @@ class MatMulEmitter {
     });
   }
 
-  /// The same strip by strip: all row tiles over one strip before the next.
+  /// The same, strip by strip: all row tiles go over one strip before the next one.
   void strips_of(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     const int64_t width = plan_.strip_vectors();
@@ -250,7 +250,7 @@ class MatMulEmitter {
     });
   }
 
-  /// Sets the part of the next block that pass number `pass` over a block of a panel fetches.
+  /// Sets the part of the next block that the passes over a block of a panel fetch in pass number `pass`.
   void fetch_meanwhile(RowTile& tile, llvm::Value* next, llvm::Value* pass) {
     tile.prefetch = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_start(tile.b, next), ir_.CreateMul(pass, prefetch_step_));
     llvm::Value* needed = ir_.CreateICmpSLT(ir_.CreateMul(pass, lines_), f_.i64(plan_.panel_lines()));
@@ -258,14 +258,14 @@ class MatMulEmitter {
     tile.prefetch_mask = ir_.CreateSelect(needed, f_.i64(MicroKernel::prefetch_period - 1), f_.i64(-1));
   }
 
-  /// Widens or interleaves a panel of 16-bit floats into scratch memory.
+  /// Widens or interleaves a panel of 16-bit floats in scratch memory.
   RowTile widened_panel(RowTile tile) {
     llvm::Value* wide = scratch_after_sums();
     emit_widen_panel(f_, plan_, tile.b, tile.k, wide);
     tile.b = wide;
     tile.b_row_stride = f_.i64(plan_.panel_columns);
     tile.right = DType::f32;
-    if (plan_.tiled)  // rounded up: zeros follow, in the rows of A, too
+    if (plan_.tiled)  // rounded up: zeros follow, also in the rows of A
       tile.k = ir_.CreateAnd(ir_.CreateAdd(tile.k, f_.i64(plan_.lanes - 1)), f_.i64(-plan_.lanes));
     return tile;
   }
@@ -293,7 +293,7 @@ class MatMulEmitter {
     if (plan_.widens())
       narrowed_.emplace(f_, plan_, matmul_.a, element_, k_, [this](llvm::Value* tile) { return row_of(tile); });
   }
-  /// The rows of a panel after its whole steps.
+  /// The rows of the panel that remain after its whole steps.
   llvm::Value* last_rows_of(llvm::Value* panel) {
     llvm::Value *whole = ir_.CreateAnd(k_, f_.i64(-plan_.lanes)), *to = scratch_after_sums();
     llvm::Value* from = panel_address(panel, ir_.CreateMul(whole, f_.i64(plan_.panel_columns)));
@@ -316,8 +316,8 @@ class MatMulEmitter {
     tile.b_row_stride = panel.row_stride;
   }
 
-  // Prefetch: several passes over one block of a panel, of one row tile or of many, together fetch the thread's next
-  // block. A single pass fetches a fixed distance ahead.
+  // Prefetch: if one block of a panel has several passes, of one row tile or of many, these passes together fetch the
+  // thread's next block. A single pass fetches a fixed distance ahead.
 
   void prepare_prefetch() {
     several_ = ir_.CreateICmpSGT(tiles_, f_.i64(1));
@@ -332,7 +332,7 @@ class MatMulEmitter {
     prefetch_step_ = ir_.CreateSelect(together_, prefetch_step_, f_.i64(0));
   }
 
-  /// Lines that a pass of a single row tile fetches, by the tile's height.
+  /// The number of lines that a pass of a single row tile fetches, by the tile's height.
   llvm::Value* lines_of_one_tile() {
     llvm::Value* lines = f_.i64(plan_.panel_lines());
     for (int rows = plan_.rows_together(); rows <= plan_.tallest; ++rows) {
@@ -358,7 +358,7 @@ class MatMulEmitter {
   llvm::IRBuilder<>& ir_;
   const Kernel& kernel_;
   const MatMulKernel& matmul_;
-  DType element_, right_;  // of A and B in memory
+  DType element_, right_;  // types of A and B in memory
   const MatMulPlan& plan_;
   TileState state_;
   MatMulEpilogue epilogue_;
@@ -372,7 +372,7 @@ class MatMulEmitter {
   llvm::Value* several_ = nullptr;        // true for more than one row tile
   llvm::Value* together_ = nullptr;       // true if the passes over a panel fetch the next one together
   llvm::Value* lines_ = nullptr;          // lines to prefetch in each period of a pass
-  llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: a chunk's first
+  llvm::Value* fetched_from_ = nullptr;   // the row tile at which fetching begins; null: the first one of a chunk
   llvm::Value* prefetch_step_ = nullptr;  // bytes fetched by a pass
   std::optional<NarrowedRows> narrowed_;  // for AMX tiles
 };

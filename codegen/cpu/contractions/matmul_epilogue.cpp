@@ -5,7 +5,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int vectors_together = 3;  // vectors at a time, to hide the latency of the epilogue's arithmetic
+constexpr int vectors_together = 3;  // vectors processed together, to hide the latency of the epilogue's arithmetic
 
 }  // namespace
 
@@ -36,7 +36,7 @@ void MatMulEpilogue::store(const RowTileSums& tile) {
   });
 }
 
-/// Emits vector(place) for all places in [0, end), a few at a time where there are enough.
+/// Emits vector(place) for all places in [0, end). Several are emitted together where there are enough.
 void MatMulEpilogue::whole_vectors(llvm::Value* end, const std::function<void(llvm::Value*, llvm::Value*)>& vector) {
   llvm::IRBuilder<>& ir = f_.ir();
   const Dim& n = matmul_.n.extent;

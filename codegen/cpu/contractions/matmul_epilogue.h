@@ -1,4 +1,4 @@
-// The epilogue of a product: handles its sums row by row, in vectors along n.
+// The epilogue of a product: processes its sums row by row, in vectors along n.
 #pragma once
 
 #include <functional>

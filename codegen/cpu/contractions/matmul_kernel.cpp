@@ -1,4 +1,4 @@
-// Chooses the code of a matrix product: by the number of its rows, if only a run knows it.
+// Chooses the code of a matrix product by the number of its rows, even if only a run knows it.
 #include "codegen/cpu/contractions/matmul.h"
 #include "codegen/cpu/contractions/matmul_few_rows.h"
 #include "codegen/cpu/contractions/tile_kernel.h"
@@ -22,7 +22,7 @@ KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, cons
     return {plan.tasks(), plan.scratch_bytes(), plan.note()};
   }
   if (!plan.tiled || rows.is_constant()) return emit_matmul(f, kernel, matmul, plan);
-  // Few rows take vectors, in the same tasks: there is one row tile either way.
+  // Few rows use vectors, in the same tasks, because there is one row tile in both cases.
   CpuTarget vectors = f.target();
   vectors.has_amx = false;
   MatMulPlan few = plan_matmul(matmul, vectors, sums_floats(multiply) ? Multiply::floats : multiply, right);

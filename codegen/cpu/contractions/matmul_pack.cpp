@@ -41,7 +41,8 @@ class PanelPacker {
         row_stride_(f.dim(view.row_stride)),
         column_stride_(f.dim(view.column_stride)) {}
 
-  /// One vector of columns, k contiguous in memory: square blocks through registers.
+  /// Packs one vector of columns whose elements along k are contiguous in memory: transposes square blocks in
+  /// registers.
   void transposed(llvm::Value* column, llvm::Value* last, llvm::Value* place) {
     Values starts;
     for (int j = 0; j < plan_.lanes; ++j) {
@@ -61,7 +62,7 @@ class PanelPacker {
                [&] { block(whole, f_.first_lanes(f_.ir().CreateSub(k_, whole), plan_.lanes)); });
   }
 
-  /// A whole panel of columns that are contiguous in memory.
+  /// Packs a whole panel of columns that are contiguous in memory.
   void copied_panel(llvm::Value* column) {
     f_.for_loop(f_.i64(0), k_, f_.i64(1), [&](llvm::Value* k) {
       llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, row_stride_), column);
@@ -72,7 +73,7 @@ class PanelPacker {
     });
   }
 
-  /// One vector of columns that are contiguous in memory; zeros past the last.
+  /// Packs one vector of columns that are contiguous in memory; zeros follow the last column.
   void copied(llvm::Value* column, llvm::Value* last, llvm::Value* place) {
     llvm::Value* left = f_.ir().CreateSub(f_.ir().CreateAdd(last, f_.i64(1)), column);
     llvm::Value* mask = f_.first_lanes(left, plan_.lanes);
@@ -82,7 +83,7 @@ class PanelPacker {
     });
   }
 
-  /// One vector of columns, any strides.
+  /// Packs one vector of columns with any strides.
   void gathered(llvm::Value* column, llvm::Value* last, llvm::Value* place) {
     llvm::Value* columns = f_.ir().CreateAdd(f_.splat(column, plan_.lanes), f_.iota(plan_.lanes));
     columns = f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, columns, f_.splat(last, plan_.lanes));
@@ -184,7 +185,7 @@ void emit_widen_rows(FunctionBuilder& f, const MatMulPlan& plan, const RowsOfA& 
   llvm::IRBuilder<>& ir = f.ir();
   DotProduct dot(ir, plan.multiply);
   const int lanes = plan.lanes;
-  std::vector<int> beside;  // the parts of lane 0, of lane 1, ...
+  std::vector<int> beside;  // the parts of lane 0, then those of lane 1, ...
   for (int lane = 0; lane < lanes; ++lane) beside.insert(beside.end(), {lane, lanes + lane});
   f.for_loop(f.i64(0), a.rows, f.i64(1), [&](llvm::Value* r) {
     llvm::Value* from = f.element_address(a.first, a.element, ir.CreateMul(r, a.row_stride));

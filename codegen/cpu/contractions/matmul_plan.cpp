@@ -21,8 +21,8 @@ int tallest_tile(const CpuTarget& target, Multiply multiply) {
   return multiply == Multiply::widened_bytes ? tallest - 1 : tallest;
 }
 
-/// Half a vector of AVX-512 if the columns fill no more: some CPUs multiply twice as many of those per cycle. Measured
-/// on a Zen 4, 64x128x8: 51 GFLOP/s in whole vectors.
+/// Half a vector of AVX-512 if the columns do not fill more, because some CPUs multiply twice as many of those per
+/// cycle. Measured on a Zen 4, 64x128x8: 51 GFLOP/s in whole vectors.
 int lanes_for(const Dim& columns, const CpuTarget& target, Multiply multiply) {
   const int lanes = target.lanes(DType::f32);
   const bool are_few = columns.is_constant() && 2 * columns.constant() <= lanes;
@@ -50,21 +50,21 @@ MatMulPlan::Source source_of(const MatMulKernel& matmul, const Dim& tiles) {
   return tiles.constant() >= MatMulPlan::copy_tiles ? Source::copied : Source::in_place;
 }
 
-/// Measured on an Emerald Rapids, 128 rows, K = 3072, weights from memory: whole 140 GFLOP/s, 1024 155, 768 162, 512
-/// and 256 166; no difference at K = 768.
-constexpr int64_t deepest_block = 512;  // k steps: 96 KiB of a panel
+/// Measured on an Emerald Rapids, 128 rows, K = 3072, weights from memory. GFLOP/s by depth of a block: whole 140, 1024
+/// 155, 768 162, 512 and 256 166. At K = 768 there is no difference.
+constexpr int64_t deepest_block = 512;  // in k steps: 96 KiB of a panel
 /// Measured on a Zen 3 (AVX2), share of the peak by strips of 192, 256, 384 steps: 197x768x3072 91, 91, 91 %;
 /// 197x3072x768 92, 94, 92 %.
-constexpr int64_t deepest_strip = 256;  // k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
+constexpr int64_t deepest_strip = 256;  // in k steps: 16 KiB of a strip of two vectors, 6 KiB of a row tile
 
-/// For an L1 of 48 KiB: 18 KiB of a panel stay there while row tiles of 12 KiB stream by. Granite Rapids, 128x768x768
-/// bytes, by 64, 96 and 192 words: 80, 67, 82 us with weights from L3; 48, 45, 47 from L2.
+/// For an L1 of 48 KiB: 18 KiB of a panel stay there while row tiles of 12 KiB stream by. Measured on a Granite Rapids,
+/// 128x768x768 bytes, by 64, 96 and 192 words: 80, 67, 82 us with weights from L3; 48, 45, 47 us from L2.
 constexpr int64_t deepest_tiled = 96;  // k steps
-/// For an L2 of 2 MiB: bytes of a block's rows there, as pairs of bf16 or copied.
+/// For an L2 of 2 MiB: bytes of a block's rows that are kept there, as pairs of bf16 or as copies.
 constexpr int64_t most_narrowed = 1 << 20;
 
-/// Cuts k into blocks of equal depth, a multiple of a cache line of A. For words of integers, a block is one of their
-/// blocks, or all.
+/// Cuts k into blocks of equal depth, a multiple of a cache line of A. For words of integers, the depth is that of one
+/// of their blocks, or the whole depth.
 void cut_depth(MatMulPlan& plan) {
   const Dim& k = plan.steps;
   plan.k_block = k.is_constant() ? k.constant() : 0;
@@ -81,7 +81,8 @@ void cut_depth(MatMulPlan& plan) {
   plan.k_blocks = std::max<int64_t>(1, (k.constant() + plan.k_block - 1) / std::max<int64_t>(1, plan.k_block));
 }
 
-/// Cuts the rows into blocks of nearly equal height. A panel that a thread packs itself is used for all rows.
+/// Cuts the rows into blocks of nearly equal height. If threads pack panels themselves, there is one block, so that a
+/// packed panel is used for all rows.
 void cut_rows(MatMulPlan& plan) {
   if (plan.tiled && plan.steps.is_constant()) {
     const int64_t tile_bytes = plan.tallest * plan.widened_row().constant() * size_of(DType::i32);
@@ -119,7 +120,7 @@ int MatMulPlan::widest(int rows) const {
 }
 
 int MatMulPlan::rows_together() const {
-  if (tiled) return widens_panels() ? 1 : tallest + 1;  // the operands of pairs are read before they are multiplied
+  if (tiled) return widens_panels() ? 1 : tallest + 1;  // the operands of pairs are loaded before they are multiplied
   int rows = 1;
   const auto sets = [&](int height) {
     MicroKernel tile;
@@ -166,8 +167,8 @@ std::string MatMulPlan::note() const {
 
 namespace {
 
-/// True if rows and products are enough to outweigh setting AMX tiles up. Granite Rapids: 16 rows by 64 bytes by 96
-/// columns take half the time of vectors, 8 rows as long; 50 by 24 by 48 take longer.
+/// True if there are enough rows and products to outweigh the set-up of AMX tiles. Granite Rapids: 16 rows by 64 bytes
+/// by 96 columns take half the time of vectors, 8 rows as long; 50 by 24 by 48 take longer.
 bool has_rows_for_tiles(const MatMulKernel& matmul, Multiply multiply) {
   constexpr int64_t least_products = 1200, many_rows = 64, columns = TileKernel::block;
   const Dim& m = matmul.m.extent;
@@ -185,7 +186,7 @@ constexpr int64_t kLeastTask = 96 << 10;
 
 int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {
   if (!plan.steps.is_constant()) return 1;
-  int64_t rows = 1;  // a symbolic number of rows may be one
+  int64_t rows = 1;  // a symbolic number of rows may be 1
   if (matmul.m.extent.is_constant() && matmul.m.extent.constant() > 0)
     rows = std::min<int64_t>(matmul.m.extent.constant(), plan.tallest);
   return std::max<int64_t>(1, kLeastTask / std::max<int64_t>(1, rows * plan.panel_columns * plan.steps.constant()));
@@ -242,9 +243,9 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
             "a product of words of several elements reads packed panels");
   GCG_CHECK(plan.right == DType::f32 || plan.source == MatMulPlan::Source::packed, "a product by ", name_of(plan.right),
             " reads packed panels");
-  if (plan.masks() && !target.has_avx512()) --plan.registers;  // one for the mask of a tail
+  if (plan.masks() && !target.has_avx512()) --plan.registers;  // one register holds the mask of the last columns
   plan.heights = possible_heights(matmul.m.extent, plan.tallest);
-  if (plan.tiled) plan.heights = {plan.heights.back()};  // these take any number of rows up to that
+  if (plan.tiled) plan.heights = {plan.heights.back()};  // AMX tiles take any number of rows up to their height
   plan.panels = ceil_div(matmul.n.extent, plan.panel_columns);
   plan.entries = 1;
   for (const Axis& axis : matmul.batch) plan.entries = plan.entries * axis.extent;

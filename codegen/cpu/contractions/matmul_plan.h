@@ -22,7 +22,7 @@ struct MatMulPlan {
 
   /// The source of B for register tiles. packed: panels packed at compile time. copied: a panel that each thread packs
   /// into its scratch memory when it starts on it. in_place: the operand itself (only if its columns are contiguous).
-  /// either: for a symbolic number of rows, the faster of the last two for the actual rows.
+  /// either: for a symbolic number of rows, the run decides between copied and in_place.
   enum class Source : uint8_t { packed, copied, in_place, either };
 
   int lanes = 16;      // words of one vector
@@ -30,23 +30,23 @@ struct MatMulPlan {
   int64_t panel_columns = 48;
   Multiply multiply = Multiply::floats;
   bool tiled = false;                  // uses AMX's tiles (tile_kernel.h)
-  std::optional<BlockPacking> blocks;  // for packed panels of words of integers
-  int few_rows = 0;                    // most rows that are multiplied by the words as they are
-  bool rows_as_integers = false;       // those rows become integers, too
-  int64_t few_bytes = 0;               // their scratch memory, instead of a panel
-  DType right = DType::f32;            // type in memory of packed panels of floats; for pairs of bf16: rows of bf16
+  std::optional<BlockPacking> blocks;  // set for packed panels of words of integers
+  int few_rows = 0;                    // the most rows that are multiplied by the packed words directly
+  bool rows_as_integers = false;       // True if those rows become integers, too
+  int64_t few_bytes = 0;               // bytes of scratch memory for those rows, instead of a panel
+  DType right = DType::f32;            // type in memory of packed panels of floats; for pairs of bf16 it is bf16
   Dim steps;                           // words along k
   Source source = Source::packed;
-  int tallest = 9;             // most rows of a row tile
+  int tallest = 9;             // rows of the tallest row tile
   std::vector<int> heights;    // possible row counts of a tile; one or two if M is constant
   Dim tiles, panels, entries;  // row tiles, column panels, batch entries
   /// Blocks of rows, outermost: a block's rows of A stay in a near cache while panel after panel streams by. The last
   /// block may have fewer tiles.
   Dim row_blocks = 1, block_tiles;
-  /// True if a repeated product finds all panels in a cache: in L2, as in a loop over time, because they are small; or
-  /// in the last-level cache (MatMulKernel::near).
+  /// True if a repeated product finds all panels in a cache. They are in L2 if they are small, as in a loop over time,
+  /// or in the last-level cache (MatMulKernel::near).
   bool near = false;
-  /// Cache lines of the next panel fetched in every fourth k step; nullopt if M is symbolic.
+  /// Cache lines of the next panel that are fetched in every fourth k step; nullopt if M is symbolic.
   std::optional<int64_t> prefetch_lines;
   int64_t grain = 1;  // units of a task
   /// A deep product is cut along k, so that L2 holds one block of a panel while all tiles of a chunk use it.
@@ -64,9 +64,10 @@ struct MatMulPlan {
   /// True if a register tile may cover columns that do not exist in memory.
   bool masks() const { return source == Source::in_place || source == Source::either; }
   int panel_vectors() const { return static_cast<int>(panel_columns) / lanes; }
-  /// Vectors of the widest register tile of that height; divides panel_vectors().
+  /// Vectors of the widest register tile of this height; divides panel_vectors().
   int widest(int rows) const;
-  /// Passes of a row tile over its panel, each `widest` vectors wide: for the tallest tile, and for one of `rows` rows.
+  /// Passes of a row tile over its panel, each `widest` vectors wide. The first function is for the tallest tile, the
+  /// second for a tile of `rows` rows.
   int64_t passes() const { return passes(heights.back()); }
   int64_t passes(int rows) const { return panel_vectors() / widest(rows); }
   bool fetches_together() const { return !tiles.is(1) || heights.back() >= rows_together(); }
@@ -80,20 +81,21 @@ struct MatMulPlan {
   bool strip_order = false;
   bool strips() const { return strip_order && passes() > 1; }
   int strip_vectors() const { return widest(heights.back()); }
-  /// Row tiles that use a block of a panel one after another. Their passes together fetch the next block.
+  /// The number of row tiles that use a block of a panel one after another. Their passes together fetch the next block.
   Dim tiles_together() const;
-  /// Cache lines of a panel in one prefetch period of k steps, and how many of them each pass of those tiles fetches.
+  /// Cache lines of a panel in one prefetch period of k steps, and the number of them that each pass of those tiles
+  /// fetches.
   int64_t panel_lines() const;
   Dim lines_per_pass() const;
   /// Units of work: row tiles of panels of batch entries, in the order in which a thread walks them.
   Dim units() const { return entries * panels * row_blocks * block_tiles; }
   Dim tasks() const { return ceil_div(units(), grain); }
-  /// Row tiles whose sums wait for the next block of k or the next strip.
+  /// The number of row tiles whose sums wait for the next block of k or the next strip.
   int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
-  int64_t most_tiles = 24;  // most tiles of a block: 144 rows of AVX2's
-  /// True if rows of A are converted in scratch memory: to widened bytes or pairs of bf16. Each row tile is converted
+  int64_t most_tiles = 24;  // most tiles of a block: 144 rows with AVX2
+  /// True if rows of A are converted in scratch memory, to widened bytes or pairs of bf16. Each row tile is converted
   /// before its passes over a panel. For AMX tiles, all rows of a block are converted once, over the whole depth. Bytes
-  /// are copied, too, if AMX tiles cannot take them from memory.
+  /// are copied, too, if AMX tiles cannot load them from memory.
   bool widens() const { return multiply == Multiply::widened_bytes || multiply == Multiply::halves || copies_rows; }
   bool copies_rows = false;
   /// True if the depth in words does not fill the last step of AMX tiles: the panel's rows of that step are copied,
@@ -109,7 +111,7 @@ struct MatMulPlan {
   }
   /// The type of a panel's elements: words, or floats of 16 bits.
   DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
-  /// Words of scratch memory. They hold the sums of a chunk of row tiles, then the panel that a thread packs or widens
+  /// Words of scratch memory. It holds the sums of a chunk of row tiles, then the panel that a thread packs or widens
   /// (or the last step of one), then rows.
   int64_t sums() const { return chunk() * tile_sums(); }
   Dim panel_words() const;
@@ -118,7 +120,7 @@ struct MatMulPlan {
   std::string note() const;
 };
 
-/// Chooses the multiplication. Pairs of bf16 lie in neighbouring columns of A and rows of packed B.
+/// Chooses the multiplication. Pairs of bf16 are neighbouring columns of A and rows of packed B.
 Multiply multiply_of_product(const CpuTarget& target, const Kernel& kernel, const MatMulKernel& matmul);
 
 /// `right`: the type of B in memory.

@@ -7,19 +7,19 @@
 
 namespace gcg::cpu {
 
-/// A block of rows: where its row tiles begin, and its number.
+/// A block of rows: its number, and where its row tiles begin.
 struct RowBlock {
-  llvm::Value* number = nullptr;  // among the row blocks of all batch entries
-  llvm::Value* a = nullptr;       // row 0 of the batch entry
-  llvm::Value* row = nullptr;     // the block's first
+  llvm::Value* number = nullptr;  // its number among the row blocks of all batch entries
+  llvm::Value* a = nullptr;       // address of row 0 of the batch entry
+  llvm::Value* row = nullptr;     // the block's first row
 };
 
 class NarrowedRows {
  public:
   using RowOf = std::function<llvm::Value*(llvm::Value* tile)>;
 
-  /// Construct it where it dominates all uses. `view`, `element`: those of A; `steps`: words of a row; `row_of`: the
-  /// first row of a row tile.
+  /// Must be constructed where it dominates all uses. `view`, `element`: of A. `steps`: words of a row. `row_of`:
+  /// returns the first row of a row tile.
   NarrowedRows(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, DType element, llvm::Value* steps,
                RowOf row_of);
 
@@ -38,7 +38,7 @@ class NarrowedRows {
   DType element_;
   llvm::Value* steps_;
   RowOf row_of_;
-  llvm::AllocaInst *block_, *first_, *last_;  // the block whose tiles exist, and their range
+  llvm::AllocaInst *block_, *first_, *last_;  // the block whose tiles have been made, and their range
 };
 
 }  // namespace gcg::cpu

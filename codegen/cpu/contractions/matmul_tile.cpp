@@ -32,7 +32,7 @@ class RowTileEmitter {
     for (int v = 0; v < plan_.panel_vectors(); v += widest_) call(f_.i64(v), widest_, false);
   }
 
-  /// For a constant `columns` less than the panel's.
+  /// For a constant number of `columns` below that of the panel.
   void narrow_panel(int64_t columns) {
     const int vectors = static_cast<int>((columns + plan_.lanes - 1) / plan_.lanes);
     for (int v = 0; v < vectors; v += widest_) {
@@ -84,8 +84,8 @@ class RowTileEmitter {
                    tile_.prefetch_mask, tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
   }
 
-  /// Two where most time is spent: a 9x48 tile goes from 203 to 216 GFLOP/s (Granite Rapids, peak 240), and four bring
-  /// no more. The code is longer, so rarely used tiles keep to one.
+  /// Two steps where most time is spent. They raise a 9x48 tile from 203 to 216 GFLOP/s (Granite Rapids, peak 240), and
+  /// four steps bring no more. The code is longer, so rarely used tiles take one step.
   int steps_at_once(const MicroKernel& shape) const {
     const bool is_hot = !tile_.is_only && !plan_.tiles.is(1) && shape.vectors == widest_ &&
                         2 * shape.rows > plan_.tallest && DotProduct::parts(plan_.multiply) == 1;
@@ -116,7 +116,7 @@ class RowTileEmitter {
   const RowTile& tile_;
   llvm::Value* rows_;
   llvm::Value* columns_;
-  int height_;  // the number of rows; for AMX tiles the greatest
+  int height_;  // the number of rows; for AMX tiles the largest number
   int widest_;
 };
 

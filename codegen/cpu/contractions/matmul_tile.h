@@ -8,20 +8,21 @@
 
 namespace gcg::cpu {
 
-/// Operands of a row tile, at its first row and its panel's first column. Strides have the units of a MicroKernel's.
+/// Operands of a row tile, from its first row and its panel's first column on. Strides have the units of a
+/// MicroKernel's strides.
 struct RowTile {
   llvm::Value* a = nullptr;
   llvm::Value* b = nullptr;
-  DType right = DType::f32;     // of b: words of 32 bits, or f16 or bf16
+  DType right = DType::f32;     // type of b: words of 32 bits, f16 or bf16
   llvm::Value* sums = nullptr;  // [rows][panel_columns], aligned to a vector
   llvm::Value* k = nullptr;
   llvm::Value* prefetch = nullptr;
-  bool fetches = true;                    // false: it never prefetches, and emits no test for it
+  bool fetches = true;                    // false: the tile never prefetches, and the code has no test for it
   llvm::Value* prefetch_lines = nullptr;  // lines per prefetch period, in each pass over the panel
   llvm::Value* prefetch_mask = nullptr;   // see micro_kernel
-  llvm::Value* prefetch_step = nullptr;   // bytes from one pass to the next
-  bool is_only = false;                   // no other row tile reads the panel after it
-  int least_rows = 1;                     // fewest rows that it can have
+  llvm::Value* prefetch_step = nullptr;   // distance of the prefetched addresses of two passes, in bytes
+  bool is_only = false;                   // no other row tile reads the panel after this one
+  int least_rows = 1;                     // the fewest rows that the tile may have
   bool accumulate = false;                // sums += instead of sums =
   llvm::Value* a_row_stride = nullptr;    // strides that are constants become part of the code
   llvm::Value* a_column_stride = nullptr;
@@ -35,8 +36,8 @@ struct RowTile {
 void emit_row_tile(FunctionBuilder& f, const MatMulPlan& plan, const Dim& n, llvm::Value* rows, llvm::Value* columns,
                    const RowTile& tile);
 
-/// The same for one strip of the panel: `plan.strip_vectors()` vectors of columns from number `vector` on. All of them
-/// exist in memory.
+/// The same for one strip of the panel: `plan.strip_vectors()` vectors of columns from vector number `vector` on. All
+/// of them exist in memory.
 void emit_row_strip(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* rows, llvm::Value* vector,
                     const RowTile& tile);
 

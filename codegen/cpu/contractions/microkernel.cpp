@@ -102,7 +102,8 @@ class TileEmitter {
     accumulators.resize(tile);
   }
 
-  /// for (k = start; k < end; k += steps): one k step into each accumulator set, or all steps into the only one.
+  /// Emits for (k = start; k < end; k += steps), with one k step for each accumulator set, or all steps for the only
+  /// set.
   /// Requires (end - start) % steps == 0.
   Values k_loop(llvm::Value* start, llvm::Value* end, Values initial, int steps, bool fetch) {
     llvm::BasicBlock* before = b_.GetInsertBlock();
@@ -123,7 +124,8 @@ class TileEmitter {
     if (fetch && m_.prefetch_lines != 0) prefetch(k);
     const bool one_set = m_.sets() == 1;
     for (int step = 0; step < steps; ++step) {
-      if (step > 0 && one_set) fence(b_, accumulators);  // without it the scheduler mixes steps and spills sums
+      // Without the fence, the scheduler would mix steps and spill sums.
+      if (step > 0 && one_set) fence(b_, accumulators);
       k_step(k, step, accumulators, one_set ? 0 : static_cast<size_t>(step) * tile_size());
     }
     llvm::BasicBlock* last = b_.GetInsertBlock();
@@ -145,7 +147,7 @@ class TileEmitter {
     return results;
   }
 
-  /// Keeps LLVM from unrolling further, without fences.
+  /// Keeps LLVM from unrolling the loop further, which would add steps without fences.
   void keep_rolled(llvm::BranchInst* branch) {
     llvm::LLVMContext& c = f_.getContext();
     auto* disable = llvm::MDNode::get(c, llvm::MDString::get(c, "llvm.loop.unroll.disable"));
@@ -169,8 +171,8 @@ class TileEmitter {
       for (int64_t i = 0; i < *m_.prefetch_lines; ++i) fetch_line(line, b_.getInt64(static_cast<uint64_t>(i)));
       b_.CreateBr(body);
     } else {
-      // A loop would make the k loop an outer one, and LLVM would not step its addresses from one iteration to the
-      // next.
+      // A loop here would make the k loop an outer loop, and LLVM would then compute its addresses again in every
+      // iteration.
       for (int64_t i = 0; i < most_lines(); ++i) {
         if (i > 0) {
           llvm::BasicBlock* further = block("prefetch.line");
@@ -185,7 +187,7 @@ class TileEmitter {
     b_.SetInsertPoint(body);
   }
 
-  /// Cache lines of a panel in one period; no pass fetches more.
+  /// Cache lines of a panel in one period, the most that a pass fetches.
   int64_t most_lines() const {
     GCG_CHECK(m_.b_row_stride, "a panel that is fetched has a constant width");
     return std::max<int64_t>(1, prefetch_period * *m_.b_row_stride * size_of(m_.right) / kCacheLine);
@@ -240,7 +242,7 @@ class TileEmitter {
     std::copy(sums.begin(), sums.end(), begin);
   }
 
-  /// Adds to one row of the tile its word at `a` times the columns.
+  /// Adds the product of a row's word at `a` and the columns to the sums of the row.
   void rank_one_update(llvm::Value* a, const Values& columns, int r, Values& accumulators, size_t first) {
     llvm::Value* offset = b_.CreateMul(b_.getInt64(static_cast<uint64_t>(r)), a_row_, "", true, true);
     llvm::Value* scalar = b_.CreateAlignedLoad(word_, b_.CreateGEP(a_element_, a, offset), llvm::Align(a_alignment()));

@@ -17,9 +17,10 @@ namespace gcg::cpu {
 class FunctionBuilder;
 
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
-/// Strides of B are in its elements, those of C in words, those of A in floats or, with VNNI groups, in bytes; nullopt:
-/// a run-time argument. With widened bytes, A holds results of DotProduct::left, with the parts of a step adjacent.
-/// With pairs of bf16, A holds such pairs, and so does B unless `right` is bf16: then a k step is two rows of bf16.
+/// Strides of B are in its elements, and those of C in words. Those of A are in floats or, with VNNI groups, in bytes.
+/// Nullopt: a run-time argument. With widened bytes, A holds results of DotProduct::left, and the parts of a step are
+/// adjacent. With pairs of bf16, A holds pairs, and so does B unless `right` is bf16. In that case, a k step reads two
+/// rows of bf16.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
 
@@ -42,16 +43,16 @@ struct MicroKernel {
   /// Only the first `tail` lanes of B's last vector exist. The others are not read and give zero columns.
   bool masked = false;
 
-  /// Independent accumulator sets over k: a tile of few accumulators would otherwise wait for the latency of its FMAs.
-  /// For floats the number of rows alone decides the order of additions, so that it is the same in wide and in narrow
-  /// tiles.
+  /// Number of independent accumulator sets along k. Without them, a tile with few accumulators would wait for the
+  /// latency of its FMAs. For floats, only the number of rows decides the order of additions, so that it is the same in
+  /// wide and narrow tiles.
   int sets() const {
     if (sums_floats(multiply)) return rows > most_split_rows ? 1 : rows == 1 && lanes >= 16 ? 4 : 2;
     return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4;
   }
-  static constexpr int most_split_rows = 2;  // with more rows there is one set of sums of floats
-  /// Vector registers in use: the sums, one k step's columns (memory operands if used once) and one broadcast. Widened
-  /// columns are never in memory, and a separate instruction adds their products.
+  static constexpr int most_split_rows = 2;  // with more rows, floats have one set of sums
+  /// Vector registers in use: the sums, the columns of one k step (memory operands if they are used once) and one
+  /// broadcast. Widened columns are never in memory, and a separate instruction adds their products.
   int registers() const {
     const int sums = sets() * rows * vectors;
     if (multiply == Multiply::widened_bytes) return sums + DotProduct::parts(multiply) * vectors + 2;

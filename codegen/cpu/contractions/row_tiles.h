@@ -1,14 +1,14 @@
-// Cuts the rows of a product into tiles, if only a run knows their number.
+// Cuts the rows of a product into tiles if only a run knows their number.
 #pragma once
 
 #include "codegen/cpu/contractions/index_arithmetic.h"
 
 namespace gcg::cpu {
 
-/// Heights differ by at most one: the first tiles are the taller ones.
+/// The heights of the tiles differ by at most one; the first tiles are the taller ones.
 class RowTiles {
  public:
-  /// Construct it where it dominates all uses.
+  /// Must be constructed where it dominates all uses.
   RowTiles(FunctionBuilder& f, const Dim& rows, const Dim& tiles)
       : f_(f), index_(f), height_(f.dim(floor_div(rows, max(tiles, 1)))), taller_(f.dim(mod(rows, max(tiles, 1)))) {}
 

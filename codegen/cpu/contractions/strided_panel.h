@@ -10,15 +10,16 @@ namespace gcg::cpu {
 llvm::Value* matrix_address(FunctionBuilder& f, const MatrixView& view, DType element,
                             const FunctionBuilder::Values& batch);
 
-/// Columns of B for register tiles: the first word of the first row, and the words from row to row.
+/// Columns of B for register tiles: the address of the first word of the first row, and the words from row to row.
 struct StridedPanel {
   llvm::Value* words = nullptr;
   llvm::Value* row_stride = nullptr;
 };
 
-/// Gives the `columns` columns from `column` on of the f32 matrix at `b`, `k` rows of them. They are in place, or in
-/// `copy` (plan.panel_words() words). `packs` (i1; null: always true) says whether to pack them into `copy`; if false,
-/// they are there already. `tiles`: row tiles that use the panel, for a plan that decides by them.
+/// Provides the `columns` columns from `column` on of the f32 matrix at `b`, which has `k` rows. They are used in
+/// place, or packed into `copy` (plan.panel_words() words). `packs` (i1; null: always true) says whether to pack them
+/// now; if it is false, `copy` holds them already. `tiles`: the number of row tiles that use the panel, for a plan that
+/// decides by it.
 StridedPanel emit_strided_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k,
                                 llvm::Value* b, llvm::Value* column, llvm::Value* columns, llvm::Value* copy,
                                 llvm::Value* tiles, llvm::Value* packs = nullptr);

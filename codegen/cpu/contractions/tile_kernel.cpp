@@ -13,14 +13,15 @@ using llvm::Value;
 
 constexpr int64_t block = TileKernel::block, word_bytes = 4, prefetch_period = MicroKernel::prefetch_period;
 constexpr int64_t row_bytes = block * word_bytes;
-// Offsets in the configuration (palette 1): two bytes of columns per tile, a byte of rows.
+// Offsets in the configuration (palette 1): for each tile, two bytes with the bytes of its rows, and a byte with the
+// number of rows.
 constexpr int64_t columns_at = 16, rows_at = 48;
-// Tiles 0 to 5 are sums, 6 is of A and 7 of B; the CPU renames them.
+// Tiles 0 to 5 are sums, 6 is a tile of A and 7 one of B; the CPU renames them.
 constexpr int tile_a = 6, tile_b = 7;
 constexpr int64_t each_height = 0x0001010101010101, height_of_b = block << 56, each_row = 0x0040004000400040;
 enum Argument : unsigned { kA, kARow, kB, kLastB, kK, kC, kSecond, kPrefetch, kPrefetchLines, kPrefetchMask };
 
-/// Emits the body of one function of tiles, for `blocks` tiles of rows.
+/// Emits the body of one AMX function, for `blocks` tiles of rows.
 class TileKernelEmitter {
  public:
   TileKernelEmitter(const TileKernel& kernel, int blocks, llvm::Function& function)
@@ -62,7 +63,7 @@ class TileKernelEmitter {
     }
   }
 
-  /// One k step, alternating in direction: the tile of B where the direction changes is loaded once.
+  /// Emits one k step. Steps alternate in direction, so the tile of B where the direction changes is loaded once.
   void step(Value* k, Value* b) {
     Value* a = bytes_from(f_.getArg(kA), ir_.CreateMul(k, i64(word_bytes)));
     const auto dot =
@@ -77,7 +78,7 @@ class TileKernelEmitter {
     }
   }
 
-  /// Prefetches a step's share, which is four periods of a MicroKernel.
+  /// Prefetches the share of one step, which is four periods of a MicroKernel.
   void fetch(Value* k) {
     Value* lines = ir_.CreateMul(f_.getArg(kPrefetchLines), i64(block / prefetch_period));
     lines = ir_.CreateSelect(ir_.CreateICmpSLT(f_.getArg(kPrefetchMask), i64(0)), i64(0), lines);
@@ -92,7 +93,7 @@ class TileKernelEmitter {
 
   llvm::BasicBlock* new_block(const char* name) { return llvm::BasicBlock::Create(f_.getContext(), name, &f_); }
 
-  /// for (i = begin; i < end; i += step)
+  /// Emits for (i = begin; i < end; i += step).
   void loop(Value* begin, Value* end, int64_t step, const std::function<void(Value*)>& body) {
     llvm::BasicBlock* before = ir_.GetInsertBlock();
     llvm::BasicBlock* head = new_block("loop");

@@ -21,21 +21,21 @@ namespace gcg::cpu {
 struct TileKernel {
   static constexpr int64_t block = 16;              // rows of a tile, and words of a row
   static constexpr int most_rows = 2 * int{block};  // most rows of A
-  static constexpr int64_t least_rows = 5;          // vectors are faster for fewer rows
+  static constexpr int64_t least_rows = 5;          // for fewer rows, vectors are faster
   static constexpr int64_t state_bytes = 64;
 
   Multiply multiply = Multiply::bytes;  // or halves
   bool accumulate = false;              // C += instead of C =
-  int vectors = 3;                      // vectors of 16 columns of the panel
+  int vectors = 3;                      // number of vectors of 16 columns of the panel
   int64_t columns = 48;                 // columns of a panel: words from one row of B, or of C, to the next
 };
 
 /// Operands of one call: C[rows][16 * vectors] (words) = A[rows][k] * B[k][16 * vectors].
 struct TileOperands {
-  llvm::Value* a = nullptr;             // whole steps; words past k matter only where B's row is not zero
+  llvm::Value* a = nullptr;             // in whole steps; words past k only matter where B's row is not zero
   llvm::Value* a_row_stride = nullptr;  // bytes
   llvm::Value* b = nullptr;
-  /// The 16 rows of B for a last step that is not whole, with zeros past k; null if k is a multiple of 16.
+  /// The 16 rows of B for a last step that is not whole, with zeros after k; null if k is a multiple of 16.
   llvm::Value* last_b = nullptr;
   llvm::Value* k = nullptr;  // words
   llvm::Value* c = nullptr;
@@ -46,14 +46,14 @@ struct TileOperands {
 };
 
 /// The tiles' configuration in the stack frame of a function that uses them. Call begin() before their first use and
-/// release() after the last.
+/// release() after their last.
 class TileState {
  public:
   explicit TileState(FunctionBuilder& f) : f_(f) {}
   void begin();
-  /// Sets the most rows of the products that follow; call it where it dominates them. If that is at most 16, every
-  /// product must have exactly as many rows. Otherwise every product, also that of the last row tile, must have at
-  /// least half as many.
+  /// Sets the largest number of rows of the products that follow. Must be called where it dominates them. If the number
+  /// is at most 16, every product must have exactly this many rows. Otherwise every product, also that of the last row
+  /// tile, must have at least half as many.
   void set_rows(llvm::Value* most);
   void release();
   void multiply(const TileKernel& kernel, const TileOperands& operands);
@@ -62,7 +62,7 @@ class TileState {
   FunctionBuilder& f_;
   llvm::AllocaInst* memory_ = nullptr;
   llvm::Value* blocks_ = nullptr;  // tiles of rows
-  llvm::Value* height_ = nullptr;  // rows of each of these tiles
+  llvm::Value* height_ = nullptr;  // number of rows of each of these tiles
 };
 
 /// Copies the last `count` (fewer than 16) rows of words of a panel, `columns` wide, and adds zeros up to 16.

@@ -17,11 +17,11 @@ struct WinogradPlan {
   int64_t group_blocks = 1;  // channel blocks (of 16) per full group of output channels
   int64_t groups = 1;
   int64_t vectors = 1;          // of a full group
-  int64_t last_vectors = 1;     // of the last group: as many as hold channels
+  int64_t last_vectors = 1;     // vectors of the last group, which may have fewer channels
   int64_t tile_pixels = 1;      // tiles in a register tile of the matrix product
-  int64_t last_pixels() const;  // the same for a smaller register tile, used for the rest
+  int64_t last_pixels() const;  // the same for a smaller register tile, for the remaining tiles
   int64_t tiles = 1;            // of a task
-  int64_t padded_tiles = 1;     // rounded up to whole register tiles
+  int64_t padded_tiles = 1;     // number of tiles, rounded up to whole register tiles
   int64_t groups_per_task = 1;
   Dim tile_columns, tile_count, tile_blocks, tasks;  // tile_count: of an image
   int64_t group_tasks = 1;

@@ -17,7 +17,7 @@ using Matrix = WinogradVariant::Matrix;
 bool same(double a, double b) { return std::abs(a - b) < 1e-9; }
 
 /// Products of a matrix with vectors. Points come as a number and its negative. So rows (of the input's matrix) or
-/// columns (of the output's) come in pairs that differ in signs, and their common part is computed once.
+/// columns (of the output's) come in pairs that differ only in signs. Their common part is computed once.
 class MatrixProduct {
  public:
   MatrixProduct(FunctionBuilder& f, const Matrix& m) : f_(f), m_(m) {}
@@ -98,7 +98,7 @@ class MatrixProduct {
 
   FunctionBuilder& f_;
   const Matrix& m_;
-  std::vector<bool> pair_;  // element k and the next are a sum and a difference
+  std::vector<bool> pair_;  // True if elements k and k + 1 are a sum and a difference
 };
 
 /// m * x * transposed m.

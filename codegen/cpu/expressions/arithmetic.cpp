@@ -42,7 +42,7 @@ Value* float_sign(FunctionBuilder& f, Value* a) {
 
 Value* reciprocal(FunctionBuilder& f, Value* a) { return f.ir().CreateFDiv(f.constant_like(a, 1.0), a); }
 
-/// Functions that have their own formula; null for those that are imported.
+/// Functions for which code is emitted; null for functions that are imported.
 Value* elementary(FunctionBuilder& f, UnaryOp op, Value* a) {
   if (a->getType()->getScalarType()->isFloatTy()) switch (op) {
       case UnaryOp::exp:
@@ -111,7 +111,7 @@ Value* float_unary(FunctionBuilder& f, UnaryOp op, DType dtype, Value* a) {
   return call_import(f, name, {a});
 }
 
-/// The number of a constant that is the same in all lanes; null for others.
+/// The number of a constant whose lanes are all equal; null for other values.
 const llvm::ConstantFP* number_of(const Value* v) {
   const auto* constant = llvm::dyn_cast<llvm::Constant>(v);
   if (constant && v->getType()->isVectorTy()) constant = constant->getSplatValue();
@@ -123,8 +123,8 @@ Value* float_extremum(FunctionBuilder& f, bool largest, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   if (!f.target().is_x86())
     return ir.CreateBinaryIntrinsic(largest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
-  // The x86 instruction returns its second operand if either is NaN. The second operand must be `a`, which a chain of
-  // extrema carries on; a number need not be. All bits set are a NaN, too, and `or` keeps LLVM from changing the
+  // The x86 instruction returns its second operand if either is NaN. `a` must be the second one, because a chain of
+  // extrema carries it on; a constant is never NaN. All bits set are a NaN, too, and `or` keeps LLVM from changing the
   // instruction.
   if (number_of(a)) std::swap(a, b);
   const llvm::ConstantFP* number = number_of(b);
@@ -136,7 +136,7 @@ Value* float_extremum(FunctionBuilder& f, bool largest, Value* a, Value* b) {
   return ir.CreateBitCast(ir.CreateOr(ir.CreateBitCast(result, bits), nan), a->getType());
 }
 
-/// x^y for the exponents that models use; null for others.
+/// x^y for the exponents that models often use; null for others.
 Value* simple_power(FunctionBuilder& f, Value* x, Value* y) {
   auto* constant = llvm::dyn_cast<llvm::Constant>(y);
   if (constant == nullptr) return nullptr;
@@ -155,10 +155,14 @@ Value* simple_power(FunctionBuilder& f, Value* x, Value* y) {
   return nullptr;
 }
 
-/// fmod with the divisor's sign.
+Value* float_remainder(FunctionBuilder& f, DType dtype, Value* a, Value* b) {
+  return emit_remainder(f, a, b, [&] { return call_import(f, import_of(BinaryOp::fmod, dtype), {a, b}); });
+}
+
+/// The remainder with the divisor's sign.
 Value* float_mod(FunctionBuilder& f, DType dtype, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
-  Value* r = call_import(f, import_of(BinaryOp::fmod, dtype), {a, b});
+  Value* r = float_remainder(f, dtype, a, b);
   Value* zero = zero_like(a);
   Value* differ = ir.CreateXor(ir.CreateFCmpOLT(r, zero), ir.CreateFCmpOLT(b, zero));
   return ir.CreateSelect(ir.CreateAnd(ir.CreateFCmpUNE(r, zero), differ), ir.CreateFAdd(r, b), r);
@@ -178,7 +182,7 @@ Value* float_binary(FunctionBuilder& f, BinaryOp op, DType dtype, Value* a, Valu
     case BinaryOp::mod:
       return float_mod(f, dtype, a, b);
     case BinaryOp::fmod:
-      return call_import(f, import_of(op, dtype), {a, b});
+      return float_remainder(f, dtype, a, b);
     case BinaryOp::pow: {
       if (Value* simple = simple_power(f, a, b)) return simple;
       return dtype == DType::f32 ? emit_pow(f, a, b) : call_import(f, import_of(op, dtype), {a, b});
@@ -262,7 +266,7 @@ llvm::Value* emit_halve(FunctionBuilder& f, ReduceOp op, DType dtype, llvm::Valu
   llvm::IRBuilder<>& ir = f.ir();
   Value* a = ir.CreateShuffleVector(vector, lower);
   Value* b = ir.CreateShuffleVector(vector, upper);
-  if (lanes == 2) {  // one lane is a scalar
+  if (lanes == 2) {  // after this step one lane is left, a scalar
     a = ir.CreateExtractElement(a, uint64_t{0});
     b = ir.CreateExtractElement(b, uint64_t{0});
   }

@@ -1,4 +1,4 @@
-// Sums of dequantised bytes as multiply-adds, for values that are quantised afterwards.
+// Computes sums of dequantised bytes as multiply-adds, if the values are quantised afterwards.
 #pragma once
 
 #include <optional>
@@ -8,20 +8,20 @@
 
 namespace gcg::cpu {
 
-/// constant + rest[0] + ... + factor * byte + .... The result is within two roundings of terms of the expression's
-/// result. The expression subtracts zero points first, and rounds products and sums separately.
+/// The value constant + rest[0] + ... + factor * byte + .... It differs from the expression's value by at most two
+/// roundings of its terms. The expression itself subtracts zero points first, and rounds products and sums separately.
 struct ByteSum {
   struct Term {
-    Expr byte;  // i8 or u8, a different one in each lane
+    Expr byte;  // i8 or u8; each lane has its own byte
     double factor = 1;
   };
   double constant = 0;
   std::vector<Expr> rest;  // f32
   std::vector<Term> terms;
-  double most = 0;  // no absolute value of the sum exceeds this
+  double most = 0;  // the sum's absolute value is at most this
 };
 
-/// nullopt: no byte depends on the lane, or the expression is another one. `lane`: the axis of lanes.
+/// Nullopt if the expression has another form, or no byte depends on the lane. `lane`: the axis of lanes.
 std::optional<ByteSum> byte_sum_of(const Expr& e, int lane);
 
 }  // namespace gcg::cpu

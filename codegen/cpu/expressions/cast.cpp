@@ -1,4 +1,4 @@
-// Conversions between element types. The half-precision ones never become library calls.
+// Conversions between element types. Conversions of 16-bit floats never become library calls.
 #include <llvm/IR/Intrinsics.h>
 
 #include <cmath>
@@ -41,7 +41,7 @@ Value* round_to_odd(FunctionBuilder& f, Value* a) {
   Value* bits = ir.CreateBitCast(nearest, with_scalar(a, ir.getInt32Ty()));
   Value* magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a);
   Value* back_magnitude = ir.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back);
-  // Towards zero first, then the lowest bit says "inexact".
+  // Rounds towards zero first. Then the lowest bit is set if the conversion was inexact.
   Value* too_large = ir.CreateFCmpOGT(back_magnitude, magnitude);
   Value* truncated = ir.CreateAdd(bits, ir.CreateSExt(too_large, bits->getType()));
   Value* inexact = ir.CreateZExt(ir.CreateFCmpONE(back, a), bits->getType());

@@ -18,17 +18,17 @@ class Evaluation {
     root_.values.insert(point.known.begin(), point.known.end());
   }
 
-  /// A vector of point.lanes if the value differs between lanes, else a scalar.
+  /// A vector of point.lanes lanes if the value differs between lanes, else a scalar.
   llvm::Value* value(const Expr& e);
   void store(int operand, const std::vector<Expr>& index, llvm::Value* value);
   void fetch_to_store(int operand, const std::vector<Expr>& index, int64_t ahead);
   void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values);
 
  private:
-  /// Values already computed, valid where control is now; `outer` stays valid inside.
+  /// Values that have been computed and are valid at the insertion point. `outer` stays valid inside.
   struct Scope {
     Scope* outer = nullptr;
-    llvm::Value* mask = nullptr;  // lanes on this side of the enclosing selects; null: all
+    llvm::Value* mask = nullptr;  // lanes for which the enclosing selects take this side; null: all
     std::unordered_map<const ExprNode*, llvm::Value*> values, bases;
   };
   /// The address of an access: one element or consecutive elements at the scalar `offset`, or an offset per lane.
@@ -36,8 +36,8 @@ class Evaluation {
     llvm::Value* offset = nullptr;
     llvm::Value* uniform = nullptr;   // added to each lane's offset; null: nothing
     bool contiguous = false;          // over lanes
-    std::vector<int64_t> steps;       // if not empty: lane j's element is at the scalar `offset` + steps[j]
-    llvm::Value* in_range = nullptr;  // for data-dependent indices: the element exists; null: it surely does
+    std::vector<int64_t> steps;       // if not empty: the element of lane j is at the scalar `offset` + steps[j]
+    llvm::Value* in_range = nullptr;  // for data-dependent indices: True in lanes whose element exists; null: all exist
   };
   /// Opens a scope until the end of the C++ block.
   class ScopeGuard {
@@ -60,10 +60,12 @@ class Evaluation {
   llvm::Value* compute(const Expr& e);
   llvm::Value* binary(const Expr& e);
   llvm::Value* checked_index(llvm::Value* i, llvm::Value* extent);
-  llvm::Value* base_value(const Expr& e);  // of lane 0, scalar; affine in the lane axis
+  // The value of lane 0, as a scalar; requires a value that is affine in the lane axis.
+  llvm::Value* base_value(const Expr& e);
   llvm::Value* axis(int id);
   llvm::Value* load(const ExprNode& e);
   llvm::Value* gradual_load(const ExprNode& e);
+  llvm::Value* broadcast_load(const ExprNode& e);
   llvm::Value* looked_up(const ExprNode& e);
   llvm::Value* byte_sum(const ByteSum& sum);
   llvm::Value* select(const Expr& e);
@@ -89,7 +91,7 @@ class Evaluation {
                              const std::vector<llvm::Value*>& clamped);
   llvm::Value* check_range(const Operand& operand, const std::vector<Expr>& index, llvm::Value* active,
                            std::vector<llvm::Value*>& clamped);
-  llvm::Value* both(llvm::Value* a, llvm::Value* b);  // and of masks that may be null or uniform
+  llvm::Value* both(llvm::Value* a, llvm::Value* b);  // the same for masks, which may be null or scalar
   llvm::Value* either(llvm::Value* a, llvm::Value* b);
   llvm::Value* lanes(llvm::Value* v) { return f_.splat(v, point_.lanes); }
 

@@ -15,8 +15,8 @@ Value* Evaluation::either(Value* a, Value* b) {
   return ir_.CreateOr(f_.splat(a, width), f_.splat(b, width));
 }
 
-/// `bases`: the offset of lane 0; else an offset per lane where an index varies. `clamped` replaces the indices for
-/// which it is not null.
+/// `bases`: returns the offset of lane 0. Otherwise the offset differs per lane where an index does. A `clamped` index
+/// that is not null replaces the index.
 Value* Evaluation::linear_offset(const Operand& operand, const std::vector<Expr>& index, bool bases,
                                  const std::vector<Value*>& clamped) {
   const std::vector<Dim> strides = access_strides(operand, index);
@@ -29,9 +29,9 @@ Value* Evaluation::linear_offset(const Operand& operand, const std::vector<Expr>
   return sum == nullptr ? f_.i64(0) : sum;
 }
 
-/// Flags an error if `wrong` holds in an active lane; `active` null: all lanes are active.
+/// Flags an error if `wrong` is true in an active lane. A null `active` means that all lanes are active.
 void Evaluation::flag_index_error(Value* wrong, Value* active) {
-  // A uniform index is used when any lane is active.
+  // An index that is the same in all lanes is used if any lane is active.
   if (!FunctionBuilder::is_vector(wrong) && active != nullptr && FunctionBuilder::is_vector(active))
     active = ir_.CreateOrReduce(active);
   f_.flag_index_error(both(active, wrong));
@@ -101,7 +101,7 @@ Evaluation::Address Evaluation::address(int operand, const std::vector<Expr>& in
   return result;
 }
 
-/// The terms of the sum that the index is, taken apart where they differ between lanes.
+/// The terms of the sum that forms the index. Terms that differ between lanes are split further.
 std::vector<Expr> Evaluation::terms_of(const Expr& index) {
   if (!varies(index) || index->kind != ExprKind::binary || index->binary != BinaryOp::add) return {index};
   std::vector<Expr> terms = terms_of(index->args[0]);
@@ -109,7 +109,7 @@ std::vector<Expr> Evaluation::terms_of(const Expr& index) {
   return terms;
 }
 
-/// The address of lanes that differ by constants: at the ends of a row clamped indices are known lane by lane.
+/// The address if lanes differ by constants. At the ends of a row, clamped indices are known lane by lane.
 std::optional<Evaluation::Address> Evaluation::known_steps(const Operand& operand, const std::vector<Expr>& index,
                                                            const std::vector<Value*>& clamped) {
   Address result;
@@ -163,8 +163,8 @@ Value* Evaluation::offsets(const Address& a) {
   return ir_.CreateAdd(lanes(a.offset), llvm::ConstantDataVector::get(f_.context(), steps));
 }
 
-/// Loads all lanes from one register, if a table of gradual indices gives their positions; null for other loads. If
-/// only a run knows how steeply they rise, it also chooses.
+/// Loads all lanes from one register, if a table of gradual indices gives their positions. Null for other loads. If
+/// only a run knows how steeply the indices rise, emits both variants and a choice.
 Value* Evaluation::gradual_load(const ExprNode& e) {
   if (point_.mask != nullptr || e.guarded || e.args.empty() || !f_.permutes(e.dtype, point_.lanes)) return nullptr;
   const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];
@@ -203,10 +203,35 @@ Value* Evaluation::gradual_load(const ExprNode& e) {
   return f_.if_else(fits, from_register, one_by_one)[0];
 }
 
+/// Loads an operand that a broadcast may repeat along the lanes, if only a run knows whether it does; null for other
+/// loads.
+Value* Evaluation::broadcast_load(const ExprNode& e) {
+  if (point_.lanes == 1 || std::any_of(e.args.begin(), e.args.end(), is_data)) return nullptr;
+  const Operand& op = f_.kernel().operands[static_cast<size_t>(e.operand)];
+  for (const Expr& i : e.args)
+    if (!index_stride(i, point_.lane_axis) || (varies(i) && !depends_on(i, point_.lane_axis))) return nullptr;
+  const auto stride = address_stride(op, e.args, point_.lane_axis);
+  const auto within = [&](const Dim& d) {
+    return d.lower_bound().value_or(-1) >= 0 && d.upper_bound().value_or(2) <= 1;
+  };
+  if (!stride || stride->is_constant() || !within(*stride)) return nullptr;
+  Value *base = f_.operand(e.operand), *guard = e.guarded ? scope_->mask : nullptr;
+  Value* offset = linear_offset(op, e.args, true, std::vector<Value*>(e.args.size(), nullptr));
+  const auto each = [&] {
+    return FunctionBuilder::Values{f_.load(base, e.dtype, offset, point_.lanes, both(point_.mask, guard))};
+  };
+  const auto one = [&] {
+    Value* any =
+        guard != nullptr && FunctionBuilder::is_vector(guard) ? ir_.CreateOrReduce(both(point_.mask, guard)) : guard;
+    return FunctionBuilder::Values{f_.splat(f_.load(base, e.dtype, offset, 1, any), point_.lanes)};
+  };
+  return f_.if_else(ir_.CreateICmpNE(f_.dim(*stride), f_.i64(0)), each, one)[0];
+}
+
 namespace {
 
-/// Steps that need no mask, if the mask is known: lanes outside the mask read the element of a lane before them.
-/// nullopt if the mask is not known or excludes lane 0.
+/// Steps that need no mask, if the mask is known: lanes outside of the mask read the element of an earlier lane.
+/// Nullopt if the mask is not known or excludes lane 0.
 std::optional<std::vector<int64_t>> steps_under(std::vector<int64_t> steps, Value* mask) {
   const auto* known = mask == nullptr ? nullptr : llvm::dyn_cast<llvm::Constant>(mask);
   if (known == nullptr || steps.empty() || !FunctionBuilder::is_vector(mask)) return std::nullopt;
@@ -225,6 +250,7 @@ std::optional<std::vector<int64_t>> steps_under(std::vector<int64_t> steps, Valu
 Value* Evaluation::load(const ExprNode& e) {
   if (Value* near = gradual_load(e)) return near;
   if (Value* entries = looked_up(e)) return entries;
+  if (Value* either = broadcast_load(e)) return either;
   Value* base = f_.operand(e.operand);
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));
@@ -234,7 +260,7 @@ Value* Evaluation::load(const ExprNode& e) {
   if (a.uniform != nullptr) base = f_.element_address(base, e.dtype, a.uniform);
   if (Value* each = offsets(a); FunctionBuilder::is_vector(each)) return f_.gather(base, e.dtype, each, mask);
   if (a.contiguous) return f_.load(base, e.dtype, a.offset, point_.lanes, mask);
-  // One element for all lanes. A tail has at least one active lane, so only guards can forbid it.
+  // All lanes read one element. In a tail, at least one lane is active, so only guards can forbid the load.
   if (point_.lanes > 1) mask = both(e.guarded ? scope_->mask : nullptr, a.in_range);
   if (mask != nullptr && FunctionBuilder::is_vector(mask)) mask = ir_.CreateOrReduce(both(point_.mask, mask));
   return f_.load(base, e.dtype, a.offset, 1, mask);

@@ -13,16 +13,16 @@ namespace gcg::cpu {
 /// the point whose `lane_axis` coordinate is axes[lane_axis] + j. The result is then a vector, or a scalar if it is the
 /// same in all lanes.
 struct Point {
-  std::map<int, llvm::Value*> axes;  // i64 per axis id; the lane axis: of lane 0
+  std::map<int, llvm::Value*> axes;  // the coordinate (i64) of each axis id; for the lane axis, that of lane 0
   int lane_axis = -1;
   int lanes = 1;
   llvm::Value* mask = nullptr;         // active lanes (<lanes x i1>, or i1); null: all. Inactive lanes touch no memory
-  llvm::Value* accumulator = nullptr;  // for an epilogue; scalar or vector
+  llvm::Value* accumulator = nullptr;  // for an epilogue: the contraction's sum, scalar or vector
   std::map<int, llvm::Value*> locals;  // results of reduce stages, scalars
   std::map<const ExprNode*, llvm::Value*> known;  // sub-expressions that have been evaluated already
 };
 
-/// True if the lanes' elements lie in few enough registers that loading those whole and shuffling is cheaper than a
+/// True if the elements of the lanes lie in so few registers that loading these whole and shuffling is cheaper than a
 /// load per lane.
 inline bool is_interleaving(const Dim& stride) {
   return stride.is_constant() && stride.constant() >= 2 && stride.constant() <= 4;
@@ -45,8 +45,8 @@ class ExprEmitter {
   void store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<llvm::Value*>& values,
                          const Point& point);
 
-  /// Prefetches the cache lines `ahead` bytes after the elements that a store at the point's lanes writes, if those are
-  /// contiguous.
+  /// Prefetches cache lines `ahead` bytes after the elements that a store at the point's lanes writes, if these
+  /// elements are contiguous.
   void fetch_to_store(int operand, const std::vector<Expr>& index, int64_t ahead, const Point& point);
 
  private:

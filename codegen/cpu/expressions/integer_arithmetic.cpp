@@ -1,5 +1,6 @@
 #include "codegen/cpu/expressions/integer_arithmetic.h"
 
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Intrinsics.h>
 
 #include "compiler/support/error.h"
@@ -14,7 +15,7 @@ Value* number_like(Value* v, int64_t n) {
   return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(n), /*IsSigned=*/true);
 }
 
-/// The scalar behind a constant or a splat of one; null for others.
+/// The scalar of a constant, or of a vector whose lanes all hold it; null for other values.
 llvm::ConstantInt* constant_of(Value* v) {
   auto* c = llvm::dyn_cast<llvm::Constant>(v);
   if (c != nullptr && c->getType()->isVectorTy()) c = c->getSplatValue();
@@ -52,7 +53,7 @@ Division divide(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   return {q, r};
 }
 
-/// The remainder is not zero and its sign is not the divisor's: floor division rounds once more.
+/// True if the remainder is not zero and its sign differs from the divisor's. Floor division then subtracts one.
 Value* needs_floor_step(FunctionBuilder& f, Value* remainder, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* differ = ir.CreateICmpSLT(ir.CreateXor(remainder, b), zero_like(b));
@@ -66,14 +67,34 @@ Value* floor_divide(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   return f.ir().CreateAdd(d.quotient, step);
 }
 
+/// floor_mod by an extent that only a run knows. Indices are in [-b, 2b) as a rule, where no division is needed: a
+/// vector divides lane by lane. Null for other divisors.
+Value* index_mod(FunctionBuilder& f, Value* a, Value* b) {
+  llvm::IRBuilder<>& ir = f.ir();
+  Value* divisor = b->getType()->isVectorTy() ? llvm::getSplatValue(b) : b;
+  if (divisor == nullptr || llvm::isa<llvm::Constant>(divisor) || !divisor->getType()->isIntegerTy(64)) return nullptr;
+  Value* near = ir.CreateAdd(a, ir.CreateSelect(ir.CreateICmpSLT(a, zero_like(a)), b, zero_like(b)));
+  near = ir.CreateSub(near, ir.CreateSelect(ir.CreateICmpSGE(near, b), b, zero_like(b)));
+  Value* is_near = ir.CreateICmpULT(near, b);
+  if (is_near->getType()->isVectorTy()) is_near = ir.CreateAndReduce(is_near);
+  is_near = ir.CreateAnd(is_near, ir.CreateICmpSGT(divisor, zero_like(divisor)));
+  const auto far = [&] {
+    const Division d = divide(f, true, a, b);
+    Value* step = ir.CreateSelect(needs_floor_step(f, d.remainder, b), b, zero_like(b));
+    return FunctionBuilder::Values{ir.CreateAdd(d.remainder, step)};
+  };
+  return f.if_else(is_near, [&] { return FunctionBuilder::Values{near}; }, far)[0];
+}
+
 Value* floor_mod(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
+  if (Value* near = is_signed ? index_mod(f, a, b) : nullptr) return near;
   const Division d = divide(f, is_signed, a, b);
   if (!is_signed) return d.remainder;
   Value* step = needs_floor_step(f, d.remainder, b);
   return f.ir().CreateAdd(d.remainder, f.ir().CreateSelect(step, b, zero_like(b)));
 }
 
-/// Amounts outside [0, bits) shift everything out.
+/// A shift by an amount outside [0, bits) shifts all bits out.
 Value* shift(FunctionBuilder& f, bool left, bool is_signed, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   const auto bits = static_cast<int64_t>(a->getType()->getScalarSizeInBits());
@@ -84,7 +105,7 @@ Value* shift(FunctionBuilder& f, bool left, bool is_signed, Value* a, Value* b) 
   return ir.CreateSelect(valid, shifted, zero_like(a));
 }
 
-/// a^b by squaring, wrapping; a negative exponent gives the truncated reciprocal power.
+/// a^b by repeated squaring; results wrap around. A negative exponent gives the reciprocal, truncated to an integer.
 Value* power(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* one = number_like(a, 1);

@@ -1,4 +1,4 @@
-// Looks up tables of 256 bytes by shuffles of their sixteenths, because vectors have no gather of bytes.
+// Looks up tables of 256 bytes by shuffles of their sixteen parts, because vectors have no gather of bytes.
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -14,9 +14,9 @@ using llvm::Value;
 namespace {
 
 constexpr int64_t kTable = 256;
-constexpr int kPart = 16;  // entries that a shuffle chooses from
+constexpr int kPart = 16;  // entries among which a shuffle chooses
 
-/// The byte whose entry the load reads: in a table of 256 bytes every byte has an entry.
+/// The byte that is the index of the load. In a table of 256 bytes, every byte has an entry.
 Expr byte_of_entry(const Kernel& kernel, const ExprNode& e) {
   const Operand& table = kernel.operands[static_cast<size_t>(e.operand)];
   if (e.guarded || e.args.size() != 1 || size_of(e.dtype) != 1 || table.shape != Shape{kTable}) return nullptr;
@@ -32,7 +32,7 @@ int shuffled_bytes(const CpuTarget& target, int lanes) {
   return bytes >= kPart ? bytes : 0;
 }
 
-/// table[x], where `x` has as many bytes as a register.
+/// Emits table[x], where `x` has as many bytes as a register.
 class LookUp {
  public:
   LookUp(FunctionBuilder& f, Value* table, int bytes) : f_(f), ir_(f.ir()), bytes_(bytes) {
@@ -47,8 +47,8 @@ class LookUp {
   Value* operator()(Value* x) {
     Value* result = nullptr;
     for (size_t part = 0; part < parts_.size(); ++part) {
-      // Within this part the low four bits stay and the highest is 0. Elsewhere the highest is 1, which makes the
-      // result 0.
+      // For a byte within this part, the low four bits stay and the highest bit is 0. Otherwise the highest bit is 1,
+      // which makes the result 0.
       Value* begin =
           ir_.CreateVectorSplat(static_cast<unsigned>(bytes_), ir_.getInt8(static_cast<uint8_t>(part * kPart)));
       Value* place = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::uadd_sat, ir_.CreateSub(x, begin), all(0x70));

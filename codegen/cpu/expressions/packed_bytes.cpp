@@ -11,7 +11,7 @@ using llvm::Value;
 namespace {
 
 namespace x86 = llvm::Intrinsic;
-constexpr int kParts = 4;  // registers of floats, or of i32, that a register of bytes is made of
+constexpr int kParts = 4;  // registers of floats, or of i32, that become one register of bytes
 
 Value* part_of(FunctionBuilder& f, Value* x, int part, int lanes) {
   std::vector<int> some(static_cast<size_t>(lanes));
@@ -19,7 +19,7 @@ Value* part_of(FunctionBuilder& f, Value* x, int part, int lanes) {
   return f.ir().CreateShuffleVector(x, some);
 }
 
-/// Restores the order of elements. Packing works within 16 bytes: element j of block b came from block b of part j.
+/// Restores the order of elements. Packing works within 16 bytes, so element j of block b came from block b of part j.
 Value* in_order(FunctionBuilder& f, Value* packed, int bytes) {
   const int blocks = bytes / 16;
   llvm::IRBuilder<>& ir = f.ir();

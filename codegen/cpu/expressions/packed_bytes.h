@@ -10,8 +10,8 @@ llvm::Value* emit_nearest(FunctionBuilder& f, llvm::Value* x);
 
 /// True if `lanes` floats become one register of bytes in few instructions.
 bool packs_bytes(const CpuTarget& target, int lanes);
-/// x rounded (ties to even) plus `zero`, an i16, clamped to the range of an 8-bit type; NaN gives the lowest value. x
-/// must be less than 2^31. Requires packs_bytes.
+/// x rounded (ties to even) plus `zero`, an i16, clamped to the range of an 8-bit type. NaN gives the lowest value.
+/// Requires packs_bytes, and x less than 2^31.
 llvm::Value* emit_packed_bytes(FunctionBuilder& f, llvm::Value* x, llvm::Value* zero, DType dtype);
 
 }  // namespace gcg::cpu

@@ -17,14 +17,14 @@ Value* identity_of(FunctionBuilder& f, ReduceOp op, DType dtype) {
   return emit_constant(f, *reduce_identity(op, dtype));
 }
 
-/// A window of `size` points, without loops: partial sums in registers, each added as soon as it can be.
+/// A window of `size` points, without loops. Partial sums stay in registers and are added as early as possible.
 class Window {
  public:
   Window(FunctionBuilder& f, ReduceOp op, DType dtype, const std::vector<Axis>& axes, const SetAxis& at,
          const Element& element, int64_t size)
       : f_(f), op_(op), dtype_(dtype), axes_(axes), at_(at), element_(element), size_(size) {}
 
-  /// Folds partial sum `number` and the sums added to it while more than `width` sums are left.
+  /// Folds partial sum `number`, and the sums that are added to it, while more than `width` sums are left.
   Value* total(int64_t number, int64_t width) {
     if (width == partial_sum_count(dtype_)) return partial_sum(number);
     Value* sum = total(number, 2 * width);
@@ -56,7 +56,7 @@ class Window {
   int64_t size_;
 };
 
-/// True if the body does so little that reading and writing partial sums shows.
+/// True if the body does so little that the time to read and write partial sums matters.
 bool is_plain(const Expr& body) {
   constexpr int kFewNodes = 16;
   int nodes = 0;
@@ -64,14 +64,14 @@ bool is_plain(const Expr& body) {
   return nodes <= kFewNodes;
 }
 
-/// Adds a few elements of an axis at a time to each sum, which is then read and written less often.
+/// Adds several elements of an axis at a time to each sum, so that sums are read and written less often.
 class UnrolledAdder {
  public:
   UnrolledAdder(FunctionBuilder& f, const Axis& axis, PartialSums& sums, const SetAxis& at, const Element& element)
       : f_(f), axis_(axis), sums_(sums), at_(at), element_(element) {}
 
-  /// Adds elements as long as each sum gets several at once, and returns the number of the first element left. Every
-  /// sum has an element then, unless there are fewer elements than sums.
+  /// Adds elements as long as each sum gets several at once, and returns the number of the first remaining element.
+  /// Then every sum has an element, unless there are fewer elements than sums.
   Value* add() {
     llvm::IRBuilder<>& ir = f_.ir();
     const auto more = [&](Value* number, int each, const auto& element) { sums_.add(number, each, element); };
@@ -173,8 +173,8 @@ Value* PartialSums::vector() { return f_.load(memory_, dtype_, f_.i64(0), count_
 
 void PartialSums::set_vector(Value* sums) { f_.store(sums, memory_, dtype_, f_.i64(0)); }
 
-/// Folds `lanes` results from lane `lane` on: partial sum `number` and the sums added to it while more than `width` are
-/// left.
+/// Folds `lanes` results from lane `lane` on: combines partial sum `number` with the sums that are added to it, while
+/// more than `width` are left.
 Value* PartialSums::fold(Value* lane, int lanes, int number, int width, int64_t begun) {
   if (width == count_) return f_.load(memory_, dtype_, f_.ir().CreateAdd(at(f_.i64(number)), lane), lanes);
   Value* sum = fold(lane, lanes, number, 2 * width, begun);
@@ -195,7 +195,7 @@ Value* reduce_in_order(FunctionBuilder& f, ReduceOp op, const Expr& body, int la
   const DType dtype = body->dtype;
   const int64_t size = window_size(axes);
   Value* identity = f.splat(identity_of(f, op, dtype), lanes);
-  // Combining with the identity turns -0 into 0, as in partial sums that begin with the identity.
+  // Combining with the identity turns -0 into 0, as in partial sums that start with the identity.
   if (size > 0) return emit_combine(f, op, dtype, identity, Window(f, op, dtype, axes, at, element, size).total(0, 1));
   PartialSums sums(f, op, dtype, lanes);
   int64_t begun = sums.count();  // at least

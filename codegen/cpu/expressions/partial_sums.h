@@ -21,7 +21,7 @@ inline bool depends_on_order(ReduceOp op, DType dtype) {
   return is_float(dtype) && (op == ReduceOp::sum || op == ReduceOp::prod);
 }
 
-/// A power of two: 128 bytes' worth, which is enough registers to hide the latency of an addition.
+/// A power of two: as many as fit 128 bytes, which is enough registers to hide the latency of an addition.
 inline int partial_sum_count(DType dtype) { return static_cast<int>(128 / size_of(dtype)); }
 
 /// Partial sums in the stack frame, each of `lanes` results.
@@ -37,9 +37,9 @@ class PartialSums {
   /// Combines `v` with the sums from `number` (i64, below the count) on. `v` is one sum of `lanes` results or, if
   /// `lanes` is 1, one sum for each lane of `v`. Lanes outside `mask` keep their value.
   void add(llvm::Value* number, llvm::Value* v, llvm::Value* mask = nullptr);
-  /// Combines several elements with the same sums, in order.
+  /// Combines several elements with each of the same sums, in order.
   void add(llvm::Value* number, int count, const std::function<llvm::Value*(int)>& element);
-  /// The same for sums that have no element yet and need not have been cleared.
+  /// The same for sums that have no element yet. They need not have been cleared.
   void begin(llvm::Value* number, int count, const std::function<llvm::Value*(int)>& element);
   /// All sums as a vector of count() lanes. Requires that `lanes` is 1.
   llvm::Value* vector();
@@ -47,7 +47,7 @@ class PartialSums {
   /// Folds the first `begun` sums; all sums if `lanes` is 1.
   llvm::Value* total(int64_t begun);
   int count() const { return count_; }
-  /// True if total() also reads sums that have no element.
+  /// True if total() also reads sums without elements.
   bool reads_all() const { return lanes_ == 1; }
 
  private:
@@ -62,13 +62,13 @@ class PartialSums {
   llvm::AllocaInst* memory_;
 };
 
-/// Adds the elements of a reduction over `axes` to partial sums, in whatever loops are best. `element` computes one
-/// element, the value of `body`, as `lanes` results, at the axis values set by `at`.
+/// Adds the elements of a reduction over `axes` to partial sums, with the loops that are best for it. `element`
+/// computes one element, the value of `body`, as `lanes` results, at the axis values set by `at`.
 llvm::Value* reduce_in_order(FunctionBuilder& f, ReduceOp op, const Expr& body, int lanes,
                              const std::vector<Axis>& axes, const std::function<void(const Axis&, llvm::Value*)>& at,
                              const std::function<llvm::Value*()>& element);
 
-/// Iterations over the axes if they are a small constant window worth unrolling; 0 otherwise.
+/// The number of points of the axes, if they are a small constant window that is worth unrolling; otherwise 0.
 int64_t window_size(const std::vector<Axis>& axes);
 
 }  // namespace gcg::cpu

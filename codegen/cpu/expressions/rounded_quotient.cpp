@@ -38,7 +38,7 @@ Value* emit_quotient(FunctionBuilder& f, Value* x, float c) {
   return emit_quotient(f, x, f.constant_like(x, -c), f.constant_like(x, 1 / c));
 }
 
-/// corrects(c) of a positive scalar at run time; false for other c.
+/// corrects(c) of a positive scalar, computed at run time; false for other c.
 Value* emit_corrects(FunctionBuilder& f, Value* c) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* bits = ir.CreateBitCast(c, ir.getInt32Ty());
@@ -63,21 +63,23 @@ Value* emit_between(FunctionBuilder& f, Value* x, Value* low, Value* high) {
 
 /// The bytes of x rounded plus `zero`, an i32 of x's width. Adding a large float leaves the integer in the lowest bits.
 Value* emit_byte(FunctionBuilder& f, Value* x, Value* zero) {
-  constexpr double kCounts = 0x1.8p23;  // floats from here on are a whole number apart
+  constexpr double kCounts = 0x1.8p23;  // from here on, neighbouring floats differ by whole numbers
   llvm::IRBuilder<>& ir = f.ir();
   Value* counted = ir.CreateFAdd(x, f.constant_like(x, kCounts));
   Value* bits = ir.CreateBitCast(counted, zero->getType());
   return ir.CreateTrunc(ir.CreateAdd(bits, zero), x->getType()->getWithNewType(ir.getInt8Ty()));
 }
 
-/// The other operand of a sum with a number, which goes into `number`; the expression itself if it is not such a sum.
+/// The operand of a sum that is not a number; the number goes into `number`. The expression itself if it is not such a
+/// sum.
 Expr without_addend(const Expr& e, double& number) {
   if (e->kind != ExprKind::binary || e->binary != BinaryOp::add || e->args[1]->kind != ExprKind::constant) return e;
   number = e->args[1]->number;
   return e->args[0];
 }
 
-/// The sum that an expression clamps to the range of its 8-bit type, NaN to the lowest; null: it is another expression.
+/// The sum that an expression clamps to the range of its 8-bit type, with NaN clamped to the lowest value. Null: the
+/// expression has another form.
 Expr sum_in_ends(const Expr& e) {
   if (e->kind != ExprKind::cast || (e->dtype != DType::i8 && e->dtype != DType::u8)) return nullptr;
   const Expr& chosen = e->args[0];
@@ -120,10 +122,9 @@ std::optional<LateQuantization> late_quantization_of(const Expr& e) {
   return LateQuantization{x, divisor, zero, e->dtype};
 }
 
-/// Clamps x before the division: the product of an end and the divisor, divided again, is less than a half from the
-/// end.
+/// Clamps x before the division. (bound * divisor) / divisor differs from the bound by less than a half.
 Value* emit_quantized(FunctionBuilder& f, Value* x, const Quantization& q, double most) {
-  constexpr double kWhole = 0x1p30;  // bound of values that are rounded to an i32
+  constexpr double kWhole = 0x1p30;  // values that are rounded to an i32 must be below this bound
   const Ends ends = ends_of(q.dtype);
   const bool packs = packs_bytes(f.target(), FunctionBuilder::lanes_of(x));
   Value* high = f.constant_like(x, (ends.high - q.zero) * q.divisor);

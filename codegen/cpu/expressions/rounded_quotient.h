@@ -1,4 +1,4 @@
-// Division by one number with the quotient rounded to an integer, as in quantisation.
+// Division by one number whose quotient is rounded to an integer, as in quantisation.
 #pragma once
 
 #include <limits>
@@ -8,9 +8,9 @@
 
 namespace gcg::cpu {
 
-/// The constant c of a round_even(x / c) that emit_rounded_quotient can emit; nullopt: the expression is another one.
+/// The constant c of a round_even(x / c) that emit_rounded_quotient can emit. Nullopt: the expression has another form.
 std::optional<float> divisor_before_rounding(const Expr& e);
-/// round_even(x / c) with the same result for every x, without a division. A division takes as long as ten
+/// round_even(x / c) without a division, with the same result for every x. A division takes as long as ten
 /// multiplications.
 llvm::Value* emit_rounded_quotient(FunctionBuilder& f, llvm::Value* x, float c);
 
@@ -22,9 +22,9 @@ struct Quantization {
   DType dtype = DType::undefined;  // i8 or u8
 };
 
-/// Matches the lowered form of QuantizeLinear by one constant scale; nullopt: the expression is another one.
+/// Matches the lowered form of QuantizeLinear with one constant scale. Nullopt: the expression has another form.
 std::optional<Quantization> quantization_of(const Expr& e);
-/// Emits it; correct for every x with an absolute value of at most `most`. `x` is q.x.
+/// Emits the quantisation. It is correct for every x with an absolute value of at most `most`. `x` is the value of q.x.
 llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, const Quantization& q,
                             double most = std::numeric_limits<double>::infinity());
 
@@ -35,8 +35,8 @@ struct LateQuantization {
   DType dtype = DType::undefined;  // i8 or u8
 };
 std::optional<LateQuantization> late_quantization_of(const Expr& e);
-/// Emits it; the result equals that of a division for every x and every divisor. Divides only if the divisor requires
-/// it. `divisor` and `zero` are scalars.
+/// Emits the quantisation. The result equals that of a division for every x and every divisor. Divides only if the
+/// divisor requires it. `divisor` and `zero` are scalars.
 llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, llvm::Value* divisor, llvm::Value* zero, DType dtype);
 
 }  // namespace gcg::cpu

@@ -1,5 +1,5 @@
-// Extrema over windows of a row that fits in one register. The part that all windows share at a tap is computed once
-// for the row; each tap is a permutation of it.
+// Extrema over windows of a row that fits in one register. Values that windows share at a tap are computed once for the
+// row; each tap is a permutation of them.
 #include <algorithm>
 
 #include "codegen/cpu/expressions/arithmetic.h"
@@ -12,7 +12,7 @@ using llvm::Value;
 
 namespace {
 
-/// The load index that is the reduced expression's only dependence on the lane axis; null: there is none.
+/// The load index through which alone the reduced expression depends on the lane axis. Null: there is none.
 Expr place_in_row(const ExprNode& reduction, const std::vector<Expr>& places) {
   if (places.empty()) return nullptr;
   const std::string text = key(places[0]);
@@ -23,11 +23,11 @@ Expr place_in_row(const ExprNode& reduction, const std::vector<Expr>& places) {
   return one && moves ? places[0] : nullptr;
 }
 
-/// A reduction over a window, split into a reduction shared by all places of a row, and taps into its result.
+/// A reduction over a window, split into a reduction that all positions of a row share, and taps into its result.
 struct RowTaps {
-  Expr place;  // where a tap reads in the row
-  Axis tap;    // the axis that the position depends on besides the lane
-  Expr row;    // value at the position given by the lane axis
+  Expr place;  // the position in the row that a tap reads
+  Axis tap;    // the axis that this position depends on besides the lane
+  Expr row;    // the row's value at the position of the lane axis
 };
 
 std::optional<RowTaps> row_taps(const ExprNode& e, const Expr& place, int lane_axis) {
@@ -41,11 +41,12 @@ std::optional<RowTaps> row_taps(const ExprNode& e, const Expr& place, int lane_a
   };
   const Expr anywhere = read_at(index(0));
   if (depends_on(anywhere, lane_axis) || depends_on(anywhere, taps[0].id)) return std::nullopt;
-  const Expr row = read_at(axis_ref({lane_axis, Dim::symbol("?")}));  // an extent other than 1 keeps the reference
+  // An extent other than 1 keeps the axis from being folded away.
+  const Expr row = read_at(axis_ref({lane_axis, Dim::symbol("?")}));
   return RowTaps{place, taps[0], rest.empty() ? row : reduce(e.reduce, rest, row)};
 }
 
-/// The lanes given by a vector of indices, all within the register; empty if they are not known.
+/// The lanes that a vector of indices selects, all within the register. Empty if they are not known.
 std::vector<int> known_lanes(Value* places, int lanes) {
   std::vector<int> known;
   auto* all = llvm::dyn_cast<llvm::Constant>(places);
@@ -71,7 +72,7 @@ std::vector<Expr> Evaluation::places_of_loads(const Expr& e) {
   return places;
 }
 
-/// The lanes of a row that each tap reads; empty if one is not known or not in the register.
+/// For each tap, the lanes of the row that it reads. Empty if a lane is not known or not in the register.
 std::vector<std::vector<int>> Evaluation::lanes_of_taps(const Expr& place, const Axis& tap) {
   std::vector<std::vector<int>> all;
   for (int64_t i = 0; i < tap.extent.constant(); ++i) {
@@ -83,7 +84,7 @@ std::vector<std::vector<int>> Evaluation::lanes_of_taps(const Expr& place, const
   return all;
 }
 
-/// Null if the row exceeds one register, or windows share more than its elements.
+/// Null if the row does not fit one register, or windows share more than its elements.
 Value* Evaluation::reduce_in_row(const ExprNode& e) {
   const Expr& body = e.args[0];
   const auto begin = axes_.find(point_.lane_axis);

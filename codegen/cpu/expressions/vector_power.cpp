@@ -1,5 +1,5 @@
-// x^y of floats, computed in doubles: 2^(y log2 |x|), and separately the sign and the exceptions of C's pow. In doubles
-// the product keeps the precision that the exponent needs, and subnormal floats are normal.
+// x^y of floats, computed in doubles: 2^(y log2 |x|), and separately the sign and the exceptions of C's pow. In
+// doubles, the product is precise enough for the exponent, and subnormal floats are normal numbers.
 #include <llvm/IR/Intrinsics.h>
 
 #include <array>
@@ -27,7 +27,7 @@ class Power {
     Value* size = abs(ir_.CreateFPExt(x, double_));
     Value* wide_y = ir_.CreateFPExt(y, double_);
     Value* product = ir_.CreateFMul(wide_y, log2(size));
-    // 1 to any power, and any number to the power of 0, are 1: also for NaN, inf and 0.
+    // 1 to any power is 1, and any number to the power of 0 is 1. This includes NaN, inf and 0.
     Value* is_one = ir_.CreateOr(ir_.CreateFCmpOEQ(size, num(1)), ir_.CreateFCmpOEQ(wide_y, num(0)));
     product = ir_.CreateSelect(is_one, num(0), product);
     Value* result = ir_.CreateFPTrunc(exp2(product), float_);
@@ -51,9 +51,10 @@ class Power {
     return sum;
   }
 
-  /// log2 of 0 and positive numbers; relative error 2^-39: 7 terms of the series of the inverse hyperbolic tangent.
+  /// log2 of 0 and of positive numbers, by 7 terms of the series of the inverse hyperbolic tangent. Relative error
+  /// 2^-39.
   Value* log2(Value* x) {
-    constexpr uint64_t kRootOfHalf = 0x3fe6a09e667f3bcd;  // mantissas are from there to its double
+    constexpr uint64_t kRootOfHalf = 0x3fe6a09e667f3bcd;  // mantissas lie between this number and its double
     Value* bits = ir_.CreateBitCast(x, int_);
     Value* n = ir_.CreateAShr(ir_.CreateSub(bits, integer(kRootOfHalf)), integer(52));
     Value* mantissa = ir_.CreateBitCast(ir_.CreateSub(bits, ir_.CreateShl(n, integer(52))), double_);
@@ -71,7 +72,8 @@ class Power {
     return ir_.CreateFSub(sum, num(kRound));
   }
 
-  /// 2^p; 0 and inf, as floats, at the ends. Relative error 2^-32: 9 terms of the series on [-1/2, 1/2].
+  /// 2^p by 9 terms of the series on [-1/2, 1/2]. Results too small or too large for floats are 0 and inf. Relative
+  /// error 2^-32.
   Value* exp2(Value* p) {
     constexpr double kBeyond = 200;
     p = ir_.CreateSelect(ir_.CreateFCmpOLT(num(kBeyond), p), num(kBeyond), p);
@@ -80,13 +82,14 @@ class Power {
     Value* rest = ir_.CreateFSub(p, ir_.CreateFSub(shifted, num(kRound)));
     std::array<double, 9> c{1};
     for (size_t i = 1; i < c.size(); ++i) c.at(i) = c.at(i - 1) * std::numbers::ln2 / static_cast<double>(i);
-    Value* exponent = ir_.CreateShl(ir_.CreateBitCast(shifted, int_), integer(52));  // kRound's bits are shifted out
+    // The shift removes the bits of kRound.
+    Value* exponent = ir_.CreateShl(ir_.CreateBitCast(shifted, int_), integer(52));
     return ir_.CreateBitCast(ir_.CreateAdd(ir_.CreateBitCast(polynomial(rest, c), int_), exponent), double_);
   }
 
   Value* is_integer(Value* y) { return ir_.CreateFCmpOEQ(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, y), y); }
 
-  /// Negative numbers have only integer powers, and odd ones are negative. -inf has any power.
+  /// Negative numbers only have integer powers; odd powers are negative. -inf has any power.
   Value* with_sign(Value* x, Value* y, Value* of_size) {
     Value* whole = is_integer(y);
     Value* odd = ir_.CreateAnd(whole, ir_.CreateNot(is_integer(ir_.CreateFMul(y, single(0.5)))));

@@ -9,7 +9,7 @@ Values coordinates(FunctionBuilder& f, const std::vector<Axis>& axes, Value* p) 
   llvm::IRBuilder<>& ir = f.ir();
   Values at(axes.size());
   for (size_t k = at.size(); k-- > 0;) {
-    // A zero extent means no points, but this runs before that is known.
+    // If an extent is zero there are no points, but this code runs before that is known.
     Value* extent = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, f.dim(axes[k].extent), f.i64(1));
     at[k] = k == 0 ? p : ir.CreateURem(p, extent);
     p = ir.CreateUDiv(p, extent);

@@ -10,8 +10,8 @@ namespace gcg::cpu {
 /// The coordinates of point number `p`.
 FunctionBuilder::Values coordinates(FunctionBuilder& f, const std::vector<Axis>& axes, llvm::Value* p);
 
-/// The coordinates of the point after `at`, without divisions, for loops to carry on. After the last point the first
-/// axis is at its extent.
+/// The coordinates of the point after `at`, without divisions, for loops that carry coordinates. After the last point,
+/// the coordinate of the first axis equals its extent.
 FunctionBuilder::Values next_coordinates(FunctionBuilder& f, const std::vector<Axis>& axes,
                                          const FunctionBuilder::Values& at);
 

@@ -20,11 +20,11 @@ struct CpuTarget {
   Isa isa = Isa::avx2;
   const char* triple = "";
   const char* cpu = "";       // LLVM's name
-  const char* features = "";  // beyond those of `cpu`
+  const char* features = "";  // features in addition to those of `cpu`
   int vector_bytes = 32;
   int vector_registers = 16;
   int64_t l2_bytes = 0;   // L2 size that every CPU of the target has
-  bool has_vnni = false;  // VPDPBUSD on whole vectors
+  bool has_vnni = false;  // supports VPDPBUSD on whole vectors
   bool has_bf16 = false;  // VDPBF16PS on whole vectors
   bool has_amx = false;   // tiles: TDPBUSD, TDPBF16PS
 

@@ -11,14 +11,15 @@ namespace gcg::cpu {
 
 class FunctionBuilder;
 
-/// Facts that the runtime needs besides the code. The FunctionBuilder collects run-time parameters.
+/// The facts, besides the code, that the runtime needs. The FunctionBuilder collects run-time parameters.
 struct KernelEmission {
-  Dim tasks = 1;          // independent tasks; the function runs [task_begin, task_end)
+  Dim tasks = 1;          // number of independent tasks; the function runs [task_begin, task_end)
   Dim scratch_bytes = 0;  // per thread
   std::string note;       // for inspect --kernels
 };
 
-/// Each emits the whole body into `f` at its insertion point, leaving the insertion point where the function returns.
+/// Each of these emits the whole body into `f` at its insertion point. Afterwards the insertion point is where the
+/// function returns.
 KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop);
 KernelEmission emit_program(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program);
 KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul);

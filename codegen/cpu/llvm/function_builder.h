@@ -24,7 +24,8 @@ struct LoopHint {
   int unroll = 1;
 };
 
-/// How the indices in an array change from element to element: in any way; never falling; rising by 0 or 1.
+/// How an array's values, which are indices, change from element to element. any: in any way; rising: they never fall;
+/// gradual: they rise by 0 or 1.
 enum class Slope : uint8_t { any, rising, gradual };
 
 class FunctionBuilder {
@@ -53,7 +54,7 @@ class FunctionBuilder {
   /// The value of a Dim as i64: a constant, or one run-time parameter per distinct Dim.
   llvm::Value* dim(const Dim& d);
   llvm::Value* scratch();
-  /// A function of the import table, where the backend has put it (needed_imports).
+  /// A function of the import table, at the position where the backend put it (needed_imports).
   llvm::Value* import(const std::string& name);
   /// The address of 32 readable bytes with arbitrary contents, for scalar loads that are masked off.
   llvm::Value* safe_address() { return function_->getArg(0); }
@@ -94,17 +95,17 @@ class FunctionBuilder {
   }
   /// Lane j is vector[places[j]], places (<lanes x i32>) in [0, lanes). Requires permutes.
   llvm::Value* permute(llvm::Value* vector, llvm::Value* places);
-  /// Accesses lanes at independent element offsets (<lanes x i64>).
+  /// Accesses a separate element offset in each lane (<lanes x i64>).
   llvm::Value* gather(llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
   void scatter(llvm::Value* value, llvm::Value* base, DType dtype, llvm::Value* offsets, llvm::Value* mask = nullptr);
-  /// Prefetches the cache line of an address; `locality` 3 = L1, 2 = L2. `write`: for a write that follows.
+  /// Prefetches the cache line of an address. `locality`: 3 = L1, 2 = L2. `write`: a write will follow.
   void prefetch(llvm::Value* address, int locality, bool write = false);
 
   // Control flow.
   /// for (i = begin; i < end; i += step), all i64, step > 0. The body may create blocks.
   void for_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step, const std::function<void(llvm::Value*)>& body,
                 LoopHint hint = {});
-  /// The same with loop-carried values: body(i, carried) returns the next ones; the result is their final values.
+  /// The same with loop-carried values. body(i, carried) returns the next ones; the result is the final ones.
   Values for_loop(llvm::Value* begin, llvm::Value* end, llvm::Value* step, const Values& initial,
                   const std::function<Values(llvm::Value*, const Values&)>& body, LoopHint hint = {});
   /// while (condition()) body(). Both may create blocks.
@@ -119,7 +120,8 @@ class FunctionBuilder {
   void return_index_error_unless(llvm::Value* condition);
   /// A variable: a slot in the stack frame that LLVM turns into a register.
   llvm::AllocaInst* variable(DType dtype);
-  /// Takes bytes of the stack frame, a multiple of a vector register. After give_memory other callers may get them.
+  /// Takes bytes of the stack frame, a multiple of a vector register. After give_memory, other callers may get the same
+  /// bytes.
   llvm::AllocaInst* take_memory(int64_t bytes);
   void give_memory(llvm::AllocaInst* memory) { free_memory_.push_back(memory); }
 

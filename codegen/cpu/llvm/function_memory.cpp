@@ -67,7 +67,8 @@ llvm::Value* FunctionBuilder::iota(int lanes) {
 
 llvm::Value* FunctionBuilder::first_lanes(llvm::Value* count, int lanes) {
   if (lanes == 1) return ir_.CreateICmpSGT(count, i64(0));
-  // 32-bit lanes need half the registers of i64; `count` beyond `lanes` is clamped. IRBuilder folds no intrinsic.
+  // Lanes of 32 bits need half the registers of i64. A `count` beyond `lanes` is clamped. IRBuilder does not fold
+  // intrinsics, so a known count is folded here.
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
   llvm::Value* clamped = known != nullptr ? i64(std::min<int64_t>(known->getSExtValue(), lanes))
                                           : ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, i64(lanes));
@@ -109,7 +110,7 @@ llvm::Value* FunctionBuilder::load(llvm::Value* base, DType dtype, llvm::Value* 
 
 namespace {
 
-/// Mask of the lanes, in a register that begins at `start`, that hold elements of active lanes of `mask`. `steps` must
+/// Mask of the lanes of a register, which begins at `start`, that hold elements of active lanes of `mask`. `steps` must
 /// rise.
 llvm::Value* mask_of_elements(llvm::IRBuilder<>& ir, llvm::Value* mask, const std::vector<int64_t>& steps,
                               int64_t start) {
@@ -139,7 +140,7 @@ llvm::Value* FunctionBuilder::load_pattern(llvm::Value* base, DType dtype, llvm:
   if (mask != nullptr) mask = splat(mask, lanes);
   llvm::Value* result = nullptr;
   for (int64_t part = 0; part < registers; ++part) {
-    // The last register ends at the last element, so that nothing after it is read.
+    // The last register ends at the last element, so no memory after it is read.
     const int64_t start = low + std::min(part * lanes, std::max<int64_t>(span - lanes, 0));
     llvm::Value* read = mask != nullptr ? mask_of_elements(ir_, mask, steps, start)
                         : span < lanes  ? first_lanes(i64(span), lanes)

@@ -7,7 +7,7 @@
 namespace gcg::cpu {
 namespace {
 
-/// The name of the C library's function of doubles.
+/// The C library's name of the function for doubles.
 std::string double_name(UnaryOp op) {
   if (!is_elementary_function(op)) return "";
   return name_of(op == UnaryOp::sigmoid ? UnaryOp::exp : op);  // 1 / (1 + exp(-x))
@@ -70,13 +70,14 @@ std::string import_of(BinaryOp op, DType dtype) {
   if (!is_float(dtype)) return "";
   const std::string suffix = dtype == DType::f64 ? "" : "f";
   if (op == BinaryOp::pow) return dtype == DType::f64 ? "pow" : "";
-  // Both begin with the remainder of C; `mod` then takes the sign of the divisor.
+  // Both start from the remainder as C defines it; `mod` then adjusts its sign to that of the divisor.
   if (op == BinaryOp::fmod || op == BinaryOp::mod) return "fmod" + suffix;
   return "";
 }
 
 bool calls_per_element(UnaryOp op, DType dtype) {
-  const bool seldom = op == UnaryOp::sin || op == UnaryOp::cos || op == UnaryOp::tan;  // for very large angles
+  // Sin and cos only call it for very large angles.
+  const bool seldom = op == UnaryOp::sin || op == UnaryOp::cos || op == UnaryOp::tan;
   return !import_of(op, dtype).empty() && !(seldom && dtype == DType::f32);
 }
 

@@ -8,7 +8,7 @@
 
 namespace gcg::cpu {
 
-/// The C function that computes the operator on one element; empty when generated code does.
+/// The C function that computes the operator on one element. Empty if generated code computes it.
 std::string import_of(UnaryOp op, DType dtype);
 std::string import_of(BinaryOp op, DType dtype);
 /// True if the operator takes a call for every element; false if only rare elements need one.

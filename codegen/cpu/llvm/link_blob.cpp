@@ -30,7 +30,7 @@ uint64_t align_up(uint64_t value, uint64_t align) { return (value + align - 1) /
 /// Places the sections of one object into the blob and resolves their references.
 class ObjectLinker {
  public:
-  using FunctionOffsets = std::map<std::string, uint64_t, std::less<>>;  // places of functions that objects may call
+  using FunctionOffsets = std::map<std::string, uint64_t, std::less<>>;  // offsets of functions that objects may call
 
   /// `shared` receives the functions that the object defines besides its entry.
   ObjectLinker(std::span<const char> object, LinkedBlob& blob, FunctionOffsets& shared)
@@ -97,7 +97,7 @@ class ObjectLinker {
 
   void relocate(const SectionHeader& section) {
     auto where = offsets_.find(section.sh_info);
-    if (where == offsets_.end()) return;  // of a section that is not loaded
+    if (where == offsets_.end()) return;  // the symbol belongs to a section that is not loaded
     for (const auto& relocation : expect(file_.relas(section), "relocations")) {
       const uint64_t p = where->second + relocation.r_offset;
       const Symbol& symbol = symbols_[relocation.getSymbol(false)];

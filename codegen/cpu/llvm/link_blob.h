@@ -13,8 +13,8 @@ namespace gcg::cpu {
 
 struct LinkedBlob {
   struct Function {
-    uint64_t offset = 0;  // of the entry point
-    uint64_t size = 0;    // bytes of its code and of the object's data
+    uint64_t offset = 0;  // offset of the entry point
+    uint64_t size = 0;    // bytes of the code and of the object's data
   };
   std::vector<uint8_t> bytes;
   std::vector<Function> functions;  // one per object

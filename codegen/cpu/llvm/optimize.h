@@ -8,7 +8,8 @@
 
 namespace gcg::cpu {
 
-/// Scalar clean-up, hoisting, and the unrolling that loops request. No vectorisation: the emitters write the vectors.
+/// Runs scalar clean-up, hoisting, and the unrolling that loops request. Nothing is vectorised, because the emitters
+/// write the vectors.
 void optimize(llvm::Module& module, llvm::TargetMachine& machine);
 
 /// The module as a relocatable ELF object. Runs optimize first.

@@ -32,7 +32,7 @@ void apply_x86(uint64_t type, uint8_t* place, int64_t distance) {
   }
 }
 
-/// Replaces `bits` bits of an instruction from bit `shift` on.
+/// Replaces `bits` bits of an instruction, starting at bit `shift`.
 void patch(uint8_t* place, uint64_t value, int shift, int bits) {
   const uint32_t mask = ((1u << bits) - 1) << shift;
   write32le(place, (read32le(place) & ~mask) | ((static_cast<uint32_t>(value) << shift) & mask));

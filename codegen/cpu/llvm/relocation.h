@@ -1,4 +1,4 @@
-// Applies ELF relocations between places whose distance is known at compile time.
+// Applies ELF relocations between positions whose distance is known at compile time.
 #pragma once
 
 #include <llvm/BinaryFormat/ELF.h>

@@ -23,7 +23,7 @@ class SharedCode {
   std::mutex mutex_;
   std::condition_variable ticket_served_;
   size_t tickets_served_ = 0;
-  std::map<std::string, uint64_t> claimed_;  // hash of the code
+  std::map<std::string, uint64_t> claimed_;  // by name: hash of the code
 };
 
 /// A kernel's ticket to claim its shared functions. Tickets are served in the order of the kernels, however many
@@ -36,8 +36,8 @@ class SharedCodeTicket {
   SharedCodeTicket& operator=(const SharedCodeTicket&) = delete;
   ~SharedCodeTicket();
 
-  /// Waits until the earlier tickets are served. Keeps in the module the shared functions that no earlier kernel had,
-  /// callable by all, and declarations of the others. Throws InternalError if functions of one name differ.
+  /// Waits until the earlier tickets are served. Keeps in the module those shared functions that no earlier kernel
+  /// claimed, callable by all, and declarations of the others. Throws InternalError if functions of one name differ.
   void claim_functions(llvm::Module& module);
 
  private:

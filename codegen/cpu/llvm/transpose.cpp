@@ -21,13 +21,14 @@ Value* unpack(FunctionBuilder& f, Value* a, Value* b, int block, int width, bool
   return f.ir().CreateShuffleVector(a, b, mask);
 }
 
-/// Transposes groups of `block` rows inside each block: result[group + q] holds column q of the group, per block.
+/// Transposes groups of `block` rows inside each block: in each block, result[group + q] holds column q of the group.
 Rows transpose_inside(FunctionBuilder& f, Rows rows, int block) {
   for (int width = 1; width < block; width *= 2) {
     Rows next(rows.size());
     for (size_t group = 0; group < rows.size(); group += static_cast<size_t>(block))
       for (int pair = 0; pair < block / 2; ++pair) {
-        // Combines rows that differ in the bit `width` of their number; the high half goes to the next column bit.
+        // Combines rows whose numbers differ in the bit `width`. The high half becomes the next bit of the column
+        // number.
         const int low_bits = pair % width, high_bits = pair / width;
         const auto a = group + static_cast<size_t>(high_bits * 2 * width + low_bits);
         const auto b = a + static_cast<size_t>(width);
@@ -39,7 +40,7 @@ Rows transpose_inside(FunctionBuilder& f, Rows rows, int block) {
   return rows;
 }
 
-/// The even or odd blocks of a, then those of b.
+/// The even (or odd) blocks of a, then those of b.
 Value* pick_blocks(FunctionBuilder& f, Value* a, Value* b, int block, int odd) {
   const int lanes = FunctionBuilder::lanes_of(a);
   std::vector<int> mask;
@@ -49,7 +50,7 @@ Value* pick_blocks(FunctionBuilder& f, Value* a, Value* b, int block, int odd) {
   return f.ir().CreateShuffleVector(a, b, mask);
 }
 
-/// rows[g] block m becomes result[m] block g.
+/// Block m of rows[g] becomes block g of result[m].
 Rows transpose_blocks(FunctionBuilder& f, const Rows& rows, int block) {
   if (rows.size() == 1) return rows;
   Rows halves[2];
@@ -65,7 +66,7 @@ Rows transpose_blocks(FunctionBuilder& f, const Rows& rows, int block) {
   return result;
 }
 
-/// After `unpack` steps column q of a group stands at the row whose number has q's bits reversed.
+/// After the `unpack` steps, column q of a group is in the row whose number has the bits of q in reverse order.
 int reversed_bits(int q, int block) {
   int result = 0;
   for (int bit = 1; bit < block; bit *= 2) {

@@ -1,4 +1,4 @@
-// Square tiles transposed in registers.
+// Transposes square tiles in registers.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,7 @@
 
 namespace gcg::cpu {
 
-/// `bits` (i16, or a vector of it) of an f16 or bf16 as f32 of the same width.
+/// The f32 of the f16 or bf16 `bits` (i16, or a vector of i16), of the same width.
 llvm::Value* widen_half(llvm::IRBuilder<>& ir, DType from, llvm::Value* bits);
 
 /// Replaces the hidden conversions from f16 by instructions. Runs after the passes.

@@ -16,7 +16,8 @@ bool divides_index(const ExprNode& n) {
          n.dtype == DType::i64 && n.args[1]->kind == ExprKind::constant && n.args[1]->integer > 1;
 }
 
-/// The number of elements of `axis` after which the quotients and remainders in `value` repeat in kind.
+/// The number of elements of `axis` after which the quotients and remainders in `value` repeat, up to a constant
+/// offset.
 int64_t period_of(const Expr& value, const Axis& axis) {
   int64_t period = 1;
   visit(value, [&](const ExprNode& n) {
@@ -31,8 +32,7 @@ int64_t period_of(const Expr& value, const Axis& axis) {
   return period;
 }
 
-/// The quotient or remainder as an affine index, if all of the numerator except a constant is a multiple of the
-/// divisor.
+/// The quotient or remainder as an affine index, if the numerator without its constant is a multiple of the divisor.
 Expr divided(const ExprNode& n) {
   const auto affine = as_affine(n.args[0]);
   const int64_t divisor = n.args[1]->integer;
@@ -42,7 +42,7 @@ Expr divided(const ExprNode& n) {
   const int64_t base = affine->base.constant(), quotient = (base - ((base % divisor) + divisor) % divisor) / divisor;
   if (n.binary == BinaryOp::mod) return index(base - quotient * divisor);
   Expr sum = index(quotient);
-  for (const auto& [axis, stride] : affine->strides)  // an extent other than 1 keeps the reference
+  for (const auto& [axis, stride] : affine->strides)  // an extent other than 1 keeps the axis from being folded away
     sum = sum + axis_ref({axis, Dim::symbol("?")}) * index(stride.constant() / divisor);
   return sum;
 }

@@ -9,7 +9,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kFewestUses = 8;  // fewest uses of a table's element
+constexpr int64_t kFewestUses = 8;  // the fewest uses per element for which a table pays
 
 bool is_power_of_two(const Expr& e) {
   return e->kind == ExprKind::constant && e->integer > 0 && (e->integer & (e->integer - 1)) == 0;
@@ -28,8 +28,8 @@ bool divides_somewhere(const Expr& e) {
   return found;
 }
 
-/// True if the expression may be evaluated elsewhere: no other thread changes what it reads, and no guard ties it to
-/// its place.
+/// True if the expression may be evaluated elsewhere: no other thread changes the data that it reads, and no guard
+/// controls it.
 bool is_movable(const Expr& e) {
   bool movable = true;
   visit(e, [&](const ExprNode& n) {
@@ -51,7 +51,7 @@ bool is_at_least(const Dim& extent, const Axis& axis, int64_t bound) {
   return extent.substitute(positive).lower_bound().value_or(bound - 1) >= bound;
 }
 
-/// How the index changes from element to element of the axis.
+/// How the index changes from one element of the axis to the next.
 Slope slope_along(const Expr& e, const Axis& axis) {
   if (e->kind == ExprKind::axis || !depends_on(e, axis.id)) return Slope::gradual;
   if (e->kind != ExprKind::binary) return Slope::any;

@@ -1,6 +1,6 @@
 // Tables of values that depend on one axis alone.
 //
-// Example: the position of a resized row's element in the input, and the weights of its neighbours, take divisions and
+// Example: in a resized row, an element's position in the input and the weights of its neighbours take divisions, and
 // are equal in all rows. A kernel computes such an index or weight once per call for each element of the axis, into
 // scratch memory.
 #pragma once
@@ -25,8 +25,8 @@ struct AxisTables {
   std::set<int> rising;  // operands of tables whose indices never fall
 };
 
-/// Finds values that `plan`, the plan of `loop`, would compute with divisions at every point, although they depend on
-/// one axis only. Adds arrays for them to the builder's kernel.
+/// Finds values that `plan`, the plan of `loop`, would compute with divisions at every point although they depend on
+/// one axis alone. Adds arrays for them to the builder's kernel.
 AxisTables tabulate_axes(FunctionBuilder& f, const LoopKernel& loop, const LoopPlan& plan);
 
 /// Fills the tables, at the builder's insertion point.

@@ -15,11 +15,13 @@ namespace gcg::cpu {
 
 namespace {
 
-constexpr double kGathered = 16;  // most lanes of a gather; more (of narrow types) are loaded and stored one by one
-constexpr double kFewLanes = 4;   // of a symbolic extent, as a batch, a quarter of the lanes may be in use
+// The most lanes of a gather; vectors of narrow types with more lanes are loaded and stored element by element.
+constexpr double kGathered = 16;
+// If the extent is symbolic, such as a batch, perhaps only a quarter of the lanes is in use.
+constexpr double kFewLanes = 4;
 
-/// A number made of extents, such as the divisor of a mean. It is equal in all lanes, so it is computed once and not in
-/// a vector of the extents' width.
+/// True for a number that is made of extents, such as the divisor of a mean. It is equal in all lanes, so it is
+/// computed once and not in a vector of the extents' width.
 bool is_number_of_extents(const Expr& e) {
   if (e->kind != ExprKind::cast) return false;
   bool extents_alone = true;
@@ -99,13 +101,13 @@ double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const
   const double apart = std::max(1.0, lanes / kGathered);
   double cost = 0.5;
   bool scatters = false;
-  std::set<std::string> known;  // loads at affine places; rewriting indices copies the loads inside them
+  std::set<std::string> known;  // loads at affine positions; rewriting indices copies the loads inside them
   visit_accesses(stage, [&](int operand, const std::vector<Expr>& index, bool store) {
     if (!store && index.size() == 1 && !is_data(index[0]) && !known.insert(concat(operand, " ", key(index[0]))).second)
       return;
     const auto stride = address_stride(operands[static_cast<size_t>(operand)], index, axis.id);
     if (stride && stride->is(0))
-      cost += store ? HUGE_VAL : 0.1;  // 0: a neighbouring axis has no points
+      cost += store ? HUGE_VAL : 0.1;  // a stride of 0 means that a neighbouring axis has no points
     else if ((stride && stride->is(1)) || (store && interleaved_store))
       cost += 1;
     else if (!store && stride && is_interleaving(*stride))

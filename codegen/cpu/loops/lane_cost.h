@@ -21,9 +21,9 @@ bool is_maskable(const CpuTarget& target, const Stage& stage, const std::vector<
 /// True if a select with a condition per lane guards a load.
 bool has_masked_load(const Expr& value, const Axis& lane);
 bool has_interleaved_load(const Stage& stage, const std::vector<Operand>& operands, const Axis& lane);
-/// True if the stage reads at unevenly spaced places.
+/// True if the stage reads at unevenly spaced positions.
 bool gathers(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis);
-/// Scalar code inside (calls, gathers) gains nothing from more than one register per step.
+/// True if the code inside is scalar (calls, gathers). It gains nothing from more than one register per step.
 bool is_scattered(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis);
 
 }  // namespace gcg::cpu

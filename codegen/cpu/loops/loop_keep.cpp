@@ -26,7 +26,7 @@ Expr replace_equal(const Expr& e, const std::string& wanted, const Expr& replace
   return rewrite(e, [&](const Expr& n) -> Expr { return key(n) == wanted ? replacement : nullptr; });
 }
 
-/// True if an operand that `e` reads may lie in the result's memory.
+/// True if an operand that `e` reads may share the result's memory.
 bool reads_result_memory(const Expr& e, const std::vector<Operand>& operands, int result) {
   const Dim size = product(operands[static_cast<size_t>(result)].shape);
   bool reads = false;
@@ -38,8 +38,8 @@ bool reads_result_memory(const Expr& e, const std::vector<Operand>& operands, in
 
 bool has_one_axis(const Stage& s) { return s.axes.size() == 1; }
 
-/// If the last stage stores a function of the value that stage `r` folds: the stored expression, with `marker` for that
-/// value.
+/// Applies if the last stage stores a function of the value that stage `r` folds. Returns the stored expression, with
+/// `marker` in place of that value.
 std::optional<Expr> function_of_reduced(const std::vector<Stage>& stages, size_t r, const Expr& marker) {
   const Stage &stage = stages[r], &last = stages.back();
   if (stage.kind != Stage::Kind::reduce || !has_one_axis(stage) || !is_expensive(stage.value)) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<Expr> function_of_reduced(const std::vector<Stage>& stages, size_t
   return rest == last.value ? std::nullopt : std::optional(rest);
 }
 
-/// True if the value folded by stage `r` may lie in the result's memory until the last stage, which stores `rest`.
+/// True if the value that stage `r` folds may be kept in the result's memory until the last stage, which stores `rest`.
 bool fits_into_result(const std::vector<Stage>& stages, size_t r, const Expr& rest,
                       const std::vector<Operand>& operands) {
   const int result = stages.back().operand;
@@ -60,7 +60,7 @@ bool fits_into_result(const std::vector<Stage>& stages, size_t r, const Expr& re
          });
 }
 
-/// Makes the last stage of `stages` read the value that stage `r` stores at `index`, over the last stage's axis.
+/// Makes the last stage of `stages` read the value that stage `r` stores at `index`, over the axis of the last stage.
 KeptValue keep_at(std::vector<Stage>& stages, size_t r, const Expr& rest, const Expr& marker, int operand,
                   const std::vector<Expr>& index) {
   Stage& last = stages.back();
@@ -77,7 +77,7 @@ KeptValue keep_first(
   const Stage& last = stages.back();
   if (stages.size() < 2 || last.kind != Stage::Kind::store || !has_one_axis(last)) return {};
   for (size_t r = stages.size() - 1; r-- > 0;) {
-    const Expr marker = local_ref(-1, stages[r].value->dtype);  // stands for the loaded value
+    const Expr marker = local_ref(-1, stages[r].value->dtype);  // stands for the value that will be loaded
     const auto rest = function_of_reduced(stages, r, marker);
     if (const auto kept = rest ? keep(r, *rest, marker) : std::nullopt) return *kept;
   }

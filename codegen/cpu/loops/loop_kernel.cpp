@@ -49,8 +49,8 @@ class LoopKernelEmitter {
     point_ = outside;
   }
 
-  /// All stages for the columns of one block. A whole block is done at once, otherwise one masked register of columns
-  /// at a time or one by one.
+  /// Emits all stages for the columns of one block. A whole block is processed at once. Otherwise columns are processed
+  /// by masked registers, or one by one.
   void emit_columns() {
     const int together = plan_.columns_together, few = plan_.columns_at_end;
     Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(together));
@@ -92,7 +92,7 @@ class LoopKernelEmitter {
     emit_store_row(f_, plan, point_, row.begin, row.end);
   }
 
-  /// The rows of one block by tiles. The last tile may repeat columns. Remaining rows are done as rows.
+  /// Emits the rows of one block by tiles. The last tile may repeat columns. The remaining rows are emitted as rows.
   void emit_tile_rows(const StagePlan& plan) {
     Value* tile = f_.i64(plan.native);
     Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), tile);
@@ -123,7 +123,7 @@ class LoopKernelEmitter {
     });
   }
 
-  /// `rows`: the number of rows of the tile; null: all.
+  /// `rows`: the number of rows of the tile; null: a full tile.
   void emit_tile(const StagePlan& plan, Value* row, Value* column, Value* rows) {
     std::vector<std::map<const ExprNode*, Value*>> known(static_cast<size_t>(plan.native));
     const Expr first = axis_ref(plan_.block) * index(plan.native);

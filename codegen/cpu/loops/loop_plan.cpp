@@ -25,7 +25,7 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t kRowBlock = 16384;   // elements
-constexpr int64_t kSharedBlock = 256;  // elements, each with an inner loop
+constexpr int64_t kSharedBlock = 256;  // elements of a block, each with an inner loop
 
 /// True if the stage reduces elements over loops and does little else with them.
 bool sums_plain_columns(const Expr& e) {
@@ -50,14 +50,15 @@ bool is_ordered(const Stage& stage) {
 /// The axes along which vectors of the stage may run.
 std::vector<Axis> lane_axes(const Stage& stage, const std::vector<Axis>& axes) {
   if (!is_ordered(stage) || axes.empty()) return axes;
-  // A row that follows others may begin with any of the partial sums. That costs as much as this many elements one by
-  // one.
+  // A row that follows other rows may start with any of the partial sums. This costs as much as this many elements one
+  // by one.
   constexpr int64_t kShortestRow = 16;
   if (axes.size() > 1 && typical(axes.back().extent) < kShortestRow) return {};
   return {axes.back()};
 }
 
-/// Lanes of the main loop: several registers for independent work, fewer if the row is short or registers are few.
+/// Lanes of the main loop: several registers, so that work is independent; fewer if the row is short or registers are
+/// few.
 int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stage,
                const std::vector<Operand>& operands) {
   if (is_scattered(stage, operands, plan.lane)) return plan.native;
@@ -66,8 +67,8 @@ int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stag
   if (plan.interior && has_reduction(stage.value)) return plan.native;
   int unroll = target.vector_registers >= 32 || is_long_chain(stage.value) || is_quantized(stage.value) ? 4 : 2;
   if (count_nodes(stage.value) > 40) unroll /= 2;
-  // Sums as many columns at once as registers allow, and as half of an L1 has room for with their partial sums. Each
-  // row of these columns is then read a few cache lines at a time.
+  // Sums as many columns at once as registers allow, and as fit half of an L1 with their partial sums. Each row of
+  // these columns is then read a few cache lines at a time.
   if (sums_plain_columns(stage.value)) unroll = std::min(target.vector_registers / 2, 8);
   if (plan.stage.kind == Stage::Kind::reduce) unroll = std::max(unroll, 4);
   while (unroll > 1 && plan.lane.extent.is_constant() && plan.lane.extent.constant() < int64_t{unroll} * plan.native)
@@ -75,7 +76,7 @@ int main_lanes(const CpuTarget& target, const StagePlan& plan, const Stage& stag
   return plan.native * unroll;
 }
 
-/// True if `lane` steps over the elements that `minor` stands for.
+/// True if `lane` steps over elements that lie along `minor`.
 bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const Axis& lane, const Axis& minor) {
   if (minor.id < 0 || lane.id == minor.id) return false;
   const Operand& result = operands[static_cast<size_t>(stage.operand)];
@@ -83,8 +84,8 @@ bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const
   return step && inner && inner->is(1) && *step == minor.extent;
 }
 
-/// The axis of `axes` that a vector axis may step over; id -1: none. None if indices depend on
-/// data: they need checks, and an interleaved store cannot have any.
+/// The axis of `axes` that a vector axis may step over; id -1: none. There is none if indices depend on data: they need
+/// checks, which an interleaved store cannot have.
 Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::vector<Operand>& operands) {
   if (std::any_of(stage.index.begin(), stage.index.end(), is_data)) return {};
   for (const Axis& minor : axes)
@@ -94,7 +95,7 @@ Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::ve
   return {};
 }
 
-/// True if the result may lie in an operand's memory: only if each point reads that operand where it writes
+/// True if the result may share an operand's memory. Then each point reads that operand only where it writes
 /// (in_place.cpp).
 bool reads_where_it_writes(const Stage& stage) {
   bool reads = false;
@@ -104,24 +105,6 @@ bool reads_where_it_writes(const Stage& stage) {
                                 [](const Expr& a, const Expr& b) { return key(a) == key(b); });
   });
   return reads;
-}
-
-/// True if an interior is wider than a register, as far as is known at compile time.
-bool is_wide(const RowInterior& interior, int lanes) {
-  if (!interior.axis.extent.is_constant()) return true;
-  const int64_t extent = interior.axis.extent.constant();
-  int64_t first = 0, after = extent;
-  for (const Dim& d : interior.first) first = std::max(first, d.upper_bound().value_or(0));
-  for (const Dim& d : interior.after) after = std::min(after, d.lower_bound().value_or(extent));
-  return after - first >= lanes;
-}
-
-/// True if the elements outside an interior surely fit in one register at each end.
-bool has_narrow_ends(const RowInterior& interior, int lanes) {
-  const auto fits = [&](const Dim& d) { return is_below(d, lanes + 1); };
-  return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
-         std::all_of(interior.after.begin(), interior.after.end(),
-                     [&](const Dim& d) { return fits(interior.axis.extent - d); });
 }
 
 /// True if a store does so little that masking it costs more than doing it in parts.
@@ -135,15 +118,15 @@ int native_lanes(const CpuTarget& target, const Stage& stage) {
   return std::max(1, target.vector_bytes / static_cast<int>(lane_bytes(stage)));
 }
 
-/// The parts of a store whose vectors run along an axis.
+/// The parts of a store along the axis of its vectors.
 struct Row {
   int lanes = 1;  // lanes of a register
   std::optional<RowInterior> interior;
   std::vector<Expr> values;
-  Stage middle;  // the work of most lanes
+  Stage middle;  // the stage for most lanes
 };
 
-/// A row that is too short for an interior of whole registers may have one of narrower registers.
+/// If a row is too short for an interior of whole registers, narrower registers may fit.
 void find_interior(Row& row, const Axis& axis) {
   constexpr int kFewestLanes = 4;
   for (int lanes = row.lanes; lanes >= std::min(kFewestLanes, row.lanes); lanes /= 2) {
@@ -157,22 +140,22 @@ void find_interior(Row& row, const Axis& axis) {
   row.interior.reset();
 }
 
-/// True if a row fits in half a register, or in less than one if a mask cannot hide the rest.
+/// True if a row fits half a register, or a register if a mask cannot hide the rest.
 bool is_short(const StagePlan& plan) {
   if (!plan.lane.extent.is_constant()) return false;
   const int64_t extent = std::max<int64_t>(1, plan.lane.extent.constant());
   return extent < plan.native && (!plan.maskable || extent == plan.native / 2);
 }
 
-/// Lanes of a masked register that holds the whole row, so that the position of each lane's load is known; 0: the row
-/// does not fit.
+/// The number of lanes of a masked register that holds the whole row. Then the position of each lane's load is known.
+/// 0: the row does not fit.
 int register_of_row(const CpuTarget& target, const Stage& stage, const Axis& lane, const std::vector<Operand>& all) {
   const int lanes = native_lanes(target, stage);
   if (!lane.extent.is_constant() || lane.extent.constant() > lanes) return 0;
   return is_maskable(target, stage, all) && !has_masked_load(stage.value, lane) ? lanes : 0;
 }
 
-constexpr double kTurnedLoads = 4;  // cost of strided loads one by one, relative to loads by tiles
+constexpr double kTurnedLoads = 4;  // the cost of single strided loads, relative to loads by tiles
 
 /// Chooses the vector axis from `axes` and sets everything except the outer loops.
 StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axes,
@@ -227,7 +210,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   return plan;
 }
 
-/// Plans rows for which the axes of the outer loops are in their middle, too.
+/// Plans rows for the case that the axes of the outer loops are in their middle, too.
 void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
   if (!plan.interior) return;
   std::vector<Expr> values = plan.values;
@@ -238,6 +221,22 @@ void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
     plan.inner_rows.push_back(std::move(*inner));
   }
   if (!plan.inner_rows.empty()) plan.inner = row_interior(values, plan.lane, plan.native);
+}
+
+/// Windows over a row cost much without an interior. If only a run knows the row's length, half a register may have
+/// one.
+void plan_narrower(StagePlan& plan) {
+  constexpr int kFewestLanes = 8;
+  if (!plan.interior || !plan.narrow_ends || plan.lane.extent.is_constant() || plan.native / 2 < kFewestLanes ||
+      plan.minor.id >= 0 || !has_reduction(plan.stage.value))
+    return;
+  auto narrower = std::make_shared<StagePlan>(plan);
+  narrower->native = narrower->wide = plan.native / 2;
+  narrower->interior = row_interior(plan.values, plan.lane, narrower->native);
+  narrower->narrow_ends = has_narrow_ends(*narrower->interior, narrower->native);
+  narrower->inner.reset();
+  narrower->inner_rows.clear();
+  if (narrower->narrow_ends) plan.narrower = std::move(narrower);
 }
 
 /// Reads loads that are strided along the vector axis by tiles, if they run along one of the `axes`.
@@ -270,7 +269,7 @@ Dim stage_work(const StagePlan& plan) {
   return plan.lane.id < 0 ? sum : sum * plan.lane.extent;
 }
 
-/// Plans a single store: all its axes are parallel, so all except the vector axis become points.
+/// Plans a single store. All its axes are parallel, so every axis except the vector axis becomes part of the points.
 void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop,
                        const std::set<int>& rising, LoopPlan& plan) {
   Stage stage = loop.stages[0];
@@ -280,6 +279,7 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   plan_tiles(target, stage_plan, stage_plan.loops, kernel.operands);
   plan.outer = std::move(stage_plan.loops);
   stage_plan.loops.clear();
+  plan_narrower(stage_plan);
   plan_inner_rows(stage_plan, plan.outer);
   plan_shared_work(stage_plan, plan.outer, rising);
   const bool is_plain = !stage_plan.interior && stage_plan.minor.id < 0 && !stage_plan.shared &&
@@ -300,7 +300,7 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   plan.stages.push_back(std::move(stage_plan));
 }
 
-/// The axis whose neighbouring points become lanes, if that is better than neighbouring elements of the stages' axes.
+/// The axis whose neighbouring points become lanes, if that is better than lanes along the stages' own axes.
 std::optional<Axis> column_axis(const CpuTarget& target, const LoopKernel& loop, const std::vector<Operand>& operands) {
   const auto cost = [&](const Stage& s, const Axis& a) {
     const auto is_lane = [&](const Axis& lane) { return lane.id == a.id; };
@@ -316,8 +316,8 @@ std::optional<Axis> column_axis(const CpuTarget& target, const LoopKernel& loop,
   });
 }
 
-/// Every stage of a point handles several columns at a time. It takes two registers, so that cache lines are used
-/// whole, or one if a stage has masked loads or wants many registers.
+/// Every stage of a point processes several columns at once: two registers of them, so that cache lines are used whole.
+/// It is one register if a stage has masked loads or needs many registers.
 void plan_columns(const CpuTarget& target, const Axis& columns, int block, LoopPlan& plan,
                   const std::vector<Operand>& operands) {
   int native = target.vector_bytes;

@@ -1,6 +1,7 @@
 // The plan of a LoopKernel on a CPU: the vector axis of each stage, and the size of a task.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <vector>
@@ -15,32 +16,37 @@ namespace gcg::cpu {
 
 /// One stage as a loop nest: scalar loops over `loops` (outermost first) around a vector loop over `lane`.
 struct StagePlan {
-  Stage stage;     // with flat addresses and merged axes; `axes` is no longer used
-  KeptValue kept;  // for a reduction: where its value is also stored (`stage` is not used)
+  Stage stage;     // the stage with flat addresses and merged axes; `axes` is no longer used
+  KeptValue kept;  // for a reduction: where its value is also stored (`kept.stage` is not used)
   std::vector<Axis> loops;
   Axis lane;       // id -1: the stage is a single point
-  int native = 1;  // lanes of one vector register for its element types
+  int native = 1;  // lanes of one vector register, for the element types of the stage
   int wide = 1;    // lanes of the main loop: native times the unrolling
-  /// The main loop handles its lanes one register at a time, because masked and interleaved loads wider than a register
-  /// are slow.
+  /// The main loop processes one register at a time, because masked and interleaved loads wider than a register are
+  /// slow.
   bool by_registers = false;
-  bool aligned = false;  // for a store: elements before the first cache line that begins in a row are stored separately
-  bool overlaps = false;  // for a store: the last register may repeat lanes
-  /// For a store whose value is simpler in the middle of `lane`; it has no tiles then.
+  // For a store: elements before the first cache line that begins in the row are stored separately.
+  bool aligned = false;
+  bool overlaps = false;  // for a store: the last register may store elements again
+  /// For a store whose value is simpler in the middle of `lane`. Such a store has no tiles.
   std::optional<RowInterior> interior;
   bool narrow_ends = false;  // at each end, the elements outside the interior fit in one register
-  bool ends_apart = false;   // rows whose middle is less than a register are done one by one: lanes would gather
-  /// The same if axes outside `lane` are in their middle, too: if all of `inner_rows` hold.
+  // Rows whose middle is shorter than a register are stored one by one, because lanes would gather.
+  bool ends_apart = false;
+  /// The same, if axes outside of `lane` are in their middle, too: if all conditions of `inner_rows` hold.
   std::optional<RowInterior> inner;
   std::vector<RowInterior> inner_rows;
+  /// The same store by half registers, for rows whose middle turns out to be shorter than a register. Null: none.
+  std::shared_ptr<const StagePlan> narrower;
   /// For a store whose elements along `lane` are as many apart as this axis has elements. Those between them lie along
   /// this axis, and their vectors are interleaved in registers. Id -1: none.
   Axis minor;
   std::vector<Expr> values;  // for a store: its value, or the values along `minor`
   std::optional<SharedWork>
       shared;  // for a store without interior, tiles and `minor`: one more loop, inside the vector loop
-  bool tail_in_halves = false;  // the rest of a short row takes ever fewer lanes: masked stores of AVX2 are slow
-  bool maskable = true;         // the target has masked accesses for all of its element types
+  // The rest of a short row uses fewer and fewer lanes, because masked stores of AVX2 are slow.
+  bool tail_in_halves = false;
+  bool maskable = true;  // the target has masked accesses for all of its element types
   /// Loads that are contiguous along `tile_row`, not along `lane`. They are read by square tiles of `native` x `native`
   /// elements and transposed in registers. Empty: there are no tiles and no `tile_row`.
   std::vector<Expr> transposed;
@@ -50,22 +56,22 @@ struct StagePlan {
 struct LoopPlan {
   std::vector<Axis> outer;  // collapsed into one loop over points; tasks are chunks of it
   std::vector<StagePlan> stages;
-  /// The lane axis of the only stage is cut into blocks of this many elements; the innermost coordinate of a point is
-  /// the block. 0: not cut.
+  /// The lane axis of the only stage is cut into blocks of this many elements, and the innermost coordinate of a point
+  /// is the block. 0: it is not cut.
   int64_t row_block = 0;
   Axis block;  // the block coordinate, last of `outer`; a block has `native` tile rows if there are tiles
-  /// An outer axis whose neighbouring points are lanes of vectors that go through all stages together. It is chosen if
-  /// memory runs along it and not along the stages' axes. `columns_together` of them form one point, whose coordinate
-  /// is `block`. The rest is done `columns_at_end` at a time, masked. Id -1: none.
+  /// An outer axis whose neighbouring points are the lanes of vectors in all stages. It is chosen if memory runs along
+  /// it and not along the stages' axes. `columns_together` of its points form one point, whose coordinate is `block`.
+  /// The rest is processed `columns_at_end` at a time, masked. Id -1: none.
   Axis columns;
   int columns_together = 1, columns_at_end = 1;
-  /// An array that stages use, to be added to the kernel's operands (keep_reduced_row).
+  /// An array that stages use; it must be added to the kernel's operands (keep_reduced_row).
   std::optional<Operand> kept_row;
   Dim points = 1;
   Dim points_per_task = 1;
 };
 
-/// A stage whose only axis is the vector axis.
+/// Plans a stage whose only axis is the vector axis.
 StagePlan plan_row(const CpuTarget& target, Stage stage, const Axis& axis, const std::vector<Operand>& operands);
 
 /// `rising`: arrays of indices that never fall.

@@ -7,12 +7,13 @@ namespace gcg::cpu {
 
 /// Cost of computing one node from its arguments.
 int64_t work_of_node(const ExprNode& e);
-/// True for elementary functions with little else: each waits for its own results, and several interleaved ones do not.
+/// True for elementary functions with little other work. Each waits for its own intermediate results, so several are
+/// interleaved.
 bool is_long_chain(const Expr& e);
 /// Cost of one evaluation, at least one cheap element. Reductions multiply the cost of their body by their extents.
 Dim work_of(const Expr& e);
-/// The number of points per task if one costs `work`. A task takes some microseconds, many times the cost of starting
-/// it.
+/// The number of points per task, if one point costs `work`. A task takes some microseconds, many times the cost of
+/// starting it.
 Dim points_per_task(const Dim& work);
 
 }  // namespace gcg::cpu

@@ -44,8 +44,8 @@ class ProgramEmitter {
       i = end;
     }
   }
-  /// True if both are reductions of values of one size over the same range, and the second does not read the first's
-  /// result.
+  /// True if both are reductions over the same range, their values have the same size, and the second does not read the
+  /// first's result.
   static bool is_one_sweep(const Statement& a, const Statement& b) {
     if (a.kind != Statement::Kind::reduce || b.kind != a.kind || reads_variable(b.value, a.local)) return false;
     return size_of(a.value->dtype) == size_of(b.value->dtype) && key(a.begin) == key(b.begin) &&
@@ -155,7 +155,7 @@ class ProgramEmitter {
       });
   }
 
-  /// Reads elements once for all reductions of the sweep, which have one range.
+  /// Reads elements once for all reductions of the sweep, which have the same range.
   void emit_reduce(std::span<const Statement> sweep) {
     std::vector<StagePlan> rows;
     std::vector<Point> points;
@@ -200,7 +200,7 @@ class ProgramEmitter {
 
 /// Work of one point of the outer axes, estimated from extents.
 Dim work_of(const Statements& block) {
-  constexpr int64_t kAssumedTrips = 16;  // assumed iterations of a loop that ends on a condition
+  constexpr int64_t kAssumedTrips = 16;  // assumed number of iterations of a loop that ends on a condition
   Dim sum(0);
   for (const Statement& s : block) {
     Dim once = s.value ? cpu::work_of(s.value) : Dim(1);

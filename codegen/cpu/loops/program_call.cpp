@@ -70,7 +70,7 @@ class CallEmitter {
     return all;
   }
 
-  /// Returns from the kernel unless `code` is 0, with an error code as gart_kernel defines it.
+  /// Unless `code` is 0, returns it from the kernel, as an error code of gart_kernel.
   void return_unless_zero(Value* code) {
     llvm::BasicBlock* failed = llvm::BasicBlock::Create(f_.context(), "failed", f_.function());
     llvm::BasicBlock* after = llvm::BasicBlock::Create(f_.context(), "done", f_.function());

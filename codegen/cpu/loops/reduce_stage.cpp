@@ -14,7 +14,7 @@ namespace {
 using llvm::Value;
 using Values = FunctionBuilder::Values;
 
-/// The part that both kinds of reductions share: the elements.
+/// The part that both kinds of reductions share: computing the elements.
 class ReduceEmitter {
  public:
   ReduceEmitter(FunctionBuilder& f, const StagePlan& plan, const Point& point)
@@ -58,8 +58,8 @@ class ReduceEmitter {
   Point point_;
 };
 
-/// Reduces elements in any order. Accumulators have the widths of the row's pieces, widest first, and live across the
-/// nest.
+/// Reduces elements in any order. There is an accumulator for each piece of the row, with the width of the piece,
+/// widest first. They live across the nest.
 class UnorderedReduction : ReduceEmitter {
  public:
   using ReduceEmitter::ReduceEmitter;
@@ -113,7 +113,7 @@ class OrderedReduction : ReduceEmitter {
     if (!plan_.loops.empty() && !is_multiple(plan_.lane.extent, count_)) return rotated_rows();
     Value* sums = nest(0, {identity(count_)}, [&](const Values& carried) { return Values{row(carried[0])}; })[0];
     if (plan_.lane.extent.is_constant()) {
-      // The lanes that are left out hold the identity.
+      // Lanes that no element was added to hold the identity.
       const auto extent = static_cast<unsigned>(std::max<int64_t>(1, plan_.lane.extent.constant()));
       sums = part(sums, 0, std::min(count_, static_cast<int>(std::bit_ceil(extent))));
     }
@@ -188,8 +188,8 @@ class OrderedReduction : ReduceEmitter {
     return sums.vector();
   }
 
-  /// Rows may begin with different sums. So the sums lie in memory, repeated so often that `count` of them from any sum
-  /// on are one vector.
+  /// Each row may start with another of the `count` partial sums. So memory holds the sums several times in a row, and
+  /// a row loads one vector from its first sum on.
   Value* rotated_rows() {
     llvm::AllocaInst* memory = f_.take_memory(3 * int64_t{count_} * size_of(dtype_));
     Value* count = f_.i64(count_);
@@ -198,7 +198,7 @@ class OrderedReduction : ReduceEmitter {
       f_.store(sums, memory, dtype_, ir_.CreateAdd(number, count));
     };
     store(identity(count_), f_.i64(0));
-    // Carries the address that the last row wrote, and the sum that the next row begins with.
+    // The loop carries the address that the last row wrote, and the sum that the next row starts with.
     nest(0, {f_.i64(0), f_.i64(0)}, [&](const Values& carried) {
       Value* number = carried[1];
       Value* from = ir_.CreateSelect(ir_.CreateICmpSGE(number, carried[0]), number, ir_.CreateAdd(number, count));

@@ -1,4 +1,4 @@
-// Emits a reduction stage by partial sums, which are lanes along its last axis or lie in the stack frame.
+// Emits a reduction stage with partial sums, which are lanes along its last axis or are kept in the stack frame.
 #pragma once
 
 #include "codegen/cpu/expressions/expr_emitter.h"
@@ -6,7 +6,7 @@
 
 namespace gcg::cpu {
 
-/// The value of the stage at `point`, which has lanes of its own only if the stage has no vector axis.
+/// The value of the stage at `point`. The point has lanes only if the stage has no vector axis.
 llvm::Value* emit_reduce_stage(FunctionBuilder& f, const StagePlan& plan, const Point& point);
 
 }  // namespace gcg::cpu

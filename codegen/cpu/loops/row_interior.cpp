@@ -4,13 +4,14 @@
 #include <unordered_map>
 
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/loop_planning.h"
 
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kWidestBorder = 4096;  // widest border of an axis of unknown extent
+constexpr int64_t kWidestBorder = 4096;  // the widest border of an axis of unknown extent
 
-/// floor(numerator / divisor) + offset, divisor > 0.
+/// The index floor(numerator / divisor) + offset, with divisor > 0.
 struct QuotientIndex {
   Affine numerator;
   Dim divisor = 1, offset = 0;
@@ -42,12 +43,12 @@ Affine negated(Affine a) {
   return a;
 }
 
-/// Selects the conditions to resolve: those that hold from some point on, and those that hold up to some point. If
-/// `known` is given, only conditions that hold at its points count.
+/// Selects the conditions to resolve: those that hold from some point on, those that hold up to some point, or both. If
+/// `known` is set, only conditions that hold at all points of an end count.
 struct Ends {
   bool low = true, high = true;
   const std::vector<Dim>* known = nullptr;
-  int least = 0;  // the axis has at least as many elements; 0: not known
+  int least = 0;  // the axis has at least this many elements; 0: not known
 };
 
 class Resolver {
@@ -96,7 +97,7 @@ class Resolver {
     }
   }
 
-  /// True if `a` is min(p, last), where both sides are at least `b`: `last` because the axis is long enough.
+  /// True if `a` is min(p, last) and both sides are at least `b`; `last` is, because the axis is long enough.
   bool is_clamped_above(const Expr& a, const Expr& b) {
     if (ends_.least == 0 || a->kind != ExprKind::binary || a->binary != BinaryOp::min) return false;
     const auto last = number(a->args[1]), low = number(b);
@@ -104,7 +105,7 @@ class Resolver {
            holds(a->args[0], b, 0);
   }
 
-  /// `a` modulo `b` in the middle of the axis: subtracts `b` as often as it fits there, if that is a small number.
+  /// `a` modulo `b` in the middle of the axis: subtracts b * (a / b), if this quotient is a small constant there.
   Expr remainder(const Expr& a, const Expr& b) {
     if (!number(b)) return nullptr;
     for (int64_t times : {0, 1, -1}) {
@@ -123,7 +124,7 @@ class Resolver {
     return false;
   }
 
-  /// True if large - small >= least in the middle of the axis; narrows the middle to the part where it holds.
+  /// True if large - small >= least in the middle of the axis. Narrows the middle to the part where it holds.
   bool holds(const Expr& large, const Expr& small, int64_t least) {
     const auto low = number(small), high = number(large);
     if (low) {
@@ -172,16 +173,41 @@ class Resolver {
   const Ends ends_;
   std::map<int, Dim> reduced_;
   std::unordered_map<const ExprNode*, Expr> done_;
-  std::vector<Expr> kept_;  // keeps expressions alive, so that no address in done_ is reused
+  std::vector<Expr> kept_;  // keeps expressions alive, so that no new expression gets an address that is in done_
 };
 
-/// The sum of `difference`'s terms. nullopt if its base is not known.
+/// The sum of `difference`'s terms. Nullopt if its base is not known.
 std::optional<Expr> as_known_sum(const Expr& e) {
   const auto difference = as_affine(e);
   if (!difference || !difference->base.is_constant()) return std::nullopt;
   Expr sum = extent(difference->base);
   for (const auto& [id, stride] : difference->strides) sum = sum + axis_ref({id, Dim::symbol("?")}) * extent(stride);
   return sum;
+}
+
+/// True if lanes along the axis depend on an extent that only a run knows: an index is compared with it at a distance
+/// that a run finds out, too (of windows with a stride, the last one ends at the row's end or beside it), or taken
+/// modulo it.
+bool has_unknown_lanes(const std::vector<Expr>& values, const Axis& axis) {
+  bool unknown = false;
+  const auto see = [&](const ExprNode& n) {
+    if (n.kind != ExprKind::binary || n.args[0]->dtype != DType::i64) return;
+    if (std::any_of(n.args.begin(), n.args.end(), is_data)) return;
+    if (!depends_on(n.args[0], axis.id) && !depends_on(n.args[1], axis.id)) return;
+    const bool extremum = n.binary == BinaryOp::min || n.binary == BinaryOp::max;
+    const bool compares = n.binary >= BinaryOp::less && n.binary <= BinaryOp::greater_equal;
+    const auto divisor = n.binary == BinaryOp::mod ? number(n.args[1]) : std::nullopt;
+    unknown = unknown || (divisor && !divisor->is_constant());
+    if (extremum || compares) unknown = unknown || !as_known_sum(n.args[0] - n.args[1]);
+  };
+  for (const Expr& value : values) visit(value, see);
+  return unknown;
+}
+
+/// True if an end of the row surely has very few elements.
+bool are_few(const Dim& elements) {
+  constexpr int64_t kFewElements = 2;
+  return elements.upper_bound().value_or(kFewElements + 1) <= kFewElements;
 }
 
 /// `e` with the axis counted from `begin`. Comparisons are simplified accordingly; in a minimum or maximum beside an
@@ -211,17 +237,36 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
   result.axis = axis;
   for (const Expr& v : values) result.values.push_back(both.resolve(v));
   if (both.first.empty() && both.after.empty()) return std::nullopt;
-  // An end reaches into the middle, not beyond it. A minimum that takes the left side there must not take the right
-  // one.
+  // An end reaches into the middle, not beyond it. A minimum whose left side counts there must not be resolved to its
+  // right side.
   Resolver high(values, axis, {.low = false, .known = &both.after}),
       low(values, axis, {.high = false, .known = &both.first, .least = lanes});
   for (const Expr& v : values) {
     result.ahead.push_back(high.resolve(v));
     result.beyond.push_back(counted_from(low.resolve(v), axis, axis.extent - lanes));
   }
+  result.front_one_by_one = has_unknown_lanes(result.ahead, axis) && std::ranges::all_of(both.first, are_few);
+  result.back_one_by_one = has_unknown_lanes(result.beyond, axis) &&
+                           std::ranges::all_of(both.after, [&](const Dim& d) { return are_few(axis.extent - d); });
   result.first = std::move(both.first);
   result.after = std::move(both.after);
   return result;
+}
+
+bool is_wide(const RowInterior& interior, int lanes) {
+  if (!interior.axis.extent.is_constant()) return true;
+  const int64_t extent = interior.axis.extent.constant();
+  int64_t first = 0, after = extent;
+  for (const Dim& d : interior.first) first = std::max(first, d.upper_bound().value_or(0));
+  for (const Dim& d : interior.after) after = std::min(after, d.lower_bound().value_or(extent));
+  return after - first >= lanes;
+}
+
+bool has_narrow_ends(const RowInterior& interior, int lanes) {
+  const auto fits = [&](const Dim& d) { return is_below(d, lanes + 1); };
+  return std::all_of(interior.first.begin(), interior.first.end(), fits) &&
+         std::all_of(interior.after.begin(), interior.after.end(),
+                     [&](const Dim& d) { return fits(interior.axis.extent - d); });
 }
 
 }  // namespace gcg::cpu

@@ -9,23 +9,23 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int kLeastNodes = 16;  // fewest nodes of expressions worth their own loop
+constexpr int kLeastNodes = 16;  // the fewest nodes of expressions that are worth a separate loop
 constexpr int64_t kShortestAxis = 4;
 
-/// The largest sub-expressions that vary along `lane` and not along `axis`.
+/// Collects the largest sub-expressions that vary along `lane` and not along `axis`.
 void collect(const Expr& e, const Axis& axis, const Axis& lane, std::vector<Expr>& values,
              std::unordered_set<const ExprNode*>& seen) {
   if (!seen.insert(e.get()).second || !depends_on(e, lane.id)) return;
   if (!depends_on(e, axis.id)) {
-    // A guarded load is only executed below its condition, which may vary along `axis`.
+    // A guarded load may only be executed where its condition holds, and the condition may vary along `axis`.
     if (e->kind != ExprKind::axis && !has_guarded_load(e)) values.push_back(e);
     return;
   }
-  if (e->kind == ExprKind::reduce) return;  // inside it the axes have no values
+  if (e->kind == ExprKind::reduce) return;  // the axes of a reduction have no values outside of it
   for (const Expr& a : e->args) collect(a, axis, lane, values, seen);
 }
 
-/// True if all that the index reads is tables of rising indices, for which loads need no gather.
+/// True if the index reads only tables of rising indices. Loads with such an index need no gather.
 bool only_rises(const Expr& index, const std::set<int>& rising) {
   bool all = true;
   visit(index, [&](const ExprNode& n) { all = all && (n.kind != ExprKind::load || rising.contains(n.operand)); });

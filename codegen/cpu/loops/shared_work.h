@@ -1,7 +1,8 @@
-// Work shared by neighbouring planes.
+// Shares work among neighbouring planes.
 //
-// Example: the places where GridSample reads depend on data and are equal in every channel. Computing them takes far
-// longer than reading. So a vector of places is computed once, and a loop over the channels reads there.
+// Example: the positions that GridSample reads depend on data and are equal in every channel. Computing them takes far
+// longer than reading. So a vector of positions is computed once, and a loop over the channels reads at these
+// positions.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@
 namespace gcg::cpu {
 
 struct SharedWork {
-  Axis axis;                 // innermost, inside a vector of lanes
+  Axis axis;                 // the innermost axis, inside a vector of lanes
   std::vector<Expr> values;  // independent of `axis`
 };
 

@@ -9,7 +9,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kFewestRegisters = 8;  // fewest registers of a long row
+constexpr int64_t kFewestRegisters = 8;  // the fewest registers of a row that counts as long
 
 /// True if a row may begin anywhere in a cache line.
 bool begins_anywhere(const Expr& address, const Axis& lane, int lanes) {

@@ -1,4 +1,4 @@
-// Stores that touch two cache lines each.
+// Detects stores that touch two cache lines each.
 #pragma once
 
 #include <vector>

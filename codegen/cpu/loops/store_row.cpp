@@ -51,8 +51,8 @@ class StoreRowEmitter {
     f_.if_else(condition, values(then), values(otherwise));
   }
 
-  /// Reads the divisor and zero of a row's quantisation before the row: for LLVM, stores of bytes may change any
-  /// memory.
+  /// Reads the divisor and zero point of a quantisation before the row. LLVM assumes that stores of bytes may change
+  /// any memory.
   void read_divisor(const Expr& value) {
     const auto quantization = late_quantization_of(value);
     if (!quantization || !free_axes(quantization->divisor).empty() || !free_axes(quantization->zero).empty()) return;
@@ -71,7 +71,7 @@ class StoreRowEmitter {
     return ir_.CreateAdd(begin, count);
   }
 
-  /// Reads values that are constant over the row before it: for LLVM, the row's stores might change them.
+  /// Reads values that are constant over the row before the row. LLVM assumes that the row's stores might change them.
   void read_once(const Expr& e) {
     if (!seen_.insert(e.get()).second || !is_data(e)) return;
     if (e->kind == ExprKind::reduce || (e->kind == ExprKind::select && has_guarded_load(e))) return;
@@ -84,8 +84,8 @@ class StoreRowEmitter {
     for (const Expr& a : e->args) read_once(a);
   }
 
-  /// True if `e` may be evaluated even if the row has no elements: its reads need no check, and it does nothing else
-  /// that is forbidden then.
+  /// True if `e` may be evaluated even if the row has no elements. Then its reads need no check, and nothing else in it
+  /// is forbidden.
   static bool reads_plainly(const Expr& e) {
     bool reads = false, plain = true;
     visit(e, [&](const ExprNode& n) {
@@ -98,14 +98,16 @@ class StoreRowEmitter {
   }
 
   void emit_plainly(Value* begin, Value* end) {
-    plan_.ends_apart ? emit_piece(plan_.values, {.lanes = 1, .masked = false, .begin = begin, .end = end})
-                     : emit_pieces(plan_.values, begin, end);
+    plan_.ends_apart ? emit_one_by_one(begin, end) : emit_pieces(plan_.values, begin, end);
+  }
+  void emit_one_by_one(Value* begin, Value* end) {
+    emit_piece(plan_.values, {.lanes = 1, .masked = false, .begin = begin, .end = end});
   }
   void emit_pieces(const std::vector<Expr>& values, Value* begin, Value* end) {
     for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) emit_piece(values, piece);
   }
 
-  /// Stores the middle, if it is at least a register, and the ends.
+  /// Stores the middle, if it is at least as long as a register, and the ends.
   void emit_between_ends(Value* end) {
     const RowInterior& row = *plan_.interior;
     Value *first = f_.i64(0), *after = end;
@@ -115,7 +117,7 @@ class StoreRowEmitter {
     plan_.narrow_ends ? emit_narrow_ends(first, after, end, enough) : emit_wide_ends(first, after, end, enough);
   }
 
-  /// Stores ends of any width by the general value, and then the middle.
+  /// Stores ends of any width with the general value, and then the middle.
   void emit_wide_ends(Value* first, Value* after, Value* end, Value* enough) {
     Value* parts = ir_.CreateSelect(enough, f_.i64(2), f_.i64(1));
     f_.for_loop(f_.i64(0), parts, f_.i64(1), [&](Value* part) {
@@ -126,7 +128,7 @@ class StoreRowEmitter {
     either(enough, [&] { emit_vectors(plan_.interior->values, first, first, after); }, [] {});
   }
 
-  /// Stores one register at each end, whose value differs from the middle's, and the middle.
+  /// Stores one register at each end, with values for that end, and the middle.
   void emit_narrow_ends(Value* first, Value* after, Value* end, Value* enough) {
     const RowInterior& row = *plan_.interior;
     Value* lanes = f_.i64(plan_.native);
@@ -137,7 +139,9 @@ class StoreRowEmitter {
       if (!plan_.inner) return outer();
       either(is_inner(), [&] { emit_parts(*plan_.inner, first, after, end); }, outer);
     };
-    const Emit plain = [&] { emit_plainly(f_.i64(0), end); };
+    const Emit plain = [&] {
+      plan_.narrower ? StoreRowEmitter(f_, *plan_.narrower, point_).emit(f_.i64(0), end) : emit_plainly(f_.i64(0), end);
+    };
     const Emit narrow = [&] {
       if (!may_be_all_middle()) return plain();
       either(is_all_middle(first, after, end), [&] { emit_pieces(row.values, f_.i64(0), end); }, plain);
@@ -156,12 +160,12 @@ class StoreRowEmitter {
     return inner;
   }
 
-  /// If only a run knows the ends, a row may turn out to be all middle.
+  /// If only a run knows the ends, a row may turn out to have no ends.
   void emit_parts(const RowInterior& row, Value* first, Value* after, Value* end) {
-    if (!may_be_all_middle()) return emit_ends_and_middle(row, first, end);
+    if (!may_be_all_middle()) return emit_ends_and_middle(row, first, after, end);
     either(
         is_all_middle(first, after, end), [&] { emit_vectors(row.values, f_.i64(0), f_.i64(0), end); },
-        [&] { emit_ends_and_middle(row, first, end); });
+        [&] { emit_ends_and_middle(row, first, after, end); });
   }
 
   Value* is_all_middle(Value* first, Value* after, Value* end) {
@@ -175,15 +179,25 @@ class StoreRowEmitter {
                        [&](const Dim& d) { return may_be_none(row.axis.extent - d); });
   }
 
-  void emit_ends_and_middle(const RowInterior& row, Value* first, Value* end) {
+  void emit_ends_and_middle(const RowInterior& row, Value* first, Value* after, Value* end) {
     const bool low = !plan_.interior->first.empty(), high = !plan_.interior->after.empty();
     Value *begin = f_.i64(low ? plan_.native : 0), *last = ir_.CreateSub(end, f_.i64(plan_.native));
-    if (low) store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
+    if (plan_.interior->front_one_by_one) {
+      emit_one_by_one(f_.i64(0), first);
+      begin = first;
+    } else if (low) {
+      store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
+    }
+    if (plan_.interior->back_one_by_one) {
+      emit_vectors(row.values, begin, first, after);
+      return emit_one_by_one(after, end);
+    }
     emit_vectors(row.values, begin, first, high ? max(begin, last) : end);
     if (high) store(row.beyond, lanes(plan_.native, f_.i64(0), nullptr), lanes(plan_.native, last, nullptr));
   }
 
-  /// Stores [begin, end) in whole registers. The last one may repeat lanes, from `first` on: there are enough.
+  /// Stores [begin, end) in whole registers. The last register may store elements again, but not before `first`.
+  /// Requires enough elements.
   void emit_vectors(const std::vector<Expr>& values, Value* begin, Value* first, Value* end) {
     for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) {
       if (!piece.masked && piece.lanes >= plan_.native) {
@@ -206,8 +220,8 @@ class StoreRowEmitter {
     });
   }
 
-  /// Prefetches the lines of a long row before they are stored. A store that waits for its line holds up those after
-  /// it. It waits for two lines if the result is not aligned to 64 bytes.
+  /// Prefetches the lines of a long row before they are stored, because a store that waits for its line delays the
+  /// following stores. If the result is not aligned to 64 bytes, a store waits for two lines.
   bool fetches_ahead(const RowPiece& piece) const {
     constexpr int64_t kLongRow = 1024;
     const Dim bytes = plan_.lane.extent * Dim(size_of(f_.kernel().operands[static_cast<size_t>(stage_.operand)].dtype));
@@ -221,7 +235,7 @@ class StoreRowEmitter {
     values.size() == 1 ? exprs_.store(stage_.operand, stage_.index, values[0], p) : store(values, p, p);
   }
 
-  /// Computes once the values that are equal along the inner axis, then stores all along that axis.
+  /// Computes the values that are equal along the inner axis once, then stores all elements along that axis.
   void store_shared(const Expr& value, Point p) {
     for (const Expr& e : plan_.shared->values) p.known[e.get()] = f_.splat(exprs_.evaluate(e, p), p.lanes);
     f_.for_loop(f_.i64(0), f_.dim(plan_.shared->axis.extent), f_.i64(1), [&](Value* i) {
@@ -230,7 +244,7 @@ class StoreRowEmitter {
     });
   }
 
-  /// Stores the values at `from` to `to`, together with the elements that the lanes step over.
+  /// Stores the values at `from` to `to`, together with the elements between those of the lanes.
   void store(const std::vector<Expr>& values, const Point& from, Point to) {
     Values parts;
     for (const Expr& value : values) parts.push_back(f_.splat(exprs_.evaluate(value, from), to.lanes));

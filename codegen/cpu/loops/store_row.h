@@ -1,4 +1,4 @@
-// Emits one row of a store stage: vectors along its vector axis, with separate code for the ends and the middle if they
+// Emits one row of a store stage: vectors along its vector axis. Ends and middle have separate code if their values
 // differ.
 #pragma once
 

@@ -15,11 +15,11 @@ int tile_side(const Stage& stage, int native) {
 
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                             const std::vector<Operand>& operands, int side, int fewest) {
-  constexpr int kLargestBody = 24;  // its code is emitted once per row of a tile
+  constexpr int kLargestBody = 24;  // larger bodies are not tiled, because code is emitted once per row of a tile
   const int64_t bytes = lane_bytes(stage);
   if (count_nodes(stage.value) > kLargestBody) return std::nullopt;
   const auto can_transpose =
-      [&](const Expr& load) {  // rows are whole blocks of 16 bytes; a boolean is a bit in a register
+      [&](const Expr& load) {  // rows must be whole blocks of 16 bytes; a boolean is a single bit in a register
         const int64_t size = size_of(load->dtype);
         return size <= bytes && side * size % 16 == 0 && load->dtype != DType::boolean;
       };

@@ -1,4 +1,4 @@
-// Plans stores whose loads run along another axis than the stores: by square tiles that are transposed in registers.
+// Plans stores whose loads run along another axis than the stores. Square tiles are loaded and transposed in registers.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,18 @@
 
 namespace gcg::cpu {
 
-/// Rows and lanes of the tiles that transpose a stage. For small elements that is the number in one 16-byte block, or
-/// there would be more rows than registers. `native`: lanes of a register.
+/// Rows and lanes of the tiles that transpose a stage. For small elements it is the number in one 16-byte block;
+/// otherwise there would be more rows than registers. `native`: lanes of a register.
 int tile_side(const Stage& stage, int native);
 
-/// Loads of the stage that tiles of `side` lanes along `lane` transpose, and the other axis of the tiles, of at least
-/// `fewest` rows.
+/// The loads of the stage that tiles of `side` lanes along `lane` transpose, and the other axis of the tiles, which has
+/// at least `fewest` rows.
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                             const std::vector<Operand>& operands, int side, int fewest);
 
-/// Lanes of the parts of a row that are rows of tiles; 0: there are none, or the row is shorter or of unknown length. A
-/// single part, such as a block of channels, is better than a row's interior and than wider vectors along other axes.
+/// Lanes of the parts of a row that are rows of tiles. 0: there are none, or the row is shorter or of unknown length. A
+/// single part, such as a block of channels, is better than a row with an interior, and better than wider vectors along
+/// other axes.
 int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,
                 int native);
 

@@ -14,7 +14,8 @@ namespace gcg::cpu {
 void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                     const std::function<void()>& body);
 
-/// A piece of a row, done `lanes` at a time; `masked`: the rest, shorter than `lanes`, at once.
+/// A piece of a row that is processed `lanes` at a time. `masked`: the rest of the row, shorter than `lanes`, in one
+/// step.
 struct RowPiece {
   int lanes = 1;
   bool masked = false;
@@ -30,7 +31,7 @@ FunctionBuilder::Values run_piece(
     FunctionBuilder& f, const RowPiece& s, const FunctionBuilder::Values& initial,
     const std::function<FunctionBuilder::Values(llvm::Value*, llvm::Value*, const FunctionBuilder::Values&)>& body);
 
-/// `point` with lanes along `axis` from `i` on.
+/// `point`, with lanes along `axis` that start at `i`.
 Point lanes_at(const Point& point, int axis, int lanes, llvm::Value* i, llvm::Value* mask);
 
 }  // namespace gcg::cpu

@@ -21,7 +21,7 @@ int number_before(const std::string& line, const std::string& words) {
   return number;
 }
 
-/// Every thread keeps the registers that it has at entry.
+/// The option with which every thread keeps the number of registers that it has at entry.
 const std::string kEven = "-DGART_EVEN_REGISTERS=1";
 
 /// The options that are tried in this order when ptxas runs out of registers.
@@ -51,11 +51,11 @@ Assembler::Assembler(const Target& target, const CubinCache& cache)
     fail("NVRTC ", nvrtc_.major(), ".", nvrtc_.minor(), " (", nvrtc_.path(), ") cannot generate code for ",
          target.name);
   const std::string architecture = target.is_ptx() ? concat("compute_", target.sm) : target.name;
-  // ptxas writes its arguments into the code. They are always the same, so that equal text gives equal bytes. Products
-  // and sums are not contracted: a kernel that wants fmaf calls it, and gives the same result on every machine.
+  // ptxas writes its arguments into the code, so they are always the same, and equal text gives equal bytes. Products
+  // and sums are not contracted. A kernel that needs fmaf calls it, and so gives the same result on every machine.
   options_ = {"--gpu-architecture=" + architecture, "--std=c++17", "-default-device", "--fmad=false",
               "--ptxas-options=-v"};
-  std::error_code error;  // a library found by the loader has no path here
+  std::error_code error;  // a library that the loader found has no path here
   const auto changed = std::filesystem::last_write_time(nvrtc_.path(), error).time_since_epoch().count();
   version_ = concat(nvrtc_.path(), ' ', nvrtc_.version(), ' ', error ? 0 : changed, '\n');
   for (const std::string& o : options_) version_ += o + '\n';

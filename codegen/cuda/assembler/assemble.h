@@ -16,8 +16,8 @@ const std::vector<Header>& device_headers();
 
 /// The resource use that ptxas reports for a program's function.
 struct Usage {
-  int registers = 0;               // per thread; 0 for PTX
-  int spill_bytes = 0;             // stored and loaded, per thread
+  int registers = 0;               // registers per thread; 0 for PTX
+  int spill_bytes = 0;             // bytes stored and loaded by spills, per thread
   int64_t shared_bytes = 0;        // static, per block
   std::vector<std::string> notes;  // log lines with a C75xx number: ptxas serialised wgmma or did not set registers
 };
@@ -27,12 +27,12 @@ Usage usage_of(const std::string& log);
 class Assembler {
  public:
   Assembler(const Target& target, const CubinCache& cache);
-  /// Recompiles a text that includes gart_register_pressure.cuh and spills at higher levels of register pressure, and
-  /// keeps the result that spills least. Recompiles a text that gets fewer registers per thread than `least_registers`
-  /// with GART_EVEN_REGISTERS: each thread then keeps its registers, because a wait for more registers than exist would
-  /// never end.
+  /// If a text includes gart_register_pressure.cuh and spills, it is compiled again at higher levels of register
+  /// pressure, and the result that spills least is kept. If a text gets fewer than `least_registers` registers per
+  /// thread, it is compiled again with GART_EVEN_REGISTERS. Each thread then keeps its registers, because a wait for
+  /// more registers than exist would never end.
   AssembledProgram assemble(const std::string& source, int least_registers = 0) const;
-  /// Everything except the text that the result depends on: compiler, options, headers.
+  /// Everything that the result depends on, except the text: compiler, options, headers.
   const std::string& version() const { return version_; }
   const Nvrtc& nvrtc() const { return nvrtc_; }
 

@@ -17,10 +17,10 @@ namespace {
 constexpr std::string_view kMagic = "gcc-graph program 2\n";
 constexpr size_t kHashDigits = 32;
 
-/// Hash of an entry's content and its key: an entry that lies under another key is invalid.
+/// Hash of an entry's content and its key. So an entry that is stored under another key is invalid.
 std::string entry_hash(const std::string& key, std::string_view rest) { return hash_text(key + std::string(rest)); }
 
-/// magic, hash of key and rest, size of the code in 8 bytes, code, log
+/// the file: magic, hash of key and rest, size of the code in 8 bytes, code, log
 std::string to_file(const std::string& key, const AssembledProgram& program) {
   const uint64_t size = program.code.size();
   std::string rest(sizeof size, '\0');
@@ -56,7 +56,7 @@ std::filesystem::path CubinCache::default_folder() {
 std::optional<AssembledProgram> CubinCache::find(const std::string& key) const {
   if (folder_.empty()) return std::nullopt;
   std::ifstream file(path(key), std::ios::binary);
-  std::ostringstream bytes;  // records read errors; iterators over the file would throw them
+  std::ostringstream bytes;  // a stringstream records read errors; iterators over the file would throw them
   if (!(bytes << file.rdbuf())) return std::nullopt;
   return from_file(key, bytes.str());
 }

@@ -9,8 +9,8 @@
 
 namespace gcg::cuda {
 
-/// Safe for concurrent threads and processes: entries are written to a temporary file and renamed. A damaged entry, or
-/// one that lies under another key, counts as missing. If the folder is not writable, nothing is cached.
+/// Safe for concurrent threads and processes: entries are written to a temporary file and renamed. An entry that is
+/// damaged or stored under another key counts as missing. If the folder is not writable, nothing is cached.
 class CubinCache {
  public:
   /// An empty path disables the cache.

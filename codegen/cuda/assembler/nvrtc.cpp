@@ -22,7 +22,7 @@ std::string package_of(int major) { return major == 12 ? "nvidia-cuda-nvrtc-cu12
 
 }  // namespace
 
-/// The functions used, as nvrtc.h of 12.0 and later declares them.
+/// The functions of NVRTC that are used, as nvrtc.h of 12.0 and later declares them.
 struct Nvrtc::Functions {
   const char* (*error_string)(Result);
   Result (*version)(int*, int*);
@@ -75,7 +75,7 @@ struct Nvrtc::Functions {
 };
 
 std::shared_ptr<const Nvrtc> Nvrtc::open(const std::string& path) {
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays open until the process ends
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // the library stays open until the process ends
   if (library == nullptr) return nullptr;
   auto functions = std::make_shared<Functions>();
   std::shared_ptr<Nvrtc> nvrtc(new Nvrtc(path));

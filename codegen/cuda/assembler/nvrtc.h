@@ -1,4 +1,5 @@
-// NVIDIA's run-time compiler. It is opened when a GPU target is asked for: gcc-graph itself builds and runs without it.
+// NVIDIA's run-time compiler. The library is only opened if a GPU target is requested: gcc-graph itself builds and runs
+// without it.
 #pragma once
 
 #include <cstdint>
@@ -24,17 +25,17 @@ class Nvrtc {
  public:
   /// Finds the newest library whose code loads on drivers from version `driver` on (12060 is 12.6; 0: any). For cubins
   /// its major version must be at most the driver's; for PTX its whole version must be. Searches $CUDA_HOME,
-  /// /usr/local/cuda*, the loader's path and the PyPI wheels. $GCC_GRAPH_NVRTC, if set, names the only file that is
-  /// tried. Throws CompileError with the command that installs a library.
+  /// /usr/local/cuda*, the loader's path and the PyPI wheels. If $GCC_GRAPH_NVRTC is set, only the file that it names
+  /// is tried. Throws CompileError with the command that installs a library.
   static const Nvrtc& for_driver(int driver, bool ptx = false);
   /// As for_driver(), but returns null if there is no such library.
   static const Nvrtc* find_for_driver(int driver, bool ptx = false);
 
   int major() const { return major_; }
   int minor() const { return minor_; }
-  int version() const { return major_ * 1000 + minor_ * 10; }  // in the driver's format: 12060 for 12.6
+  int version() const { return major_ * 1000 + minor_ * 10; }  // as a CUDA version number: 12060 for 12.6
   const std::string& path() const { return path_; }
-  /// Can it generate code for sm_<architecture>?
+  /// True if it can generate code for sm_<architecture>.
   bool supports(int architecture) const;
   /// Compiles one program. Throws CompileError with the log if the text has errors.
   AssembledProgram compile(const std::string& text, const std::vector<Header>& headers,

@@ -44,7 +44,8 @@ fs::path python_prefix() {
   return {};
 }
 
-/// The virtual environment of the project: .venv in this folder or one above, or above the compiler's own file.
+/// Adds the wheels of the project's virtual environment: .venv in this folder or a parent folder, or in a parent folder
+/// of the compiler's own file.
 void add_project_wheels(std::vector<fs::path>& folders) {
   std::error_code error;
   for (fs::path at : {fs::current_path(error), fs::read_symlink("/proc/self/exe", error).parent_path()})

@@ -11,7 +11,7 @@ namespace gcg::cuda {
 std::vector<std::string> nvrtc_candidates();
 
 /// The shell command that installs `package` where nvrtc_candidates() finds it: in the active virtual environment,
-/// otherwise in a new one in the current folder. Operating systems keep pip from changing their own Python.
+/// otherwise in a new one in the current folder. Many operating systems do not let pip change their own Python.
 std::string install_line(const std::string& package);
 
 }  // namespace gcg::cuda

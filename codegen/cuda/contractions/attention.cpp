@@ -18,8 +18,9 @@ namespace {
 
 /// Tile of a block: 16 queries per warp; groups of warps share the keys.
 struct AttentionTile {
-  int query_warps = 4, key_groups = 1, key_tiles = 4;  // key tiles: 8 keys each, of one group's step
-  int head = 64, columns = 8;                          // depth of scores; 8-wide tiles of a value
+  int query_warps = 4, key_groups = 1, key_tiles = 4;  // key_tiles: tiles of 8 keys in one step of a group
+  // head: number of elements that a score sums over; columns: number of tiles of 8 columns in a value.
+  int head = 64, columns = 8;
   Arithmetic arithmetic = Arithmetic::scalar;
   double clocks = 0;  // expected
   int queries() const { return 16 * query_warps; }
@@ -40,7 +41,7 @@ int power_of_two(const Dim& extent) {
   return n;
 }
 
-/// Expected clocks of the whole kernel. Each step has a latency that only more blocks or more key groups hide.
+/// Expected clocks of the whole kernel. Each step has a latency, which only more blocks or more key groups can hide.
 double clocks(const Machine& gpu, Arithmetic arithmetic, const AttentionTile& t, double heads, double queries,
               double keys) {
   constexpr double kStart = 3000, kLatency = 800, kEachStep = 300;
@@ -73,7 +74,7 @@ std::vector<AttentionTile> tiles_of(const Target& target, const AttentionKernel&
   for (const auto& [query_warps, key_groups] :
        {std::pair(4, 1), std::pair(2, 2), std::pair(1, 4), std::pair(1, 8), std::pair(8, 1)})
     for (int key_tiles : {4, 2, 1}) {
-      if (key_tiles == 1 && is_half(arithmetic)) continue;  // keys are loaded by 16
+      if (key_tiles == 1 && is_half(arithmetic)) continue;  // 16-bit keys are loaded in groups of 16
       const AttentionTile t{query_warps, key_groups, key_tiles, power_of_two(k.d.extent), power_of_two(k.n.extent) / 8,
                             arithmetic,  0};
       if (t.shared_bytes() > gpu.shared_block_bytes) continue;
@@ -134,8 +135,8 @@ class AttentionText {
   }
 
  private:
-  /// A tile whose lines run along `line`, with stride `line_stride` and extent `extent`; 16-byte accesses where the
-  /// alignment allows.
+  /// Declares a tile whose lines run along `line`, with stride `line_stride` and extent `extent`. Accesses have 16
+  /// bytes where the alignment allows.
   void declare(const char* type, const char* name, const MatrixView& view, const Dim& row_stride,
                const Dim& depth_stride, bool along_depth, const std::string& shape, const Dim& line_extent,
                const std::string& extents) {
@@ -180,7 +181,7 @@ class AttentionText {
     return sum;
   }
 
-  /// Rows after the last query compute the last query's scores again; they are never stored.
+  /// Rows after the last query compute the last query's scores again. These are never stored.
   void declare_score() {
     f_.open("const auto score = [&](int row, int key, float sum)");
     EvaluationPoint place = batch_;

@@ -9,7 +9,7 @@
 namespace gcg::cuda {
 namespace {
 
-/// A score lowered by this much gets a weight of zero if any other score is not lowered.
+/// A score that is lowered by this much gets a weight of zero, unless all scores of the query are lowered.
 constexpr double kLow = -1e4;
 
 bool is(const Expr& e, BinaryOp op) { return e->kind == ExprKind::binary && e->binary == op; }
@@ -23,7 +23,7 @@ std::optional<double> number_of(const Expr& e) {
   return e->number;
 }
 
-/// m * queries + t * keys + rest, where the rest depends on neither.
+/// A value m * queries + t * keys + rest, where the rest depends neither on m nor on t.
 struct Linear {
   int64_t queries = 0, keys = 0;
   Expr rest;
@@ -76,7 +76,7 @@ class ScoreReader {
   }
 
  private:
-  /// Moves masks in `e` to seen_ (see take()) and returns the scores of the keys that are seen.
+  /// Moves masks in `e` to seen_ (see take()) and returns the remaining scores, which are right for keys that are seen.
   Expr peeled(const Expr& e) {
     if (e->kind == ExprKind::select)
       for (const bool opposite : {false, true}) {
@@ -102,7 +102,7 @@ class ScoreReader {
   }
 
   /// Moves the bounds on positions that `condition` (or its opposite) states into the result. The remaining conditions
-  /// go to rest_, as conditions that must hold. Returns false if no bound was found.
+  /// go to rest_; they must hold as well. Returns false if no bound was found.
   bool take(const Expr& condition, bool opposite, double low) {
     const SeenKeys before = seen_;
     rest_ = nullptr;
@@ -168,7 +168,7 @@ class ScoreReader {
     return true;
   }
 
-  /// True if every query surely sees a key, so that no row consists of low numbers only.
+  /// True if every query certainly sees a key, so that no row consists of lowered scores only.
   bool every_query_sees_one() const {
     const auto known = [](const std::vector<Expr>& bounds) {
       std::vector<Dim> dims;
@@ -204,7 +204,7 @@ class ScoreReader {
   bool taken_ = false;
 };
 
-/// The number of queries per head, if the kernel's queries are those of several heads.
+/// The number of queries per head, if the kernel's rows are queries of several heads.
 std::optional<Dim> queries_of_head(const AttentionKernel& k) {
   std::optional<Dim> found;
   const auto see = [&](const ExprNode& n) {

@@ -1,4 +1,4 @@
-// Analyses the scores of an attention kernel: which keys a query sees, and how the product is scaled.
+// Analyses the scores of an attention kernel: the keys that a query sees, and the scale of the product.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,16 @@ struct AttentionScores {
   SeenKeys seen;
   /// The scores of the keys that are seen; arbitrary for the other keys.
   Expr scores;
-  /// The scale, if the scores are just the product times a positive number.
+  /// The scale, if the scores are the product times a positive number and nothing else.
   std::optional<double> scale;
 };
 
-/// Separates the mask from the scores. If the queries are those of several heads, one after the other, call
+/// Separates the mask from the scores. If the rows are queries of several heads, one head after the other, call
 /// split_heads() first.
 AttentionScores scores_of(const AttentionKernel& kernel);
 
-/// The same kernel with a separate axis for the heads that share keys, if its queries are those of several heads:
-/// scores use m % queries as the position. Does not split into groups of fewer than `fewest` queries.
+/// The same kernel with a separate axis for the heads that share keys, if its rows are queries of several heads: scores
+/// then use m % queries as the position. Does not split if a head would have fewer than `fewest` queries.
 AttentionKernel split_heads(const AttentionKernel& kernel, double fewest);
 
 }  // namespace gcg::cuda

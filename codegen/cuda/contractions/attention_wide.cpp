@@ -12,13 +12,14 @@ namespace gcg::cuda {
 namespace {
 
 constexpr int64_t kLargestHead = 256, kElements = 8;  // elements of 16 bytes
-constexpr double kFewestQueries = 33;                 // per head: with fewer, heads that share keys also share a tile
+// Queries per head; with fewer, heads that share keys also share a tile.
+constexpr double kFewestQueries = 33;
 
 bool is_head(const Dim& extent) {
   return extent.is_constant() && extent.constant() % kElements == 0 && extent.constant() <= kLargestHead;
 }
 
-/// An operand as a tensor whose lines belong to one head (queries or keys); `at` is where "row" begins.
+/// An operand as a tensor whose lines belong to one head (queries or keys). `at`: the position at which "row" begins.
 std::optional<Product::TmaView> view_of(const Kernel& kernel, const AttentionKernel& k, const MatrixView& view,
                                         const Axis& rows, Dim row_stride, const Axis& columns,
                                         const Dim& column_stride) {
@@ -44,7 +45,7 @@ double heads_of(const AttentionKernel& k) {
   return heads;
 }
 
-/// Expected time: blocks iterate over their tiles, and each tile over its blocks of keys.
+/// Expected time. Blocks iterate over their tiles, and tiles over their blocks of keys.
 double clocks(const Machine& gpu, const AttentionKernel& k, const AttentionScores& scores, const WideAttentionTile& t) {
   constexpr double kEachTile = 3500, kRate = 0.65, kIssue = 3.3;  // clocks per key of a warpgroup
   constexpr double kCombine = 1500;
@@ -61,7 +62,7 @@ double clocks(const Machine& gpu, const AttentionKernel& k, const AttentionScore
   return waves * (kEachTile + (t.splits > 1 ? kCombine : 0) + steps * std::max(step, copies));
 }
 
-/// The kernel with heads that share keys separated, if each head has many queries.
+/// The kernel with separate heads that share keys, if each head has many queries.
 Kernel with_heads_apart(const Kernel& kernel) {
   Kernel out = kernel;
   out.body = split_heads(std::get<AttentionKernel>(kernel.body), kFewestQueries);
@@ -79,7 +80,8 @@ std::optional<AttentionViews> attention_views(const Kernel& kernel) {
 }
 
 double typical_keys(const AttentionKernel& k) {
-  constexpr int64_t kOfFewQueries = 1024;  // few new queries usually follow a longer context
+  // Assumed number of keys for few queries, because few new queries usually follow a longer context.
+  constexpr int64_t kOfFewQueries = 1024;
   return has_few_queries(k) ? typical(k.t.extent, kOfFewQueries) : typical(k.t.extent);
 }
 

@@ -28,12 +28,13 @@ std::string describe(const WideAttentionTile& tile);
 int64_t wide_attention_shared_bytes(const AttentionKernel& kernel, const WideAttentionTile& tile);
 KernelText emit_wide_attention(const Kernel& kernel, const Target& target, const WideAttentionTile& tile);
 
-/// The operands as tensors whose lines belong to one head. A box begins at `column`, `row` and the batch's axes.
+/// The operands as tensors whose lines belong to one head. `column`, `row` and the batch's axes give the start of a
+/// box.
 struct AttentionViews {
   Product::TmaView q, k, v;
 };
 std::optional<AttentionViews> attention_views(const Kernel& kernel);
-/// The text for a kernel whose heads are separate axes (attention_scores.h). Heads are multiples of 8.
+/// The text for a kernel in which heads are separate axes (attention_scores.h). Head sizes must be multiples of 8.
 KernelText wide_attention_text(const Kernel& kernel, const Target& target, const WideAttentionTile& tile);
 
 }  // namespace gcg::cuda

@@ -19,8 +19,8 @@ constexpr int64_t kBarrierBytes = 8 * 10, kStagingBytes = 2048;
 
 int chunks(const Dim& head) { return static_cast<int>((head.constant() + 63) / 64); }
 
-/// Registers per thread of the warp that requests boxes and of the multiplying warpgroups, which share the
-/// multiprocessor's registers; 0: as at entry.
+/// Registers per thread: of the warp that requests boxes, and of the multiplying warpgroups. They share the registers
+/// of the multiprocessor. 0: as at entry.
 struct Registers {
   int few = 0, many = 0, at_entry = 0;
 };
@@ -36,7 +36,7 @@ class WideAttentionText {
     f_.ranges().add(k_.batch);
     f_.ranges().add({k_.m, k_.n, k_.t, k_.d});
     scores_ = scores_of(k_);
-    epilogue_ = {k_.epilogue, k_.result, k_.index, k_.n.id, 1};  // lanes have pairs of neighbours
+    epilogue_ = {k_.epilogue, k_.result, k_.index, k_.n.id, 1};  // a lane has pairs of neighbouring columns
     epilogue_.vector = std::min(2, epilogue_vector(kernel, epilogue_, k_.n.extent, k_.n.id));
     change_ = {scores_.scores, -1, {}, k_.t.id, 1};
     const bool pairs = is_multiple(k_.t.extent, 2);
@@ -186,7 +186,7 @@ class WideAttentionText {
     return out;
   }
 
-  /// True if 16-bit results of a row are neighbours and rows begin at multiples of 16 bytes.
+  /// True if 16-bit results of a row are neighbours in memory and rows begin at multiples of 16 bytes.
   bool stores_whole_rows() const {
     const Operand& result = f_.kernel().operands[static_cast<size_t>(k_.result)];
     return name_of(result.dtype) == name_of(arithmetic_) && is_aligned(result, k_.index, k_.n.id, kElements);

@@ -13,13 +13,13 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int kTile = 16, kPiece = 64;  // columns; rows that a warp takes at once
+constexpr int kTile = 16, kPiece = 64;  // columns of a tile; rows that a warp processes at once
 
 /// How the product is divided among blocks and warps.
 struct BlockTiling {
-  int tiles;   // tiles of 16 columns that a block of threads takes at once: 1, or the 3 of a panel
-  int warps;   // warps of a block of threads; they share the depth
-  int stages;  // pieces of a warp's ring
+  int tiles;   // number of tiles of 16 columns that a block of threads processes at once: 1, or the 3 of a panel
+  int warps;   // number of warps of a block of threads; they share the depth
+  int stages;  // number of pieces in the ring of a warp
   int blocks() const { return warps > 8 ? 1 : 2; }  // resident on a multiprocessor
 };
 constexpr std::array kForms = {BlockTiling{3, 8, 4}, BlockTiling{1, 8, 8}, BlockTiling{3, 16, 3}, BlockTiling{1, 4, 8}};
@@ -76,7 +76,7 @@ class BlockText {
   int64_t rows() const { return p_.rows.constant(); }
   int parts() const { return parts_of_factors(target_); }
   DType scale_type() const { return f_.kernel().operands[static_cast<size_t>(mm_.scales)].dtype; }
-  /// Rows per scale; 0: one scale for all rows.
+  /// Rows per scale; 0: all rows share one scale.
   int64_t block() const { return packing_.block >= packing_.rows ? 0 : packing_.block; }
 
   int64_t stage_bytes() const {
@@ -111,7 +111,7 @@ class BlockText {
   BlockTiling tiling_;
 };
 
-/// The tilings whose rings fit shared memory, best first. Takes whole panels where they occupy all multiprocessors.
+/// The tilings whose rings fit shared memory, best first. Uses whole panels if they occupy all multiprocessors.
 std::vector<BlockTiling> forms_of(const Kernel& kernel, const Target& target, const Product& product) {
   const Machine& gpu = machine_of(target);
   std::vector<BlockTiling> tilings;

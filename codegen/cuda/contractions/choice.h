@@ -1,4 +1,4 @@
-// Chooses one variant of a kernel: by measurements where there are any, otherwise by the cost model.
+// Chooses one variant of a kernel: by measurements if there are any, otherwise by the cost model.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace gcg::cuda {
 
-/// At most this many variants of a kernel are worth a measurement.
+/// At most this many variants of a kernel are measured.
 constexpr size_t kMostCandidates = 16;
 
 struct Choice {
   size_t index = 0;
   bool is_tuned = false;
-  /// For the kernel's note.
+  /// A text for the kernel's note.
   std::string note() const { return is_tuned ? ", tuned" : ""; }
 };
 

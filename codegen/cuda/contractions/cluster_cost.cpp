@@ -14,20 +14,20 @@ namespace {
 constexpr int kStep = 64;  // depths of a box
 constexpr std::array kSplits = {1, 2, 4, 8};
 
-/// Tile shapes that were assembled without spills; each block has a multiprocessor to itself.
+/// Tile shapes that were assembled without spills. With these, each block has a multiprocessor to itself.
 struct Shape {
-  int rows, columns, stages, depths;  // depths: boxes of a stage
+  int rows, columns, stages, depths;  // depths: the depth of a stage
 };
 constexpr std::array kShapes = {Shape{64, 64, 6, 2}, Shape{64, 128, 6, 1}, Shape{128, 128, 6, 1}, Shape{128, 64, 8, 1},
                                 Shape{64, 32, 8, 2}, Shape{64, 16, 5, 4},  Shape{64, 8, 5, 4}};
 
-/// Fitted to 55 pairs of shapes and tiles measured on an H200, most of them within 10 %. Copying a box is limited by
-/// one multiprocessor's rate and by the rate of all of them together.
+/// The cost model was fitted to 55 pairs of shapes and tiles measured on an H200; most of them are within 10 %. The
+/// time to copy a box is limited by the rate of one multiprocessor, and by the rate of all of them together.
 double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size) {
   constexpr double kStart = 2.0, kTileEnd = 0.14e-3;  // microseconds; per sum
   constexpr double kAlone = 77, kTogether = 26;
-  static constexpr std::array kMeeting = {0.0, 0.8, 1.05, 1.6};  // microseconds to add a cluster's sums, by number of
-                                                                 // splits
+  // Microseconds to add the sums of a cluster, by its number of blocks.
+  static constexpr std::array kMeeting = {0.0, 0.8, 1.05, 1.6};
   const double lines = t.is_swapped ? size.columns : size.rows, others = t.is_swapped ? size.rows : size.columns;
   const double tiles = std::ceil(lines / t.rows) * std::ceil(others / t.columns) * size.batch;
   const double blocks = std::max(1.0, tiles * t.splits), waves = std::ceil(blocks / gpu.processors);
@@ -49,7 +49,7 @@ bool fits_boxes(const Product& product, bool left, int lines) {
   return (left ? product.left : product.right).along_depth || lines % kStep == 0;
 }
 
-/// True if the operand holds windows: their boxes past the last tap hold other pixels instead of zeros.
+/// True if the operand holds windows. Boxes past the last tap then hold other pixels instead of zeros.
 bool has_windows(const Product& product) { return product.tma_view(true)->window || product.tma_view(false)->window; }
 
 bool fits(const Target& target, const Product& product) {
@@ -78,7 +78,7 @@ std::vector<ProductTile> cluster_tiles(const Kernel& kernel, const Target& targe
         t.is_wide = t.is_cluster = true;
         t.is_swapped = swapped;
         t.producers = kWarpThreads;
-        // Swapped tiles store elements one by one. They pay for few rows, which they do not pad to 64.
+        // Swapped tiles store elements one by one. They pay if there are few rows, because they do not pad rows to 64.
         if (swapped && (s.columns > 64 || size.rows > s.columns || size.columns <= size.rows)) continue;
         if (!swapped && s.columns < 64 && size.columns > s.columns) continue;
         if (!fits_boxes(product, !swapped, s.rows) || !fits_boxes(product, swapped, s.columns)) continue;

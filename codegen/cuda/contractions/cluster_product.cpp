@@ -61,7 +61,7 @@ class ClusterText {
     return p_.tap_channels > 0 ? Dim(p_.taps * (box_channels(p_) / kStep)) : ceil_div(p_.depth, Dim(kStep));
   }
 
-  /// The lines of the left and the right operand's boxes.
+  /// The numbers of lines in boxes of the left and of the right operand.
   ProductTile boxes_of_operands() const {
     ProductTile t = tile_;
     t.depth = kStep;
@@ -69,7 +69,7 @@ class ClusterText {
     return t;
   }
 
-  /// Which constant operand is prefetched: its whole ring is copied before the previous launch ends.
+  /// Which constant operand is prefetched. Its whole ring is copied before the previous launch ends.
   int copy_ahead() {
     const auto bytes = [&](int lines) { return int64_t{kLineBytes} * lines * boxes() * tile_.stages; };
     const int a = tile_.is_swapped ? p_.right_operand : p_.left_operand;

@@ -1,4 +1,4 @@
-// Products that have few tiles (sm_90a). The blocks of a cluster share the depth of a tile and add their sums in shared
+// Products with few tiles (sm_90a). The blocks of a cluster share the depth of a tile and add their sums in shared
 // memory (device/gart_cluster_sums.cuh).
 #pragma once
 

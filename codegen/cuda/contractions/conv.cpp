@@ -89,7 +89,7 @@ class ConvProduct final : public Product {
   }
 
  private:
-  /// The number of elements that are neighbours in memory along a line of the position operand.
+  /// The number of elements, along a line of the position operand, that are neighbours in memory.
   Dim neighbours() const {
     if (c_.input_channels_last) return channels_;
     if (is_pointwise()) return positions_;
@@ -150,7 +150,7 @@ class ConvProduct final : public Product {
     return as_tma_view(std::move(view));
   }
 
-  /// The window in the terms of a tensor map, if a tensor map can express it.
+  /// The window as a tensor map describes it. Nullopt if a tensor map cannot express it.
   std::optional<TmaView::Window> window_of(const Spatial& rows_of, const Spatial& columns_of) const {
     constexpr int64_t kMostStep = 8, kMostOffset = 255;
     TmaView::Window w{channels_, columns_of.kernel, columns_of.dilation, rows_of.dilation, {1}, {}, {}};
@@ -165,7 +165,7 @@ class ConvProduct final : public Product {
     return w;
   }
 
-  /// The upper corner of the window: its last position minus the last pixel's. With it, the window has as many
+  /// The upper corner of the window: its last position minus the last pixel. With this corner, the window has as many
   /// positions as there are outputs, for all extents.
   static std::optional<int64_t> upper_corner(const Spatial& s) {
     constexpr int64_t kLeast = -128, kMost = 127;
@@ -181,8 +181,8 @@ class ConvProduct final : public Product {
   std::string weights_of_group(FunctionText& f) const {
     return concat(f.pointer(c_.weights), " + (long long)batch * ", (channel_count() * depth).constant());
   }
-  const Dim& channel_count() const { return by_position_ ? columns : rows; }   // of the result, in one group
-  const Dim& position_count() const { return by_position_ ? rows : columns; }  // over the images of the batch
+  const Dim& channel_count() const { return by_position_ ? columns : rows; }   // channels of the result, in one group
+  const Dim& position_count() const { return by_position_ ? rows : columns; }  // positions over all images of the batch
 
   void declare_operand(FunctionText& f, const ProductTile& tile, const Copy& copy, bool is_left) const {
     const Conversion conversion = conversion_of(copy.stored, tile.arithmetic);
@@ -209,7 +209,7 @@ class ConvProduct final : public Product {
            int_text(f, position_count()), ");");
   }
 
-  /// The axes that number `line`: the result's positions, or channels.
+  /// Declares the axes that `line` numbers: the result's positions, or channels.
   void declare_line(FunctionText& f, EvaluationPoint& place, const std::string& line, bool is_position) const {
     if (!is_position)
       return declare_axis(f, place, c_.channel, concat("batch * ", int_text(f, channel_count()), " + ", line));
@@ -231,7 +231,7 @@ class ConvProduct final : public Product {
     return all;
   }
 
-  /// True if output positions are input positions.
+  /// True if output positions equal input positions.
   bool is_pointwise() const {
     for (const Spatial& s : spatial_)
       if (s.kernel != 1 || s.stride != 1 || !s.pad.is(0) || !(s.input == s.output)) return false;
@@ -259,7 +259,7 @@ class ConvProduct final : public Product {
 
   const PlainConvKernel& c_;
   std::array<Spatial, 3> spatial_;
-  Dim positions_ = 1, volume_ = 1;  // of one channel: of the output, of the input
+  Dim positions_ = 1, volume_ = 1;  // positions of one channel: of the output, and of the input
   int64_t channels_ = 0;            // of one group
   bool by_position_ = false;        // rows are positions
   std::array<std::optional<TmaView>, 2> tma_views_;

@@ -140,7 +140,7 @@ TileConstraints constraints_of(const Product& product, const Target& target) {
   const Arithmetic arithmetic = arithmetic_of(target);
   const auto fits = [&](const std::optional<Product::TmaView>& view) {
     if (!view || size_of(view->stored) != element_bytes(arithmetic)) return false;
-    // tf32 products read lines along the depth only.
+    // tf32 products only read lines along the depth
     return is_half(arithmetic) || (arithmetic == Arithmetic::tf32x3 && view->dimensions[0].kind == 'd');
   };
   constraints.has_tma_views = fits(left) && fits(right);

@@ -57,8 +57,8 @@ class MatMulProduct final : public Product {
   }
 
  private:
-  /// Lines run along the depth or across it, whichever direction is contiguous; 16-byte copies where both strides
-  /// allow.
+  /// How an operand is copied. Lines run along the depth or across it, whichever is contiguous. Copies have 16 bytes if
+  /// both strides allow.
   Copy copy(const Kernel& kernel, const MatrixView& view, const Dim& along, const Dim& deep, const Dim& extent) const {
     Copy c;
     c.stored = kernel.operands[static_cast<size_t>(view.operand)].dtype;
@@ -70,7 +70,7 @@ class MatMulProduct final : public Product {
     return c;
   }
 
-  /// A view of 16-bit elements, or of f32 elements along the depth, in any order of the batch.
+  /// A view of 16-bit elements, or of f32 elements along the depth, with the batch dimensions in any order.
   std::optional<TmaView> find_tma_view(const Kernel& kernel, const MatrixView& view, bool of_left) const {
     const Operand& operand = kernel.operands[static_cast<size_t>(view.operand)];
     const bool along_depth = (of_left ? view.column_stride : view.row_stride).is(1);

@@ -27,7 +27,8 @@ class Product : public Epilogue {
  public:
   /// How tiles of an operand are copied.
   struct Copy {
-    bool along_depth = true;    // neighbouring threads copy along the depth, and lines in shared memory run along it
+    // True if neighbouring threads copy along the depth, and lines in shared memory run along it.
+    bool along_depth = true;
     DType stored = DType::f32;  // element type in memory: f32, f16 or bf16
     int vector = 1;             // elements per access, of at most 16 bytes: 1, 2, 4 or 8
   };
@@ -35,15 +36,15 @@ class Product : public Epilogue {
   virtual ~Product() = default;
   Dim batch = 1, rows, columns, depth;
   Copy left, right;
-  int left_operand = -1, right_operand = -1;  // operands of the kernel
+  int left_operand = -1, right_operand = -1;  // numbers of operands of the kernel
   /// Properties beyond extents and copies that the time depends on: "3x3, strides 2x2"; may be empty.
   std::string properties;
-  /// > 0: a tile should not cross a multiple of this many depths.
+  /// If above 0: a tile should not cross a multiple of this many depths.
   int64_t whole_steps = 0;
   int64_t taps = 1;          // of a convolution
-  int64_t tap_channels = 0;  // > 0: channels of each tap, if tiles can be copied as boxes of them
-  bool divides = false;      // finding an element needs divisions
-  bool gathers = false;      // each thread keeps the address of every line it copies in registers
+  int64_t tap_channels = 0;  // If above 0: channels of each tap, if tiles can be copied as boxes of channels
+  bool divides = false;      // True if finding an element takes divisions
+  bool gathers = false;      // True if each thread keeps the address of every line that it copies in registers
 
   /// An operand as a strided matrix, if it is one: element (line, k) is base[line * line_stride + k * depth_stride].
   struct Matrix {
@@ -58,12 +59,12 @@ class Product : public Epilogue {
     struct Window {
       int64_t channels = 0;
       int64_t kernel_columns = 1, column_dilation = 1, row_dilation = 1;
-      std::vector<int> steps;         // strides, one per dimension
+      std::vector<int> steps;         // strides of the window, one per dimension
       std::vector<int> lower, upper;  // the window's corners, as compiler/kernel/backend.h defines them
     };
     struct Dimension {
       Dim extent, stride;
-      std::string at;  // the coordinate of the tile's first element at depth 0
+      std::string at;  // the coordinate, in this dimension, of the tile's first element at depth 0
       char kind;       // 'r': rows of the left operand or columns of the right one, 'd': depth, 'b': batch; for
                        // results: 'c': columns, 'r': rows, 'b': batch
     };
@@ -74,14 +75,14 @@ class Product : public Epilogue {
     std::optional<Window> window = std::nullopt;
   };
   virtual std::optional<TmaView> tma_view(bool) const { return std::nullopt; }
-  /// For views of windows: declares `window_column`, `window_row` and `image`, where the window of the tile's first
-  /// position begins.
+  /// For views of windows: declares `window_column`, `window_row` and `image`, the start of the window of the tile's
+  /// first position.
   virtual void declare_window(FunctionText&) const {}
-  /// How results are stored, and how the epilogue's inputs are loaded, as boxes. `at` gives the coordinates of the box
-  /// that begins at `box_column` and `box_row`.
+  /// How results are stored, and inputs of the epilogue are loaded, as boxes. `at` gives the coordinates of the box
+  /// that starts at `box_column` and `box_row`.
   struct ResultBoxes {
     TmaView results;
-    const ExprNode* read = nullptr;  // a load whose elements are laid out as the results; may be null
+    const ExprNode* read = nullptr;  // a load whose elements have the layout of the results; may be null
     TmaView read_view;
   };
   std::optional<ResultBoxes> boxes;
@@ -110,17 +111,17 @@ TileConstraints constraints_of(const Product& product, const Target& target);
 TileConstraints memory_constraints(const Product& product);
 /// "gart_tile<float, 64, 32, true>", where `shape` is "64, 32".
 std::string tile_type(const Conversion& conversion, const std::string& shape, bool along_depth);
-/// The tile type of a product's operand: `rows` are rows of the left, columns of the right one.
+/// The tile type of a product's operand. `rows` means rows of the left operand, or columns of the right one.
 std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth);
-/// The largest number of elements of at most 16 bytes per access for which all these strides and offsets, in elements,
-/// are aligned.
+/// The largest number of elements per access, of at most 16 bytes, for which all these strides and offsets (in
+/// elements) are aligned.
 int widest_vector(DType stored, const std::vector<Dim>& multiples);
 
 /// The product of a kernel whose body is a MatMulKernel or a PlainConvKernel. `kernel` must outlive it.
 std::unique_ptr<Product> matmul_product(const Kernel& kernel);
 std::unique_ptr<Product> conv_product(const Kernel& kernel);
 
-/// The depths of a box of an operand, whose lines have 128 bytes.
+/// The depth of a box of an operand, whose lines have 128 bytes.
 inline int box_depths(DType stored) { return 128 / static_cast<int>(size_of(stored)); }
 /// The number of channels per tap after padding `tap_channels` to whole boxes.
 inline int64_t box_channels(const Product& product) {
@@ -137,15 +138,15 @@ std::optional<Product::TmaView> as_tma_view(Product::TmaView view);
 struct ResultAxes {
   std::vector<Axis> columns, rows, batch;
 };
-/// Null if threads have to store the results: another order, odd pitches, or other types.
+/// Null if threads have to store the results, because their order, pitch or type does not fit.
 std::optional<Product::ResultBoxes> find_result_boxes(const Kernel& kernel, const Epilogue& product,
                                                       const ResultAxes& axes);
 
 /// Registers per thread of the feeding warpgroup, and of each multiplying warpgroup.
 struct SharedRegisters {
   int few = 0, many = 0;
-  int at_entry = 0;   // the least number, with which the kernel starts
-  int splitting = 0;  // of a thread that computes rests (device/gart_f32_loop.cuh)
+  int at_entry = 0;   // the least number of registers, with which the kernel starts
+  int splitting = 0;  // registers of a thread that computes rests (device/gart_f32_loop.cuh)
 };
 SharedRegisters shared_registers(const ProductTile& tile);
 /// A product's operands as tiles that are copied as boxes (device/gart_tile_loop.cuh). Declares the types Left and
@@ -177,19 +178,21 @@ KernelText emit_product(const Kernel& kernel, const Product& product, const Prod
 /// (device/gart_tile_loop.cuh).
 KernelText emit_tile_loop(const Kernel& kernel, const Product& product, const ProductTile& tile,
                           const std::string& kind);
-/// As above, with the tile that the target's decisions name, otherwise the cost model's best one.
+/// The same with the tile that the target's decisions name, or else the cost model's best tile.
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
 
 /// The second launch of split-K: adds the partial sums workspace[split][batch][row][column] of all splits, in order,
 /// and applies the epilogue.
 KernelText emit_split_sum(const Kernel& kernel, const Product& product, int splits, const std::string& kind);
 
-/// Products with one skinny operand: it has fewer lines (rows of the left, columns of the right one) than any tile.
+/// Products with a skinny operand, which has fewer lines than any tile. Lines are rows of the left operand and columns
+/// of the right one.
 /// Returns a text without source if the product is not skinny.
 KernelText emit_skinny_gemm(const Kernel& kernel, const Target& target, const Product& product,
                             const std::string& kind);
 
-/// The largest of 4, 2, 1 columns whose results and epilogue operands may be stored and loaded at once along `lane`.
+/// The largest of 4, 2 and 1 such that this many columns may be stored and loaded at once along `lane`, in results and
+/// operands of the epilogue.
 int epilogue_vector(const Kernel& kernel, const Epilogue& epilogue, const Dim& columns, int lane);
 
 /// A Dim as an int. Rows, columns and depths are below 2^31: a matrix of one column with more rows exceeds 8 GiB.

@@ -14,42 +14,46 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr double kLaunch = 1.1;             // us, without the fill of the first wave
-constexpr double kFillClocks = 1500;        // from the start of a block to the first operands in shared memory
-constexpr double kEndClocks = 800;          // epilogue
+constexpr double kLaunch = 1.1;           // us, without the fill of the first wave
+constexpr double kFillClocks = 1500;      // from the start of a block to the first operands in shared memory
+constexpr double kScalarEndClocks = 800;  // epilogue of a tile whose products are not by tensor cores
+// Epilogue of other tiles without a tile loop, by threads: per tile; results per clock; and the latency of a tensor
+// that it reads, which warpgroups meet for 8 columns at a time. Measured with residuals of ResNet-50 on an H200.
+constexpr double kTileEndClocks = 300, kScatteredPerClock = 8, kReadClocks = 430;
+constexpr double kPartialPerClock = 4;      // sums of a split product that threads store, as above
 constexpr double kLatencyClocks = 700;      // latency of a copy from memory to shared memory, without its transfer
 constexpr double kBarrierClocks = 60;       // of a step
-constexpr double kElementInstructions = 8;  // per copied element: address, bounds, load and store
+constexpr double kElementInstructions = 8;  // instructions per copied element: address, bounds, load and store
 // Instructions per 16-byte copy, for a matrix and for gathered lines. Measured with 128x128x64 and 128x256x64 by
 // cp.async on an H200.
 constexpr double kChunkInstructions = 19, kGatheredInstructions = 78;
-constexpr double kWarpsAtHalfRate = 4;  // per multiprocessor: with this many, mma.sync waits half of the time
-constexpr double kSchedulers = 4;       // per multiprocessor; each issues one warp instruction per clock
+constexpr double kWarpsAtHalfRate = 4;  // warps per multiprocessor with which mma.sync waits half of the time
+constexpr double kSchedulers = 4;       // schedulers per multiprocessor; each issues one warp instruction per clock
 constexpr int kMostSplits = 32;
-constexpr double kWideProductClocks = 1.19;  // clocks of warpgroup products, per clock at their peak rate
+constexpr double kWideProductClocks = 1.19;  // clocks that products of warpgroups take, per clock at their peak rate
 
 // The loop of device/gart_tile_loop.cuh. Measured on an H200 with tiles of 64x64 to 128x256 in products of 1024 to 8192
 // a side, and with convolutions of 7x7 to 56x56 pixels.
 namespace tile_loop {
-constexpr double kStart = 1.9;            // us: the launch, barriers, the first boxes, the last store
-constexpr double kClock = 0.956;          // fraction of the GPU's clock, at full power
-constexpr double kStepClocks = 150;       // of a step without its products, while these are few
-constexpr double kBoxBytesPerClock = 60;  // boxes that several blocks request at once
-// For windows, which copy one line per pixel: blocks hardly ever request the same line at once.
+constexpr double kStart = 1.9;            // microseconds: the launch, barriers, the first boxes, the last store
+constexpr double kClock = 0.956;          // fraction of the GPU's clock rate that remains at full power
+constexpr double kStepClocks = 150;       // clocks of a step without its products, if these are few
+constexpr double kBoxBytesPerClock = 60;  // if several blocks request the same boxes at once
+// The same for windows. They copy one line per pixel, and blocks hardly ever request the same line at once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
 constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // rests are computed in parallel
-constexpr double kTileEndClocks = 300;                            // per tile, plus the following
+constexpr double kLoopEndClocks = 300;                            // per tile, plus the following
 constexpr double kSumsPerClock = 40;                              // sums that are rounded and staged
 constexpr double kStoredBytesPerClock = 64;
 constexpr double kOperationsPerClock = 90;  // of the epilogue
-constexpr double kScatteredPerClock = 8;    // results stored by threads
+constexpr double kBoxLatencyClocks = 900;   // of boxes that the epilogue reads and nothing copied ahead
 }  // namespace tile_loop
 
 /// Multiply-adds per clock of one multiprocessor.
 double rate(const Machine& gpu, Arithmetic arithmetic) {
   switch (arithmetic) {
     case Arithmetic::scalar:
-      return gpu.scalar_rate * 0.8;  // the other issue slots go to loads from shared memory
+      return gpu.scalar_rate * 0.8;  // the other issue slots are used by loads from shared memory
     case Arithmetic::tf32x3:
       return gpu.half_rate / 6;
     case Arithmetic::tf32:
@@ -75,10 +79,9 @@ double instructions(const ProductTile& t, const TileConstraints& constraints) {
                          chunks * (constraints.gathers ? kGatheredInstructions : kChunkInstructions)) /
                         kWarpThreads;
   if (t.is_wide || t.arithmetic == Arithmetic::scalar)
-    return copies;  // products take few instructions, or their own
-                    // rate limits them
+    return copies;  // products take few instructions, or their own rate limits them
   const double products = double{1} * t.rows * t.columns * t.depth / (16 * 8 * 16 / (element_bytes(t.arithmetic) / 2));
-  return copies + products * (t.arithmetic == Arithmetic::tf32x3 ? 3 : 1) * 1.25;  // with loads of fragments
+  return copies + products * (t.arithmetic == Arithmetic::tf32x3 ? 3 : 1) * 1.25;  // including the loads of fragments
 }
 
 /// Bytes per clock from the L2 cache to one multiprocessor while `active` are busy.
@@ -98,7 +101,7 @@ double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& 
   const double transfer = (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
   const double issue = instructions(t, constraints) / kSchedulers;
-  // A stage of a warpgroup product is read together with the next one, and overwritten after that.
+  // The products of a stage and of the next one overlap, so a stage is overwritten only after that.
   const double latency = (issue + kLatencyClocks + transfer) / (t.stages - (t.is_wide ? 2 : 1));
   return std::max({products, transfer * residents, fragments, issue * residents, latency}) + kBarrierClocks;
 }
@@ -130,6 +133,11 @@ double sum_microseconds(const Machine& gpu, const ProductTile& t, const ProductS
   return kDependentLaunch + 8 * size.batch * size.rows * size.columns * t.splits / (2 * gpu.bytes_per_second) * 1e6;
 }
 
+/// Time to store a tile's results, or sums of a split, by threads.
+double scattered_clocks(const ProductTile& t) {
+  return double{1} * t.rows * t.columns / (t.splits == 1 ? kScatteredPerClock : kPartialPerClock);
+}
+
 double loop_microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size,
                          const TileConstraints& constraints) {
   using namespace tile_loop;
@@ -137,20 +145,28 @@ double loop_microseconds(const Machine& gpu, const ProductTile& t, const Product
   const double bytes = element_bytes(t.arithmetic) * double{1} * (t.rows + t.columns) * t.depth;
   double step = std::max({peak * kWideProductClocks, peak + kStepClocks,
                           bytes / (constraints.has_windows ? kWindowBytesPerClock : kBoxBytesPerClock)});
-  if (t.arithmetic == Arithmetic::tf32x3)  // three products, at half the rate
+  if (t.arithmetic == Arithmetic::tf32x3)  // three products for each pair of factors, at half the rate
     step = kF32StepClocks + 6 * peak * kF32ProductClocks;
   if (constraints.has_windows)
     step = std::max(step, kWindowStepClocks + kWindowLineClocks * (constraints.left_has_windows ? t.rows : t.columns));
   const double sums = double{1} * t.rows * t.columns;
-  double end = kTileEndClocks + sums / kSumsPerClock + sums * constraints.epilogue_operations / kOperationsPerClock;
-  if (constraints.box_bytes > 0)
+  double end = kLoopEndClocks + sums / kSumsPerClock + sums * constraints.epilogue_operations / kOperationsPerClock;
+  if (constraints.box_bytes > 0 && t.splits == 1)
     end += sums * constraints.box_bytes * (constraints.reads_boxes ? 2 : 1) / kStoredBytesPerClock;
   else
-    end += sums / kScatteredPerClock;
+    end += scattered_clocks(t);
+  if (reads_boxes(t, constraints) && box_sets(t, constraints) == 1) end += kBoxLatencyClocks;
   const double waves = ceil_ratio(tiles_of(t, size) * t.splits, gpu.processors);
   const double clocks = waves * (steps_of(t, size) * step + end);
   return kStart + together(clocks / (gpu.gigahertz * kClock) * 1e-3, memory_microseconds(gpu, size)) +
          sum_microseconds(gpu, t, size);
+}
+
+double end_clocks(const ProductTile& t, const TileConstraints& constraints, double residents) {
+  if (t.arithmetic == Arithmetic::scalar) return kScalarEndClocks;
+  const bool reads = constraints.reads_boxes && t.splits == 1;
+  const double latency = reads ? kReadClocks * (t.is_wide ? t.columns / 8 : 1) : 0;
+  return kTileEndClocks + scattered_clocks(t) * residents + latency;
 }
 
 double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size,
@@ -160,7 +176,7 @@ double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize&
   const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
   const double waves = ceil_ratio(blocks, gpu.processors * residents);
   const double step = step_clocks(gpu, t, size, constraints, residents, blocks);
-  const double clocks = waves * (kFillClocks + steps_of(t, size) * step + kEndClocks);
+  const double clocks = waves * (kFillClocks + steps_of(t, size) * step + end_clocks(t, constraints, residents));
   return kLaunch + together(clocks / gpu.gigahertz * 1e-3, memory_microseconds(gpu, size)) +
          sum_microseconds(gpu, t, size);
 }
@@ -221,7 +237,7 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
     const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));
     const int most_splits = t.is_wide && t.columns > 128 ? 1 : kMostSplits;  // see kWide of product_tiles.cpp
     for (int splits = 1; splits <= std::min(most_splits, steps); splits = splits < 4 ? splits + 1 : splits * 2) {
-      t.splits = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, splits)));  // every split has work
+      t.splits = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, splits)));  // so that every split has work
       t.microseconds = microseconds(gpu, t, size, constraints, residents);
       all.push_back(t);
     }

@@ -35,15 +35,17 @@ struct ProductTile {
   int warp_rows = 1, warp_columns = 1;  // warps of a block
   int rows_each = 0, columns_each = 0;  // scalar: sums per thread; otherwise: 16 x 8 tiles per warp
   int stages = 2;                       // operand tiles in the ring in shared memory
-  int blocks = 1;                       // resident on a multiprocessor; registers must leave room for them
-  int splits = 1;                       // splits of the depth, each a block of its own
-  double microseconds = 0;              // expected for the whole product
-  bool is_wide = false;                 // by warpgroups (device/gart_warpgroup.cuh): `warp_rows` warps of 16 rows
-  int producers = 0;                    // wide: threads that request boxes, in addition to the multiplying ones
-                                        // (device/gart_tile_loop.cuh)
-  int grid = 0;                         // with producers: the most blocks; each computes one tile after the other
-  /// Computed by the blocks of a cluster, which share the depth in `splits` (device/gart_cluster_sums.cuh). `rows` are
-  /// then the lines of the operand that the warpgroups divide: the right operand if swapped.
+  int blocks = 1;                       // blocks resident on a multiprocessor; registers must leave room for them
+  int splits = 1;                       // number of splits of the depth; each is a separate block
+  double microseconds = 0;              // expected time of the whole product
+  // True if warpgroups compute it (device/gart_warpgroup.cuh), each with `warp_rows` warps of 16 rows.
+  bool is_wide = false;
+  // If is_wide: number of threads that request boxes, in addition to the multiplying ones (device/gart_tile_loop.cuh).
+  int producers = 0;
+  int grid = 0;  // with producers: the largest number of blocks; each computes one tile after
+                 // the other
+  /// True if the blocks of a cluster compute it and share the depth in `splits` (device/gart_cluster_sums.cuh). `rows`
+  /// are then the lines of the operand that the warpgroups divide: the right operand if is_swapped.
   bool is_cluster = false, is_swapped = false;
 
   int threads() const { return kWarpThreads * warp_rows * warp_columns + producers; }
@@ -51,16 +53,16 @@ struct ProductTile {
 
 /// The properties of a product's operands that restrict tiles.
 struct TileConstraints {
-  bool left_along_depth = true, right_along_depth = true;  // whether lines in shared memory run along the depth
-  bool is_held = false;     // some operand passes through registers on its way to shared memory
-  int64_t whole_steps = 0;  // depth multiple at which operands are best cut; 0: any is equally good
-  bool divides = false;     // finding an element needs divisions
-  bool gathers = false;     // each line has its own address
-  bool left_by_element = false, right_by_element = false;  // copied one by one
-  bool has_tma_views = false;                              // both operands can be copied as TMA tiles
-  bool has_windows = false, left_has_windows = false;      // of a convolution, whose boxes are copied by pixels
+  bool left_along_depth = true, right_along_depth = true;  // True if lines in shared memory run along the depth
+  bool is_held = false;     // True if some operand passes through registers on its way to shared memory
+  int64_t whole_steps = 0;  // the depth is best cut at multiples of this; 0: anywhere
+  bool divides = false;     // True if finding an element takes divisions
+  bool gathers = false;     // True if each line has its own address
+  bool left_by_element = false, right_by_element = false;  // True if elements are copied one by one
+  bool has_tma_views = false;                              // True if both operands can be copied as TMA tiles
+  bool has_windows = false, left_has_windows = false;      // True for a convolution whose boxes are copied by pixels
   int box_bytes = 0;               // bytes of a result element if results are stored as boxes; 0: threads store them
-  bool reads_boxes = false;        // the epilogue reads a tensor that is laid out as the results
+  bool reads_boxes = false;        // True if the epilogue reads a tensor with the layout of the results
   double epilogue_operations = 0;  // instructions per result
 };
 
@@ -69,19 +71,21 @@ int64_t shared_bytes(const ProductTile& tile, const TileConstraints& constraints
 
 /// True if a tile loop copies the epilogue's inputs as boxes. Threads read them if boxes would take the room of stages.
 bool reads_boxes(const ProductTile& tile, const TileConstraints& constraints);
-/// Boxes of results (64 lines of 128 bytes) that fit for each warpgroup of a tile loop.
+/// Boxes of results (64 lines of 128 bytes) in a set of a warpgroup of a tile loop.
 int boxes_of(const ProductTile& tile, const TileConstraints& constraints);
+/// Sets of boxes of a warpgroup: 2 if the boxes that the next tile's epilogue reads are copied ahead.
+int box_sets(const ProductTile& tile, const TileConstraints& constraints);
 
 struct ProductSize {
   double batch = 1, rows = 1, columns = 1, depth = 1;
-  double left_bytes = 4, right_bytes = 4, result_bytes = 4;  // of an element in memory
+  double left_bytes = 4, right_bytes = 4, result_bytes = 4;  // bytes of an element in memory
   double box_depth = 0;  // depth of tiles that are copied as boxes, if it is more than `depth`
 };
-/// All tile shapes of the target, with the depths and numbers of stages that fit; not split.
+/// All tile shapes of the target, with the depths and numbers of stages that fit shared memory. They are not split.
 std::vector<ProductTile> product_tiles(const Target& target, const TileConstraints& constraints);
 
-/// The tiles of least expected time, best first, at most `most`. Each shape appears with its best numbers of stages and
-/// splits.
+/// At most `most` tiles with the least expected time, best first. Each shape appears with its best numbers of stages
+/// and splits.
 std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size,
                                             const TileConstraints& constraints, size_t most);
 

@@ -90,8 +90,8 @@ void ProductText::store_results() {
   if (in_parts) f_.close();
 }
 
-/// Calls body(place) for each result of this thread in the tile that begins at `row0`. A result is `vector` columns
-/// from `column` on in row `row`; `first` to `end` number the thread's own columns.
+/// Calls body(place) for each result of this thread in the tile that begins at `row0`. A result is `vector` columns,
+/// from `column` on, in row `row`. `first` and `end` limit the thread's own columns.
 template <class Body>
 void ProductText::each_sum(const std::string& row0, const std::string& first, const std::string& end,
                            const Body& body) {

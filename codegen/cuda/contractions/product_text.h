@@ -28,14 +28,14 @@ class ProductText {
   Dim all_steps() const { return ceil_div(p_.depth, Dim(tile_.depth)); }
   /// Applies the epilogue to this thread's sums and stores them.
   void store_results();
-  /// Stores them in the format that emit_split_sum reads.
+  /// Stores the sums in the format that emit_split_sum reads.
   void store_partial_sums();
   KernelText finish(const std::string& kind, int least_blocks) const;
 
   FunctionText f_;
   const Product& p_;
   const ProductTile& tile_;
-  int vector_;  // neighbouring sums that a thread stores at once
+  int vector_;  // number of neighbouring sums that a thread stores at once
   EpilogueText epilogue_;
   EvaluationPoint batch_;
 

@@ -7,7 +7,8 @@
 namespace gcg::cuda {
 namespace {
 
-/// Tile shapes whose registers leave room for `blocks` on one multiprocessor (as assembled, without spills).
+/// Tile shapes that were assembled without spills. Their registers leave room for `blocks` blocks on one
+/// multiprocessor.
 struct Shape {
   int rows, columns, warp_rows, warp_columns, rows_each, columns_each, blocks;
 };
@@ -44,12 +45,12 @@ constexpr int kBoxBytes = 64 * 128;  // of results
 bool takes_depth(const Target& target, Arithmetic arithmetic, const TileConstraints& constraints, int depth) {
   const int64_t whole = constraints.whole_steps;
   if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0 && !constraints.divides);
-  if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes pay only where longer ones would be cut
+  if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes only pay if longer ones would be cut
   if (depth == 64 && (constraints.is_held || !machine_of(target).has_async_copies)) return false;
   return whole % depth == 0;
 }
 
-/// True if registers remain for the divisions that find an element, as assembled.
+/// True if the shape, as assembled, leaves registers for the divisions that find an element.
 bool leaves_room(Arithmetic arithmetic, const Shape& s) {
   if (arithmetic == Arithmetic::tf32x3) return s.rows_each * s.columns_each < 16;
   return !is_half(arithmetic) || s.columns_each < 4 || s.rows_each > 1;
@@ -62,15 +63,15 @@ std::vector<ProductTile> shapes(const Target& target, const TileConstraints& con
     if (constraints.divides && !leaves_room(arithmetic, s)) return;
     for (int depth : {16, 32, 64}) {
       if (!takes_depth(target, arithmetic, constraints, depth)) continue;
-      // Each value takes two registers: more than one k-step of large fragments at a time spills.
+      // Each value takes two registers, so more than one k-step of large fragments at a time would spill.
       if (arithmetic == Arithmetic::tf32x3 && s.rows_each * s.columns_each >= 16 && depth > 16) continue;
       ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
       // Without asynchronous copies, registers also hold the next tile.
       t.blocks = machine_of(target).has_async_copies ? s.blocks : std::min(s.blocks, 4);
       if (constraints.divides || (constraints.gathers && arithmetic == Arithmetic::tf32x3))
         t.blocks -= (t.blocks + 1) / 3;
-      // 128 registers hold two k-steps of the fragments, but not also the bounds checks of a depth that ends within a
-      // step.
+      // 128 registers hold two k-steps of fragments, but not the bounds checks of a depth that ends within a step as
+      // well.
       if (arithmetic == Arithmetic::tf32x3 && s.rows == 32 && s.columns == 64 && depth == 32)
         t.blocks = std::min(t.blocks, 3);
       all.push_back(t);
@@ -83,7 +84,7 @@ std::vector<ProductTile> shapes(const Target& target, const TileConstraints& con
   return all;
 }
 
-/// The tiles for warpgroups, if the target has them.
+/// The tiles for warpgroups; none if the target has no warpgroup products.
 std::vector<ProductTile> wide_shapes(const Target& target, const TileConstraints& constraints) {
   const Arithmetic arithmetic = arithmetic_of(target);
   std::vector<ProductTile> all;
@@ -101,7 +102,7 @@ std::vector<ProductTile> wide_shapes(const Target& target, const TileConstraints
   return all;
 }
 
-/// Tiles of the tile loop, with as many stages as shared memory has room for.
+/// Tiles of the tile loop, with as many stages as fit shared memory.
 std::vector<ProductTile> loop_shapes(const Target& target, const TileConstraints& constraints) {
   const Machine& gpu = machine_of(target);
   const Arithmetic arithmetic = arithmetic_of(target);
@@ -139,12 +140,16 @@ int boxes_of(const ProductTile& t, const TileConstraints& constraints) {
   return reads_boxes(t, constraints) ? all : std::min(all, 2);
 }
 
+int box_sets(const ProductTile& t, const TileConstraints& constraints) {
+  constexpr int kMostOfTwoSets = 2;  // more boxes would leave too few stages
+  return reads_boxes(t, constraints) && boxes_of(t, constraints) <= kMostOfTwoSets ? 2 : 1;
+}
+
 int64_t shared_bytes(const ProductTile& t, const TileConstraints& constraints) {
   const int groups = t.warp_rows / 4;
   const bool has_rests = t.is_wide && t.arithmetic == Arithmetic::tf32x3;
-  const int barriers = (has_rests ? 3 : 2) * t.stages + groups;
-  const int loop =
-      t.producers > 0 ? groups * boxes_of(t, constraints) * kBoxBytes + barriers * int{sizeof(uint64_t)} : 0;
+  const int sets = groups * box_sets(t, constraints), barriers = (has_rests ? 3 : 2) * t.stages + sets;
+  const int loop = t.producers > 0 ? sets * boxes_of(t, constraints) * kBoxBytes + barriers * int{sizeof(uint64_t)} : 0;
   if (t.is_wide) return int64_t{128} * t.stages * (t.rows + (has_rests ? 2 : 1) * t.columns) + loop;
   const int element = element_bytes(t.arithmetic);
   const auto elements = [&](int rows, bool along_depth) {

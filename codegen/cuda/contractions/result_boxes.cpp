@@ -7,8 +7,8 @@
 namespace gcg::cuda {
 namespace {
 
-/// The address of an access: the offset in elements at point 0, and the stride along each axis. Null if the strides are
-/// not the same everywhere.
+/// The address of an access as an offset in elements at point 0, and a stride along each axis. Null if a stride is not
+/// the same everywhere.
 std::optional<Affine> address_of(const Kernel& kernel, int operand, const std::vector<Expr>& index) {
   const std::vector<Dim> strides = access_strides(kernel.operands[static_cast<size_t>(operand)], index);
   Affine address;

@@ -1,4 +1,4 @@
-// Products with few rows or columns: vector times matrix. The time is that of reading the larger operand once.
+// Products with few rows or columns: vector times matrix. Reading the larger operand once takes most of the time.
 #include <algorithm>
 
 #include "codegen/cuda/contractions/choice.h"
@@ -12,12 +12,13 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int64_t kMostLines = 8;  // lines whose sums a warp holds in registers; tensor cores take kMostVectors
-constexpr int kWarps = 8;          // of a block
+// The most lines whose sums a warp holds in registers; tensor cores take kMostVectors.
+constexpr int64_t kMostLines = 8;
+constexpr int kWarps = 8;  // of a block
 
 /// How the lines of the larger operand are divided.
 struct Sharing {
-  int each = 1;    // lines that a warp takes at once; more than one only if they run along the depth
+  int each = 1;    // lines that a warp processes at once; more than one only if lines run along the depth
   int splits = 1;  // splits of the depth
 };
 
@@ -44,7 +45,7 @@ struct SkinnyGemm {
   Product::Copy copy, few_copy;
 };
 
-/// Expected seconds: limited by the reads in flight or by the memory's bandwidth.
+/// Expected seconds, limited by the reads in flight or by the memory's bandwidth.
 double seconds(const Machine& gpu, const Product& product, const SkinnyGemm& l, const Sharing& s) {
   const double depth = typical(product.depth), lines = typical(l.many) * typical(product.batch);
   const auto element = static_cast<double>(size_of(l.copy.stored));
@@ -54,7 +55,7 @@ double seconds(const Machine& gpu, const Product& product, const SkinnyGemm& l, 
   return element * depth * lines / std::min(reads, gpu.bytes_per_second) + (s.splits > 1 ? kDependentLaunch * 1e-6 : 0);
 }
 
-/// All divisions that are worth a measurement, sorted by the cost model.
+/// All divisions that are worth a measurement, in the order of the cost model.
 std::vector<Sharing> sharings(const Machine& gpu, const Product& product, const SkinnyGemm& l) {
   constexpr int kMostSums = 8;  // sums per thread
   const int usual = l.few <= 2 && typical(l.many) >= 8192 ? 4 : 1;
@@ -157,8 +158,8 @@ bool is_few(const Dim& lines, int64_t most) {
   return lines.is_constant() && lines.constant() >= 1 && lines.constant() <= most;
 }
 
-/// True if the skinny operand is the left one (few rows), false if the right one (few columns). If both are skinny, the
-/// one with fewer lines.
+/// True if the skinny operand is the left one (few rows), false if it is the right one (few columns). If both are
+/// skinny, the one with fewer lines counts.
 std::optional<bool> few_rows_of(const Product& product, int64_t most) {
   const bool rows = is_few(product.rows, most), columns = is_few(product.columns, most);
   if (!rows && !columns) return std::nullopt;
@@ -238,7 +239,7 @@ class SkinnyGemmChoice {
   const Product& product_;
   std::string kind_;
   Candidates all_;
-  bool few_rows_ = true;  // whether the rows are the few lines of `tilings`
+  bool few_rows_ = true;  // True if the few lines of `tilings` are rows of the left operand
   std::optional<SkinnyGemm> lines_;
 };
 

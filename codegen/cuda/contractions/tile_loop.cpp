@@ -28,6 +28,7 @@ class TileLoopText : public ProductText {
     f_.close();
     if (is_f32()) make_rests();
     f_.line("loop.prepare();");
+    if (reads_boxes() && sets_ == 2) ask_for_boxes("blockIdx.x", "0");
     open_tiles();
     compute_tile();
     f_.close();
@@ -57,7 +58,7 @@ class TileLoopText : public ProductText {
     f_.line(
         "typedef ", kind, "Left, Right, ", tile_.stages, ", ",
         is_f32() ? concat(registers.few, ", ", registers.splitting) : concat(tile_.warp_rows / 4, ", ", registers.few),
-        ", ", registers.many, ", ", boxes_of(tile_, memory_constraints(p_)), "> Loop;");
+        ", ", registers.many, ", ", boxes_of(tile_, memory_constraints(p_)), ", ", sets_, "> Loop;");
     f_.open("if (threadIdx.x == Loop::kMultiplying)");
     for (const std::string& map : operands.maps()) f_.line("gart_prefetch_map(", map, ");");
     if (stores_boxes()) f_.line("gart_prefetch_map(", results_, ");");
@@ -78,7 +79,7 @@ class TileLoopText : public ProductText {
     batch_ = {};
     p_.declare_batch(f_, batch_);
     Steps of_tile = steps(p_.tap_channels > 0 ? Dim(p_.taps * (box_channels(p_) / tile_.depth)) : all_steps());
-    // A product of depth 0, or a split past the end of the depth, runs one step that adds zeros: its boxes are empty.
+    // The depth may be 0, or a split may start past its end. Then one step runs that adds zeros: its boxes are empty.
     if (tile_.splits > 1 || !p_.depth.is_constant()) of_tile.count = concat("gart_max(1, ", of_tile.count, ")");
     return of_tile;
   }
@@ -101,7 +102,8 @@ class TileLoopText : public ProductText {
     f_.line("return;");
   }
 
-  /// Writes the code of the warpgroup that computes rests. It stands between the multiplying ones and the feeding one.
+  /// Writes the code of the warpgroup that computes rests. Its number is between those of the multiplying warpgroups
+  /// and that of the feeding one.
   void make_rests() {
     f_.open("if (loop.splits())");
     f_.line("gart_await_last_launch();");
@@ -115,9 +117,10 @@ class TileLoopText : public ProductText {
   void compute_tile() {
     const Steps of_tile = tile_position();
     if (stores_boxes()) f_.line("const int box_row = row0 + loop.warp / 4 * 64;");
-    if (reads_boxes()) ask_for_boxes();
+    if (reads_boxes() && sets_ == 1) ask_for_boxes("tile", "0");
     f_.line("Loop::Sums sums;");
     f_.line("loop.multiply(sums, ", of_tile.count, ");");
+    if (reads_boxes() && sets_ == 2) ask_for_boxes("tile + gridDim.x", "loop.set ^ 1");
     f_.line("typedef Loop::Sums Sums;");
     if (tile_.splits > 1) return store_partial_sums();
     if (!stores_boxes()) return store_results();
@@ -129,15 +132,26 @@ class TileLoopText : public ProductText {
     apply_epilogue();
     store_box();
     f_.close();
+    if (sets_ == 2) f_.line("loop.set ^= 1;");
   }
 
-  void ask_for_boxes() {
-    // Warpgroups whose rows all lie below the matrix take no part: nothing would keep their warps in step.
-    f_.open("if (box_row < ", int_text(f_, p_.rows), ")");
-    f_.line("const int box_column = column0;");
+  /// Requests the boxes that the epilogue of tile `number` reads, if there is such a tile. Warpgroups whose rows all
+  /// lie below the matrix take no part: nothing would keep their warps in step.
+  void ask_for_boxes(const std::string& number, const std::string& set) {
+    const EvaluationPoint batch = batch_;
+    f_.open("if (loop.is_leader)");
+    f_.line("const int asked = ", number, ";");
+    coordinates("asked");
+    f_.line("const int box_row = row0 + loop.warp / 4 * 64, box_column = column0;");
+    f_.open(concat("if (asked < ", tiles_, " && box_row < ", int_text(f_, p_.rows), ")"));
+    batch_ = {};
+    p_.declare_batch(f_, batch_);
     f_.line("const int at[", p_.boxes->read_view.dimensions.size(), "] = ", places(p_.boxes->read_view), ";");
-    f_.line("loop.ask_for_boxes<", box_columns(), ">(", read_, ", at);");
+    f_.line("loop.ask_for_boxes<", box_columns(), ">(", read_, ", at, ", set, ");");
     f_.close();
+    f_.close();
+    f_.line("__syncwarp();");
+    batch_ = batch;
   }
 
   /// Replaces the sums of a chunk by results. Elements outside the matrix are computed at its last row and columns; the
@@ -164,7 +178,7 @@ class TileLoopText : public ProductText {
   }
 
   void store_box() {
-    // Other lanes of the warp have read the input before this one's results overwrite it.
+    // The other lanes of the warp must have read the input before this lane's results overwrite it.
     if (reads_boxes()) f_.line("__syncwarp();");
     const std::string number = reads_boxes() ? "chunk" : "loop.next_box()";
     f_.line("const int number = ", number, ";");
@@ -175,6 +189,7 @@ class TileLoopText : public ProductText {
   }
 
   std::string results_, read_, tiles_;  // maps; how many tiles
+  int sets_ = box_sets(tile_, memory_constraints(p_));
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ int dimension_of(const Product::TmaView& view, char kind) {
   return static_cast<int>(at - all.begin());
 }
 
-/// A map of the view; a box has one line.
+/// A map of the view whose box has one line.
 TensorMap map_of(const Product::TmaView& view) {
   TensorMap map{view.operand, view.stored, view.offset, {}, {}, std::vector<int>(view.dimensions.size(), 1)};
   map.box[0] = box_depths(view.stored);
@@ -32,7 +32,7 @@ TensorMap map_of(const Product::TmaView& view) {
   return map;
 }
 
-/// `lines`: rows of the left operand's tile, columns of the right one's. `depths`: where steps begin.
+/// `lines`: rows of the left operand's tile, or columns of the right one's. `depths`: the depth coordinates of steps.
 void declare_type(FunctionText& f, const Product::TmaView& view, int lines, const std::string& depths,
                   const char* type) {
   const bool along_depth = view.dimensions[0].kind == 'd';
@@ -48,7 +48,7 @@ void declare_type(FunctionText& f, const Product::TmaView& view, int lines, cons
          ", ", dimension_of(view, 'd'), "> ", type, ";");
 }
 
-/// The map of tiles with `lines` lines.
+/// The map for boxes of `lines` lines.
 std::string operand_map(FunctionText& f, const Product::TmaView& view, int lines) {
   const bool along_depth = view.dimensions[0].kind == 'd';
   TensorMap map = map_of(view);

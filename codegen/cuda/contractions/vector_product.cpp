@@ -13,11 +13,11 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int kTile = 16, kPiece = 64;  // lines; depths that a warp takes at once
+constexpr int kTile = 16, kPiece = 64;  // lines of a tile; depths that a warp processes at once
 constexpr int kPieceBytes = kTile * kPiece * 2;
-constexpr double kLeastPieces = 4;  // pieces per depth: fewer leave most warps without work
+constexpr double kLeastPieces = 4;  // pieces per warp; with fewer, most warps would have no work
 
-// Where several tilings cost the same, the first is the fastest on an H200.
+// If several tilings have the same cost, the first one is the fastest on an H200.
 constexpr std::array kForms = {VectorTiling{8, 2, 2}, VectorTiling{16, 2, 1}, VectorTiling{4, 4, 3},
                                VectorTiling{8, 4, 2}};
 
@@ -41,8 +41,9 @@ double blocks_of_batch(const Machine& gpu, const VectorTiling& f, const Product&
   return std::max(1.0, std::floor(double{1} * gpu.processors * f.blocks / typical(p.batch)));
 }
 
-/// The time is limited by memory bandwidth, less the share of blocks with one tile fewer than others, or by the reads
-/// in flight. Measured on an H200 for one row times 0.6 to 500 MB: within 8 %, and the best tiling within 3 %.
+/// The time is limited by the memory bandwidth, reduced by blocks that have one tile fewer than others, or by the reads
+/// in flight. Measured on an H200 for one row times 0.6 to 500 MB: the model is within 8 %, and its best tiling within
+/// 3 %.
 double microseconds(const Machine& gpu, const VectorTiling& f, const Product& p, const Sides& s) {
   constexpr double kStart = 1.5, kUnderLoad = 0.8, kEnd = 0.1;  // latency of a read under load; the end of a tile
   constexpr double kIdle = 0.25;  // lost fraction of idle blocks' time: the other blocks get their share of the

@@ -1,5 +1,5 @@
-// Products of at most 16 lines with a matrix of 16-bit elements whose lines run along the depth. Tensor cores take the
-// operands straight from memory (device/gart_vectors.cuh).
+// Products of at most 16 lines with a matrix of 16-bit elements whose lines run along the depth. Operands go from
+// memory straight to tensor cores (device/gart_vectors.cuh).
 #pragma once
 
 #include <string>
@@ -20,8 +20,9 @@ struct VectorTiling {
 };
 std::string describe(const VectorTiling& tiling);
 
-/// The tilings for the product, least expected time first. Empty if the target, the element type or the operands' order
-/// does not support them. `few_rows`: the few lines are rows of the left operand, otherwise columns of the right one.
+/// The tilings for the product; the least expected time comes first. Empty if the target, the element type or the
+/// layout of operands does not support them. `few_rows`: True if the few lines are rows of the left operand, false if
+/// they are columns of the right one.
 std::vector<VectorTiling> vector_tilings(const Kernel& kernel, const Target& target, const Product& product,
                                          bool few_rows);
 

@@ -107,15 +107,15 @@ T gart_floor_div(T a, T b) {
   const T q = gart_div(a, b);
   return gart_signs_differ(gart_fmod(a, b), b) ? gart_sub(q, (T)1) : q;
 }
-/// Sign of the divisor.
+/// The remainder with the sign of the divisor.
 template <class T>
 T gart_mod(T a, T b) {
   const T r = gart_fmod(a, b);
   return gart_signs_differ(r, b) ? gart_add(r, b) : r;
 }
 
-/// The quotient and, in `a`, the remainder of a / b, bit by bit: a call of the 64-bit division would cost every kernel
-/// registers and code for numbers that hardly any launch has.
+/// Computes the quotient and, in `a`, the remainder of a / b bit by bit. A call of the 64-bit division would cost every
+/// kernel registers and code, for numbers that hardly any launch has.
 inline long long gart_long_division(unsigned long long& a, unsigned long long b) {
   unsigned long long quotient = 0, rest = 0;
 #pragma unroll 1
@@ -130,7 +130,7 @@ inline long long gart_long_division(unsigned long long& a, unsigned long long b)
   a = rest;
   return (long long)quotient;
 }
-/// a / b and a % b of index arithmetic, a >= 0 and b > 0: in 32 bits where both fit.
+/// a / b and a % b of index arithmetic, where a >= 0 and b > 0. They are computed in 32 bits if both fit.
 inline long long gart_index_div(long long a, long long b) {
   if (((unsigned long long)(a | b) >> 32) == 0) return (long long)((unsigned int)a / (unsigned int)b);
   unsigned long long rest = (unsigned long long)a;
@@ -145,7 +145,7 @@ inline long long gart_index_mod(long long a, long long b) {
 
 // ---- Bits ----------------------------------------------------------------------------------------------------------
 
-/// Amounts outside [0, bits) shift everything out.
+/// A shift by an amount outside [0, bits) shifts all bits out.
 template <class T>
 T gart_shift_left(T a, T b) {
   typedef typename gart_wrapping<T>::type U;
@@ -168,7 +168,7 @@ template <class T>
 T gart_min(T a, T b) {
   return a < b ? a : b;
 }
-// NaN if either is NaN: a NaN in b fails the first comparison, and a != a finds one in a.
+// NaN if either is NaN: the first comparison fails for a NaN in b, and a != a detects one in a.
 inline float gart_max(float a, float b) { return a > b || a != a ? a : b; }
 inline float gart_min(float a, float b) { return a < b || a != a ? a : b; }
 inline double gart_max(double a, double b) { return a > b || a != a ? a : b; }
@@ -180,7 +180,7 @@ T gart_abs(T a) {
 }
 inline float gart_abs(float a) { return fabsf(a); }
 inline double gart_abs(double a) { return fabs(a); }
-/// -1, 0 or 1; floats keep -0 and NaN.
+/// -1, 0 or 1. For floats, -0 and NaN stay.
 template <class T>
 T gart_sign(T a) {
   return a < 0 ? (T)-1 : (T)(a != 0);
@@ -238,7 +238,7 @@ inline double gart_mod(double a, double b) {
 
 inline float gart_pow(float a, float b) { return powf(a, b); }
 inline double gart_pow(double a, double b) { return pow(a, b); }
-/// a^b by squaring, wrapping; a negative exponent gives the truncated reciprocal power.
+/// a^b by repeated squaring; results wrap around. A negative exponent gives the reciprocal, truncated to an integer.
 template <class T>
 T gart_pow(T a, T b) {
   const bool odd = ((unsigned long long)b & 1) != 0;

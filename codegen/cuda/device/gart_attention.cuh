@@ -1,5 +1,6 @@
-// Attention of a block of queries: scores, their softmax and the sum of values, one tile of keys after the other. Keeps
-// the largest score and the sum of weights so far per query (online softmax). No score leaves the registers.
+// Attention of a block of queries: scores, their softmax and the sum of values, one tile of keys after the other. For
+// each query, it keeps the largest score and the sum of weights so far (online softmax). Scores never leave the
+// registers.
 #pragma once
 
 #include "gart_attention_kinds.cuh"
@@ -32,7 +33,7 @@ struct gart_attention {
     }
     return v;
   }
-  /// e^(v - most). Before any key counts, most is -infinity and every weight is zero.
+  /// e^(v - most). Before the first key that counts, most is -infinity and every weight is zero.
   static float weight(float v, float most) {
     return exp2f((v - (most == -gart_infinity() ? 0.0f : most)) * 1.44269504f);
   }

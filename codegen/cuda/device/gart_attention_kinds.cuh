@@ -12,12 +12,12 @@
 template <class Kind>
 struct gart_attention_tensor {
   typedef float Element;
-  /// The key (of 8) of column g of a tile.
+  /// The key (0 to 7) that belongs to column g of a tile.
   static int key_of_column(int column) { return column / 2 + column % 2 * 4; }
   static constexpr int kTiles = Kind::kDepth / 8;  // tiles of 8 keys per instruction of the second product
   static constexpr int kEach = Kind::kDepth / 4;
 
-  /// scores[j] += Q (16 rows from `row`) times tile j of the keys, over a depth of Depth.
+  /// scores[j] += Q (16 rows from `row` on) times tile j of the keys, over a depth of Depth.
   template <class Q, class K, int Depth, int Tiles>
   static void score(const float* q, const float* k, int row, int key, float (&scores)[Tiles][4]) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;

@@ -68,8 +68,8 @@ struct gart_attention_parts {
   }
 };
 
-/// Both functions are called by all threads of a cluster's blocks, warp by warp. Meeting makes earlier puts visible.
-/// Leaving waits until all blocks have read them.
+/// All threads of a cluster's blocks call both functions, warp by warp. After the meeting, earlier puts are visible.
+/// The leaving thread waits until all blocks have read them.
 inline void gart_meet_in_cluster() {
   __syncwarp();
   gart_cluster_arrive();

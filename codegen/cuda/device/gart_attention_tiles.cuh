@@ -19,8 +19,8 @@ struct gart_flag {
   static constexpr bool value = Value;
 };
 
-/// Query `row` sees keys below `end`. If the last bound moves, it sees them up to row + `last`; if the first bound
-/// moves, from row + `first` on.
+/// Query `row` sees keys below `end`. If the last bound moves, it sees keys up to row + `last`. If the first bound
+/// moves, it sees keys from row + `first` on.
 struct gart_seen_keys {
   int end, last, first;
 };
@@ -31,15 +31,15 @@ inline int gart_bound_of_keys(long long value) {
   return (int)(value < -far ? -far : value > far ? far : value);
 }
 
-/// Queries from `row` on of head `batch`; they see the blocks of keys [begin, end).
+/// The queries from `row` on of head `batch`. They see the blocks of keys [begin, end).
 struct gart_attention_tile {
   int batch, row, begin, end;
   gart_seen_keys seen;
 };
 
 /// Divides the tiles of `Queries` queries and blocks of `Keys` keys among the blocks of the launch. A unit is one tile.
-/// If only the last bound moves, a unit is two tiles of a head whose total work is constant. The `Splits` blocks of a
-/// cluster share the keys of a unit, which then is one tile.
+/// If only the last bound moves, tiles differ in work. A unit is then two tiles of a head, such that all units have the
+/// same work. The `Splits` blocks of a cluster share the keys of a unit, which then is one tile.
 template <int Queries, int Keys, int Splits, bool LastMoves, bool FirstMoves, class Seen>
 struct gart_attention_tiles {
   static constexpr int kSplits = Splits;
@@ -75,18 +75,20 @@ struct gart_attention_tiles {
     }
     return t;
   }
-  /// The first block in which some query of the tile drops a key because it comes after the query's last one.
+  /// The first block in which some query of the tile does not see a key, because the key comes after the query's last
+  /// one.
   template <int Keys_>
   int first_dropped_above(const gart_attention_tile& t) const {
     return gart_max(0, t.row + t.seen.last + 1) / Keys_;
   }
-  /// The first block from which on no query of the tile drops a key because it comes before the query's first one.
+  /// The first block from which on every query of the tile sees all keys that are not before its first one.
   template <int Keys_, int Queries_>
   int last_dropped_below(const gart_attention_tile& t) const {
     return gart_max(t.begin, (gart_max(0, t.row + Queries_ - 1 + t.seen.first) + Keys_ - 1) / Keys_);
   }
 
-  /// Masks the scores of this warp's queries from `row0` on and block `n` of the keys: unseen keys do not count.
+  /// Masks the scores of this warp's queries from `row0` on and of block `n` of the keys, so that unseen keys do not
+  /// count.
   template <int Keys_>
   static void drop(float (&scores)[Keys_ / 2], const gart_attention_tile& t, int row0, int n) {
     const int row = row0 + threadIdx.x % 32 / 4, key0 = n * Keys_ + threadIdx.x % 4 * 2;
@@ -117,7 +119,7 @@ struct gart_softmax {
   static int lane_row() { return threadIdx.x % 32 / 4; }
   static int lane_key() { return threadIdx.x % 4 * 2; }
 
-  /// Turns scores into weights. Earlier sums must be multiplied by `before`. While no key counts yet, every weight is
+  /// Turns scores into weights. The caller must multiply earlier sums by `before`. Until a key counts, every weight is
   /// zero.
   void weigh(float (&scores)[Keys / 2], float log2_scale, float (&before)[2]) {
     const float nothing = -gart_f32_from_bits(0x7f800000u);

@@ -49,7 +49,7 @@ struct gart_attention_wide {
   unsigned long long* queries_full() const { return barrier(4 * kStages); }
   unsigned long long* queries_read() const { return barrier(4 * kStages + 1); }
 
-  /// All threads of the block call it.
+  /// All threads of the block must call it.
   gart_attention_wide(unsigned char* shared_, const Tiles& tiles_) : shared(shared_), tiles(tiles_) {
     if (threadIdx.x == 0) {
 #pragma unroll
@@ -74,7 +74,7 @@ struct gart_attention_wide {
     if constexpr (kShares) gart_give_registers<Few>();
     gart_await_last_launch();
     if (threadIdx.x != kMultiplying) return;
-    Position keys{0, 1}, values{0, 1};  // at first no thread has anything to read
+    Position keys{0, 1}, values{0, 1};  // at first, no thread has to read anything
     int queries_parity = 1;
     for (int unit = tiles.first_unit(); unit < tiles.units; unit += tiles.unit_step())
 #pragma unroll 1
@@ -114,14 +114,14 @@ struct gart_attention_wide {
   }
 
   /// Called by the multiplying warpgroups. change(batch, row, key, a, b) turns the scores of a query and two
-  /// neighbouring keys (a is the first) into those of the softmax, which takes 2^(log2_scale * score). results(tile,
-  /// row, sums, softmax, staging) stores the results of this warp's 16 queries from `row` on. The sums are not yet
-  /// divided if blocks share the keys.
+  /// neighbouring keys (`a` belongs to the first) into scores for the softmax, which takes 2^(log2_scale * score).
+  /// results(tile, row, sums, softmax, staging) stores the results of this warp's 16 queries from `row` on. If blocks
+  /// share the keys, the sums are not divided yet.
   template <class Change, class Results>
   void multiply(float log2_scale, const Change& change, const Results& results) {
     if constexpr (kShares) gart_take_registers<Many>();
     gart_await_last_launch();
-    // Uniform across the warp; the compiler cannot derive that from threadIdx.
+    // The value is uniform across the warp; the compiler cannot derive that from threadIdx.
     const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0), me = warp / 4;
     const unsigned long long q0 = gart_wgmma_descriptor(shared + me * 64 * 128, 64 * 128, 1024);
     const unsigned long long k0 = gart_wgmma_descriptor(shared + kKeysAt, 64 * 128, 1024);
@@ -202,7 +202,7 @@ struct gart_attention_wide {
             change_all(n);
             if constexpr (decltype(drops)::value) tiles.template drop<Keys>(scores, tile, row0, n);
             softmax.weigh(scores, log2_scale, before);
-            // Without this, ptxas would move the wait up to the previous one, past independent code.
+            // Without this, ptxas would move the wait to the previous one, before independent code.
             gart_known(softmax.total[0] + softmax.total[1], barrier(0));
             gart_wgmma_wait<0>();
             gart_wgmma_hold(sums);
@@ -242,7 +242,7 @@ struct gart_attention_wide {
   }
 
  private:
-  /// Barrier 8 + group has two participants: that group waits, and the group before it arrives.
+  /// Barrier 8 + group has two participants: this group waits, and the previous group arrives.
   static void await_turn(int group) { gart_named_barrier(8 + group, 256); }
   static void end_turn(int group) { gart_named_arrive(8 + (group + 1) % Groups, 256); }
 };

@@ -37,8 +37,8 @@ struct gart_ones<gart_bf16> {
   static constexpr unsigned int kPair = 0x3f803f80u;
 };
 
-/// Converts words with signed integers of `Bits` bits to pairs of Kind's floats. The two depths of a pair are kApart
-/// from one another.
+/// Converts words with signed integers of `Bits` bits to pairs of Kind's floats. The depths of the two numbers of a
+/// pair differ by kApart.
 template <class Kind, int Bits>
 struct gart_integers;
 
@@ -84,8 +84,8 @@ struct gart_integers<gart_f16, 8> {
 template <>
 struct gart_integers<gart_bf16, 8> {
   static constexpr int kApart = 2;
-  /// Bytes two apart lie as pairs do: (0, 2), (1, 3), (4, 6), (5, 7). A byte is 16 times its signed upper half plus its
-  /// lower half.
+  /// Bytes at distance two form a pair: (0, 2), (1, 3), (4, 6), (5, 7). A byte is 16 times its signed upper half plus
+  /// its lower half.
   static void pairs(const unsigned int (&word)[2], unsigned int (&to)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -97,14 +97,14 @@ struct gart_integers<gart_bf16, 8> {
   }
 };
 
-/// Eight neighbouring depths as pairs whose depths are `Apart` from one another.
+/// Eight neighbouring depths as pairs whose depths differ by `Apart`.
 template <int Apart>
 gart_words gart_pairs_apart(const gart_words& v) {
   if constexpr (Apart == 1) return v;
   gart_words r;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    // Apart 4: words i and i + 2 give pairs 2i and 2i + 1; apart 2: words 2i and 2i + 1.
+    // If Apart is 4, words i and i + 2 give pairs 2i and 2i + 1. If it is 2, words 2i and 2i + 1 do.
     const unsigned int a = v.at[Apart == 4 ? i : 2 * i], b = v.at[Apart == 4 ? i + 2 : 2 * i + 1];
     r.at[2 * i] = (a & 0xffffu) | b << 16;
     r.at[2 * i + 1] = a >> 16 | (b & 0xffff0000u);
@@ -112,7 +112,7 @@ gart_words gart_pairs_apart(const gart_words& v) {
   return r;
 }
 
-/// Eight depths as Kind's floats. f32 lines have three parts: part number `part` is the remainder after the earlier
+/// Eight depths as Kind's floats. An f32 line has three parts; part number `part` is the remainder after the earlier
 /// parts.
 template <class Kind, int Parts, int Apart, int Vector, class Lines>
 gart_words gart_read_parts(const Lines& lines, const typename Lines::Source* from, int part) {
@@ -155,8 +155,8 @@ struct gart_block_matrix {
 inline float gart_scale(float v) { return v; }
 inline float gart_scale(unsigned short v) { return gart_widen_f16(v); }
 
-/// The plan of a product. The few lines have Parts parts. Blocks have Block depths, a multiple of 16 (0: one scale per
-/// column). A unit is Tiles (1 or 3) times 16 columns.
+/// The plan of a product. Each number of the few lines is the sum of Parts numbers. A block has Block elements along the
+/// depth, a multiple of 16 (0: one scale per column). A unit is Tiles (1 or 3) times 16 columns.
 template <class Kind_, int Few_, int Parts_, int Bits_, int Block_, int Tiles_, int Warps_, int Stages_, bool Offsets_, class Scale>
 struct gart_block_plan {
   typedef Kind_ Kind;
@@ -165,8 +165,8 @@ struct gart_block_plan {
   static constexpr int kColumns = 16 * kTiles, kUsed = kFew * kParts, kEights = (kUsed + 7) / 8, kPiece = 64;
   static constexpr int kWordRows = kPiece * kBits / 32;
   static constexpr int kLine = kColumns + (kBits == 4 ? 8 : 4);  // words per line, so that lanes read different banks
-  static constexpr int kBlocks = kBlock == 0 || kBlock >= kPiece ? 1 : kPiece / kBlock;  // aligned blocks that a piece
-                                                                                         // can touch
+  // Number of aligned blocks that a piece can touch.
+  static constexpr int kBlocks = kBlock == 0 || kBlock >= kPiece ? 1 : kPiece / kBlock;
   static constexpr int kScaleBytes = kColumns * (int)sizeof(Scale), kOffsetBytes = kOffsets ? kColumns * 4 : 0;
   static constexpr int kStage = kWordRows * kLine * 4 + kBlocks * (kScaleBytes + kOffsetBytes);
   static constexpr int kRing = kWarps * kStages * kStage;
@@ -180,7 +180,8 @@ struct gart_block_product {
   typedef typename Weights::Scale Scale;
   typedef gart_integers<Kind, Form::kBits> Integers;
   static constexpr int kPanel = 48, kOfPanel = 3 / Form::kTiles;  // units of a panel
-  typedef gart_words Factors[2][Form::kEights];                   // of a piece: the first 32 depths, and the other 32
+  // The factors of a piece: those for the first 32 elements of its depth, and those for the other 32.
+  typedef gart_words Factors[2][Form::kEights];
 
   const FewLines& few;
   const Weights& weights;
@@ -214,7 +215,7 @@ struct gart_block_product {
       float sums[Form::kTiles][Form::kEights][4] = {};
 #pragma unroll 1
       for (int round = 0; round < rounds; ++round) {
-        Factors next;  // of the next piece; after the last piece, of the first
+        Factors next;  // factors of the next piece; after the last piece, of the first
         read_factors(next, (round + 1 < rounds ? round + 1 : 0) * Form::kWarps + warp);
         gart_cp_async_wait<Form::kStages - 2>();
         __syncwarp();
@@ -269,14 +270,15 @@ struct gart_block_product {
     return gart_load<2>(reinterpret_cast<const T*>(of_block) + tile * 16 + 2 * g);
   }
 
-  /// Adds one piece. factors: of both halves.
+  /// Adds one piece. `factors`: those of both halves.
   void multiply(float (&sums)[Form::kTiles][Form::kEights][4], int s, const gart_words (&factors)[2][Form::kEights]) const {
     constexpr bool kSixteens = Form::kBlock == 16;
-    constexpr int kParts = Form::kBlocks == 1 ? 1 : kSixteens ? 4 : 2;  // parts of a piece that are scaled separately
+    // Number of parts of a piece that are scaled separately.
+    constexpr int kParts = Form::kBlocks == 1 ? 1 : kSixteens ? 4 : 2;
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int p = 0; p < kParts; ++p) {
-      const bool owns = !kSixteens || t / 2 == p % 2;  // for blocks of 16, half of the lanes hold the depths
+      const bool owns = !kSixteens || t / 2 == p % 2;  // for blocks of 16, only half of the lanes have depths of a part
       float ones[Form::kEights][4] = {};
       if constexpr (Form::kOffsets) {
         constexpr unsigned int kOne = gart_ones<Kind>::kPair;
@@ -317,7 +319,7 @@ struct gart_block_product {
     }
   }
 
-  /// Calls body(half) for each half of 32 depths that part p of `Parts` covers.
+  /// Calls body(half) for each half of 32 depths that part p of the `Parts` parts covers.
   template <int Parts, class Body>
   static void each_half(int p, const Body& body) {
     if (Parts == 1) {
@@ -331,7 +333,7 @@ struct gart_block_product {
     return {{exists ? v.at[2 * i] : 0u, exists ? v.at[2 * i + 1] : 0u}};
   }
 
-  /// This lane's eight depths of half `b` of a piece, for both of its columns of a tile.
+  /// Reads this lane's eight depths of half `b` of a piece, for both of its columns of a tile.
   void read_words(int s, int tile, int b, unsigned int (&upper)[4], unsigned int (&lower)[4]) const {
     constexpr int kWords = Form::kBits / 4;
     const int g = lane / 4, t = lane % 4;

@@ -16,7 +16,7 @@ inline int gart_cluster_rank() {
   return rank;
 }
 inline void gart_cluster_arrive() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-/// Orders no memory: a waiting thread knows only that the others have arrived.
+/// Does not order memory: a waiting thread only knows that the others have arrived.
 inline void gart_cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 inline void gart_cluster_wait() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 

@@ -11,15 +11,16 @@
 #include "gart_warp.cuh"
 #include "gart_warpgroup.cuh"
 
-/// A and B have a Tile and copy(tile, step, barrier). A stage holds `Depths` steps of both operands. Across: sums are
-/// added and stored along the rows of A, otherwise along those of B.
+/// A and B have a Tile and copy(tile, step, barrier). A stage holds `Depths` steps of both operands. Across: True if
+/// sums are added and stored along the rows of A, false for the rows of B.
 template <class Kind, class A, class B, int Stages, int Depths, int Splits, bool Across>
 struct gart_cluster_sums {
   typedef typename A::Tile Left;
   typedef typename B::Tile Right;
   static constexpr int kRows = Left::kRows, kColumns = Right::kRows, kGroups = kRows / 64;
   static constexpr int kMultiplying = 128 * kGroups, kStage = Depths * (Left::kBytes + Right::kBytes);
-  static constexpr int kPitch = Across ? kColumns + 1 : kColumns + 8;  // floats: without conflicts, or by 16 bytes
+  // In floats: avoids bank conflicts, or allows accesses of 16 bytes.
+  static constexpr int kPitch = Across ? kColumns + 1 : kColumns + 8;
   static constexpr int kSums = (kRows * kPitch * 4 + 1023) / 1024 * 1024;
   static constexpr int kBarriers = Stages * kStage > kSums ? Stages * kStage : kSums;
   static constexpr int kVector = Across ? 1 : 4;  // sums that a thread adds at once
@@ -27,10 +28,10 @@ struct gart_cluster_sums {
   typedef gart_wgmma<Kind, kColumns, !Left::kAlongDepth, !Right::kAlongDepth> Products;
 
   unsigned char* shared;
-  int warp;  // uniform across the warp; the compiler cannot derive that from threadIdx
+  int warp;  // the value is uniform across the warp; the compiler cannot derive that from threadIdx
   int rank;
 
-  /// All threads of the block call it.
+  /// All threads of the block must call it.
   explicit gart_cluster_sums(unsigned char* shared_)
       : shared(shared_), warp(__shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0)), rank(0) {
     if constexpr (Splits > 1) rank = gart_cluster_rank();
@@ -53,8 +54,8 @@ struct gart_cluster_sums {
   unsigned long long* read(int s) const { return full(Stages + s); }
   float* sum_at(int row, int column) const { return reinterpret_cast<float*>(shared) + row * kPitch + column; }
 
-  /// Adds `steps` steps of 64 depths; afterwards the sums of all blocks lie in shared memory. Ahead: the operand that
-  /// no launch writes (1 left, 2 right); 0: either may be written.
+  /// Adds `steps` steps of 64 depths. Afterwards the sums of all blocks are in shared memory. Ahead: the operand that
+  /// no launch writes (1 left, 2 right); 0: launches may write both.
   template <int Ahead>
   void multiply(const A& a, const B& b, int steps) {
     const int stages = (steps + Depths - 1) / Depths, each = (stages + Splits - 1) / Splits;
@@ -73,7 +74,7 @@ struct gart_cluster_sums {
   }
 
   static bool adds() { return threadIdx.x < kMultiplying; }
-  /// The row in the tile of this block's part number i.
+  /// The row in the tile of part number i of this block.
   int row(int i) const {
     constexpr int kSlice = kRows / Splits;
     return rank * kSlice + (Across ? i % kSlice : i / (kColumns / 4));
@@ -89,7 +90,7 @@ struct gart_cluster_sums {
     }
     return v;
   }
-  /// All threads call it at the end: other blocks may still read this block's sums.
+  /// All threads must call it at the end, because other blocks may still read this block's sums.
   void leave() const {
     if constexpr (Splits > 1) {
       __syncwarp();
@@ -127,13 +128,13 @@ struct gart_cluster_sums {
     int stage = ahead == Stages ? 0 : ahead, parity = ahead == Stages ? 0 : 1;
 #pragma unroll 1
     for (int s = ahead; s < count; ++s) {
-      gart_mbarrier_wait(read(stage), parity);  // at first no thread has anything to read
+      gart_mbarrier_wait(read(stage), parity);  // at first, no thread has to read anything
       gart_mbarrier_expect(full(stage), kStage);
       copy<true, true>(a, b, stage, first + s);
       if (++stage == Stages) stage = 0, parity ^= 1;
     }
   }
-  /// Steps beyond the last are zeros.
+  /// Steps beyond the last one are zeros.
   template <bool OfLeft, bool OfRight>
   void copy(const A& a, const B& b, int stage, int step) const {
 #pragma unroll

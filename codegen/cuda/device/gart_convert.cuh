@@ -9,7 +9,7 @@ inline float gart_widen_f16(unsigned short bits) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(value) : "h"(bits));
   return value;
 }
-/// To nearest, ties to even.
+/// Rounds to nearest, ties to even.
 inline unsigned short gart_narrow_f16(float value) {
   unsigned short bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(value));
@@ -18,14 +18,14 @@ inline unsigned short gart_narrow_f16(float value) {
 #endif
 
 inline float gart_widen_bf16(unsigned short bits) { return gart_f32_from_bits((unsigned int)bits << 16); }
-/// To nearest, ties to even; NaNs stay NaNs.
+/// Rounds to nearest, ties to even; NaNs stay NaNs.
 inline unsigned short gart_narrow_bf16(float value) {
   const unsigned int bits = gart_bits_of(value);
   const unsigned int rounded = value != value ? bits | 0x400000u : bits + ((bits >> 16 & 1u) + 0x7fffu);
   return (unsigned short)(rounded >> 16);
 }
 
-/// f64 -> f32, rounding to odd: only the second rounding, to a 16-bit format, then counts.
+/// f64 -> f32, rounding to odd, so that only the second rounding, to a 16-bit format, counts.
 inline float gart_round_to_odd(double value) {
   const float nearest = (float)value;
   if (value != value || (double)nearest == value) return nearest;

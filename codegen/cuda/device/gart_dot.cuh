@@ -6,13 +6,13 @@
 #include "gart_group.cuh"
 #include "gart_operand.cuh"
 
-/// The sum of line `few` times line `many`; few < 0: no sum.
+/// The sum of line `few` times line `many`; few < 0: there is no sum.
 struct gart_dot {
   float sum;
   int few, many;
 };
 
-/// An operand: element (line, k) lies at[line * line_stride + k * depth_stride]; `lines` of them. Conversion: to f32.
+/// An operand with `lines` lines: element (line, k) is at[line * line_stride + k * depth_stride]. Conversion: to f32.
 template <class Conversion_>
 struct gart_lines {
   typedef Conversion_ Conversion;
@@ -21,7 +21,7 @@ struct gart_lines {
   long long line_stride, depth_stride;
   int lines;
 
-  /// `Vector` neighbouring depths, or depths a stride apart.
+  /// `Vector` depths, which are neighbours or a stride apart.
   template <int Vector, bool Neighbours>
   static gart_vector<Source, Vector> read(const Source* from, long long stride) {
     if constexpr (Neighbours) return gart_load<Vector>(from);

@@ -43,9 +43,10 @@ inline void gart_split_any(float v, unsigned int& high, unsigned int& rest) {
 }
 
 /// As gart_tile_loop with two multiplying warpgroups; threads that compute rests have `Splitting` registers.
-template <class A, class B, int Stages, int Few, int Splitting, int Many, int Buffers>
-struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, B::Tile::kBytes> {
-  typedef gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, B::Tile::kBytes> Loop;
+template <class A, class B, int Stages, int Few, int Splitting, int Many, int Buffers, int Sets>
+struct gart_f32_loop
+    : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, Sets, B::Tile::kBytes> {
+  typedef gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, Sets, B::Tile::kBytes> Loop;
   typedef typename Loop::Sums Sums;
   typedef typename Loop::Left Left;
   typedef typename Loop::Right Right;
@@ -57,9 +58,9 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
   using Loop::stage;
   using Loop::warp;
 
-  unsigned long long* split(int s) const { return Loop::barrier(2 * Stages + 2 + s); }
+  unsigned long long* split(int s) const { return Loop::barrier(2 * Stages + 2 * Sets + s); }
 
-  /// All threads of the block call it.
+  /// All threads of the block must call it.
   explicit gart_f32_loop(unsigned char* shared) : Loop(shared) {
     if (threadIdx.x == 0) {
 #pragma unroll
@@ -88,7 +89,7 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
 #pragma unroll 1
     for (int s = 0; s < steps; ++s) {
       gart_mbarrier_wait(full(stage), parity);
-      // The layout does not matter here: the rest of each number lies at a fixed distance after it.
+      // The layout does not matter here, because the rest of each number is at a fixed distance after it.
       float* const from = reinterpret_cast<float*>(Loop::right(stage)) + thread * 4;
       gart_vector<float, 4> v[kEach];
 #pragma unroll
@@ -138,7 +139,7 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
     }
   }
 
-  /// A lane's part of 16 rows and 32 depths: for each 8 depths, fragment A of m16n8k8.
+  /// A lane's part of 16 rows and 32 depths: fragment A of m16n8k8 for each 8 depths.
   void load(float (&a)[16], int s) const {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const float* const lines = reinterpret_cast<const float*>(Loop::left(s)) + (warp * 16 + g) * 32 + t;
@@ -146,8 +147,8 @@ struct gart_f32_loop : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many
     for (int i = 0; i < 16; ++i) a[i] = lines[i % 2 * 256 + ((i / 4 * 2 + i / 2 % 2) ^ g) * 4];
   }
 
-  /// Multiplies the factors in `now` and loads the next ones to `next`: registers that products read may not be written
-  /// before the products are done.
+  /// Multiplies the factors in `now` and loads the next ones into `next`. Registers that products read may not be
+  /// written before the products are done.
   void step(Sums& sums, const float (&now)[16], float (&next)[16], bool is_last) {
     typedef gart_wgmma<gart_wide_tf32, kColumns, false, false> Products;
     unsigned int high[16], rest[16];

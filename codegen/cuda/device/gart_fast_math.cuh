@@ -17,7 +17,7 @@ inline float gart_fast_erf(float a) {
   const float rest = gart_exp2_fast(a * a * -1.44269504f) * (p * t);
   return copysignf(1.0f - rest, a);
 }
-/// 1 - 2 / (e^2a + 1); near zero, where that would cancel, its series.
+/// 1 - 2 / (e^2a + 1). Near zero, where this would cancel, the series of tanh.
 inline float gart_fast_tanh(float a) {
   const float z = fabsf(a);
   const float large = fmaf(-2.0f, gart_reciprocal_fast(1.0f + gart_exp2_fast(z * 2.88539008f)), 1.0f);

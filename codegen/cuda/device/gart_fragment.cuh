@@ -26,7 +26,7 @@ struct gart_tf32 {
 /// Splits each value into the sum of two tf32 numbers, together 22 bits; the omitted term is 2^-22 of a product. The
 /// smaller part of an infinity is the infinity: as the larger part it would give NaN if the other factor's smaller part
 /// is zero. Tensor cores truncate bits below the largest term of a sum, including the sum so far (Fasi et al. 2021,
-/// PeerJ CS 7:e330). Over a depth of 4096 that adds up to an error of 1e-4. Therefore each step's products are summed
+/// PeerJ CS 7:e330). Over a depth of 4096 the error would reach 1e-4. Therefore each step's products are summed
 /// separately, and steps are added with rounding to nearest.
 struct gart_tf32x3 {
   static constexpr int kDepth = 8;
@@ -81,7 +81,8 @@ struct gart_f16 {
 };
 #endif
 
-/// 16 rows from `row` on of a tile of 16-bit elements, Kind::kDepth depths from `depth` on. The whole warp must call it.
+/// Loads 16 rows from `row` on of a tile of 16-bit elements, Kind::kDepth depths from `depth` on. The whole warp must
+/// call it.
 template <class Kind, class Tile>
 void gart_load_rows(typename Kind::A& a, const unsigned short* tile, int row, int depth) {
   const int lane = threadIdx.x % 32;
@@ -93,7 +94,7 @@ void gart_load_rows(typename Kind::A& a, const unsigned short* tile, int row, in
     else gart_ldmatrix_x2_trans(a.at, tile + Tile::at(row + lane / 8 % 2 * 8, depth + lane % 8));
   }
 }
-/// 16 columns from `column` on: two tiles of 8.
+/// Loads 16 columns from `column` on: two tiles of 8.
 template <class Kind, class Tile>
 void gart_load_columns(typename Kind::B& first, typename Kind::B& second, const unsigned short* tile, int column, int depth) {
   const int lane = threadIdx.x % 32;

@@ -34,7 +34,7 @@ struct gart_op_or {
   static bool of(bool a, bool b) { return a | b; }
 };
 
-// The value of the lane whose number differs in the bits of `mask`. Types narrower than int are passed as int.
+// The value of the lane whose number differs in the bits of `mask`. Types narrower than int must be passed as int.
 inline float gart_shuffle_xor(float v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
 inline double gart_shuffle_xor(double v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
 inline long long gart_shuffle_xor(long long v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
@@ -46,8 +46,8 @@ T gart_shuffle_xor(T v, int mask) {
   return (T)__shfl_xor_sync(0xffffffffu, (int)v, mask);
 }
 
-/// Over `Group` neighbouring lanes (a power of two, 32 at most); every lane gets the result. All lanes of the warp take
-/// part.
+/// Reduces over `Group` neighbouring lanes (a power of two, 32 at most); every lane gets the result. All lanes of the
+/// warp must take part.
 template <int Group, class Op, class T>
 T gart_warp_reduce(T v) {
 #pragma unroll
@@ -55,8 +55,8 @@ T gart_warp_reduce(T v) {
   return v;
 }
 
-/// Over a block of `Threads` (a multiple of 32); every thread gets the result. `slots`: shared, one per warp, used by this
-/// reduction only.
+/// Reduces over a block of `Threads` (a multiple of 32); every thread gets the result. `slots`: shared memory, one per
+/// warp, used by this reduction only.
 template <int Threads, class Op, class T>
 T gart_block_reduce(T v, T* slots) {
   v = gart_warp_reduce<32, Op>(v);
@@ -68,8 +68,8 @@ T gart_block_reduce(T v, T* slots) {
   return total;
 }
 
-/// Over `Group` threads that are a warp apart, for each lane of a block of Group * 32; every thread gets its lane's
-/// result. `slots`: shared, one per thread, used by this reduction only.
+/// Reduces over `Group` threads that are a warp apart, for each lane of a block of Group * 32; every thread gets its
+/// lane's result. `slots`: shared memory, one per thread, used by this reduction only.
 template <int Group, class Op, class T>
 T gart_across_reduce(T v, T* slots) {
   slots[threadIdx.x] = v;

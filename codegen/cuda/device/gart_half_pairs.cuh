@@ -26,7 +26,7 @@ inline unsigned int gart_mul_f16x2(unsigned int a, unsigned int b) {
   return r;
 }
 
-// Within 2 units of the last place; denormals count as zeros.
+// The result is within 2 units of the last place; denormals count as zeros.
 inline float gart_exp2_fast(float x) {
   float r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));

@@ -48,7 +48,7 @@ struct gart_chunks {
   static constexpr int kVector = Vector, kBytes = Vector * sizeof(Source);
   static constexpr int kPerLine = (Tile::kAlongDepth ? Tile::kDepth : Tile::kRows) / Vector;
   static constexpr int kLines = Tile::kAlongDepth ? Tile::kRows : Tile::kDepth;
-  static constexpr int kStep = Threads / kPerLine;  // lines that all threads copy at once
+  static constexpr int kStep = Threads / kPerLine;  // number of lines that all threads together copy at once
   static constexpr int kCount = (kLines + kStep - 1) / kStep;
   static_assert(kPerLine <= Threads && Threads % kPerLine == 0, "threads share a line evenly");
 
@@ -68,7 +68,7 @@ struct gart_matrix : gart_chunks<Conversion, Tile, Threads, Vector> {
   typedef typename Conversion::Source Source;
   const Source* from;  // this thread's first chunk at depth 0
   long long row_stride, depth_stride;
-  int rows, depth_end;  // rows of the matrix from this tile's first row on; the end of the sum
+  int rows, depth_end;  // rows of the matrix that remain from this tile's first row on; the end of the sum
 
   gart_matrix(const Source* base, long long row_stride_, long long depth_stride_, int first_row, int row_count, int end)
       : from(base + (first_row + Chunks::row(0)) * row_stride_ + Chunks::depth(0) * depth_stride_),
@@ -100,13 +100,13 @@ void gart_copy_chunk(void* to, const void* from, bool exists) {
   else gart_cp_async_4(to, from, exists ? 4 : 0);
 }
 #endif
-/// Ends the group of this thread's copies so far.
+/// Ends the group that contains this thread's copies so far.
 inline void gart_commit_copies() {
 #if __CUDA_ARCH__ >= 800
   gart_cp_async_commit();
 #endif
 }
-/// Waits for all of this thread's copies except the `Left` last groups, and for the other threads of the block.
+/// Waits for all of this thread's copies except the last `Left` groups, and for the other threads of the block.
 template <int Left>
 void gart_await_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -115,7 +115,7 @@ void gart_await_copies() {
   __syncthreads();
 }
 
-/// A copy of the tile at depth k. It begins before other work and ends after that, when `tile` may be written. Elements
+/// A copy of the tile at depth k. It starts before other work, and ends after it, when `tile` may be written. Elements
 /// outside the operand become zero. This version copies through registers.
 template <class Operand, bool IsAsync>
 struct gart_tile_copy {
@@ -147,7 +147,7 @@ struct gart_tile_copy {
 };
 
 #if __CUDA_ARCH__ >= 800
-/// This version is asynchronous.
+/// The asynchronous version.
 template <class Operand>
 struct gart_tile_copy<Operand, true> {
   typedef typename Operand::Tile::Element Element;

@@ -6,10 +6,10 @@
 #include "gart_scan.cuh"
 
 constexpr int kGartSelectBits = 11, kGartSortBits = 8;
-constexpr int kGartExchanged = 2048;  // points that are sorted by exchanges
-constexpr int kGartAtOnce = 4;        // points of a thread, whose keys are read together
+constexpr int kGartExchanged = 2048;  // the most points that are sorted by exchanges
+constexpr int kGartAtOnce = 4;        // points of a thread whose keys are read together
 
-/// Shared memory of a block, one for all orders of a kernel.
+/// Shared memory of a block. All orders of a kernel share it.
 template <int Threads, class Key>
 struct gart_order_room {
   unsigned int slots[Threads / 32];
@@ -25,7 +25,7 @@ struct gart_order_room {
   };
 };
 
-/// Calls see(point, key) for all points; a thread's points are `Threads` apart.
+/// Calls see(point, key) for all points. The points of a thread are `Threads` apart.
 template <int Threads, class Key, class KeyOf, class See>
 void gart_each_key(const KeyOf& key_of, int n, const See& see) {
   for (int first = (int)threadIdx.x; first < n; first += kGartAtOnce * Threads) {
@@ -39,7 +39,7 @@ void gart_each_key(const KeyOf& key_of, int n, const See& see) {
   }
 }
 
-/// The threshold: keys with a smaller `key >> shift` are wanted, and `equals` of those with the same value.
+/// The threshold. Keys with a smaller `key >> shift` are wanted, and so are `equals` of the keys with the same value.
 template <class Key>
 struct gart_threshold {
   Key key;
@@ -148,8 +148,8 @@ void gart_sort_few(const KeyOf& key_of, int count, int* out, gart_order_room<Thr
   for (int i = (int)threadIdx.x; i < count; i += Threads) out[i] = points[i];
 }
 
-/// One stable pass of a radix sort, from -> to, by the digit at `shift`. Returns false and does nothing if all digits
-/// are equal.
+/// One stable pass of a radix sort from `from` to `to`, by the digit at `shift`. Returns false and does nothing if the
+/// digit is equal in all keys.
 template <int Threads, class Key, class KeyOf>
 bool gart_sort_digit(const KeyOf& key_of, int count, int shift, const int* from, int* to,
                      gart_order_room<Threads, Key>& room) {
@@ -209,8 +209,8 @@ void gart_sort_many(const KeyOf& key_of, int count, int* out, int* spare, gart_o
   for (int i = (int)threadIdx.x; i < count; i += Threads) out[i] = spare[i];
 }
 
-/// All threads of the block call it. Before the call a barrier must follow the writes to its inputs, and the last reads
-/// of `out` and `spare`. It ends with a barrier.
+/// All threads of the block must call it. Before the call, a barrier must follow the writes to its inputs and the last
+/// reads of `out` and `spare`. The call ends with a barrier.
 template <int Threads, class Key, class KeyOf>
 void gart_order(const KeyOf& key_of, int n, int count, int* out, int* spare, gart_order_room<Threads, Key>& room) {
   if (count <= 0 || n <= 0) return;

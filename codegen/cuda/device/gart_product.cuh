@@ -5,12 +5,13 @@
 #include "gart_operand.cuh"
 #include "gart_register_pressure.cuh"
 
-/// Sums on CUDA cores. A warp has 4 x 8 threads with RowsEach x ColumnsEach sums each (4 or 8).
+/// Sums on CUDA cores. A warp has 4 x 8 threads; each has RowsEach x ColumnsEach sums (4 or 8).
 template <class A, class B, int Depth, int WarpRows, int WarpColumns, int RowsEach, int ColumnsEach, bool ADepth, bool BDepth>
 struct gart_scalar_sums {
   static constexpr int kThreads = 32 * WarpRows * WarpColumns;
   static constexpr int kRows = RowsEach, kColumns = ColumnsEach;
-  static constexpr int kDepths = ADepth || BDepth ? 2 : 1;  // depths read at once, where lines run along the depth
+  // Number of depths that are read at once, where lines run along the depth.
+  static constexpr int kDepths = ADepth || BDepth ? 2 : 1;
   static constexpr int kUnrolled = gart_unrolled_steps(Depth, kDepths);
   float sums[kRows][kColumns];
 
@@ -96,7 +97,7 @@ struct gart_fragment_sums {
 template <class Kind, class A, class B, int Depth, int WarpRows, int WarpColumns, int RowTiles, int ColumnTiles>
 struct gart_tensor_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> {
   typedef gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> Sums;
-  static constexpr int kEach = Kind::kDepth / 4;  // depths of a step that a lane has
+  static constexpr int kEach = Kind::kDepth / 4;  // number of depths of a step that a lane has
   static constexpr int kUnrolled = gart_unrolled_steps(Depth, Kind::kDepth);
 
   void add(const float* a_tile, const float* b_tile) {

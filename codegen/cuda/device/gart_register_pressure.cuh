@@ -13,7 +13,7 @@ constexpr int gart_unrolled_steps(int depth, int step) {
   return depths < step ? 1 : depths / step;
 }
 
-/// Returns `index`. At those levels, values that were computed from it before are recomputed rather than kept.
+/// Returns `index`. At levels 1 and 2, values that were computed from it before are computed again rather than kept.
 inline int gart_computed_again(int index) {
 #if GART_REGISTER_PRESSURE > 0
   asm volatile("" : "+r"(index));
@@ -21,8 +21,8 @@ inline int gart_computed_again(int index) {
   return index;
 }
 
-/// Called after step `number` of an unrolled loop that reads memory: at those levels it keeps reads of later steps
-/// behind this point.
+/// Called after step `number` of an unrolled loop that reads memory. At levels 1 and 2 it keeps the reads of later
+/// steps behind this point.
 inline void gart_limit_reads_ahead(int number) {
 #if GART_REGISTER_PRESSURE > 0
   if (number % (GART_REGISTER_PRESSURE == 1 ? 4 : 1) == 0) asm volatile("" ::: "memory");

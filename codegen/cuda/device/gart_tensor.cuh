@@ -13,7 +13,8 @@ inline void gart_mma_m16n8k8_f16(float (&c)[4], const unsigned int (&a)[2], cons
 }
 
 // Loads matrices of 8 x 8 elements of 16 bits. Lane l gives the address of row l % 8 of matrix l / 8. From each matrix
-// it gets elements 2 * (l % 4) and the next of row l / 4; transposed: of column l / 4, rows 2 * (l % 4) and the next.
+// it gets two neighbouring elements of row l / 4, from 2 * (l % 4) on. Transposed: two neighbouring elements of column
+// l / 4, from row 2 * (l % 4) on.
 #define GART_LDMATRIX(name, kind)                                                           \
   inline void gart_ldmatrix_x4##name(unsigned int(&r)[4], const void* row) {                \
     const unsigned int from = (unsigned int)__cvta_generic_to_shared(row);                  \
@@ -45,14 +46,14 @@ GART_MMA(gart_mma_m16n8k16_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 GART_MMA(gart_mma_m16n8k8_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
 #undef GART_MMA
 
-/// To 10 bits of fraction, ties away from zero.
+/// Rounds to 10 bits of fraction, ties away from zero.
 inline unsigned int gart_f32_to_tf32(float value) {
   unsigned int bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
 }
 
-/// Copies `source_bytes` bytes to aligned shared memory and fills the rest of the 16, 8 or 4 with zeros.
+/// Copies `source_bytes` bytes to aligned shared memory, and fills the rest of the 16, 8 or 4 bytes with zeros.
 inline void gart_cp_async_16(void* shared, const void* global, int source_bytes) {
   const unsigned int to = (unsigned int)__cvta_generic_to_shared(shared);
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(source_bytes) : "memory");

@@ -3,7 +3,7 @@
 // of results, while the boxes of the next tile are already being copied.
 //
 // Shared memory holds the stages, a staging area of results for each warpgroup, and the barriers. Each stage has the
-// barriers "full" and "read"; each warpgroup has the barrier "the epilogue's inputs are there".
+// barriers "full" and "read"; each set of boxes of a warpgroup has the barrier "the epilogue's inputs are there".
 #pragma once
 
 #include "gart_cluster.cuh"
@@ -28,7 +28,7 @@ struct gart_plain_depths {
   static int of(int step) { return step * 64; }
 };
 
-/// An operand as boxes of a tensor: `at` are the coordinates of the tile's first row at depth 0.
+/// An operand as boxes of a tensor. `at` has the coordinates of the tile's first row at depth 0.
 template <class Tile_, class Depths, int Rank, int RowDimension, int DepthDimension>
 struct gart_box_tiles {
   typedef Tile_ Tile;
@@ -50,7 +50,7 @@ struct gart_box_tiles {
 };
 
 /// The windows of a convolution at the positions of a tile, one line each, over images (channels, columns, rows,
-/// images). `column`, `row` and `image` are where the first position's window begins.
+/// images). `column`, `row` and `image` give the start of the first position's window.
 template <class Tile_, int Channels, int KernelColumns, int ColumnDilation, int RowDilation>
 struct gart_window_tiles {
   typedef Tile_ Tile;
@@ -76,7 +76,7 @@ struct gart_tile_sums {
   float& sum(int i, int j) { return sums[j / 2 * 4 + i * 2 + j % 2]; }
 };
 
-// Results as boxes of 64 lines of 128 bytes, whose 16-byte chunk c of line l lies at position c ^ l % 8.
+// Results as boxes of 64 lines of 128 bytes. The 16-byte chunk c of line l is at position c ^ l % 8.
 struct gart_box_f16 {
   static constexpr int kColumns = 64;
   static unsigned int pack(float low, float high) { return gart_pack_f16(low, high); }
@@ -89,9 +89,10 @@ struct gart_box_f32 {
   static constexpr int kColumns = 32;
 };
 
-/// `Groups` warpgroups multiply, with Many registers per thread; one more feeds them and keeps Few. Buffers: boxes of
-/// results that each warpgroup has room for. Extra: bytes of a stage that no box is copied to.
-template <class Kind, class A, class B, int Stages, int Groups, int Few, int Many, int Buffers, int Extra = 0>
+/// `Groups` warpgroups multiply, with Many registers per thread; one more feeds them and keeps Few. Each warpgroup has
+/// room for Sets times Buffers boxes of results; with two sets, the epilogue's inputs of the next tile are copied to one
+/// while the other is in use. Extra: bytes of a stage that no box is copied to.
+template <class Kind, class A, class B, int Stages, int Groups, int Few, int Many, int Buffers, int Sets, int Extra = 0>
 struct gart_tile_loop {
   typedef typename A::Tile Left;
   typedef typename B::Tile Right;
@@ -103,13 +104,14 @@ struct gart_tile_loop {
   static constexpr bool kShares = !GART_EVEN_REGISTERS;
 
   unsigned char* shared;
-  int warp;        // uniform across the warp; the compiler cannot derive that from threadIdx
-  bool is_leader;  // one thread of each warpgroup
+  int warp;        // the value is uniform across the warp; the compiler cannot derive that from threadIdx
+  bool is_leader;  // True for one thread of each warpgroup
   int stage = 0, parity = 0;
   int ahead = 0;            // boxes of the constant operand that were already requested
-  int slot = 0, asked = 0;  // the next buffer; how often boxes were requested
+  int slot = 0, set = 0;    // the next buffer; the set of boxes that the tile uses
+  int awaited = 0;          // bit s: the parity of the next boxes that set s receives
 
-  /// All threads of the block call it.
+  /// All threads of the block must call it.
   explicit gart_tile_loop(unsigned char* shared_) : shared(shared_), warp(__shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0)) {
     is_leader = gart_elect_one() && warp % 4 == 0;
     if (is_leader && warp == 0) {
@@ -119,7 +121,7 @@ struct gart_tile_loop {
         gart_mbarrier_init(read(s), 4 * Groups);
       }
 #pragma unroll
-      for (int g = 0; g < Groups; ++g) gart_mbarrier_init(loaded(g), 1);
+      for (int i = 0; i < Groups * Sets; ++i) gart_mbarrier_init(barrier(2 * Stages + i), 1);
       gart_mbarrier_init_fence();
     }
     __syncthreads();
@@ -127,13 +129,16 @@ struct gart_tile_loop {
 
   unsigned short* left(int s) const { return reinterpret_cast<unsigned short*>(shared + s * kStage); }
   unsigned short* right(int s) const { return reinterpret_cast<unsigned short*>(shared + s * kStage + Left::kBytes); }
-  unsigned char* box(int number) const { return shared + Stages * kStage + (warp / 4 * Buffers + number) * kBox; }
+  unsigned char* box(int number) const { return box(set, number); }
+  unsigned char* box(int of_set, int number) const {
+    return shared + Stages * kStage + ((warp / 4 * Sets + of_set) * Buffers + number) * kBox;
+  }
   unsigned long long* barrier(int i) const {
-    return reinterpret_cast<unsigned long long*>(shared + Stages * kStage + Groups * Buffers * kBox) + i;
+    return reinterpret_cast<unsigned long long*>(shared + Stages * kStage + Groups * Sets * Buffers * kBox) + i;
   }
   unsigned long long* full(int s) const { return barrier(s); }
   unsigned long long* read(int s) const { return barrier(Stages + s); }
-  unsigned long long* loaded(int group) const { return barrier(2 * Stages + group); }
+  unsigned long long* loaded(int of_set) const { return barrier(2 * Stages + warp / 4 * Sets + of_set); }
 
   void advance() {
     if (++stage < Stages) return;
@@ -166,7 +171,7 @@ struct gart_tile_loop {
   void feed(const A& a, const B& b, int first, int steps) {
 #pragma unroll 1
     for (int s = first; s < first + steps; ++s) {
-      gart_mbarrier_wait(read(stage), parity ^ 1);  // at first no thread has anything to read
+      gart_mbarrier_wait(read(stage), parity ^ 1);  // at first, no thread has to read anything
       const bool is_new = Ahead == 0 || ahead == 0;
       if (is_new) gart_mbarrier_expect(full(stage), kCopied);
       if (is_new || Ahead != 1) a.copy(left(stage), s, full(stage));
@@ -209,27 +214,25 @@ struct gart_tile_loop {
   }
 
   // ---- Inputs of the epilogue, in the boxes of its results ---------------------------------------------------------
-  /// Box number `i` begins at at[0] + i * Columns. Between this call and the next one the warpgroup's warps must have
-  /// met at a barrier.
+  /// Requests boxes for a set when its last results are stored. The leader calls it. Box number `i` begins at
+  /// at[0] + i * Columns. Between two calls for a set the warpgroup's warps must have met at a barrier.
   template <int Columns, int Rank>
-  void ask_for_boxes(const GartTensorMap& map, const int (&at)[Rank]) {
-    if (is_leader) {
-      gart_store_wait<0>();
-      gart_mbarrier_expect(loaded(warp / 4), Buffers * kBox);
-      int corner[Rank];
+  void ask_for_boxes(const GartTensorMap& map, const int (&at)[Rank], int of_set) {
+    gart_store_wait<0>();
+    gart_mbarrier_expect(loaded(of_set), Buffers * kBox);
+    int corner[Rank];
 #pragma unroll
-      for (int d = 0; d < Rank; ++d) corner[d] = at[d];
+    for (int d = 0; d < Rank; ++d) corner[d] = at[d];
 #pragma unroll
-      for (int i = 0; i < Buffers; ++i) {
-        gart_copy_box(box(i), map, corner, loaded(warp / 4));
-        corner[0] += Columns;
-      }
+    for (int i = 0; i < Buffers; ++i) {
+      gart_copy_box(box(of_set, i), map, corner, loaded(of_set));
+      corner[0] += Columns;
     }
-    __syncwarp();
   }
+  /// Waits for the boxes of the current set.
   void await_boxes() {
-    gart_mbarrier_wait(loaded(warp / 4), asked & 1);
-    ++asked;
+    gart_mbarrier_wait(loaded(set), awaited >> set & 1);
+    awaited ^= 1 << set;
   }
   /// Columns 8 * j + column(0) and the following one of this thread's row number i, in box number `number`.
   template <class T>

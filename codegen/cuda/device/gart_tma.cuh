@@ -14,7 +14,7 @@
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 /// A tensor map as the driver encodes it for the launch: address, extents and strides of the tensor, the box that is
-/// copied at once, and the layout of the box in shared memory. A parameter `const __grid_constant__`.
+/// copied at once, and the layout of the box in shared memory. It is passed as a parameter `const __grid_constant__`.
 struct alignas(128) GartTensorMap {
   unsigned long long words[16];
 };
@@ -32,12 +32,12 @@ inline void gart_mbarrier_init(unsigned long long* barrier, int arrivals) {
 inline void gart_mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(gart_shared_address(barrier)) : "memory");
 }
-/// Arrives and announces bytes of box copies, which must be requested after this.
+/// Arrives, and announces the bytes of box copies, which must be requested after this call.
 inline void gart_mbarrier_expect(unsigned long long* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(gart_shared_address(barrier)), "r"(bytes)
                : "memory");
 }
-/// Waits for a limited time for the end of the phase of this parity; true if it is over.
+/// Waits for a limited time until the phase with this parity ends. Returns true if it has ended.
 inline bool gart_mbarrier_try_wait(unsigned long long* barrier, int parity) {
   unsigned int is_over;
   asm volatile(
@@ -109,16 +109,16 @@ GART_COPY_IM2COL("", "", 0ull, )
 GART_COPY_IM2COL(".L2::cache_hint", ", %4", hint, , unsigned long long hint)
 #undef GART_COPY_IM2COL
 
-// Commit: this thread's stores since the last commit become a group. Wait: until at most `Left` groups have yet to read
-// shared memory.
+// Commit: this thread's stores since the last commit become a group. Wait: waits until at most `Left` groups have not
+// yet read shared memory.
 inline void gart_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 template <int Left>
 void gart_store_wait() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Left) : "memory");
 }
 
-/// All threads of a warpgroup call it: from here on each has at most `Count` registers, a multiple of 8, and others may
-/// take the rest.
+/// All threads of a warpgroup must call it. From here on, each has at most `Count` registers, a multiple of 8, and
+/// others may take the rest.
 template <int Count>
 void gart_give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));

@@ -15,7 +15,7 @@
 #if __CUDA_ARCH__ >= 800
 typedef gart_vector<unsigned int, 4> gart_words;
 
-/// Eight depths of a line from `from` on, Vector per access.
+/// Loads eight depths of a line, from `from` on, Vector per access.
 template <class Kind, class Lines, int Vector>
 gart_words gart_read_factors(const Lines& lines, const typename Lines::Source* from) {
   typedef typename Lines::Source Source;
@@ -46,8 +46,9 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
   constexpr int kHalves = (Few + 7) / 8, kPiece = 64, kNext = Warps * kPiece;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int pieces = (depth + kPiece - 1) / kPiece, tiles = (many.lines + 15) / 16;
-  const int rounds = (pieces + Warps * Unroll - 1) / (Warps * Unroll);  // of Unroll pieces of each warp
-  const int first = warp * kPiece + t * 8;                              // of this lane's depths in its first piece
+  const int rounds = (pieces + Warps * Unroll - 1) / (Warps * Unroll);  // for rounds of Unroll pieces of each warp
+  // The first of this lane's depths in its first piece.
+  const int first = warp * kPiece + t * 8;
 
   gart_words weights[Unroll][2][2], factors[Unroll][kHalves][2];
 #pragma unroll
@@ -60,7 +61,7 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
 #pragma unroll
         for (int h = 0; h < kHalves; ++h) factors[i][h][b].at[e] = 0;  // stays zero if the line does not exist
       }
-  // The round that is read next: its tile, its number, and its first depth.
+  // The round that is read next: its tile, its number in the tile, and its first depth.
   int tile_ahead = first_tile, round_ahead = 0, depth_ahead = first;
   const unsigned short* lines[2];
   const auto seek = [&] {
@@ -76,7 +77,8 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
     tile_ahead += stride;
     if (tile_ahead < tiles) seek();
   };
-  // True if the piece holds the depths from `k` on. If the depth is Whole, a lane's depths exist all or not at all.
+  // True if the piece that starts at depth `k` has depths. If the depth is Whole, either all depths of a lane exist or
+  // none.
   const auto exists = [&](int k) { return (Whole ? k - t * 8 : k) < depth; };
   const auto read_weights = [&](int i) {
     const int k = depth_ahead + i * kNext;
@@ -110,7 +112,7 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
   for (int i = 0; i < Unroll; ++i) read_factors(i);
   advance();
 
-  int part = 0;  // half of `shared`: other threads may still read that of the last tile
+  int part = 0;  // which half of `shared` is used; other threads may still read the half of the previous tile
 #pragma unroll 1
   for (int tile = first_tile; tile < tiles; tile += stride) {
     float sums[kHalves][4] = {};

@@ -2,7 +2,8 @@
 #pragma once
 
 #ifndef GART_SHIM
-/// Waits for `threads` threads, a multiple of 32, at barrier `id` of 1 to 15 (0 is __syncthreads'); orders their memory.
+/// Waits for `threads` threads, a multiple of 32, at barrier `id` (1 to 15; __syncthreads uses 0). Orders their
+/// accesses to memory.
 inline void gart_named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

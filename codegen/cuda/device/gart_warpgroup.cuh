@@ -1,4 +1,5 @@
-// A block's tile of a matrix product by warpgroups. Each takes 64 rows and all columns of the tile, 64 depths a step.
+// A block's tile of a matrix product by warpgroups. Each warpgroup computes 64 rows and all columns of the tile, and
+// multiplies 64 depths per step.
 #pragma once
 
 #include "gart_operand.cuh"
@@ -12,7 +13,7 @@ struct gart_swizzled_tile {
   static constexpr int kRows = Rows, kDepth = 64;
   static constexpr bool kAlongDepth = AlongDepth;
   static constexpr int kBytes = Rows * 128;
-  static constexpr int kNextDepths = AlongDepth ? 2 : 128;  // of a descriptor, from 16 depths to the next 16
+  static constexpr int kNextDepths = AlongDepth ? 2 : 128;  // advance of a descriptor from 16 depths to the next 16
 
   static constexpr int at(int row, int depth) {
     return AlongDepth ? in_line(row, depth) : in_line(row / 64 * 64 + depth, row % 64);
@@ -49,7 +50,7 @@ struct gart_warpgroup_sums {
 
   /// Starts adding the products of two tiles.
   void begin(const unsigned short* a_tile, const unsigned short* b_tile) {
-    // Uniform across the warp; the compiler cannot derive that from threadIdx.
+    // The value is uniform across the warp; the compiler cannot derive that from threadIdx.
     const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
     const unsigned long long a = Left::descriptor(a_tile, group * 64), b = Right::descriptor(b_tile, 0);
     gart_wgmma_fence();
@@ -77,7 +78,8 @@ void gart_add_wide_products(A& a, B& b, Sums& sums, unsigned char* shared, int f
 #pragma unroll 1
   for (int s = 0; s < steps; ++s) {
     gart_cp_async_wait<kAhead - 1>();
-    // cp.async writes through the generic proxy, wgmma reads through the async one (PTX ISA, "Async proxy"): each tile needs its own.
+    // cp.async writes through the generic proxy, and wgmma reads through the async proxy (PTX ISA, "Async proxy"). So
+    // every tile needs a fence.
     gart_fence_proxy_async();
     __syncthreads();
     const bool is_more = s + kAhead < steps;

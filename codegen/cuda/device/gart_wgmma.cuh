@@ -12,7 +12,7 @@
 
 #include "gart_wgmma_shapes.cuh"
 
-/// Kinds of elements: 16-bit floats, 16 depths a product.
+/// Kinds of elements: 16-bit floats, with 16 depths per product.
 struct gart_wide_f16 {
   typedef float Sum;
   enum { kDepth = 16 };
@@ -56,8 +56,8 @@ inline void gart_known(float value, void* scratch) {
                : "memory");
 }
 
-/// The descriptor of a tile whose lines are 128 (64, 32) bytes with swizzled 16-byte chunks. The tile is aligned to 8
-/// lines except for the step's offset. `stride_bytes`: to the next 8 lines.
+/// The descriptor of a tile whose lines are 128 (64, 32) bytes, with swizzled 16-byte chunks. The tile is aligned to 8
+/// lines, except for the step's offset. `stride_bytes`: distance to the next 8 lines.
 inline unsigned long long gart_wgmma_descriptor(const void* tile, int leading_bytes, int stride_bytes, int line_bytes = 128) {
   const unsigned int address = (unsigned int)__cvta_generic_to_shared(tile);
   return (address >> 4 & 0x3fffu) | (unsigned long long)(leading_bytes >> 4) << 16 |

@@ -70,7 +70,8 @@
 #define GART_SUMS_124(as) GART_SUMS_120(as), GART_SUMS_OF_4(as, 120)
 #define GART_SUMS_128(as) GART_SUMS_124(as), GART_SUMS_OF_4(as, 124)
 
-/// make(columns, and the numbers of the seven operands after the sums, of which the first is how many sums a thread has).
+/// Calls make(columns, seven numbers). The numbers are those of the operands after the sums; the first one is also the
+/// number of sums of a thread.
 #define GART_WGMMA_SHAPES_OF_S8(make) \
   make(8, 4, 5, 6, 7, 8, 9, 10) \
   make(16, 8, 9, 10, 11, 12, 13, 14) \

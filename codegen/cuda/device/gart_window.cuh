@@ -29,7 +29,8 @@ struct gart_tap {
 /// The taps of the next tile, with `Depth` depths per tile.
 template <class Window, int Depth>
 struct gart_taps {
-  static constexpr bool kWhole = Window::kTaps == 1 || Window::kChannels % Depth == 0;  // a tile lies within one tap
+  // True if a tile lies within one tap.
+  static constexpr bool kWhole = Window::kTaps == 1 || Window::kChannels % Depth == 0;
   int channel = 0, d = 0, h = 0, w = 0;
 
   /// Makes `k`, a multiple of Depth, the start of the next tile.
@@ -86,8 +87,9 @@ struct gart_window_start {
   }
 };
 
-/// An input [N, C, spatial...]; lines run along output positions. Vector > 1 needs taps that are never outside, stride 1 along
-/// the whole image and a multiple of Vector positions: a pointwise convolution (`Inside`). `Channels`: of all groups.
+/// An input [N, C, spatial...]; lines run along output positions. Vector > 1 requires a pointwise convolution
+/// (`Inside`): taps that are never outside, stride 1 along the whole image, and a multiple of Vector positions.
+/// `Channels`: the number in all groups.
 template <class Conversion, class Window, class Tile, int Threads, int Vector, bool Inside, int Channels>
 struct gart_patches : gart_chunks<Conversion, Tile, Threads, Vector> {
   typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;
@@ -131,10 +133,10 @@ struct gart_channels_last_patches : gart_chunks<Conversion, Tile, Threads, Vecto
   static_assert(Window::kChannels % Vector == 0, "a chunk lies within one tap");
 
   const Source* x;
-  int first[Chunks::kCount];  // per line of this thread: the window's first position, numbered over all images
+  int first[Chunks::kCount];  // for each line of this thread: the window's first position, numbered over all images
   gart_window_start start[Chunks::kCount];
   gart_extents input;
-  int positions;  // from this tile's first position on
+  int positions;  // number of positions from this tile's first position on
   gart_taps<Window, Tile::kDepth> taps;
 
   gart_channels_last_patches(const Source* x_, const gart_extents& input_, const gart_extents& output, const gart_extents& pad,

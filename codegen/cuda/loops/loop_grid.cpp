@@ -85,7 +85,7 @@ KernelText GridText::emit() {
     is_reduce(plan_.stages[s]) ? emit_partial(plan_.stages[s]) : emit_row_store(plan_.stages[s]);
   KernelText text = f_.finish("loop", plan_.threads);
   const Dim tiles = plan_.across ? ceil_div(points_, Dim(kWarpThreads)) : points_;
-  // A store of one element per point needs only one block per point.
+  // A store with one element per point needs only one block per point.
   const bool is_single = range_.end == range_.begin + 1 && !is_shared(plan_.stages[range_.begin]);
   text.tasks = is_single ? tiles : tiles * Dim(plan_.chunks);
   text.scratch_bytes = points_ * Dim(plan_.chunks * kPartialBytes * static_cast<int64_t>(plan_.stages.size()));
@@ -142,8 +142,8 @@ void GridText::declare(const Stage& stage) {
   place_.locals[stage.local] = local;
 }
 
-/// The workspace address of a reduction's partial results: those of one point side by side, or those of neighbouring
-/// points.
+/// The workspace address of a reduction's partial results. The partial results of one point, or those of neighbouring
+/// points, are side by side.
 std::string GridText::partials(const Stage& stage) {
   const std::string type = type_of(stage.value->dtype);
   const Dim offset = points_ * Dim(plan_.chunks * kPartialBytes * stage.local);
@@ -201,7 +201,7 @@ void GridText::emit_row_store(const StagePlan& s) {
   if (!guard.empty()) f_.close();
 }
 
-/// The block's threads iterate over its part of a row, one vector at a time.
+/// Makes the block's threads iterate over its part of a row, one vector at a time.
 void GridText::emit_chunk(const StagePlan& s, const Body& body) {
   std::vector<Axis> axes = s.loops;
   axes.push_back({s.lane.id, ceil_div(s.lane.extent, Dim(s.vector))});
@@ -221,7 +221,7 @@ void GridText::emit_chunk(const StagePlan& s, const Body& body) {
   f_.close();
 }
 
-/// Emits one vector, or the rest of a row one by one.
+/// Emits one vector, or the rest of a row element by element.
 void GridText::emit_vector(const StagePlan& s, const EvaluationPoint& place, const std::string& item,
                            const Body& body) {
   if (s.vector == 1) return body(place);

@@ -9,11 +9,11 @@ namespace gcg::cuda {
 namespace {
 
 /// The number of blocks is fixed and does not depend on the GPU, so that sums have the same bits on all GPUs.
-constexpr int64_t kBlocks = 264;     // enough to use the memory bandwidth of a large GPU
-constexpr int64_t kFewBlocks = 96;   // too few for that
-constexpr int64_t kRowChunk = 4096;  // elements worth a block, where its threads share a row
+constexpr int64_t kBlocks = 264;     // enough blocks to use the memory bandwidth of a large GPU
+constexpr int64_t kFewBlocks = 96;   // with fewer blocks than this, the bandwidth would be wasted
+constexpr int64_t kRowChunk = 4096;  // elements of a block if its threads share a row
 constexpr int kRowThreads = 512, kAcrossGroup = 16;
-constexpr int64_t kAcrossChunk = 256;  // elements of each row worth a block, where its threads have 32 rows
+constexpr int64_t kAcrossChunk = 256;  // elements of each row that a block takes if its threads have 32 rows
 
 /// The elements of the longest row; a very large number if that depends on the input.
 int64_t longest(const std::vector<Stage>& stages) {

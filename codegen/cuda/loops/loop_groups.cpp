@@ -10,7 +10,7 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int64_t kWindow = 32;  // points of a window that is unrolled as a whole
+constexpr int64_t kWindow = 32;  // the most points of a window that is unrolled as a whole
 
 class GroupsText : public LoopText {
  public:
@@ -126,7 +126,7 @@ void GroupsText::emit_row_store(size_t number) {
     f_.line(plan_.group > kWarpThreads || plan_.across ? "__syncthreads();" : "__syncwarp();");
 }
 
-/// The group's threads iterate over the elements of a stage.
+/// Makes the group's threads iterate over the elements of a stage.
 void GroupsText::emit_row(size_t number, const Body& body) {
   const StagePlan& s = plan_.stages[number];
   if (s.lane.id < 0) {
@@ -148,8 +148,8 @@ void GroupsText::emit_row(size_t number, const Body& body) {
   for (size_t k = 0; k <= s.loops.size(); ++k) f_.close();
 }
 
-/// Emits the loops around the lane's. Without a limit the compiler would unroll, for example, all 49 rounds and hold
-/// every value they read in registers.
+/// Emits the loops around the loop over the lane axis. Without a limit, the compiler would unroll, for example, all 49
+/// rounds, and hold every value that they read in registers.
 void GroupsText::open_outer_loops(const std::vector<Axis>& axes, EvaluationPoint& place) {
   const Dim points = extent_of(axes);
   const bool window = points.is_constant() && points.constant() <= kWindow;
@@ -174,7 +174,7 @@ void GroupsText::emit_serial(const StagePlan& s, const Body& body) {
   for (size_t k = 0; k < axes.size(); ++k) f_.close();
 }
 
-/// One loop over all points of several axes, where the lane's axis is shorter than the group.
+/// Emits one loop over all points of several axes, where the lane axis is shorter than the group.
 void GroupsText::emit_linear(const StagePlan& s, const Body& body) {
   std::vector<Axis> axes = s.loops;
   axes.push_back(s.lane);
@@ -207,7 +207,7 @@ void GroupsText::emit_rounds(size_t number, const Body& body) {
   f_.close();
 }
 
-/// Vectors per thread of a row of constant length.
+/// The number of vectors per thread in a row of constant length.
 int64_t GroupsText::rounds(const StagePlan& s) const {
   const int64_t step = int64_t{plan_.group} * s.vector;
   return (s.lane.extent.constant() + step - 1) / step;

@@ -9,8 +9,8 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int64_t kShortest = 16;         // shorter reductions stay where they are
-constexpr int64_t kManyPoints = 1 << 17;  // reductions stay, too, in stores with this many elements
+constexpr int64_t kShortest = 16;         // shorter reductions are not moved
+constexpr int64_t kManyPoints = 1 << 17;  // in stores with at least this many elements, reductions are not moved either
 
 /// Calls `see` for every reduction that is evaluated for all elements, regardless of selects.
 void visit_reductions(const Expr& e, const std::function<void(const Expr&)>& see) {

@@ -10,7 +10,7 @@
 namespace gcg::cuda {
 namespace {
 
-constexpr int kMostNodes = 300;  // with more, comparing all pairs takes too long
+constexpr int kMostNodes = 300;  // larger expressions are not compared, because comparing all pairs takes too long
 constexpr size_t kMostRows = 3;
 
 struct Found {
@@ -24,7 +24,8 @@ bool reads_memory(const Expr& e) {
   return reads;
 }
 
-/// Calls `see` for nodes that are evaluated whenever `e` is, parents first, until it says that children do not matter.
+/// Calls `see` for nodes that are evaluated whenever `e` is, parents before children. `see` returns whether to visit
+/// the children.
 void visit_unconditional(const Expr& e, const std::function<bool(const Expr&)>& see) {
   if (!see(e) || e->kind == ExprKind::reduce || e->kind == ExprKind::load) return;
   if (e->kind == ExprKind::select) return visit_unconditional(e->args[0], see);

@@ -49,7 +49,8 @@ void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan)
   const Dim elements = extent_of(loop.stages[0].axes);
   StagePlan stage_plan = plan_stage(loop.stages[0], kernel.operands);
   if (stage_plan.lane.id >= 0) {
-    // Windows: all reads along the lane are vectors, or neighbouring threads take neighbouring elements.
+    // Stages with windows have vectors of results: then all reads along the lane are vectors, or neighbouring threads
+    // read neighbouring elements.
     const auto count = has_reduction(stage_plan.stage.value) ? window_count : vector_count;
     stage_plan.vector = count(stage_plan.stage, kernel.operands, stage_plan.lane.id);
     while (stage_plan.vector > 1 && is_below(elements, stage_plan.vector * kManyThreads)) stage_plan.vector /= 2;
@@ -60,7 +61,7 @@ void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan)
   plan_tiles(kernel, plan);
 }
 
-/// The largest product of a stage's extents; nullopt when that depends on the input.
+/// The largest product of a stage's extents; nullopt if it depends on the input.
 std::optional<int64_t> longest_row(const std::vector<Stage>& stages) {
   int64_t longest = 1;
   for (const Stage& s : stages) {

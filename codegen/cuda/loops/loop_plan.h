@@ -16,18 +16,19 @@ namespace gcg::cuda {
 struct KeptRow {
   struct Use {
     size_t stage;
-    Expr node;      // the expression in the stage's value
-    bool computes;  // true in the first stage, which computes it; the others read it
+    Expr node;      // the kept expression, in the stage's value
+    bool computes;  // True in the first stage, which computes it; the others read it
   };
   DType dtype = DType::f32;
   std::vector<Use> uses;
 };
 
 struct StagePlan {
-  Stage stage;              // with flat addresses; `axes` is no longer used
-  std::vector<Axis> loops;  // outermost first, around the lane axis
-  Axis lane;                // neighbouring threads have neighbouring elements of it; id -1: the stage is a single point
-  int vector = 1;           // elements of the lane axis that a thread takes at once
+  Stage stage;              // the stage with flat addresses; `axes` is no longer used
+  std::vector<Axis> loops;  // the loops around the lane axis, outermost first
+  // Neighbouring threads have neighbouring elements of this axis; id -1: the stage is a single point.
+  Axis lane;
+  int vector = 1;  // elements of the lane axis that a thread processes at once
 };
 
 enum class ThreadMapping : uint8_t { elements, groups, grid, tiles };
@@ -37,9 +38,9 @@ struct LoopPlan {
   std::vector<Axis> outer;  // elements: all axes except the lane; tiles: all except the two of the tile
   std::vector<StagePlan> stages;
   int threads = 256;          // threads per block
-  int group = 1;              // threads per outer point: 1, 2, ..., 32 or the whole block
+  int group = 1;              // number of threads per outer point: 1, 2, ..., 32 or the whole block
   bool across = false;        // groups of more than one thread: neighbouring threads have neighbouring points
-  int chunks = 1;             // grid: blocks that share a row
+  int chunks = 1;             // grid: number of blocks that share a row
   std::vector<KeptRow> kept;  // for groups whose stages all run over one axis of the same constant extent
   Axis tile_row;              // tiles: the axis along which the transposed loads are contiguous
   std::vector<Expr> transposed;

@@ -32,7 +32,7 @@ EvaluationPoint LoopText::place_at(const EvaluationPoint& place, const StagePlan
 std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, const EvaluationPoint& place) {
   std::unordered_set<const ExprNode*> known;
   for (const auto& [node, name] : place.known) known.insert(node);
-  EvaluationPoint bare = place;  // of names that are indexed per element
+  EvaluationPoint bare = place;  // without the names that are indexed per element
   bare.known.clear();
   bare.kept.clear();
   return emit_reads(vector_reads(s.stage.value, f_.kernel().operands, s.lane.id, s.vector, known), bare, s.vector);

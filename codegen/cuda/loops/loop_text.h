@@ -17,7 +17,7 @@ class LoopText {
   LoopText(const Kernel& kernel, const LoopPlan& plan);
 
   /// Emits one vector of a stage from `base` on: its loads, then body() per element, then the store. Names of kept rows
-  /// in `place` get `slot` (plus the element's number) as their index.
+  /// in `place` get `slot` as their index, plus the element's number.
   void emit_lanes(const StagePlan& s, EvaluationPoint place, const std::string& base, const std::string& slot,
                   const Body& body);
   /// Stores one element: to memory, or into the vector that is stored afterwards.

@@ -15,7 +15,7 @@ class TilesText : public LoopText {
   KernelText emit();
 
  private:
-  /// This thread's elements of the tile: every 8th row (`row_part` is "far") or every 8th column.
+  /// Visits this thread's elements of the tile: every 8th row (`row_part` is "far") or every 8th column.
   void emit_tile_pass(const std::string& row, const std::string& column, const std::string& row_part,
                       const std::string& column_part,
                       const std::function<void(const EvaluationPoint&, const std::string&)>& body);

@@ -9,7 +9,7 @@ namespace gcg::cuda {
 namespace {
 
 constexpr int kThreads = 64;         // of a block
-constexpr int64_t kMostBlocks = 64;  // if each thread has arrays of its own
+constexpr int64_t kMostBlocks = 64;  // the most blocks if each thread has arrays of its own
 
 }  // namespace
 

@@ -13,7 +13,7 @@ namespace gcg::cuda {
 namespace {
 
 constexpr int kThreads = 512, kOrderThreads = 1024;
-constexpr int kScanned = 4;  // neighbours that a thread takes at once
+constexpr int kScanned = 4;  // number of neighbouring elements that a thread scans at once
 
 bool has_order(const Statements& block) {
   bool found = false;
@@ -32,7 +32,7 @@ KernelText ProgramText::emit_shared() {
   declare_variables();
   together_ = true;
   emit(launch_.body);
-  // Two blocks of 1024 threads on a processor would leave 32 registers a thread, which spills.
+  // With two blocks of 1024 threads on a multiprocessor, each thread would have only 32 registers and spill.
   KernelText text = f_.finish("program", threads_, threads_ == kOrderThreads ? 1 : 0);
   text.tasks = tasks;
   text.note = concat("program, tasks ", tasks.str(), " shared by ", threads_, " threads");
@@ -87,12 +87,12 @@ void ProgramText::share_reduce(const Statement& s) {
   place_.axes[s.axis.id] = i;
   ExprText(f_, place_).accumulate(s.reduce, s.value, local);
   f_.close();
-  meet();  // an earlier round has read the slots
+  meet();  // all threads must have read the slots of an earlier round
   f_.line(local, " = gart_block_reduce<", threads_, ", ", combine_functor(s.reduce), ">(", local, ", ", slots, ");");
 }
 
-/// Each thread takes neighbouring elements. A scan of the block gives the value of the threads before it, and the
-/// variable that of the rounds before.
+/// Each thread takes neighbouring elements. A scan over the block gives each thread the value of the threads before it.
+/// The variable holds the value of the rounds before.
 void ProgramText::share_scan(const Statement& s) {
   f_.include("gart_scan.cuh");
   const std::string local = variable(s.local), here = variable(s.local + 1), type = type_of(s.value->dtype);

@@ -6,12 +6,12 @@
 
 namespace gcg::cuda {
 
-/// A launch executes `body` for these tasks, with one thread per task or with the threads of a block sharing a task.
+/// A launch that executes `body` for these tasks. Either one thread runs a task, or the threads of a block share it.
 struct ProgramLaunch {
   std::vector<Axis> tasks;
   const Statements& body;
   bool shared = false;
-  bool arrays_per_task = false;  // otherwise all launches share one set of arrays
+  bool arrays_per_task = false;  // if false, all launches share one set of arrays
 };
 
 class ProgramText {
@@ -43,7 +43,7 @@ class ProgramText {
   void share_reduce(const Statement& s);
   void share_scan(const Statement& s);
   void share_order(const Statement& s);
-  /// Emits a barrier of the block: all threads have read the memory that the next statement may write.
+  /// Emits a barrier of the block, after which all threads have read the memory that the next statement may write.
   void meet() { f_.line("__syncthreads();"); }
 
   FunctionText f_;
@@ -52,7 +52,7 @@ class ProgramText {
   const ProgramLaunch& launch_;
   EvaluationPoint place_;
   bool together_ = false;  // true if the whole block executes the statement, false if one of its threads does
-  int threads_ = 0;        // of a block that shares tasks
+  int threads_ = 0;        // number of threads of a block that shares tasks
 };
 
 }  // namespace gcg::cuda

@@ -21,7 +21,7 @@ struct EvaluationPoint {
   std::unordered_map<const ExprNode*, std::string> kept;   // nodes whose value is also assigned to this name
 };
 
-/// The target of an access: `condition` is empty if the element surely exists.
+/// The target of an access. `condition` is empty if the element certainly exists.
 struct Access {
   IndexText offset;
   std::string condition;

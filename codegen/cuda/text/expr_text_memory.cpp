@@ -52,7 +52,7 @@ Access ExprText::access(int operand, const std::vector<Expr>& index) {
   const Operand& op = f_.kernel().operands[static_cast<size_t>(operand)];
   Access result;
   result.condition = check_range(op, index);
-  // Valid indices times their strides stay below the number of elements.
+  // Valid indices times their strides are below the number of elements, so they fit the same type.
   const bool wide = !is_small(op);
   const std::vector<Dim> strides = access_strides(op, index);
   std::string sum;

@@ -107,7 +107,7 @@ KernelText FunctionText::finish(const std::string& kind, int threads, int min_bl
   }
   for (size_t i = 0; i < params_.size(); ++i) parameters += concat("long long n", i, ", ");
   parameters += "void* workspace, unsigned int* status";
-  // The next launch may start now: it waits for this one before it touches memory that this one writes.
+  // The next launch may start now: before it touches memory that this launch writes, it waits for this launch.
   const std::string head = concat("  gart_start_next_launch();\n", waits_later_ ? "" : "  gart_await_last_launch();\n");
   for (size_t i = 0; i < maps_.size(); ++i) parameters += concat(", const __grid_constant__ GartTensorMap m", i);
   std::string bounds = min_blocks > 0 ? concat(threads, ", ", min_blocks) : concat(threads);

@@ -10,9 +10,9 @@
 
 namespace gcg::cuda {
 
-/// The C++ type of a value in a register; f16 and bf16 are held as the bits of their storage.
+/// The C++ type of a value in a register; f16 and bf16 are held as their bits.
 std::string type_of(DType dtype);
-/// The C++ type of an element in memory: as in registers, but boolean is unsigned char.
+/// The C++ type of an element in memory: the same as in registers, except that boolean is unsigned char.
 std::string stored_type(DType dtype);
 /// The type of a loop variable: int where it fits.
 std::string index_type(const Interval& values);
@@ -63,8 +63,9 @@ class FunctionText {
   std::vector<std::string> coordinates(const std::vector<Axis>& axes, IndexText point);
   /// The program also includes this header of device/.
   void include(const std::string& header) { includes_ += concat("#include \"", header, "\"\n"); }
-  /// The function does not wait for the previous launch at its beginning: a function that this text calls waits. Before
-  /// that it reads at most `bytes` per block of `operand` (a constant; -1: none), and no other operand.
+  /// States that the function does not wait for the previous launch at its beginning, because a function that this text
+  /// calls waits. Before that, it reads at most `bytes` bytes per block of `operand` (a constant; -1: none), and no
+  /// other operand.
   void wait_later(int operand, int64_t bytes);
   /// The name of the parameter that holds the tensor map; the driver encodes it from `map`.
   std::string map(TensorMap map) {

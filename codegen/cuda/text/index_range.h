@@ -9,7 +9,7 @@
 
 namespace gcg::cuda {
 
-/// The values from `low` to `high`; an unknown end is missing.
+/// The values from `low` to `high`; nullopt: that end is not known.
 struct Interval {
   std::optional<int64_t> low, high;
 

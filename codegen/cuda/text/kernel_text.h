@@ -25,9 +25,9 @@ struct KernelText {
   int64_t shared_bytes = 0;  // dynamic shared memory per block
   Dim scratch_bytes = 0;     // workspace per launch
   bool may_fail = false;     // sets *status where an index is out of range
-  bool waits = false;        // this and `ahead` as in compiler/kernel/backend.h
+  bool waits = false;        // for this and `ahead`, see compiler/kernel/backend.h
   std::vector<int> ahead;    // positions of the operands that the kernel reads before it waits
-  int64_t ahead_bytes = 0;   // bytes of them that one block reads
+  int64_t ahead_bytes = 0;   // bytes of these operands that one block reads
   std::vector<TensorMap> maps;
   int least_registers = 0;       // registers per thread at entry, which warpgroups may redistribute; 0: no
                                  // redistribution
@@ -35,7 +35,8 @@ struct KernelText {
   std::vector<KernelText> then;  // empty, or the one launch that must follow this one, with the same workspace
 };
 
-/// The emitters, one per kind of kernel. They throw CompileError, or InternalError for a form that no pass should make.
+/// The emitters, one per kind of kernel. They throw CompileError, or InternalError for a kernel that no pass should
+/// make.
 KernelText emit_loop_kernel(const Kernel& kernel, const Target& target);
 KernelText emit_matmul(const Kernel& kernel, const Target& target);
 KernelText emit_plain_conv(const Kernel& kernel, const Target& target);

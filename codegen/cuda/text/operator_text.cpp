@@ -81,7 +81,7 @@ void check_arithmetic(DType dtype) {
   GCG_CHECK(dtype != DType::f16 && dtype != DType::bf16, name_of(dtype), " is a storage type: cast it to f32 first");
 }
 
-/// x^y for the exponents that are common in models; empty for others.
+/// x^y for exponents that are common in models; empty for others.
 std::string simple_power(DType dtype, const std::string& x, double y) {
   if (y == 1) return x;
   if (y == 2) return concat(x, " * ", x);
@@ -178,7 +178,7 @@ std::string cast_text(DType from, DType to, const std::string& a) {
   if (from == DType::bf16) return cast_text(DType::f32, to, concat("gart_widen_bf16(", a, ")"));
   if (to == DType::boolean) return concat("(", a, " != 0)");
   if (to == DType::f16 || to == DType::bf16) {
-    // Wide values are rounded to odd first, so that only the second rounding counts; exact enough up to 2^53.
+    // Wide values are rounded to odd first, so that only the second rounding counts. This is exact enough up to 2^53.
     const bool wide = from == DType::f64 || (!is_float(from) && size_of(from) >= 4);
     const std::string single = from == DType::f32 ? a
                                : wide             ? concat("gart_round_to_odd((double)", a, ")")

@@ -35,7 +35,7 @@ class VectorReadFinder {
   }
 
  private:
-  /// `conditional`: a select decides whether `e` is evaluated; without that, its element may not exist.
+  /// `conditional`: a select decides whether `e` is evaluated, so its element may not exist.
   void walk(const Expr& e, bool conditional) {
     if (skip_.contains(e.get()) || e->kind == ExprKind::reduce || !seen_.insert({e.get(), conditional}).second) return;
     const bool load = e->kind == ExprKind::load && !e->guarded && is_vector(*e);

@@ -22,7 +22,8 @@ std::vector<Expr> vector_reads(const Expr& value, const std::vector<Operand>& op
 /// The loads among vector_reads().
 std::vector<Expr> vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count);
 
-/// The largest count at which the stage's store (if it is one) and loads each access at most 16 bytes; 1 if none.
+/// The largest count with which the stage's store (if it is one) and loads access at most 16 bytes each; 1 if there is
+/// none.
 int vector_count(const Stage& stage, const std::vector<Operand>& operands, int lane);
 
 /// Calls `see` for every outermost reduction inside a value.
@@ -31,7 +32,8 @@ void each_window(const Expr& value, const std::function<void(const Expr&)>& see)
 /// summed side by side. nullopt if the reduction reads along `lane` in another way, or does not depend on it.
 std::optional<std::vector<Expr>> window_reads(const ExprNode& reduction, const std::vector<Operand>& operands, int lane,
                                               int64_t count);
-/// The largest count at which a store and all reductions in its value each access at most 16 bytes; 1 if none.
+/// The largest count with which a store and all reductions in its value access at most 16 bytes each; 1 if there is
+/// none.
 int window_count(const Stage& stage, const std::vector<Operand>& operands, int lane);
 
 }  // namespace gcg::cuda

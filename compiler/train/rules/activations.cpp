@@ -1,4 +1,4 @@
-// Gradients of activation functions. At a kink the slope is that of the side below, as PyTorch has it: relu'(0) is 0.
+// Gradients of activation functions. At a kink, the slope is the one on the left, as in PyTorch: relu'(0) is 0.
 #include <cmath>
 #include <numbers>
 
@@ -67,7 +67,7 @@ void prelu_rule(C& c) {
   if (c.wants(1)) c.set(1, choose(positive, 0, c.g() * c.x()));
 }
 
-/// Elements beyond a bound give their gradient to the bound.
+/// The gradient of an element outside of the bounds goes to the bound that it exceeds.
 void clip_rule(C& c) {
   Formula dx = c.g();
   const char* beyond[] = {"Less", "Greater"};

@@ -1,5 +1,5 @@
-// Gradients of arithmetic and of elementary functions. Where a function has no derivative, the choice is PyTorch's:
-// |x|' is 0 at 0, and operands of Max that are equal share the gradient.
+// Gradients of arithmetic and of elementary functions. Where a function has no derivative, the value is PyTorch's: |x|'
+// is 0 at 0, and equal operands of Max share the gradient.
 #include <cmath>
 #include <numbers>
 
@@ -13,7 +13,7 @@ using C = GradientContext;
 
 Formula square(Formula x) { return x * x; }
 
-/// The element of a constant with one value everywhere; nullopt for other values.
+/// The value of a constant whose elements are all equal; nullopt for other values.
 std::optional<double> only_value(const Value& v) {
   if (!v.is_constant() || v.constant->elements() == 0) return std::nullopt;
   for (int64_t i = 1; i < v.constant->elements(); ++i)
@@ -21,7 +21,7 @@ std::optional<double> only_value(const Value& v) {
   return v.constant->at_double(0);
 }
 
-/// An exponent of 0 gives the gradient 0, also where the base is 0.
+/// An exponent of 0 gives the gradient 0, even where the base is 0.
 void power_rule(C& c) {
   const Formula a = c.x(0), b = c.x(1);
   const std::optional<double> exponent = only_value(b.value());
@@ -43,7 +43,7 @@ void modulo_rule(C& c) {
   c.set(1, -(c.g() * unary("Round", turns)));
 }
 
-/// Max and Min: the gradient goes to the operands that equal the result, in equal parts.
+/// Max and Min: operands that equal the result share the gradient in equal parts.
 void pick_rule(C& c) {
   std::vector<Formula> hits;
   Formula count;

@@ -1,9 +1,10 @@
-// Gradients of If and Loop. Their subgraphs run once more, followed by their gradients, in subgraphs of new nodes.
+// Gradients of If and Loop. New nodes run their subgraphs again, followed by the gradients of the subgraphs.
 //
-// Loop stores the values that each iteration begins with. A second Loop goes through the iterations from the last to
-// the first: it reads these values, computes the iteration again, and passes on the gradients by carried values. Those
-// by captured values are summed in this order, so results do not depend on threads. If an iteration only reads one row
-// of a captured value, the rows' gradients are stacked, and added to their places behind the loop.
+// Loop stores the values that each iteration begins with. A second Loop visits the iterations from the last to the
+// first. It reads these values, computes the iteration again, and passes on the gradients with respect to carried
+// values. Gradients with respect to captured values are summed in this order, so results do not depend on threads. If
+// an iteration reads only one row of a captured value, the gradients of the rows are stacked, and added at their
+// positions after the loop.
 #include <algorithm>
 
 #include "compiler/ops/infer.h"
@@ -35,7 +36,7 @@ class BodyWriter {
   }
   Formula input(Formula outer) { return input(outer.dtype(), outer.shape()); }
 
-  /// An output must not be an input or a constant.
+  /// Adds an output, as a value that is neither an input nor a constant.
   void output(Formula value) { w_.graph().outputs.push_back(w_.make("Identity", {value}).id); }
 
  private:
@@ -61,7 +62,7 @@ Formula or_zeros(FormulaWriter& w, ValueId gradient, Formula like) {
   return gradient.valid() ? fit(w.of(gradient), like) : zeros_like(like);
 }
 
-/// The operands, of those from `first` on, whose gradients are wanted.
+/// The operands from `first` on whose gradients are wanted.
 std::vector<size_t> wanted_from(C& c, size_t first) {
   std::vector<size_t> wanted;
   for (size_t i = first; i < c.operands(); ++i)
@@ -73,7 +74,8 @@ void infer_all(Graph& body, Graph& outermost) {
   for (NodeId id : body.order()) infer_node(body, id, outermost);
 }
 
-// ---- If: each subgraph gives the gradients by the captured values, zeros for those that it does not read
+// ---- If: each subgraph returns the gradients with respect to the captured values; zeros for those that it does not
+// read
 
 void if_rule(C& c) {
   const std::vector<size_t> wanted = wanted_from(c, 1);
@@ -110,7 +112,8 @@ void if_rule(C& c) {
 
 // ---- Loop
 
-/// The values that each iteration of the forward loop begins with, stacked: its number, then the carried values.
+/// The values that each iteration of the forward loop begins with, stacked over the iterations: its number, then the
+/// carried values.
 struct Tape {
   Formula numbers;
   std::vector<Formula> carried;
@@ -140,7 +143,8 @@ class LoopGradient {
     BodyWriter writer(c_, *body);
     const Formula step = writer.input(DType::i64, {});
     writer.input(DType::boolean, {});
-    // Carried: gradients by carried floats, then sums of gradients by captured floats.
+    // The gradient's loop carries gradients with respect to carried floats, then sums of gradients with respect to
+    // captured floats.
     std::vector<Formula> by_carried, sums;
     const std::vector<size_t> floats = float_carried();
     std::vector<size_t> wanted;
@@ -177,7 +181,7 @@ class LoopGradient {
   }
 
  private:
-  /// One iteration inside the gradient's loop.
+  /// One iteration of the gradient's loop.
   struct Iteration {
     FormulaWriter& w;
     Formula number;
@@ -189,10 +193,11 @@ class LoopGradient {
   /// A captured value of which an iteration only reads one row.
   struct ReadRow {
     size_t operand;
-    NodeId gather;  // in the forward loop's subgraph
+    NodeId gather;  // the node in the forward loop's subgraph
   };
 
-  /// The results of the gradient's loop: by carried floats, by other captured floats, then rows and their places.
+  /// Takes the results of the gradient's loop: gradients with respect to carried floats, then to other captured floats,
+  /// then rows and their positions.
   void set_gradients(const std::vector<Formula>& gradients, const std::vector<size_t>& floats,
                      const std::vector<size_t>& wanted, const std::vector<ReadRow>& rows) {
     for (size_t k = 0; k < floats.size(); ++k) c_.set(2 + floats[k], gradients[k]);
@@ -205,7 +210,7 @@ class LoopGradient {
     }
   }
 
-  /// The Gather of one row that is the only reader of the operand in the subgraph.
+  /// The Gather of one row, if it is the only reader of the operand in the subgraph.
   std::optional<NodeId> only_gather(size_t operand) {
     const Graph& body = *c_.node().bodies[0];
     const ValueId v = body.inputs[operand];

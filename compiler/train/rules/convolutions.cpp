@@ -1,4 +1,4 @@
-// Gradients of convolutions: each of Conv and ConvTranspose is the other's gradient by the data.
+// Gradients of convolutions. The gradient of Conv with respect to the data is a ConvTranspose, and the other way round.
 #include "compiler/train/windows.h"
 
 namespace gcg {

@@ -10,7 +10,7 @@ using C = GradientContext;
 
 const std::map<std::string, Attribute> kAdds = {{"reduction", std::string("add")}};
 
-/// Gather of one known element: the gradient between zeros.
+/// Gather of one known element: its gradient, surrounded by zeros.
 void one_element(C& c, int64_t axis, int64_t index) {
   const Formula x = c.x(), extent = extents_of(x, axis, axis + 1);
   const Formula g = reshape(c.g(), extents_but(x, axis, c.ints({1})));
@@ -48,7 +48,7 @@ void gather_nd_rule(C& c) {
   c.set(0, add_at(c.make("GatherND", {positions(c.x()), c.x(1)}, c.node().attributes), c.g(), c.x()));
 }
 
-/// Writes into x at indices: elements that are replaced have no gradient.
+/// Writes into x at indices: elements of x that are replaced have the gradient 0.
 void scatter_rule(C& c, const char* scatter, const char* gather, const std::map<std::string, Attribute>& axis) {
   const std::string how = c.node().string_attribute("reduction", "none");
   if (how != "none" && how != "add") c.fail(concat("the reduction '", how, "' has none; 'none' and 'add' have one"));

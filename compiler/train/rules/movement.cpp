@@ -1,4 +1,4 @@
-// Gradients of operators that take a part of their operand, put it into something larger, or resample it.
+// Gradients of operators that extract a part of their operand, place it in something larger, or resample it.
 #include "compiler/ops/op_support.h"
 #include "compiler/train/gradient_rule.h"
 
@@ -7,14 +7,14 @@ namespace {
 
 using C = GradientContext;
 
-/// One sliced axis: elements from `begin` on, a step apart.
+/// One sliced axis: elements start at `begin`, and are a step apart.
 struct SlicedAxis {
   int64_t axis;
   Formula begin;  // one i64
   int64_t step;
 };
 
-/// The start of a slice as a position in the axis. A known number stays one, so that extents can be inferred.
+/// The start of a slice as a position in the axis. A known number stays a number, so that extents can be inferred.
 Formula begin_of(C& c, size_t i, int64_t axis) {
   const Formula extent = extents_of(c.x(), axis, axis + 1);
   const Dim n = c.x().shape()[static_cast<size_t>(axis)];
@@ -44,14 +44,15 @@ std::vector<SlicedAxis> sliced_axes(C& c) {
   return sliced;
 }
 
-/// x with zeros along one axis: `before` of them, and after it as many as the extents of `like` need.
+/// x, padded with zeros along one axis: `before` of them in front, and at the end as many as the extents of `like`
+/// need.
 Formula widen(Formula x, int64_t axis, Formula before, Formula like) {
   FormulaWriter& w = *x.writer;
   const Formula after = extents_of(like, axis, axis + 1) - before - extents_of(x, axis, axis + 1);
   return w.make("Pad", {x, join({before, after}, 0), {}, w.ints({axis})});
 }
 
-/// Puts step - 1 zeros behind each element.
+/// x with step - 1 zeros after each element.
 Formula spaced(Formula x, int64_t axis, int64_t step) {
   FormulaWriter& w = *x.writer;
   const Formula apart = unsqueeze(x, {axis + 1});
@@ -74,8 +75,8 @@ void slice_rule(C& c) {
   c.set(0, g);
 }
 
-/// Padding by negative numbers removes what was added. Other modes repeat elements of x, whose positions are padded
-/// alike.
+/// Padding by negative numbers removes the padding. Other modes repeat elements of x; padding the positions of elements
+/// in the same mode shows which.
 void pad_rule(C& c) {
   const Formula x = c.x(), g = c.g();
   const std::string mode = c.node().string_attribute("mode", "constant");
@@ -90,7 +91,7 @@ void pad_rule(C& c) {
   if (c.wants(2)) c.set(2, reshape_like(total(g) - total(inner), c.x(2)));
 }
 
-/// The matrix [in, out] that resizes one axis: row i is the i-th unit vector, resized.
+/// The matrix [in, out] that resizes one axis. Row i is the result of resizing the i-th unit vector.
 Formula resizing(C& c, int64_t axis, size_t position) {
   const Formula x = c.x(), extent = extents_of(x, axis, axis + 1);
   const Formula eye = c.make("EyeLike", {zeros(x.dtype(), join({extent, extent}, 0))});
@@ -102,7 +103,7 @@ Formula resizing(C& c, int64_t axis, size_t position) {
   return c.make("Resize", {eye, {}, join({c.constant(Tensor::from<float>(DType::f32, {1}, {1})), scale}, 0)}, how);
 }
 
-/// Resizing is linear along each axis: the gradient is multiplied by each axis's matrix.
+/// Resizing is linear along each axis, so the gradient is multiplied by the matrix of each axis.
 void resize_rule(C& c) {
   if (c.node().string_attribute("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
     c.fail("tf_crop_and_resize has none");

@@ -1,4 +1,4 @@
-// Gradients of normalisations. Those of statistics that a node also returns are left to its expansion.
+// Gradients of normalisations. A node that also returns statistics is expanded instead.
 #include "compiler/ops/op_support.h"
 #include "compiler/train/gradient_rule.h"
 
@@ -9,7 +9,7 @@ using C = GradientContext;
 
 Formula inverse_deviation(C& c, Formula variance) { return 1 / unary("Sqrt", variance + c.number("epsilon", 1e-5)); }
 
-/// The gradient by x of (x - mean) * inverse, where `normal` is that result and mean and deviation are over `axes`.
+/// The gradient with respect to x of (x - mean) * inverse. `normal` is that result; mean and deviation are over `axes`.
 Formula through_normal(Formula g, Formula normal, Formula inverse, const std::vector<int64_t>& axes) {
   return (g - mean(g, axes) - normal * mean(g * normal, axes)) * inverse;
 }
@@ -38,7 +38,7 @@ void rms_norm_rule(C& c) {
   c.set(1, g * normal);
 }
 
-/// Per channel, for the shape of x: [C] as [1, C, 1, ...].
+/// A vector [C] as [1, C, 1, ...], for the shape of x.
 Formula per_channel(Formula vector, Formula x) {
   std::vector<int64_t> shape(static_cast<size_t>(std::max<int64_t>(x.rank() - 1, 1)), 1);
   shape[0] = -1;
@@ -63,7 +63,7 @@ void batch_norm_rule(C& c) {
   if (c.wants(4)) c.set(4, moment * factor * cast(inverse * inverse, x.dtype()) * -0.5);
 }
 
-/// Rows of [N, groups, channels of a group, all other extents].
+/// Views x as rows [N, groups, channels of a group, all other extents].
 void grouped_rule(C& c, int64_t groups, bool scale_per_group) {
   const Formula x = c.x(0);
   const Dim channels = x.shape()[1];
@@ -102,7 +102,7 @@ void mean_variance_rule(C& c) {
   c.set(0, through_normal(c.g(), centred * inverse, inverse, axes));
 }
 
-/// Sums over `size` neighbouring channels, of which `before` are before the element.
+/// Sums over `size` neighbouring channels; `before` of them come before the element.
 Formula window_sum(Formula x, int64_t size, int64_t before) {
   FormulaWriter& w = *x.writer;
   const Formula shape = join({extents_of(x, 0, 1), w.ints({1}), extents_of(x, 1, 2), w.ints({-1})}, 0);

@@ -8,13 +8,13 @@ using C = GradientContext;
 
 std::vector<int64_t> spatial_axes(Formula x) { return axes_from(2, x.rank()); }
 
-/// The second result holds the positions of the largest elements.
+/// Uses the second result, which holds the positions of the largest elements.
 void max_pool_rule(C& c) {
   if (c.whole("storage_order", 0) != 0) c.fail("storage_order must be 0");
   c.set(0, add_at(c.y(1), c.g(), c.x()));
 }
 
-/// Each channel of each image as an image of its own.
+/// x with each channel of each image as an image of its own.
 Formula planes(Formula x) { return reshape(x, join({x.writer->ints({-1, 1}), extents_of(x, 2, x.rank())}, 0)); }
 
 /// A kernel of ones.
@@ -35,8 +35,8 @@ Formula spread_windows(C& c, Formula g) {
   return reshape_like(window.spread(planes(g), ones(c, kernel, g.dtype()), like, 1), x);
 }
 
-/// A pool of ones gives (elements inside the window) / (elements that count). Divided by the elements inside, it is the
-/// share of one element.
+/// A pool of ones gives (elements inside the window) / (elements that count). Divided by the elements inside, this is
+/// the share of one element.
 void average_pool_rule(C& c) {
   const Formula g = c.g(), x = c.x();
   const std::vector<int64_t> kernel = c.node().ints_attribute("kernel_shape");

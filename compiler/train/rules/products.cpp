@@ -10,13 +10,14 @@ namespace {
 
 using C = GradientContext;
 
-/// [..., m, k] as [m', k]: all rows of all matrices.
+/// [..., m, k] as [m', k], where m' counts all rows of all matrices.
 Formula rows_of(Formula x) {
   if (x.rank() == 2) return x;
   return reshape(x, join({x.writer->ints({-1}), extents_of(x, x.rank() - 1, x.rank())}, 0));
 }
 
-/// Operands of rank 2 or more. Weights that all matrices of the batch share get one product over all rows.
+/// For operands of rank 2 or more. The gradient of weights that all matrices of the batch share is one product over all
+/// rows.
 void matrices(C& c, Formula a, Formula b, Formula g) {
   if (c.wants(0)) c.set(0, fit(matmul(g, matrix_transpose(b)), c.x(0)));
   if (!c.wants(1)) return;
@@ -41,7 +42,7 @@ void matmul_rule(C& c) {
   if (c.wants(1)) c.set(1, squeeze(matmul(matrix_transpose(a), column), {a.rank() - 1}));
 }
 
-/// alpha * a' * b', transposed as stated.
+/// alpha * a' * b', where a' and b' are transposed as stated.
 Formula product(C& c, Formula a, bool transposes_a, Formula b, bool transposes_b) {
   return c.make(
       "Gemm", {a, b},
@@ -59,7 +60,7 @@ void gemm_rule(C& c) {
 
 using Labels = Equation::Labels;
 
-/// Writes labels as letters; a dimension of an ellipsis gets a letter that is free.
+/// Writes labels as letters. A dimension of an ellipsis gets an unused letter.
 class Letters {
  public:
   explicit Letters(const Equation& equation) {
@@ -80,8 +81,8 @@ class Letters {
 
 bool has(const Labels& term, int label) { return std::find(term.begin(), term.end(), label) != term.end(); }
 
-/// From the gradient by the labels `kept` to that by all labels of the term: axes of extent 1 for labels that only this
-/// term has, and a diagonal where a label is repeated.
+/// Extends the gradient over the labels `kept` to all labels of the term. A label that only this term has becomes an
+/// axis of extent 1, and a repeated label becomes a diagonal.
 Formula over_term(Formula dx, const Labels& kept, const Labels& term, Formula x) {
   FormulaWriter& w = *x.writer;
   std::vector<Formula> shape;
@@ -103,7 +104,7 @@ Formula over_term(Formula dx, const Labels& kept, const Labels& term, Formula x)
   return dx;
 }
 
-/// The gradient by one operand is an Einsum of the others and g, over the labels that they have.
+/// The gradient with respect to one operand is an Einsum of the other operands and g, over the labels that they have.
 void einsum_rule(C& c) {
   std::vector<int64_t> ranks;
   for (size_t i = 0; i < c.operands(); ++i) ranks.push_back(c.x(i).rank());

@@ -1,5 +1,5 @@
-// Gradients of reductions, of softmax, and of running sums. Elements that are equally large share the gradient of
-// ReduceMax, as with torch.amax.
+// Gradients of reductions, softmax and running sums. Equally large elements share the gradient of ReduceMax, as with
+// torch.amax.
 #include "compiler/ops/op_support.h"
 #include "compiler/train/gradient_rule.h"
 
@@ -26,7 +26,8 @@ void extreme_rule(C& c) {
   c.set(0, hit * (kept(c, c.g()) / sum(hit, reduced_axes(c))));
 }
 
-/// The products of all other elements along the axis, which need no division by an element that may be 0.
+/// For each element: the product of all others along the axis. It is not computed by a division, because the element
+/// may be 0.
 Formula product_of_others(Formula x, int64_t axis) {
   FormulaWriter& w = *x.writer;
   const Formula along = w.constant(Tensor::scalar_i64(axis));

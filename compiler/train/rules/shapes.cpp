@@ -19,7 +19,7 @@ void transpose_rule(C& c) {
   c.set(0, transpose(c.g(), back));
 }
 
-/// Repetitions are an axis of their own, over which the gradient is summed.
+/// Repetitions become a separate axis, over which the gradient is summed.
 void tile_rule(C& c) {
   const Formula x = c.x(), repeats = c.x(1);
   std::vector<Formula> shape;
@@ -48,7 +48,7 @@ void split_rule(C& c) {
   c.set(0, join(parts, c.axis(0)));
 }
 
-/// [B, C, H, W] as [B, blocks, blocks, C', H, W] (DCR) or [B, C', blocks, blocks, H, W] (CRD).
+/// Views [B, C, H, W] as [B, blocks, blocks, C', H, W] (DCR) or [B, C', blocks, blocks, H, W] (CRD).
 void depth_to_space_rule(C& c) {
   const int64_t block = c.whole("blocksize", 1);
   const Formula g = c.g();

@@ -15,13 +15,13 @@ struct DriverFunctions {
 };
 
 struct Driver : DriverFunctions {
-  int version = 0;  // in the format of cuDriverGetVersion: 12060 for CUDA 12.6
+  int version = 0;  // as cuDriverGetVersion returns it: 12060 for CUDA 12.6
 };
 
-inline constexpr int kOldestDriver = 12030;  // the first with cuGraphAddNode_v2, which makes graph nodes
+inline constexpr int kOldestDriver = 12030;  // the first driver with cuGraphAddNode_v2, which makes graph nodes
 
-/// The process's driver, initialised. Fails if there is none, if it is too old, or if it finds no device. It stays open
-/// to the end of the process, because the driver's own threads do not end before.
+/// The process's driver, initialised. Fails if there is none, if it is too old, or if it finds no device. The library
+/// stays open until the process ends, because the driver's own threads do not end earlier.
 Result<const Driver*> open_driver();
 
 /// "12.6" for 12060.

@@ -1,6 +1,6 @@
-// The part of the CUDA driver's ABI that this runtime calls. We declare it ourselves, so that libgart builds without a
-// toolkit and links nothing of it. A test compares these declarations with the real cuda.h where there is one. Names
-// are the driver's.
+// The part of the CUDA driver's ABI that this runtime calls. It is declared here, so that libgart builds without a
+// toolkit and links none of it. If the real cuda.h is installed, a test compares these declarations with it. Names are
+// the driver's.
 #pragma once
 
 #include <cstddef>
@@ -140,7 +140,7 @@ struct CUDA_CONDITIONAL_NODE_PARAMS {
   CUgraphConditionalHandle handle;
   CUgraphConditionalNodeType type;
   unsigned size;         // of phGraph_out
-  CUgraph* phGraph_out;  // set by the driver: the bodies, to be filled
+  CUgraph* phGraph_out;  // set by the driver: the body graphs, which the caller fills
   CUcontext ctx;
 };
 static_assert(sizeof(CUDA_CONDITIONAL_NODE_PARAMS) == 32 && offsetof(CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out) == 16);

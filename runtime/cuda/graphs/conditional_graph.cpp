@@ -43,7 +43,7 @@ void ConditionalGraph::update(const GraphContext& c) {
   built_ = false;
   for (Node& node : nodes_.list) {
     if (node.kind == NodeKind::step || !nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
-    nodes_.wait(c.stream);  // orders this run after the previous launches
+    nodes_.wait(c.stream);  // orders this run after earlier launches
     return build(c);
   }
   built_ = true;
@@ -59,7 +59,8 @@ void ConditionalGraph::build(const GraphContext& c) {
   const CUgraph graph = graph_.begin();
   copies_.note(c, true, true);
   const Nodes inputs = nodes_.add_inputs(graph, c);
-  // Later nodes come after all inputs, also those inside conditionals, which cannot name inputs as dependencies.
+  // Later nodes come after all inputs. This includes nodes inside conditionals, which cannot name inputs as
+  // dependencies.
   nodes_.forget_inputs();
   const Nodes end = add_sequence(graph, plan_.entry_sequence(), inputs, c);
   std::vector<Nodes> written(c.outputs.count(), end);
@@ -69,7 +70,7 @@ void ConditionalGraph::build(const GraphContext& c) {
   built_ = true;
 }
 
-/// A deciding step comes after everything before it, and everything after it comes after it.
+/// A step that decides comes after all earlier steps and before all later steps.
 Nodes ConditionalGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   for (const Segment& segment : plan_.sequence(index)) {
     const uint32_t i = segment.begin;
@@ -81,7 +82,7 @@ Nodes ConditionalGraph::add_sequence(CUgraph graph, uint32_t index, Nodes before
     } else if (step->kind == fb::StepKind::loop) {
       before = add_loop(graph, i, before, c);
     } else if (fails(*step, c.bound.step(i))) {
-      return add_report(graph, i, before, c);  // nothing after it runs
+      return add_report(graph, i, before, c);  // the run ends here, so no later step is added
     }
   }
   return before;
@@ -102,7 +103,7 @@ void* ConditionalGraph::add_mark(CUgraph graph, uint32_t index, Nodes& before, c
   return word;
 }
 
-/// Reports through the device's memory: a fill there, and a copy to the host.
+/// Reports through the device's memory: fills a word there, and copies it to the host.
 Nodes ConditionalGraph::add_report(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const std::string what = steps_text(plan_, index, index + 1);
   const void* word = add_mark(graph, index, before, what);
@@ -150,8 +151,8 @@ ConditionalGraph::Conditional ConditionalGraph::add_conditional(CUgraph graph, C
   return {node, params.conditional.phGraph_out[0]};
 }
 
-/// Uses two conditional nodes, because one with an ELSE needs a newer driver. No body stays empty: drivers before 12.8
-/// hang at an empty conditional node (seen in XLA, openxla/xla pull request 25769).
+/// Uses two conditional nodes, because a node with an ELSE needs a newer driver. No body stays empty: drivers before
+/// 12.8 hang at a conditional node with an empty body (seen in XLA, openxla/xla pull request 25769).
 Nodes ConditionalGraph::add_branch(CUgraph graph, uint32_t index, Nodes before, const GraphContext& c) {
   const PlanStep& step = plan_.steps[index];
   const std::string what = steps_text(plan_, index, index + 1);

@@ -8,19 +8,20 @@
 
 namespace gart::cuda {
 
-inline constexpr int kOldestConditionalDriver = 12040;  // the first with conditional nodes that this code can rely on
+// The first driver whose conditional nodes are reliable enough for this code.
+inline constexpr int kOldestConditionalDriver = 12040;
 
 class ConditionalGraph {
  public:
-  /// True if the plan has branches or loops, and no step that only the host can run: no bind steps. Plans with loops
-  /// may not have fail steps either: a loop might run forever on values that were not computed.
+  /// True if the plan has branches or loops, but no bind step, which only the host can run. A plan with loops must not
+  /// have fail steps either, because a loop might run forever on values that were not computed.
   static bool can_hold(const Plan& plan);
 
   /// `conditional_kernel`: the function that kernel_abi.h describes.
   ConditionalGraph(Device& device, const Plan& plan, CUfunction conditional_kernel);
 
   /// True if the graph must be rebuilt because some address moved: nodes within a conditional cannot be changed.
-  /// Therefore such a plan's inputs and outputs have fixed addresses on the device. Launches must be over before
+  /// Therefore the inputs and outputs of such a plan have fixed addresses on the device. Launches must be over before
   /// update().
   bool must_go(const GraphContext& context) const { return graph_.exec != nullptr && !fits(context); }
   /// Builds the graph if it does not fit; otherwise updates only its copies. Throws Failure.
@@ -49,7 +50,7 @@ class ConditionalGraph {
     uint64_t flags = 0;
   };
   CUgraphNode add_decision(CUgraph graph, const Decision& decision, Nodes& before, const std::string& what);
-  /// A conditional node, and the graph that it runs once or as long as its handle says.
+  /// A conditional node, and the graph that it runs once, or repeatedly while its handle is set.
   struct Conditional {
     CUgraphNode node;
     CUgraph body;

@@ -83,7 +83,7 @@ void SegmentGraph::update(const GraphContext& c) {
   for (Node& node : nodes_.list) {
     if (!all && node.kind == NodeKind::step && moving_[node.index - segment_.begin] == 0) continue;
     if (!nodes_.refresh(node, c) || nodes_.set_params(graph_.exec, node)) continue;
-    nodes_.wait(c.stream);  // orders this run after the previous launches
+    nodes_.wait(c.stream);  // orders this run after earlier launches
     return build(c);
   }
   generation_ = c.generation;

@@ -43,13 +43,13 @@ class SegmentGraph {
  public:
   SegmentGraph(Device& device, const Plan& plan, const Segment& segment);
 
-  /// True if the graph must be rebuilt because it needs other nodes; its launches must be over before update().
+  /// True if the graph must be rebuilt because it needs other nodes. Its launches must be over before update().
   bool must_go(const GraphContext& context);
   /// Makes the graph fit the context. Builds it if it is new or needs other nodes; otherwise updates addresses, extents
   /// and launch sizes in place. Throws Failure; the next call then rebuilds it.
   void update(const GraphContext& context);
   void launch(CUstream stream) const { graph_.launch(stream, plan_, segment_.begin, segment_.end); }
-  /// Everything that the graph points to may have moved.
+  /// Must be called if addresses that the graph contains may have changed.
   void rebind() { generation_ = 0; }
 
  private:
@@ -59,8 +59,8 @@ class SegmentGraph {
 
   const Plan& plan_;
   const Segment segment_;
-  bool run_bound_ = false;       // a step depends on a symbol that is bound during the run
-  std::vector<uint8_t> moving_;  // per step of the segment: it uses memory of the caller
+  bool run_bound_ = false;       // True if a step depends on a symbol that is bound during the run
+  std::vector<uint8_t> moving_;  // per step of the segment: True if it uses memory of the caller
   bool built_ = false;
   uint64_t generation_ = 0;
   GraphNodes nodes_;

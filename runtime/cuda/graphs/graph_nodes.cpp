@@ -92,7 +92,7 @@ void GraphNodes::add_outputs(CUgraph graph, std::vector<Nodes>& written, const G
 
 Nodes GraphNodes::add_steps(CUgraph graph, const Segment& run, const Nodes& before, const GraphContext& c,
                             std::vector<Nodes>* written) {
-  std::vector<Nodes> done(run.end - run.begin);  // per step: the nodes after which it is done
+  std::vector<Nodes> done(run.end - run.begin);  // per step: the nodes that must end before the step is done
   std::vector<uint32_t> last(plan_.manifest->streams(), kNone);
   for (uint32_t i = run.begin; i < run.end; ++i) {
     const PlanStep& step = plan_.steps[i];
@@ -115,8 +115,8 @@ Nodes GraphNodes::add_steps(CUgraph graph, const Segment& run, const Nodes& befo
   return end.empty() ? before : end;
 }
 
-/// True if all dependencies of the step have ended once the previous launch has ended. Copies of inputs need edges of
-/// their own.
+/// True if the end of the previous launch implies that all dependencies of the step have ended. Copies of inputs need
+/// edges of their own.
 bool GraphNodes::may_overlap(uint32_t index, uint32_t previous, const Segment& run, const GraphContext& c) const {
   constexpr int kOldestMajor = 9;
   const PlanStep& step = plan_.steps[index];
@@ -138,7 +138,7 @@ void GraphNodes::note_writes(const PlanStep& step, const Nodes& nodes, std::vect
   }
 }
 
-/// A step outside of the run has no nodes here; the nodes that the run comes after already order it.
+/// A step outside of the run has no nodes here. It is ordered by the nodes after which the run starts.
 void GraphNodes::collect_dependencies(uint32_t index, const Segment& run, uint32_t previous,
                                       const std::vector<Nodes>& done, Nodes& out) const {
   const PlanStep& step = plan_.steps[index];
@@ -176,7 +176,7 @@ CUgraphNode GraphNodes::add(CUgraph graph, CUgraphNodeParams& params, Nodes& dep
   };
   CUresult result = add_after(overlaps ? &kOverlap : nullptr);
   if (overlaps && result != CUDA_SUCCESS && !is_sticky(result))
-    result = add_after(nullptr);  // a full dependency edge is correct, too
+    result = add_after(nullptr);  // an edge of the full kind is correct, too
   device_.check(result, "cuGraphAddNode_v2", what);
   return node;
 }
@@ -275,7 +275,7 @@ bool GraphNodes::refresh_kernel(Node& node, const GraphContext& c) const {
   bool changed = assign(node.params.kernel.gridDimX, bound.tasks);
   uint64_t* value = node.values.data();
   for (uint32_t i = 0; i < step.operands; ++i) changed |= assign(*value++, device_pointer(bound.operands[i]));
-  const uint32_t params = kernel.params();  // then those of tensor maps
+  const uint32_t params = kernel.params();  // the pointers of tensor maps follow
   for (uint32_t i = 0; i < params; ++i) changed |= assign(*value++, bound.params[i]);
   changed |= assign(*value++, device_pointer(c.workspace + step.manifest->stream() * c.workspace_stride));
   changed |= assign(*value, device_pointer(c.statuses[node.index]));

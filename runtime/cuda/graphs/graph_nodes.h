@@ -21,10 +21,10 @@ struct GraphContext {
   const BoundPlan& bound;
   const Inputs& inputs;
   const Outputs& outputs;
-  uint8_t* workspace;  // that of stream i begins at i * workspace_stride
+  uint8_t* workspace;  // the workspace of stream i begins at i * workspace_stride
   int64_t workspace_stride;
   uint32_t* const* statuses;  // per step of the plan
-  uint64_t generation;        // not 0; changes when arena or workspace moved
+  uint64_t generation;        // not 0; changes when the arena or the workspace has moved
   Libraries& libraries;
 };
 
@@ -39,7 +39,7 @@ struct Node {
   CUgraphNode handle = nullptr;
   CUgraphNodeParams params = {};
   std::vector<uint64_t> values = {};  // of a kernel's parameters
-  std::vector<void*> pointers = {};   // to `values`, and to
+  std::vector<void*> pointers = {};   // to `values` and to `maps`
   TensorMaps maps = {};
   std::shared_ptr<CallNode> call = {};  // of a call step; `params` holds its child graph only while the node is made
 };
@@ -56,9 +56,9 @@ class GraphNodes {
   /// unless forget_inputs() was called.
   Nodes add_inputs(CUgraph graph, const GraphContext& context);
   void forget_inputs() { input_copies_.clear(); }
-  /// Adds the steps that have work. Each comes after the one before it on its stream and the steps it waits for; steps
-  /// without a predecessor in the run come after `before`. Returns the last nodes of the run. `written`, per output,
-  /// gets the nodes that write it; may be null.
+  /// Adds the steps that have work. Each comes after the previous one on its stream and after the steps that it waits
+  /// for. Steps without a predecessor in the run come after `before`. Returns the last nodes of the run. `written`
+  /// receives, per output, the nodes that write it; may be null.
   Nodes add_steps(CUgraph graph, const Segment& run, const Nodes& before, const GraphContext& context,
                   std::vector<Nodes>* written = nullptr);
   /// Adds copies of the outputs that need one, each after written[i].
@@ -94,7 +94,7 @@ class GraphNodes {
 
   Device& device_;
   const Plan& plan_;
-  Nodes input_copies_;  // per input; null: none
+  Nodes input_copies_;  // per input; null: there is none
 };
 
 bool has_work(const PlanStep& step, const BoundStep& bound);

@@ -30,10 +30,11 @@ class PlanGraphs final : public DeviceGraphs {
   Device& device_;
   const Plan& plan_;
   std::unique_ptr<ConditionalGraph> conditional_;
-  std::vector<std::unique_ptr<SegmentGraph>> segments_;  // indexed by first step; the last entry is for no step
-  Block words_;                                          // one per step that may fail, and one shared by all others
-  std::vector<uint32_t*> status_of_;                     // per step
-  std::vector<uint32_t> may_fail_;                       // the steps that may fail
+  // Indexed by first step; the last entry is for runs without steps.
+  std::vector<std::unique_ptr<SegmentGraph>> segments_;
+  Block words_;                       // one per step that may fail, and one shared by all others
+  std::vector<uint32_t*> status_of_;  // per step
+  std::vector<uint32_t> may_fail_;    // the steps that may fail
 };
 
 }  // namespace gart::cuda

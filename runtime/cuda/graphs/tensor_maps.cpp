@@ -16,14 +16,14 @@ constexpr CUtensorMapDataType kTypes[] = {CU_TENSOR_MAP_DATA_TYPE_UINT8, CU_TENS
 constexpr uint32_t kNone = UINT32_MAX;
 
 /// Returns the index of the first number that the driver or the buffer does not allow. `numbers`: the tensor's offset,
-/// extents, and all strides but the first, in elements of `element` bytes; `bytes`: of its buffer.
+/// extents, and all strides but the first, in elements of `element` bytes. `bytes`: the buffer's size.
 uint32_t first_wrong(const int64_t* numbers, uint32_t rank, uint32_t element, const void* data, int64_t bytes) {
   const auto is_size = [&](int64_t elements) {
-    const uint64_t size = static_cast<uint64_t>(elements);  // enormous if it is negative
+    const uint64_t size = static_cast<uint64_t>(elements);  // a negative number becomes enormous
     return size <= uint64_t{kMaxMapStride} / element && size * element % kMapAlignment == 0;
   };
   if (!is_size(numbers[0]) || reinterpret_cast<uint64_t>(data) % kMapAlignment != 0) return 0;
-  double end = double(numbers[0] + 1);  // in elements; far below 2^53 in a valid map
+  double end = double(numbers[0] + 1);  // in elements; in a valid map it is far below 2^53
   for (uint32_t d = 0; d < rank; ++d) {
     const int64_t extent = numbers[1 + d], stride = d == 0 ? 1 : numbers[rank + d];
     if (d > 0 && !is_size(stride)) return rank + d;
@@ -33,7 +33,7 @@ uint32_t first_wrong(const int64_t* numbers, uint32_t rank, uint32_t element, co
   return kNone;
 }
 
-/// True if the window of a convolution does not fit the images at any place.
+/// True if the window of a convolution fits the images at no position.
 bool has_no_place(const fb::TensorMap& map, const int64_t* extents) {
   for (uint32_t d = 0; d < count_of(map.lower()); ++d)
     if (extents[1 + d] <= int64_t{map.lower()->Get(d)} - map.upper()->Get(d)) return true;
@@ -52,7 +52,7 @@ void encode(Device& device, const std::string& step, const fb::TensorMap& map, c
   for (uint32_t d = 0; d < rank; ++d) {
     if (numbers[1 + d] == 0) return;
     extents[d] = static_cast<uint64_t>(numbers[1 + d]);
-    strides[d] = static_cast<uint64_t>(numbers[rank + d]) * element;  // the first one is not read
+    strides[d] = static_cast<uint64_t>(numbers[rank + d]) * element;  // the driver does not read the first stride
     steps[d] = map_step(map, d);
   }
   if (const uint32_t i = first_wrong(numbers, rank, element, data, bytes); i != kNone) {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "artifact_schema/map_form.h"
+#include "artifact_schema/map_layout.h"
 #include "runtime/bound_plan.h"
 #include "runtime/cuda/driver/device.h"
 
@@ -22,9 +22,9 @@ class TensorMaps {
   struct Encoded {
     CUtensorMap map = {};
     const void* data = nullptr;
-    int64_t numbers[2 * kMaxMapRank] = {};  // as in the step's params
+    int64_t numbers[2 * kMaxMapRank] = {};  // the numbers from the step's params
   };
-  std::unique_ptr<Encoded[]> maps_;  // as many as the step has
+  std::unique_ptr<Encoded[]> maps_;  // one per map of the step
 };
 
 }  // namespace gart::cuda

@@ -38,7 +38,7 @@ cudaDataType data_type(fb::DType dtype, const std::string& step) {
   fail(ErrorCode::unsupported, step, ": cuBLASLt has no products of ", fb::EnumNameDType(dtype));
 }
 
-/// The format that f32 factors are rounded to; other factors are not rounded.
+/// The format to which f32 factors are rounded; other factors are not rounded.
 cublasComputeType_t compute_type(const CallProblem& p) {
   if (p.tensors[0].dtype != fb::DType::f32) return CUBLAS_COMPUTE_32F;
   switch (p.call->precision()) {
@@ -96,7 +96,7 @@ class CublasLt final : public Library {
   cublasLtHandle_t handle = nullptr;
 };
 
-/// Destroys its handle, also if its owner was not completed.
+/// Destroys its handle, even if the constructor of its owner failed.
 struct Description {
   explicit Description(const Functions& functions) : lt(functions) {}
   ~Description() {
@@ -231,12 +231,12 @@ class MatMulPlan final : public CallPlan {
     set(CUBLASLT_MATMUL_DESC_TRANSA, int32_t{b_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N}, p.step);
     set(CUBLASLT_MATMUL_DESC_TRANSB, int32_t{a_.transposed ? CUBLAS_OP_T : CUBLAS_OP_N}, p.step);
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue(*p.call), p.step);
-    // Only the alignment of this address matters to the heuristic.
+    // The heuristic only uses the alignment of this address.
     if (p.bias())
       set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, reinterpret_cast<const void*>(uintptr_t{p.bias()->alignment()}), p.step);
   }
 
-  /// Takes the algorithm that was measured on such a GPU, if the library accepts it.
+  /// Uses the algorithm that was measured on this kind of GPU, if the library accepts it.
   bool take_stored(const CallProblem& p) {
     const std::span<const int64_t> transposed_view = p.algorithm(library_.device.sm(), lt_.cublasLtGetVersion());
     if (transposed_view.empty()) return false;

@@ -1,5 +1,5 @@
-// The part of cuBLASLt's ABI that this runtime calls, declared by ourselves. A test compares these declarations with
-// the real cublasLt.h where there is one. Names are the library's.
+// The part of cuBLASLt's ABI that this runtime calls, declared here. If the real cublasLt.h is installed, a test
+// compares these declarations with it. Names are the library's.
 #pragma once
 
 #include <cstddef>

@@ -57,7 +57,7 @@ class CudnnPlan final : public CallPlan {
     check_cudnn(library.dnn, refusal, "the heuristic", p.step);
   }
 
-  /// The usable engines of both modes. Leaves the plan with the last of them.
+  /// The usable engines of both modes. Afterwards the plan holds the last of them.
   std::vector<std::vector<int64_t>> algorithms(const CallProblem& p, size_t most) {
     const CudnnGraph graph(library_.dnn, library_.handle, p);
     std::vector<std::vector<int64_t>> all;
@@ -85,7 +85,7 @@ class CudnnPlan final : public CallPlan {
   }
 
  private:
-  /// Takes the engine that was measured on such a GPU, if the library accepts it.
+  /// Uses the engine that was measured on this kind of GPU, if the library accepts it.
   bool take_stored(const CudnnGraph& graph, const CallProblem& p) {
     const std::span<const int64_t> stored = p.algorithm(library_.device.sm(), library_.version());
     if (stored.empty()) return false;
@@ -139,7 +139,7 @@ class CudnnPlan final : public CallPlan {
   }
 
   Cudnn& library_;
-  std::vector<int64_t> uids_;  // of the call's tensors, in order, and of the scalars
+  std::vector<int64_t> uids_;  // ids of the call's tensors, in order, and of the scalars
   std::vector<float> scalars_;
   std::vector<CudnnDescriptor> parts_;  // descriptors that a stored configuration points to
   std::unique_ptr<CudnnDescriptor> config_, plan_;

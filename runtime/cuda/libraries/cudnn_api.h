@@ -1,5 +1,5 @@
-// The part of cuDNN's ABI that this runtime calls, declared by ourselves. A test compares these declarations with the
-// real cudnn.h where there is one. Names are the library's.
+// The part of cuDNN's ABI that this runtime calls, declared here. If the real cudnn.h is installed, a test compares
+// these declarations with it. Names are the library's.
 #pragma once
 
 #include <cstddef>
@@ -151,7 +151,7 @@ enum cudnnBackendAttributeName_t : int {
     cudnnBackendAttributeType_t, int64_t, int64_t*, void*)                                                \
   X(cudnnStatus_t, cudnnBackendExecute, cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t)
 
-/// Available since 9.5; without it work is captured.
+/// Available since 9.5; without it, work is captured from a stream.
 #define GART_CUDNN_OPTIONAL_FUNCTIONS(X)                                                                             \
   X(cudnnStatus_t, cudnnBackendPopulateCudaGraph, cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t, \
     CUgraph)

@@ -6,8 +6,8 @@
 namespace gart::cuda {
 namespace {
 
-/// The number of 16-bit elements that the library's engines read at once: lines begin at multiples of it, and heads
-/// have multiples of it.
+/// The number of 16-bit elements that the library's engines read at once. Lines must begin at multiples of it, and head
+/// sizes must be multiples of it.
 constexpr int64_t kMultiple = 8, kMostHead = 128;
 constexpr size_t kResult = 3;
 
@@ -55,7 +55,7 @@ class Parts {
     x = &pointwise(CUDNN_POINTWISE_SUB, *x, &largest, scores_);
     x = &pointwise(CUDNN_POINTWISE_EXP, *x, nullptr, scores_);
     const CudnnDescriptor& sum = reduce(CUDNN_REDUCE_TENSOR_ADD, *x);
-    // The log-sum-exp of each row, which training would keep. It is not stored, but without it no engine recognises the
+    // The log-sum-exp of each row, which training would use. It is not stored, but without it no engine recognises the
     // pattern.
     pointwise(CUDNN_POINTWISE_ADD, largest, &pointwise(CUDNN_POINTWISE_LOG, sum, nullptr, rows_), rows_);
     const CudnnDescriptor& probabilities = graph_.intermediate(p_.tensors[0].dtype, scores_);
@@ -117,7 +117,7 @@ class Parts {
 
   CudnnGraph& graph_;
   const CallProblem& p_;
-  std::vector<int64_t> scores_, rows_;  // extents: [batch, heads, queries, keys], and one per query
+  std::vector<int64_t> scores_, rows_;  // extents: [batch, heads, queries, keys], and the same with one key
 };
 
 }  // namespace

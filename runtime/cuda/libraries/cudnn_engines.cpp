@@ -5,7 +5,8 @@
 namespace gart::cuda {
 namespace {
 
-/// An upper limit: the library does not tell in advance how many knobs an engine has; it knows fewer kinds of them.
+/// An upper limit. The library does not tell in advance how many knobs an engine has, but it knows fewer kinds of
+/// knobs.
 constexpr int64_t kMostKnobs = 64;
 
 /// True if an engine with these notes is accurate enough for the call.

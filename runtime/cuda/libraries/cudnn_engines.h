@@ -15,19 +15,19 @@ namespace gart::cuda {
 std::vector<CudnnDescriptor> propose_engines(const CudnnFunctions& dnn, const CudnnGraph& graph,
                                              cudnnBackendHeurMode_t mode, cudnnStatus_t& refusal);
 
-/// The engine that an artifact names by these numbers, as the last element; the descriptors it points to come before
-/// it. Throws Failure if the library does not have it, or not for this graph. `device`: the device that plans are made
-/// for, if it is only described.
+/// The engine that these numbers of an artifact identify, as the last element. The descriptors that it points to come
+/// before it. Throws Failure if the library does not have the engine, or not for this graph. `device`: the device that
+/// plans are made for, if it is only described.
 std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph,
                                            std::span<const int64_t> numbers, const CudnnDescriptor* device = nullptr);
 
-/// The numbers that name the engine.
+/// The numbers that identify the engine.
 std::vector<int64_t> numbers_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& config,
                                        const std::string& step);
 
 struct EngineNotes {
-  bool accurate;   // accurate enough for the call
-  bool populates;  // adds its work to a graph itself
+  bool accurate;   // True if it is accurate enough for the call
+  bool populates;  // True if it adds its work to a graph itself
 };
 EngineNotes notes_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& config, const CallProblem& problem);
 

@@ -13,7 +13,7 @@ namespace gart::cuda {
 struct CudnnTensor {
   fb::DType dtype;
   std::vector<int64_t> extents, strides;
-  uint32_t alignment;  // bytes, of its address
+  uint32_t alignment;  // alignment of its address, in bytes
 };
 
 /// The type of all sums.
@@ -31,7 +31,7 @@ class CudnnGraph {
   /// Values that the library reads from host memory during its call.
   const std::vector<float>& scalars() const { return scalars_; }
 
-  // For the functions that describe operations. The returned objects live as long as the graph.
+  // Used by the functions that describe operations. The returned objects live as long as the graph.
   const CallProblem& problem() const { return p_; }
   CudnnDescriptor& add(cudnnBackendDescriptorType_t type);
   /// Three kinds of tensors: tensor `index` of the call with this view; a dense value that is not stored; a number.
@@ -55,7 +55,8 @@ class CudnnGraph {
   CudnnDescriptor graph_;
 };
 
-/// Describe the operations of a call's kind. Throw Failure (unsupported) if the library does not have them.
+/// These functions describe the operations of a call's kind. They throw Failure (unsupported) if the library does not
+/// have them.
 void describe_convolution(CudnnGraph& graph);
 void describe_attention(CudnnGraph& graph);
 

@@ -7,7 +7,7 @@
 namespace gart::cuda {
 namespace {
 
-/// With more shapes, the plans made so far are discarded; steps that use them keep them.
+/// If there are more shapes, the plans made so far are discarded. Steps that use a plan keep it.
 constexpr size_t kMostPlans = 4096;
 
 struct Known {

@@ -16,15 +16,15 @@ class Libraries {
   explicit Libraries(Device& device) : device_(device) {}
 
   /// Opens the libraries that the plan's call steps need, and switches steps off. If a library is available, the
-  /// fallbacks of its calls are off; otherwise its calls are. Throws Failure naming an unavailable library whose calls
-  /// have no fallback.
+  /// fallbacks of its calls are switched off; otherwise its calls are. Throws Failure naming an unavailable library
+  /// whose calls have no fallback.
   void open(const fb::Manifest& manifest, Plan& plan);
 
   /// Requests a plan for each call whose shapes are known. If a library refuses, the fallback runs instead; throws
   /// Failure if there is none.
   void settle(BoundPlan& bound);
 
-  /// The library's plan for a step that is on; made on first use, then shared. Throws Failure.
+  /// The library's plan for a call step that is switched on. It is made on first use, then shared. Throws Failure.
   std::shared_ptr<CallPlan> plan(const CallProblem& problem);
   CUgraph record(CallPlan& plan, const std::vector<void*>& data, void* workspace, const std::string& step);
 
@@ -38,7 +38,7 @@ class Libraries {
 
   Device& device_;
   std::mutex mutex_;
-  std::map<uint32_t, LoadedLibrary> opened_;  // by their numbers in the artifact
+  std::map<uint32_t, LoadedLibrary> opened_;  // by the library's number in the artifact
   std::map<std::vector<int64_t>, std::shared_ptr<CallPlan>> plans_;
 };
 

@@ -1,4 +1,4 @@
-// A library of this machine that runs calls: found, opened, and of a version that the artifact accepts.
+// A library of this machine that runs calls. It has been found and opened, and the artifact accepts its version.
 #pragma once
 
 #include <memory>
@@ -10,13 +10,13 @@
 
 namespace gart::cuda {
 
-/// A shared library, opened by the first of its names that works. It stays open to the end of the process, as CUDA
+/// A shared library, opened by the first of its names that works. It stays open until the process ends, as CUDA
 /// libraries require.
 class SharedLibrary {
  public:
   explicit SharedLibrary(std::vector<std::string> names);
   bool is_open() const { return handle_ != nullptr; }
-  /// The name that was opened; the reason if none was.
+  /// The name under which the library was opened; the reason if it was not.
   const std::string& name() const { return name_; }
   const std::string& reason() const { return reason_; }
   /// Fills a table of functions, as find_symbols() does. Returns false if one is missing; reason() says which.
@@ -37,7 +37,8 @@ class Library {
   virtual uint64_t version() const = 0;
   /// Prepares for work on the device, whose context is current. Throws Failure.
   virtual void start() = 0;
-  /// Chooses how to run the call. Throws Failure (unsupported) if it cannot. Not for two threads at a time.
+  /// Chooses how to run the call. Throws Failure (unsupported) if the library cannot run it. Must not be called by two
+  /// threads at a time.
   virtual std::unique_ptr<CallPlan> plan(const CallProblem& problem) = 0;
 };
 
@@ -54,7 +55,7 @@ std::vector<std::vector<int64_t>> cudnn_algorithms(Library& library, const CallP
 class Capture {
  public:
   explicit Capture(Device& device) : device_(device) {}
-  /// Throws Failure; exceptions of `enqueue` are passed on.
+  /// Throws Failure, and any exception that `enqueue` throws.
   template <class Enqueue>
   CUgraph record(const std::string& step, const Enqueue& enqueue) {
     begin(step);

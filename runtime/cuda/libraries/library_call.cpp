@@ -2,7 +2,7 @@
 
 #include <bit>
 
-#include "artifact_schema/call_form.h"
+#include "artifact_schema/call_layout.h"
 #include "gart/tensor.h"
 #include "runtime/errors.h"
 #include "runtime/step_errors.h"

@@ -31,7 +31,7 @@ struct CallProblem {
   size_t result() const;
   /// The numbers of the call's algorithm, if it was measured on GPUs of this kind with this version of the library.
   std::span<const int64_t> algorithm(int sm, uint64_t version) const;
-  /// Equal for problems that a library solves in the same way.
+  /// Two problems have equal keys if a library solves them in the same way.
   std::vector<int64_t> key() const;
 };
 
@@ -42,8 +42,8 @@ CallProblem make_call_problem(const Plan& plan, const BoundPlan& bound, uint32_t
 class CallPlan {
  public:
   virtual ~CallPlan() = default;
-  /// Returns the work on these tensors as a graph that the caller destroys; `data` points to their elements 0. Not for
-  /// two threads at a time. Throws Failure naming library, call and `step`.
+  /// Returns the work on these tensors as a graph that the caller destroys. `data` points to the first element of each
+  /// tensor. Must not be called by two threads at a time. Throws Failure naming library, call and `step`.
   virtual CUgraph record(const std::vector<void*>& data, void* workspace, const std::string& step) = 0;
 };
 

@@ -56,7 +56,8 @@ typedef enum gart_dtype {
   GART_I4,
   GART_U4,
   GART_I2,
-  GART_U2
+  GART_U2,
+  GART_STRING /* of inputs only: a const char* to a text that ends with NUL */
 } gart_dtype;
 
 #define GART_MAX_RANK 16
@@ -137,6 +138,9 @@ GART_C_API const char* gart_info_name(const gart_tensor_info* info);
 GART_C_API gart_dtype gart_info_dtype(const gart_tensor_info* info);
 GART_C_API size_t gart_info_rank(const gart_tensor_info* info);
 GART_C_API const char* gart_info_dim(const gart_tensor_info* info, size_t axis); /* NULL if axis >= rank */
+/* String `number` of those that the model tells apart in an input of strings, in ascending order. NULL past the last.
+ */
+GART_C_API const char* gart_info_string(const gart_tensor_info* info, size_t number);
 /* The model's metadata, as names and values in turn: text 2i is a name, 2i + 1 its value. NULL past the end. */
 GART_C_API const char* gart_metadata(const gart_program* program, size_t index);
 GART_C_API const char* gart_target(const gart_program* program);

@@ -82,6 +82,8 @@ struct TensorInfo {
   DType dtype = DType::undefined;
   /// One per axis: a number ("224"), a symbol ("batch"), or an expression of symbols ("seq + 1").
   std::vector<std::string> dims;
+  /// Of an input of strings: the strings that the model tells apart, in ascending order. All others are one to it.
+  std::vector<std::string> strings = {};
 
   GART_API std::string text() const;  ///< "input f32[batch,3,224,224]"
 };

@@ -30,7 +30,7 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}      // NOLINT: a T is a good Result
+  Result(T value) : value_(std::move(value)) {}      // NOLINT: implicit, so that a T can be returned as a Result
   Result(Error error) : error_(std::move(error)) {}  // NOLINT
   bool ok() const { return value_.has_value(); }
   explicit operator bool() const { return ok(); }

@@ -41,7 +41,8 @@ enum class DType : uint8_t {
   i4,
   u4,
   i2,
-  u2,  ///< one byte each: narrower ones are not packed
+  u2,      ///< one byte each: narrower ones are not packed
+  string,  ///< of inputs only: a const char* to a text that ends with NUL
 };
 
 /// Bytes of one element (a boolean takes one byte, 0 or 1); 0 for `undefined`.
@@ -74,8 +75,8 @@ class Shape {
   size_t rank_ = 0;
 };
 
-/// A tensor that another object owns, for reading. On a CPU, data aligned to its elements is used in place; on a GPU,
-/// data that is there at a multiple of 64 bytes. The runtime copies other data.
+/// A tensor that another object owns, for reading. A CPU uses data in place if it is aligned to its elements. A GPU
+/// uses data in place if it is in the GPU's memory at a multiple of 64 bytes. The runtime copies other data.
 struct TensorView {
   const void* data = nullptr;  ///< may be null if the tensor has no elements
   DType dtype = DType::undefined;
@@ -117,7 +118,7 @@ class GART_API Tensor {
   size_t bytes() const { return bytes_; }
   void* data() { return data_; }
   const void* data() const { return data_; }
-  /// The elements as T; the caller picks the T that dtype() means.
+  /// The elements as T; the caller must use the T that belongs to dtype().
   template <class T>
   std::span<T> elements() {
     return {static_cast<T*>(data_), bytes_ / sizeof(T)};
@@ -126,7 +127,8 @@ class GART_API Tensor {
   std::span<const T> elements() const {
     return {static_cast<const T*>(data_), bytes_ / sizeof(T)};
   }
-  operator TensorView() const { return {data_, dtype_, shape_, "cpu"}; }  // NOLINT: an owner can be looked at
+  // NOLINT: implicit, so that an owned tensor can be passed as a view.
+  operator TensorView() const { return {data_, dtype_, shape_, "cpu"}; }
 
  private:
   void* data_ = nullptr;

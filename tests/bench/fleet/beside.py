@@ -4,11 +4,11 @@ one process, with ours and with onnxruntime.
 
   beside.py [--models DIR] [--rounds 30] [--seconds 0.08] [MODEL...]
 
-Cores share caches and memory, and a virtual machine shares its processor with other work. No program can give back the
-time that two separate processes lose by that. So the processor time per run counts, the least of all rounds, and each
-round measures all variants in turn. "gain": how many times the runs of one core two cores would make without other
-work. It must be at least 1.85 for two replicas, or that of two onnxruntime processes, whichever is less; otherwise the
-exit code is 1. Needs two cores."""
+Cores share caches and memory, and a virtual machine shares its processor with other work. Both cost time that no
+program can avoid, in two separate processes too. So the script compares the processor time per run, takes the smallest
+of all rounds, and measures all variants in each round. The "gain" is the number of runs of two cores, without other
+work, divided by the number of runs of one core. It must be at least 1.85 for two replicas, or that of two onnxruntime
+processes, whichever is less; otherwise the exit code is 1. Needs two cores."""
 import argparse
 import os
 import subprocess

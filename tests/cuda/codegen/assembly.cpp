@@ -21,7 +21,8 @@ namespace {
 constexpr size_t kKernelsOfProgram = 30;
 constexpr size_t kBytesOfProgram = 150'000;
 
-/// Do the texts include only the prelude, like loop kernels? Products take so long that they stay alone.
+/// True if the text includes only the prelude, as loop kernels do. Products take so long to compile that each has its
+/// own program.
 bool can_share_program(const std::string& source) {
   const size_t first = source.find("#include");
   return source.find("#include", first + 1) == std::string::npos;

@@ -105,7 +105,7 @@ TEST_P(ConvLoop, EveryTileComputesEveryConvolution) {
     }
 }
 
-/// As ResNet has them.
+/// Convolutions as in ResNet.
 const char* const kResidual = R"(graph g(%x: f32[8,128,28,28], %r: f32[8,128,28,28]) -> (%y) {
   constant %u: f32[128,128,3,3] = random(1)
   constant %v: f32[512,128,1,1] = random(2)

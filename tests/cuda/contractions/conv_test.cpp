@@ -98,8 +98,8 @@ TEST_P(Conv, SmallImagesOfManyChannelsAreCutIntoSlices) {
   EXPECT_EQ(run.kernels, (std::vector<std::string>{"conv", "conv_sum"}));
 }
 
-// Channels last in memory, from the second value on: the same convolutions and the operators between them read and
-// write it.
+// From the second value on, channels are last in memory: convolutions and the operators between them read and write
+// this layout.
 
 TEST_P(Conv, ChannelsLast) {
   const SimulatedRun run = check(R"(graph g(%x: f32[2,3,15,13]) -> (%y) {

@@ -18,7 +18,7 @@ namespace gart::test {
 namespace {
 
 [[maybe_unused]] const bool entered = [] {
-  setenv("GART_SIM_EXEC_OVERLAP", "1", 1);  // runs may be enqueued after each other
+  setenv("GART_SIM_EXEC_OVERLAP", "1", 1);  // a run may be enqueued before the previous one has ended
   setenv("GART_SIM_QUIET", "1", 1);
   gart_sim::enter_simulation(80);
   return true;

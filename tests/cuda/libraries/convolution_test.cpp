@@ -179,7 +179,7 @@ TEST_F(WithLibraries, ConvolutionsOf16BitsHoldTheirPrecision) {
       auto out = load_on(artifact, "cuda")->run(std::span<const TensorView>(inputs));
       ASSERT_TRUE(out) << out.error().message;
       expect_close(floats(out->at(0)), on_cpu(artifact, inputs), precision == gcg::Precision::bf16 ? 3e-2 : 3e-3);
-      EXPECT_EQ(graphs_filled_and_captured(), 2u);  // the last one writes f32
+      EXPECT_EQ(graphs_filled_and_captured(), 2u);  // the last convolution writes f32
     }
 }
 

@@ -80,7 +80,7 @@ TEST_F(CudaChoice, AnUnsoundModuleIsRefused) {
   expect_error(load(std::move(model)), ErrorCode::unsupported,
                "cuModuleGetFunction failed on cuda:0 in no_such_kernel: named symbol not found (CUDA_ERROR_NOT_FOUND)");
   model = test::on_cuda(test::add_and_double());
-  model.plan().kernels[1]->threads = 1024;  // its launch bounds say 16
+  model.plan().kernels[1]->threads = 1024;  // its launch bounds allow 16 threads
   expect_error(load(std::move(model)), ErrorCode::unsupported,
                "kernel 'test_double' would have 1024 threads per block on cuda:0, where it can have 16");
   model = test::on_cuda(test::add_and_double());

@@ -85,7 +85,7 @@ TEST_F(CudaOverlap, ShapesComeAndGoInPlace) {
     ASSERT_TRUE(invocation->run());
     EXPECT_EQ(floats(invocation->output(0)), times(x, 8));
   }
-  EXPECT_EQ(count("graph_instantiations"), 8u);  // the others were updated in place
+  EXPECT_EQ(count("graph_instantiations"), 8u);  // the other graphs were updated in place
   EXPECT_EQ(count("programmatic_edges"), 16u);
   EXPECT_GT(count("graph_updates"), 0u);
 }

@@ -226,7 +226,7 @@ TEST_F(CudaRun, ShapesComeAndGoInPlace) {
       EXPECT_EQ(floats(invocation->output("out")), twice_the_sum(x, y));
     }
   }
-  EXPECT_EQ(count("graph_instantiations"), 8u);  // the others were updated in place
+  EXPECT_EQ(count("graph_instantiations"), 8u);  // the other graphs were updated in place
 }
 
 /// Control flow that the host decides between graphs, or the device within one graph.
@@ -294,7 +294,7 @@ TEST_P(CudaControl, ABranchThatEndsTheRun) {
 }
 
 TEST_P(CudaControl, ABranchWithNothingInIt) {
-  sim.set_driver_version(12060);  // which hangs if a body is empty
+  sim.set_driver_version(12060);  // the driver hangs if a body is empty
   test::ArtifactBuilder model = test::small_artifact();
   model.plan().sequences[1]->steps.clear();
   const Program program = load_model(std::move(model));

@@ -16,7 +16,7 @@ void bind(void* library, F& function, const char* name) {
 }
 
 Sim open() {
-  setenv("GART_SIM_EXEC_OVERLAP", "1", 1);  // runs may be enqueued after each other
+  setenv("GART_SIM_EXEC_OVERLAP", "1", 1);  // a run may be enqueued before the previous one has ended
   setenv("GART_SIM_DEVICES", "2", 1);
   setenv("GART_SIM_QUIET", "1", 1);
   Sim sim = {};

@@ -1,11 +1,11 @@
 // Imports a model, exports its graph and imports that again.
 //
-//   reexport_model MODEL.onnx OUT.onnx [MOST_BYTES]   MOST_BYTES: of a model that keeps its weights
+//   reexport_model MODEL.onnx OUT.onnx [MOST_BYTES]   MOST_BYTES: the weights of a larger model go to a file
 //
-// Prints "the same graph", or the first line in which the two differ, of both. Several nodes of a graph may stand for
-// one of its model and bear its name, those of a model may not: names of nodes are compared by themselves, "the same
-// graph but for names of nodes" is the same. Exit code 2 for a model that cannot be imported, 3 for one that cannot be
-// exported.
+// Prints "the same graph", or the first line in which the two graphs differ. Several nodes of a graph may come from one
+// node of the model and have its name, but names in a model are unique. So names of nodes are compared separately, and
+// "the same graph but for names of nodes" also counts as equal. The exit code is 2 for a model that cannot be imported,
+// and 3 for one that cannot be exported.
 #include <iostream>
 #include <regex>
 #include <sstream>

@@ -14,7 +14,7 @@ using gart::cuda::CallTensor;
 
 constexpr size_t kMostAlgorithms = 16;
 
-/// Names one algorithm, whatever the request was.
+/// Decides for one algorithm, whatever the question is.
 class OneAlgorithm final : public Decisions {
  public:
   explicit OneAlgorithm(const LibraryAlgorithm& algorithm) : algorithm_(algorithm) {}

@@ -5,7 +5,7 @@
 namespace gcg::tune {
 namespace {
 
-/// Records the decisions that are asked for, and answers one of them with a given candidate.
+/// Records the decisions that are requested, and answers one of them with a given candidate.
 class OneDecision final : public Decisions {
  public:
   OneDecision() = default;

@@ -16,16 +16,17 @@ class Device;
 namespace gcg::tune {
 
 struct MeasuringOptions {
-  int launches = 20;                                       // number of launches of the kernel in one run
-  bool again = false;                                      // also measure the decisions that the file has
-  std::function<double(std::span<const uint8_t>)> run_us;  // time of an artifact's run; its inputs may hold any values
+  int launches = 20;   // number of launches of the kernel in one run
+  bool again = false;  // also measures decisions that the file has already
+  // Returns the time of an artifact's run; its inputs may hold any values.
+  std::function<double(std::span<const uint8_t>)> run_us;
 };
 
 class Tuner {
  public:
   using Report = std::function<void(const std::string&)>;
 
-  /// Throws CompileError where there is no GPU. The file must outlive the tuner.
+  /// Throws CompileError if there is no GPU. The file must outlive the tuner.
   Tuner(TuningFile& file, const MeasuringOptions& options, Report report);
 
   const MeasuringOptions& options() const { return options_; }
@@ -33,7 +34,7 @@ class Tuner {
 
   /// True if the decision is still to be made. If the file has it, it is counted as known.
   bool wants(const Decision& decision);
-  /// Measures the candidates and stores the fastest in the file. `artifact`: returns an artifact that launches
+  /// Measures the candidates and stores the fastest one in the file. `artifact`: returns an artifact that launches
   /// candidate i options().launches times.
   void decide(const Decision& decision, const std::function<std::vector<uint8_t>(size_t)>& artifact);
   /// Counts a kernel that is not measured because it has a symbolic dimension. `key` distinguishes kernels.
@@ -48,7 +49,7 @@ class Tuner {
   TuningFile& file_;
   const MeasuringOptions options_;
   const Report report_;
-  std::shared_ptr<gart::cuda::Device> context_;  // creating it takes longer than measuring a candidate
+  std::shared_ptr<gart::cuda::Device> context_;  // kept, because creating it takes longer than measuring a candidate
   std::string device_, driver_;
   std::set<std::string> seen_, open_;
   size_t measured_ = 0, known_ = 0;

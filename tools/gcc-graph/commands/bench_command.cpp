@@ -13,6 +13,7 @@
 #include "tools/gcc-graph/measure/device_bench.h"
 #include "tools/gcc-graph/measure/profile.h"
 #include "tools/gcc-graph/measure/throughput.h"
+#include "tools/gcc-graph/options/artifact_option.h"
 #include "tools/gcc-graph/options/parse_parallel.h"
 #include "tools/gcc-graph/options/session_option.h"
 #include "tools/gcc-graph/support/fail.h"
@@ -25,8 +26,9 @@ using Clock = std::chrono::steady_clock;
 
 struct Arguments {
   std::string artifact;
+  ArtifactOption source;
   double seconds = 3;
-  int iterations = 0, warmup = 3;  // 0: as many as fit into `seconds`
+  int iterations = 0, warmup = 3;  // iterations: 0: as many as fit into `seconds`
   bool json = false;
   int callers = 0;
   InputOptions inputs;
@@ -94,8 +96,8 @@ struct Latency {
   }
 };
 
-/// The first run, then untimed runs to warm up, then timed runs: the requested number, or at least ten within the
-/// seconds. `session`: each run begins with the same states, and the time to set them does not count.
+/// Runs once, then some times untimed to warm up, then timed: the requested number of times, or at least ten times
+/// within the seconds. `session`: each run begins with the same states, and the time to set them does not count.
 Latency measure_latency(gart::Invocation& invocation, const std::optional<gart::Session>& session, const Arguments& a) {
   Latency result;
   const auto timed = [&] {
@@ -117,8 +119,9 @@ Latency measure_latency(gart::Invocation& invocation, const std::optional<gart::
   return result;
 }
 
-/// Profiles the artifact, loaded once more so that a GPU waits for each step: the other times are without these waits.
-/// On a GPU, inputs and outputs are in its memory, so no step's time includes copies from or to the host.
+/// Profiles the artifact. It is loaded a second time for this, because here a GPU waits for each step, and other times
+/// must not include these waits. On a GPU, inputs and outputs are in its memory, so no step's time includes copies from
+/// or to the host.
 nlohmann::ordered_json profile_of(const Arguments& a, const NamedTensors& inputs) {
   auto waiting = a.inputs;
   waiting.blocking = true;
@@ -134,7 +137,7 @@ nlohmann::ordered_json profile_of(const Arguments& a, const NamedTensors& inputs
   return profile(a.artifact, program, invocation, inputs, a.seconds, a.profile);
 }
 
-/// False for other entry points and for models with states, of which only the latency is measured.
+/// False for other entry points and for models with states. Only the latency of these is measured.
 bool is_first_without_states(const Arguments& a, const std::optional<gart::Session>& session) {
   const bool is_plain = !session && a.inputs.entry.empty();
   if (!is_plain && (callers_of(a) > 1 || a.profile.wanted()))
@@ -204,13 +207,13 @@ void run(const Arguments& a) {
 void add_bench_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand("bench", "Measure the latency of an artifact");
-  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  a->source.add_to(*c);
   a->inputs.add_to(*c);
   a->fleet.add_to(*c);
   a->session.add_to(*c, false);
   c->add_flag(
       "--replace", a->replace,
-      "On a fleet: run, measure and place the groups again, --seconds a round, until a round gains less than 2 %");
+      "On a fleet: run, measure and place the groups again, in rounds of --seconds, until a round gains less than 2 %");
   c->add_option("-o,--output", a->output,
                 "The file for --replace to write: the artifact with the placement that was measured to be fastest");
   c->add_option("--placements", a->placements,
@@ -234,6 +237,7 @@ void add_bench_command(CLI::App& app) {
       "per device");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
+    a->artifact = a->source.path();
     if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
     run(*a);
   });

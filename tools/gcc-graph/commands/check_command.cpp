@@ -56,10 +56,10 @@ void print(const Json& found) {
   }
 }
 
-/// Decides by the file name. Any other file counts as an artifact, and a wrong one is reported as damaged.
+/// Decides by the file name. Any other file counts as an artifact; if it is not one, it is reported as damaged.
 bool is_model(const std::string& path) { return path.ends_with(".onnx"); }
 
-/// Checks whether the model compiles for CPUs and for this machine's GPUs. It runs everything except code generation.
+/// Checks whether the model compiles for CPUs and for this machine's GPUs. Runs all stages except code generation.
 Json compiles(const std::string& path, const std::vector<std::string>& dims) {
   gcc_graph::ModelOptions options;
   options.targets = {"x86-64-v3"};

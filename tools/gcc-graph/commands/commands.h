@@ -15,6 +15,8 @@ void add_generate_command(CLI::App& app);
 void add_bench_command(CLI::App& app);
 void add_train_command(CLI::App& app);
 void add_state_command(CLI::App& app);
+void add_store_command(CLI::App& app);
+void add_serve_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_compare_command(CLI::App& app);

@@ -1,4 +1,4 @@
-// Compares what two artifacts compute, or an artifact and its model, or a model's values one by one.
+// Compares the results of two artifacts, or of an artifact and its model, or a model's values one by one.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -28,8 +28,11 @@ bool is_model(const std::string& path) { return path.ends_with(".onnx"); }
 
 std::vector<HostArray> arrays_of(const NamedTensors& inputs) {
   std::vector<HostArray> arrays;
-  for (const auto& [name, t] : inputs)
+  for (const auto& [name, t] : inputs) {
+    if (t.dtype == gart::DType::string)
+      fail("input '", name, "' has strings, which the interpreter does not take; compare two .gart files");
     arrays.push_back({name, static_cast<gcc_graph::DType>(t.dtype), t.shape, t.bytes});
+  }
   return arrays;
 }
 
@@ -48,7 +51,7 @@ std::vector<HostArray> run(const gart::Program& program, const NamedTensors& inp
   return arrays;
 }
 
-/// Results of a path that is a model, by interpretation, or an artifact.
+/// The results of a file: a model is interpreted, and an artifact is run.
 std::vector<HostArray> results_of(const std::string& path, const NamedTensors& inputs, const Arguments& a) {
   if (is_model(path)) return gcc_graph::interpret_model(path, arrays_of(inputs));
   return run(load_program(path, a.inputs), inputs, a.inputs.entry);
@@ -83,7 +86,7 @@ const HostArray& named(const std::vector<HostArray>& arrays, const std::string& 
   return *at;
 }
 
-/// The inputs that the first of the artifacts takes.
+/// The inputs of the first of the two that is an artifact.
 NamedTensors inputs_for(const Arguments& a, const std::string& artifact) {
   const gart::Program program = load_program(artifact, a.inputs);
   return collect_inputs(inputs_of(program, a.inputs), a.inputs);

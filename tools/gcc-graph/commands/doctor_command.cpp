@@ -1,4 +1,4 @@
-// Says what of a machine gcc-graph can use, what is missing, and what mends that.
+// Says which parts of a machine gcc-graph can use, what is missing, and how to repair it.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <iostream>
@@ -19,7 +19,7 @@ namespace {
 
 struct Finding {
   enum class Kind { good, missing, broken } kind;
-  std::string what, mend;  // mend: only if something is missing or broken
+  std::string what, mend;  // mend: how to repair it; empty if nothing is missing or broken
 };
 using Findings = std::vector<Finding>;
 
@@ -135,8 +135,8 @@ void add_doctor_command(CLI::App& app) {
     bool json = false;
   };
   auto a = std::make_shared<Arguments>();
-  CLI::App* c =
-      app.add_subcommand("doctor", "Say what of this machine can be used, what is missing, and what mends it");
+  CLI::App* c = app.add_subcommand(
+      "doctor", "Say which devices of this machine can be used, what is missing, and how to mend it");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
     Findings all;

@@ -37,6 +37,9 @@ const std::map<std::string, Ending>& endings() {
       {"generate", {"gcc-graph generate model.gart --tokenizer tokenizer.json \"The sky is\""}},
       {"train", {"gcc-graph train model.gart --data data.npz --epochs 10 --batch 32 -o trained.gart"}},
       {"state", {"gcc-graph state export model.gart -o weights.safetensors"}},
+      {"store", {"gcc-graph store add --store models --model resnet resnet.gart"}},
+      {"serve",
+       {"gcc-graph serve --store models --port 8000", "0; 1 if it failed, or if requests were left without an answer"}},
       {"doctor", {"gcc-graph doctor", "0, or 1 if something that is there does not work"}},
       {"manual", {"gcc-graph manual man | man -l -"}},
   };

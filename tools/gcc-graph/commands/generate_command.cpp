@@ -25,7 +25,7 @@ struct Arguments {
   bool is_chat = false;
   gart::GenerateOptions options;
   gart::GenerateEntries entries;
-  InputOptions program;  // its device, target and threads
+  InputOptions program;  // options for device, target and threads
   SessionOption session;
   bool json = false;
 };
@@ -262,7 +262,7 @@ void add_generate_command(CLI::App& app) {
   c->add_option("--threads", a->program.threads, "Threads that share a run; 0: one per CPU")
       ->check(CLI::Range(0, 1024));
   c->add_option("--target", a->program.target, "Use the code for this target instead of the best one for this machine");
-  c->add_option("--device", a->program.device, "As for run");
+  c->add_option("--device", a->program.device, "The same devices as for run");
   c->add_flag("--json", a->json, "Print ids, tokens per second and the time to the first token as JSON");
   c->callback([a] { generate(*a); });
 }

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "artifact_schema/map_form.h"
+#include "artifact_schema/map_layout.h"
 #include "artifact_schema/spans.h"
-#include "artifact_schema/state_form.h"
+#include "artifact_schema/state_layout.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/inspect/inspect_assembly.h"
@@ -129,7 +129,7 @@ bool is_open(const fb::EntryPoint& entry, const fb::Plan& plan) {
   return false;
 }
 
-/// The steps, and the edges that order them in addition to their streams.
+/// The number of steps, and of edges that order them in addition to their streams.
 std::pair<size_t, size_t> count_steps_and_waits(const fb::Plan& plan) {
   size_t steps = 0, waits = 0;
   for (const auto* sequence : *plan.sequences())

@@ -1,4 +1,4 @@
-// Completion scripts of shells and manual pages, made from the options that the program has.
+// Completion scripts of shells and manual pages, made from the options of the program.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
@@ -20,7 +20,7 @@ std::string options_of(const CLI::App& c) {
   return all;
 }
 
-/// A file name follows most options; after the program's name comes a command.
+/// Completes file names after most options, and commands after the program's name.
 void print_bash(const CLI::App& app) {
   std::string names;
   for (const CLI::App* c : commands_of(app)) names += concat(names.empty() ? "" : " ", c->get_name());

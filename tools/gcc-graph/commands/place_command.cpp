@@ -12,8 +12,8 @@
 namespace gcg::tools {
 namespace {
 
-constexpr int64_t kEffort = 1'000'000;  // a quarter of a compilation's effort or less: placing is called often, and
-                                        // starts from the file's placement
+// At most a quarter of a compilation's effort, because placing is called often and starts from the file's placement.
+constexpr int64_t kEffort = 1'000'000;
 
 struct Arguments {
   std::string artifact, output, fleet, profile, threshold = "2%";

@@ -10,6 +10,7 @@
 #include "tools/gcc-graph/io/compare_elements.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/options/artifact_option.h"
 #include "tools/gcc-graph/options/session_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
@@ -19,6 +20,7 @@ namespace {
 
 struct Arguments {
   std::string artifact, outputs, expect, trace, state_out;
+  ArtifactOption source;
   Tolerance tolerance;
   bool json = false;
   InputOptions inputs;
@@ -93,7 +95,7 @@ void print_json(const Outputs& outputs) {
   std::cout << json_text(out) << '\n';
 }
 
-/// Prints, writes or compares them.
+/// Prints, writes or compares the outputs.
 void use(const Outputs& outputs, const Arguments& a) {
   const std::map<std::string, gart::TensorView> named(outputs.begin(), outputs.end());
   if (!a.outputs.empty()) write_npz(a.outputs, named);
@@ -117,7 +119,7 @@ void run_on_fleet(const Arguments& a) {
   const NamedTensors inputs = collect_inputs(program.inputs(), a.inputs);
   gart::fleet::Request request = a.fleet.request(program, inputs);
   value_or_throw(request.run());
-  if (a.fleet.is_monitored()) value_or_throw(request.run());  // the first run is cold and does not count
+  if (a.fleet.is_monitored()) value_or_throw(request.run());  // the first run is cold and is not counted
   a.fleet.write_monitor(a.artifact, program);
   if (!a.trace.empty()) trace_fleet(a.trace, a.artifact, program, request);
   Outputs outputs;
@@ -153,7 +155,7 @@ void run(const Arguments& a) {
 void add_run_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand("run", "Run an artifact once");
-  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  a->source.add_to(*c);
   a->inputs.add_to(*c);
   a->fleet.add_to(*c);
   a->session.add_to(*c, true);
@@ -170,7 +172,10 @@ void add_run_command(CLI::App& app) {
   c->add_flag("--each", a->tolerance.each,
               "Compare every element with atol + rtol * its own expected value, instead of the largest");
   c->add_flag("--json", a->json, "Print shapes and ranges of the outputs as JSON")->excludes("--expect");
-  c->callback([a] { run(*a); });
+  c->callback([a] {
+    a->artifact = a->source.path();
+    run(*a);
+  });
 }
 
 }  // namespace gcg::tools

@@ -12,6 +12,7 @@
 #include "tools/gcc-graph/io/literal_tensor.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
+#include "tools/gcc-graph/options/artifact_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/train/checkpoint.h"
 #include "tools/gcc-graph/train/training_data.h"
@@ -21,7 +22,7 @@ namespace gcg::tools {
 namespace {
 
 constexpr int64_t kBatch = 32;
-constexpr int kInterrupted = 130;  // the exit code of a shell's command that SIGINT ended
+constexpr int kInterrupted = 130;  // the exit code that shells give a command ended by SIGINT
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -44,6 +45,7 @@ class InterruptGuard {
 
 struct Arguments {
   std::string artifact, data, output, metrics, checkpoint;
+  ArtifactOption source;
   std::vector<std::string> numbers;  // --input NAME=NUMBER
   int64_t epochs = 1, checkpoint_steps = 0;
   std::optional<int64_t> batch, seed;
@@ -51,7 +53,7 @@ struct Arguments {
   InputOptions load;
 };
 
-/// The output that is the loss: a single number, called "loss" if there is one of that name.
+/// The number of the output with the loss: the output called "loss" if there is one, otherwise a single number.
 size_t loss_of(std::span<const gart::TensorInfo> outputs, const std::string& entry) {
   std::optional<size_t> found;
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -101,8 +103,8 @@ class Training {
   int64_t steps() const { return place_.steps; }
 
  private:
-  /// A resumed run goes on with the batch, the seed and the order of the first one, unless the user gives others, which
-  /// load() refuses.
+  /// A resumed run continues with the batch size, the seed and the order of the first run. If the user gives others,
+  /// load() refuses them.
   void choose_order() {
     std::optional<TrainingFacts> saved;
     if (a_.resume) saved = checkpoint_.facts();
@@ -190,29 +192,34 @@ void add_train_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   a->load.entry = "train";
   CLI::App* c = app.add_subcommand("train", "Train a model: run its entry point `train` over samples");
-  c->add_option("artifact", a->artifact, "The .gart file")->required();
+  a->source.add_to(*c);
   c->add_option("--data", a->data, "D.npz: an array per input, by name; the first axis counts samples")->required();
   c->add_option("--input", a->numbers, "NAME=NUMBER: an input that is the same in each step (a learning rate)");
   c->add_option("--epochs", a->epochs, "How often each sample is used")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32))
       ->capture_default_str();
-  c->add_option("--batch", a->batch, "Samples a step (default: as many as the model fixes, otherwise 32)")
+  c->add_option("--batch", a->batch, "Samples per step (default: the number that the model fixes, otherwise 32)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
   c->add_option("--seed", a->seed, "Seed of the samples' order (default: 0)")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
-  c->add_flag("--no-shuffle", a->no_shuffle, "Take the samples in their order");
-  c->add_option("--metrics", a->metrics, "M.jsonl: a line a step: step, epoch, loss, samples_per_s");
+  c->add_flag("--no-shuffle", a->no_shuffle, "Take the samples in the order of the file");
+  c->add_option("--metrics", a->metrics, "M.jsonl: a line per step with step, epoch, loss, samples_per_s");
   c->add_option("--checkpoint", a->checkpoint,
-                "DIR: save states and place there at the end, and after Ctrl-C; also see --checkpoint-steps");
-  c->add_option("--checkpoint-steps", a->checkpoint_steps, "Save the checkpoint every so many steps, too")
+                "DIR: save the states and the position in the samples there at the end, and after Ctrl-C; also see "
+                "--checkpoint-steps");
+  c->add_option("--checkpoint-steps", a->checkpoint_steps, "Save the checkpoint after every N steps, too")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
-  c->add_flag("--resume", a->resume, "Go on from the checkpoint; the result is that of a run without a stop");
+  c->add_flag("--resume", a->resume,
+              "Continue from the checkpoint; the result is the same as without the interruption");
   c->add_option("-o,--output", a->output, "The trained .gart file: its states begin with the trained values");
   c->add_option("--entry", a->load.entry, "The entry point of a step")->capture_default_str();
   c->add_option("--threads", a->load.threads, "Threads that share a step; 0: one per CPU")->check(CLI::Range(0, 1024));
   c->add_option("--device", a->load.device, "cpu, cpu:0-3, cuda or cuda:1; default: the best the file has code for");
   c->add_flag("--quiet", a->quiet, "Print no progress");
-  c->callback([a] { train(*a); });
+  c->callback([a] {
+    a->artifact = a->source.path();
+    train(*a);
+  });
 }
 
 }  // namespace gcg::tools

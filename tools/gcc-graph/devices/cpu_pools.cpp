@@ -57,7 +57,7 @@ std::string target_here() {
 
 std::string mebibytes(uint64_t bytes) { return concat(bytes >> 20, " MiB"); }
 
-/// Cores that are hyperthreads of one another, as "0+8 1+9"; empty if there are none.
+/// Pairs of cores that are hyperthreads of one core, as "0+8 1+9"; empty if there are none.
 std::string hyperthreads(hwloc_topology_t topology, hwloc_const_bitmap_t set, const std::vector<int>& allowed) {
   std::string pairs;
   const int count = hwloc_get_nbobjs_inside_cpuset_by_type(topology, set, HWLOC_OBJ_CORE);

@@ -12,14 +12,14 @@ namespace gcg::tools {
 /// A copy of `bytes` takes us + bytes / (1000 * gbytes_per_s) microseconds.
 struct HostLink {
   int device = 0;     // the GPU's index in the fleet
-  FleetLink in, out;  // to the GPU and from it; device indices are not set
+  FleetLink in, out;  // link to the GPU, and link from it; device indices are not set
 };
 
-/// Measures copies between pageable memory, which holds the values that cross in a fleet, and the GPU's memory. Throws
-/// gart::Failure.
+/// Measures copies between the GPU's memory and pageable memory. In a fleet, values that cross are in pageable memory.
+/// Throws gart::Failure.
 HostLink measure_host_link(int device, int ordinal, const gart::cuda::Driver& driver);
 
-/// Measures copies from one GPU's memory to the other's, as values of a fleet cross. Device indices are not set. Throws
+/// Measures copies from one GPU's memory to the other's, as a fleet makes them. Device indices are not set. Throws
 /// gart::Failure.
 FleetLink measure_peer_link(int from_ordinal, int to_ordinal, const gart::cuda::Driver& driver);
 

@@ -17,8 +17,9 @@ namespace {
 
 using namespace gart::cuda;
 
-constexpr unsigned kThreads = 1024;   // per block; one block on each multiprocessor hides the latency of an addition
-constexpr int kAddsPerTurn = 8 * 16;  // must match the kernel text
+// Threads per block; one block on each multiprocessor hides the latency of an addition.
+constexpr unsigned kThreads = 1024;
+constexpr int kAddsPerTurn = 8 * 16;  // multiply-adds per iteration; must match the kernel text
 
 constexpr const char* kText = R"(
 extern "C" __global__ void __launch_bounds__(1024) gart_rate(float* never, int turns) {

@@ -15,7 +15,7 @@ using gcc_graph::FleetLink;
 struct Inventory {
   Fleet fleet;
   std::vector<std::string> about;    // per device: facts that the fleet's JSON has no field for
-  std::vector<std::string> remarks;  // remarks about the machine: a quota, a driver that does not open
+  std::vector<std::string> remarks;  // remarks about the machine, such as a quota or a driver that does not open
 };
 
 /// Lists only cores that this process may use. `probe`: also measures rates, bandwidths and links, which takes about a
@@ -24,7 +24,7 @@ Inventory take_inventory(bool probe);
 
 // These add one part each to the inventory.
 void add_cpu_pools(Inventory& inventory, bool probe);  // cpu_pools.cpp
-void add_gpus(Inventory& inventory, bool probe);       // gpus.cpp; adds nothing if there is no driver
+void add_gpus(Inventory& inventory, bool probe);       // in gpus.cpp; adds nothing if there is no driver
 
 /// "cpu:0-3,8" for cores in ascending order: the form that LoadOptions.device and --device take.
 std::string pool_name(const std::vector<int>& cores);

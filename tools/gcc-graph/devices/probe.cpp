@@ -13,8 +13,8 @@
 namespace gcg::tools {
 namespace {
 
-constexpr int64_t kBytesPerPool = int64_t{256} << 20;  // well beyond any cache
-constexpr int64_t kLeastBytes = int64_t{16} << 20;     // per core: a few of the timed stretches
+constexpr int64_t kBytesPerPool = int64_t{256} << 20;  // larger than any cache
+constexpr int64_t kLeastBytes = int64_t{16} << 20;     // per core; enough for several timed parts
 
 void bind_to(int core) {
   cpu_set_t set;
@@ -45,7 +45,7 @@ void probe_pool(gcc_graph::FleetDevice& pool) {
   std::barrier together(static_cast<std::ptrdiff_t>(count));
   const auto measure = [&](size_t index) {
     bind_to(pool.cores[index]);
-    const std::vector<char> data(static_cast<size_t>(bytes), 1);  // first touch places its pages near the core
+    const std::vector<char> data(static_cast<size_t>(bytes), 1);  // the first write places its pages near the core
     together.arrive_and_wait();
     rates[index] = rate_here();
     together.arrive_and_wait();

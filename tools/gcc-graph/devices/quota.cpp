@@ -28,7 +28,7 @@ void lower(double& least, double value) {
   if (value > 0 && (least == 0 || value < least)) least = value;
 }
 
-/// The files of one group; files of the other cgroup version do not exist.
+/// Reads the files of one group. Files of the other cgroup version do not exist.
 void read_group(const fs::path& folder, double& cpus, double& memory) {
   std::string period;
   const std::string quota = first_word(folder / "cpu.max", &period);
@@ -50,7 +50,7 @@ Quota read_quota(const fs::path& root) {
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const fs::path mount = root / "sys/fs/cgroup" / controllers;
-    // Inside a container the path may be the host's, and the mount may already be the group itself, so the mount is
+    // Inside a container, the path may be the host's, and the mount may already be the group itself. So the mount is
     // read in any case.
     for (fs::path group = fs::path(line.substr(second + 1)).relative_path();; group = group.parent_path()) {
       read_group(mount / group, cpus, memory);

@@ -1,4 +1,4 @@
-// The container's limits that the topology does not know: CPU time and memory.
+// Limits of the container that the topology does not show: CPU time and memory.
 #pragma once
 
 #include <cstdint>

@@ -38,7 +38,7 @@ class Bench {
     return times;
   }
 
-  /// Requests per second while a next request is always waiting.
+  /// Requests per second if a next request is always waiting.
   double throughput(double seconds, size_t requests) {
     std::vector<gart::fleet::Request> pipeline;
     for (size_t i = 0; i < requests; ++i) pipeline.push_back(fleet_.request(program_, inputs_));
@@ -97,7 +97,7 @@ Json bench_fleet(const std::string& artifact, const RunOnFleet& fleet, const Inp
   }
   const std::vector<double> times = bench.latencies(seconds / 2, trace);
   const gart::fleet::Times measured = bench.program().times();
-  bench.write();  // of runs without concurrent requests
+  bench.write();  // writes the measurements of runs without concurrent requests
   const size_t requests = fleet.requests() > 0 ? fleet.requests() : 2 * used;
   const double rate = bench.throughput(seconds / 2, requests);
   const auto quantile = [&](double q) {

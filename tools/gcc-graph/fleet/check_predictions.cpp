@@ -15,10 +15,9 @@ namespace gcg::tools {
 namespace {
 
 using Json = nlohmann::ordered_json;
-constexpr int kRounds = 20;  // many short rounds, because disturbances of a machine last longer than a turn
+constexpr int kRounds = 20;  // many short rounds, because disturbances of a machine last longer than one measurement
 constexpr int kTries = 100;
-constexpr size_t kTwice =
-    3;  // placements that are loaded and measured twice, which shows how much runs differ from each other
+constexpr size_t kTwice = 3;  // number of placements that are loaded and measured twice, to show how much runs differ
 
 using gcc_graph::Placement;
 using gcc_graph::Placing;
@@ -29,7 +28,7 @@ Placement all_on(const Placing& placing, Placement placement, int device) {
   return placement;
 }
 
-/// Puts each group on the next device, so that a group reads values from another device than its own.
+/// Puts each group on the next device, so that it reads values from another device than its own.
 Placement in_turn(const Placing& placing, Placement placement, int first) {
   const int count = static_cast<int>(placing.devices().size());
   int next = first;
@@ -53,8 +52,8 @@ Placement anywhere(const Placing& placing, Placement placement, std::mt19937& ra
   return placement;
 }
 
-/// All groups on each device, and in turn starting with each device. So each group is measured with inputs from its own
-/// device and from others.
+/// All groups on each device, then placements that alternate between the devices, starting with each of them. So each
+/// group is measured with inputs from its own device and from others.
 std::vector<Placement> profiled_placements(const Placing& placing) {
   std::vector<Placement> all;
   for (int d = 0; d < static_cast<int>(placing.devices().size()); ++d) {

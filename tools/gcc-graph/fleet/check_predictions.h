@@ -10,7 +10,7 @@ namespace gcg::tools {
 
 /// Measures the groups in two kinds of placements: all groups on one device, as far as it supports them, and each group
 /// on the next device. From these times it predicts `count` other, random placements, and measures those, too. All
-/// placements are measured in turn, for `seconds` together; the fastest run of each counts. Returns {"profiled": the
+/// placements are measured in turn, for `seconds` in total; the fastest run of each counts. Returns {"profiled": the
 /// first, "placements": [{"predicted_us", "measured_us", "error", "groups", "again_us": of some, loaded and measured
 /// once more}], "median_error"}; an error is a fraction of the measured time.
 nlohmann::ordered_json check_predictions(const std::string& artifact, const RunOnFleet& fleet,

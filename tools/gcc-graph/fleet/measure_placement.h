@@ -29,8 +29,8 @@ class PlacedRuns {
     double run_us = 0;                           // 0: there was no run
     std::vector<gart::fleet::GroupTime> groups;  // of that run
   };
-  /// Runs likewise, at least twice. Returns the fastest run, which other processes disturbed least, or `known` if that
-  /// was faster.
+  /// Runs in the same way, at least twice. Returns the fastest run, which other processes disturbed least, or `known`
+  /// if that was faster.
   Least least(double seconds, Least known);
 
  private:

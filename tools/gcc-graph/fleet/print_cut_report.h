@@ -5,7 +5,7 @@
 
 namespace gcg::tools {
 
-/// Prints a line per group, then the cost of the cut: fusions lost, launches, and the time compared with the whole
+/// Prints one line per group, then the cost of the cut: fusions lost, launches, and the time compared with the whole
 /// model on one device.
 void print_cut_report(const gcc_graph::CutReport& report);
 

@@ -67,7 +67,7 @@ bool can_be_placed(const gart::ArtifactView& artifact, const gcc_graph::Fleet& f
 
 }  // namespace
 
-/// The ways that work where a fleet lacks a device of the file, as the end of a message.
+/// The ways that remain if a fleet lacks a device of the file, as the end of a message.
 std::string RunOnFleet::ways_beside(const gart::ArtifactView& file, const gcc_graph::Fleet& fleet, uint32_t device,
                                     const std::string& artifact) const {
   std::string ways;
@@ -87,7 +87,7 @@ bool RunOnFleet::is_wanted(const std::string& artifact, const InputOptions& inpu
     const MappedArtifact file(artifact);
     return !file.view().assembly().empty() && !fits_one_device(assembly_of(file.view()));
   } catch (const Error&) {
-    return false;  // the runtime reports the fault
+    return false;  // the runtime will report the error
   }
 }
 
@@ -150,7 +150,7 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
   return value_or_throw(gart::fleet::load(path, options));
 }
 
-/// Devices of other hosts keep the artifact's description; the runtime refuses them if one is needed.
+/// Devices of other hosts keep the artifact's description. The runtime refuses them if one is needed.
 void RunOnFleet::add_fleet(const std::string& artifact, gart::fleet::LoadOptions& options) const {
   const gcc_graph::Fleet fleet = read_fleet(fleet_);
   if (options.only.empty()) check_fleet(artifact, fleet, options);
@@ -162,7 +162,7 @@ void RunOnFleet::add_fleet(const std::string& artifact, gart::fleet::LoadOptions
 void RunOnFleet::check_fleet(const std::string& artifact, const gcc_graph::Fleet& fleet,
                              const gart::fleet::LoadOptions& options) const {
   const MappedArtifact file(artifact);
-  if (file.view().assembly().empty()) return;  // the runtime reports it
+  if (file.view().assembly().empty()) return;  // the runtime will report the error
   const gart::fb::Assembly& assembly = assembly_of(file.view());
   std::string present;
   for (const FleetDevice& device : fleet.devices) present += concat(present.empty() ? "'" : ", '", device.name, "'");

@@ -1,4 +1,4 @@
-// Options of `run` and `bench` for models that were cut, and the programs that they load.
+// Options of `run` and `bench` for models that were cut. They also load the programs.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ namespace gcg::tools {
 class RunOnFleet {
  public:
   void add_to(CLI::App& command);
-  /// True if a fleet runs the file: if any of these options is given, or if no single device may run all groups and no
-  /// device or target is asked for. Otherwise the whole model runs on one device.
+  /// True if a fleet must run the file. This is so if any of these options is given, or if no single device may run all
+  /// groups and the user requests neither device nor target. Otherwise the whole model runs on one device.
   bool is_wanted(const std::string& artifact, const InputOptions& inputs) const;
 
-  /// Prints a line if a file that was placed on a fleet runs whole, on a device that the user did not name: its parts
-  /// do not run.
+  /// Prints a line if a file that was placed on a fleet runs as a whole, on a device that the user did not name. Its
+  /// parts do not run then.
   void tell_whole(const std::string& artifact, const InputOptions& inputs, const std::string& device) const;
 
   /// Throws Error.
   gart::fleet::Program load(const std::string& path, const InputOptions& inputs,
                             const std::vector<gart::fleet::GroupPlace>& placement = {}) const;
-  /// A request with the inputs and the fetched values set.
+  /// A request whose inputs and fetched values are set.
   gart::fleet::Request request(const gart::fleet::Program& program, const NamedTensors& inputs) const;
   bool is_monitored() const { return !monitor_.empty(); }
   /// Writes the times so far, if requested. Throws Error if no run took all groups.

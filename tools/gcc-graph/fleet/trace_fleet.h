@@ -7,7 +7,7 @@
 
 namespace gcg::tools {
 
-/// `request`: one whose run has succeeded. Throws Error if the file cannot be written.
+/// `request`: a request whose run has succeeded. Throws Error if the file cannot be written.
 void trace_fleet(const std::string& path, const std::string& artifact, const gart::fleet::Program& program,
                  const gart::fleet::Request& request);
 

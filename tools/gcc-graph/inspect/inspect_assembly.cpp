@@ -27,7 +27,7 @@ Json texts(const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>* 
   return out;
 }
 
-/// The values that cross between groups: their makers and readers.
+/// The values that cross between groups, with their makers and readers.
 class Crossings {
  public:
   explicit Crossings(const fb::Assembly& assembly)
@@ -97,7 +97,7 @@ class Crossings {
   gart::Slots slots_;
   std::vector<std::string> names_;
   bool typical_ = false;
-  std::map<uint32_t, uint32_t> makers_;  // group that makes each value
+  std::map<uint32_t, uint32_t> makers_;  // the group that makes each value
   std::map<uint32_t, std::set<uint32_t>> readers_;
 };
 

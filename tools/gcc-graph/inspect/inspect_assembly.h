@@ -1,4 +1,4 @@
-// Shows as JSON and as text how parts make up a model, and where they run.
+// Shows, as JSON and as text, how parts make up a model and where they run.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace gcg::tools {
 /// otherwise adds nothing. `artifact`: verified. Bytes of crossing values are for the extents that predictions assume.
 void add_assembly(const gart::ArtifactView& artifact, nlohmann::ordered_json& report);
 
-/// Adds "measured" to each group and "measured_us" to the report. `profile`: measured on this artifact.
+/// Adds "measured" to each group and "measured_us" to the report. `profile`: measurements of this artifact.
 void add_measurements(const gcc_graph::FleetProfile& profile, nlohmann::ordered_json& report);
 
 /// Prints the fields that add_assembly added.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "artifact_schema/call_form.h"
+#include "artifact_schema/call_layout.h"
 #include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {

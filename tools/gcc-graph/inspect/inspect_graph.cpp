@@ -21,7 +21,7 @@ std::string name_of(const fb::EntryPoint& entry, const fb::Buffer& b) {
   return all == nullptr || b.index() >= all->size() ? "" : all->Get(b.index())->name()->str();
 }
 
-/// A text within quotes in Graphviz's language.
+/// A quoted text in Graphviz's language.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -31,7 +31,7 @@ std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-/// The sources of a step, at most this long.
+/// The sources of a step, shortened to the longest text that is shown.
 std::string shortened(const std::string& text) {
   constexpr size_t kMost = 60;
   return text.size() <= kMost ? text : text.substr(0, kMost) + "...";

@@ -9,8 +9,8 @@
 
 namespace gcg::tools {
 
-/// The plan's buffers, indexed by their numbers: kind, bytes (a number, or a text over the symbols), and where they
-/// apply: the name of an input or output, the offset in the arena, and the buffer that this one is a view of.
+/// The plan's buffers, indexed by their numbers, with kind and bytes (a number, or a text over the symbols). Where they
+/// apply, also the name of an input or output, the offset in the arena, and the buffer that this one is a view of.
 nlohmann::ordered_json buffer_list_json(const gart::fb::EntryPoint& entry, const gart::fb::Plan& plan,
                                         SlotTexts& slots);
 

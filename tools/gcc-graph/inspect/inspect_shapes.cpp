@@ -40,7 +40,7 @@ SlotTexts::Text SlotTexts::computed(const fb::Instruction& i, int depth) {
   }
 }
 
-/// A negative factor's minus stands first, so that a sum can use it as its own sign.
+/// The minus sign of a negative factor comes first, so that a sum can use it as its own sign.
 SlotTexts::Text SlotTexts::product(const fb::Instruction& i, const Text& a, const Text& b) const {
   const uint32_t symbols = gart::count_of(entry_.symbols());
   const fb::Instruction* factor = i.b() < symbols ? nullptr : program_->Get(i.b() - symbols);

@@ -22,7 +22,7 @@ class SlotTexts {
   enum class Binding { sum, product, one };
   struct Text {
     std::string text;
-    Binding binding;  // of the operator that is applied last
+    Binding binding;  // binding of the operator that is applied last
   };
   static std::string at_least(Binding binding, const Text& t);
   Text read(uint32_t slot, int depth);

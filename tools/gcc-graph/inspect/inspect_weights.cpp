@@ -8,7 +8,7 @@ namespace gcg::tools {
 using Json = nlohmann::ordered_json;
 
 Json stored_twice_json(const gart::fb::Manifest& manifest) {
-  // No verifier checks these, so they are shown only as far as they are valid.
+  // The verifier does not check this data, so it is shown only as far as it is valid.
   constexpr uint32_t kMostNames = 8;
   constexpr size_t kMostLetters = 200;
   if (manifest.stored_twice_bytes() < 0) return {};

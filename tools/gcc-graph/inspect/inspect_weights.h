@@ -7,11 +7,11 @@
 
 namespace gcg::tools {
 
-/// {"bytes": of all forms of a weight but the largest, "most": [{"name": ..., "bytes": ...}, ...]}. Empty if the file
+/// {"bytes": of all copies of a weight but the largest, "most": [{"name": ..., "bytes": ...}, ...]}. Empty if the file
 /// has no such data.
 nlohmann::ordered_json stored_twice_json(const gart::fb::Manifest& manifest);
 
-/// The end of the line about weights. `report` may contain "stored_twice".
+/// The end of the line about weights. `report` may lack "stored_twice".
 void print_stored_twice(const nlohmann::ordered_json& report);
 
 }  // namespace gcg::tools

@@ -1,4 +1,5 @@
-// An artifact's facts about the steps of a plan. The plan is the one that a program runs for given inputs.
+// The facts that an artifact holds about the steps of a plan. The plan is the one that a program runs for the given
+// inputs.
 #pragma once
 
 #include <optional>

@@ -14,7 +14,7 @@ namespace gcg::tools {
 
 namespace {
 
-/// Refuses plans of a retired format: only plans that verification proves correct are shown.
+/// Refuses plans of a retired format, because only plans that were verified are shown.
 gart::Status refuse_retired(const gart::fb::Manifest& manifest) {
   for (const auto* entry : *manifest.entry_points())
     for (const auto* plan : *entry->plans())

@@ -50,7 +50,7 @@ bool write_at(const File& file, std::span<const uint8_t> bytes, uint64_t offset)
   return true;
 }
 
-/// Shares blocks if the file system supports it; otherwise the kernel copies them.
+/// Shares blocks of the file if the file system supports it; otherwise the kernel copies the bytes.
 bool copy(const File& from, const File& to, uint64_t bytes) {
   if (ioctl(to.number(), FICLONE, from.number()) == 0) return true;
   off_t source = 0, target = 0;
@@ -88,7 +88,7 @@ bool write_front(const File& file, const FileHead& front, std::span<const uint8_
          write_at(file, front.header, 0);
 }
 
-/// Fails if a runtime would refuse the file: the assembly may come from measurements with arbitrary contents.
+/// Fails if a runtime would refuse the file. The assembly may come from measurements with arbitrary contents.
 void verify_written(const std::string& path) {
   try {
     const MappedArtifact written(path);

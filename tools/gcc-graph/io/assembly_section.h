@@ -1,4 +1,4 @@
-// Reads and replaces the assembly of an artifact without touching the rest of the file, however large its weights are.
+// Reads and replaces the assembly of an artifact. The rest of the file is not changed, however large its weights are.
 #pragma once
 
 #include <cstdint>
@@ -34,9 +34,9 @@ const gart::fb::Assembly& assembly_of(const gart::ArtifactView& artifact);
 /// The assembly in a form that can be placed, with the weights that the parts of each group read.
 gcc_graph::Placing placing_of(const gart::ArtifactView& artifact);
 
-/// Writes `from` with this assembly instead of its own to `to`; no other section changes a byte. Shares the blocks of
+/// Writes `from` to `to`, with this assembly instead of its own; no other section changes a byte. Shares the blocks of
 /// `from` if the file system supports it, else copies them. A file that the verifier refuses never becomes `to`. Throws
-/// Error. After a failure or a crash, `to` is as it was.
+/// Error. After a failure or a crash, `to` is unchanged.
 void write_assembly(const std::string& from, const std::string& to, std::span<const uint8_t> section);
 
 }  // namespace gcg::tools

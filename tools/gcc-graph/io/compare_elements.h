@@ -17,7 +17,7 @@ struct Comparison {
   bool ok = true;
   double relative = 0;  // largest error / largest expected element
   double absolute = 0;  // largest error
-  int64_t at = -1;      // index of its element; -1: all agree
+  int64_t at = -1;      // index of the element with this error; -1: all agree
 };
 
 /// Element `i` of a tensor, as a number.

@@ -44,7 +44,7 @@ class Writer {
  public:
   explicit Writer(gart::ArtifactContent& content) : content_(content) {}
 
-  /// Gives the state, in all entry points, this first value.
+  /// Gives the state this first value in all entry points that have it.
   void set(const std::string& name, const gart::Tensor& value) {
     std::vector<fb::StateT*> states;
     for (const auto& entry : content_.manifest.entry_points)
@@ -61,7 +61,7 @@ class Writer {
   }
 
  private:
-  /// True if something else lies in these bytes: equal contents are stored once.
+  /// True if other contents use these bytes, too: equal contents are stored once.
   bool is_shared(const std::string& name, uint64_t begin, uint64_t bytes) const {
     const uint64_t end = begin + std::max<uint64_t>(bytes, 1);
     const fb::ManifestT& manifest = content_.manifest;

@@ -1,4 +1,4 @@
-// An artifact whose states begin with other values.
+// Makes an artifact with other first values of its states.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace gcg::tools {
 
-/// Writes the artifact `from` to `to` with the values that the states of `program`, which was loaded from it, have now
-/// as their first values. `to` is as it was after a failure. Throws Error.
+/// Writes the artifact `from` to `to`. The first values in `to` are the values that the states of `program` have now;
+/// `program` was loaded from `from`. After a failure, `to` is unchanged. Throws Error.
 void write_with_states(const std::string& from, const gart::Program& program, const std::string& to);
 
 }  // namespace gcg::tools

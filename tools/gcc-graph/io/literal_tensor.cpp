@@ -6,6 +6,10 @@
 namespace gcg::tools {
 
 HostTensor literal_tensor(const gart::TensorInfo& info, const std::vector<int64_t>& shape, const std::string& text) {
+  if (info.dtype == gart::DType::string) {
+    const int64_t bytes = checked_bytes(shape, info.dtype, "input '" + info.name + "'");
+    return string_tensor(shape, std::vector<std::string>(static_cast<size_t>(bytes) / sizeof(char*), text), info.name);
+  }
   const auto dtype = static_cast<gcc_graph::DType>(info.dtype);
   std::vector<uint8_t> one(gart::size_of(info.dtype));
   if (!gcc_graph::parse_element(dtype, text, one.data()))

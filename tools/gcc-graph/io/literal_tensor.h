@@ -1,4 +1,4 @@
-// An input written on the command line: --input sr=16000.
+// An input given as a number on the command line: --input sr=16000.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace gcg::tools {
 
-/// Every element of the shape becomes the number in `text` ("16000", "-0.5", "1e3", "true"), in the input's type.
-/// Throws Error if the text is not a number of that type.
+/// Every element of the shape becomes the number in `text` ("16000", "-0.5", "1e3", "true"), in the input's type, or
+/// the text itself if the input has strings. Throws Error if the text is not a number of that type.
 HostTensor literal_tensor(const gart::TensorInfo& info, const std::vector<int64_t>& shape, const std::string& text);
 
 }  // namespace gcg::tools

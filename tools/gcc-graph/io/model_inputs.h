@@ -33,7 +33,7 @@ struct InputOptions {
 gart::Program load_program(const std::string& path, const InputOptions& options);
 /// The inputs of the entry point. Throws Error if there is no such entry point.
 std::span<const gart::TensorInfo> inputs_of(const gart::Program& program, const InputOptions& options);
-/// Returns one tensor per input of a program. Fails if an input is missing or the model has no input of a name.
+/// Returns one tensor per input of a program. Fails if an input is missing, or if a name is not an input of the model.
 NamedTensors collect_inputs(std::span<const gart::TensorInfo> infos, const InputOptions& options);
 
 /// Throws Error with the result's error message.

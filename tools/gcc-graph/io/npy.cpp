@@ -11,7 +11,7 @@ namespace gcg::tools {
 namespace {
 
 struct NpyType {
-  const char* descr;  // without the byte order mark
+  const char* descr;  // the type in the header, without the byte order mark
   gart::DType dtype;
   int bits = 0;  // bits used in each byte; 0: all
 };
@@ -32,6 +32,8 @@ constexpr NpyType kNamedTypes[] = {{"bfloat16", gart::DType::bf16},
                                    {"uint4", gart::DType::u4, 4},
                                    {"int2", gart::DType::i2, 2},
                                    {"uint2", gart::DType::u2, 2}};
+
+constexpr size_t kMostString = 1 << 20;  // bytes
 
 constexpr char kMagic[] = "\x93NUMPY";
 
@@ -62,6 +64,8 @@ const NpyType& type_of(const std::string& descr, const std::string& where) {
     if (descr.size() == 3 && descr.substr(1) == t.descr) return t;
   for (const NpyType& t : kNamedTypes)
     if (descr == t.descr) return t;
+  if (descr.find('O') != std::string::npos)
+    fail(where, ": it has Python objects; store strings as str: array.astype(str)");
   fail(where, ": element type '", descr, "' is not supported");
 }
 
@@ -78,7 +82,7 @@ void extend(HostTensor& t, int bits) {
   for (uint8_t& byte : t.bytes) byte = static_cast<uint8_t>(((byte & ((1 << bits) - 1)) ^ sign) - sign);
 }
 
-/// Transposes `t`: it was read with its first index fastest, as Fortran stores arrays; afterwards its last index is
+/// Transposes `t`. It was read with its first index fastest, as Fortran stores arrays; afterwards its last index is
 /// fastest.
 void store_by_rows(HostTensor& t) {
   const size_t size = gart::size_of(t.dtype), rank = t.shape.size();
@@ -91,6 +95,38 @@ void store_by_rows(HostTensor& t) {
     for (size_t d = rank; d-- > 0 && ++index[d] == t.shape[d];) index[d] = 0;
   }
   t.bytes = std::move(rows);
+}
+
+void append_utf8(std::string& text, uint32_t c) {
+  if (c < 0x80) {
+    text += static_cast<char>(c);
+    return;
+  }
+  const int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  constexpr int kLead[] = {0, 0xc0, 0xe0, 0xf0};
+  text += static_cast<char>(kLead[more] | c >> (6 * more));
+  for (int i = more; i-- > 0;) text += static_cast<char>(0x80 | (c >> (6 * i) & 0x3f));
+}
+
+/// The strings of an array, in UTF-8. NumPy fills their ends with NUL.
+std::vector<std::string> npy_strings(const NpyHeader& header, const std::vector<uint8_t>& bytes) {
+  const int64_t count = gart::Shape(std::span<const int64_t>(header.shape)).elements();
+  std::vector<std::string> texts(static_cast<size_t>(std::max<int64_t>(count, 0)));
+  const size_t step = header.wide ? 4 : 1;
+  size_t at = header.elements_at;
+  for (std::string& text : texts) {
+    for (size_t i = 0; i < header.width; i += step) {
+      const uint8_t* c = &bytes[at + i];
+      if (!header.wide)
+        text += static_cast<char>(*c);
+      else
+        append_utf8(text, header.swapped ? uint32_t{c[0]} << 24 | c[1] << 16 | c[2] << 8 | c[3]
+                                         : uint32_t{c[3]} << 24 | c[2] << 16 | c[1] << 8 | c[0]);
+    }
+    text.resize(text.find_last_not_of('\0') + 1);
+    at += header.width;
+  }
+  return texts;
 }
 
 }  // namespace
@@ -109,8 +145,16 @@ NpyHeader read_npy_header(std::span<const uint8_t> data, const std::string& wher
 
   NpyHeader out;
   const std::string descr = descr_of(header, where);
-  const NpyType& type = type_of(descr, where);
-  out.dtype = type.dtype;
+  out.wide = descr.size() > 2 && descr[1] == 'U';
+  if (out.wide || (descr.size() > 2 && descr[1] == 'S')) {
+    out.dtype = gart::DType::string;
+    out.width = static_cast<size_t>(parse_extent(descr.substr(2), where)) * (out.wide ? 4 : 1);
+    if (out.width > kMostString) fail(where, ": its strings have ", out.width, " bytes, the limit is ", kMostString);
+  } else {
+    const NpyType& type = type_of(descr, where);
+    out.dtype = type.dtype;
+    out.bits = type.bits;
+  }
   const std::string shape = header_field(header, "shape", where);
   const auto open = shape.find('('), close = shape.find(')');
   if (open == std::string::npos || close == std::string::npos) fail(where, ": the .npy header has no shape");
@@ -119,8 +163,10 @@ NpyHeader read_npy_header(std::span<const uint8_t> data, const std::string& wher
     if (const auto digits = d.find_first_not_of(' '); digits != std::string::npos)
       out.shape.push_back(parse_extent(d.substr(digits), where));
   out.elements_at = start + length;
-  out.element_bytes = static_cast<size_t>(checked_bytes(out.shape, out.dtype, where));
-  out.bits = type.bits;
+  const auto elements = checked_bytes(out.shape, out.dtype, where) / static_cast<int64_t>(gart::size_of(out.dtype));
+  const size_t width = out.dtype == gart::DType::string ? out.width : gart::size_of(out.dtype);
+  if (__builtin_mul_overflow(static_cast<size_t>(elements), width, &out.element_bytes))
+    fail(where, ": the tensor's extents are out of range");
   out.swapped = descr[0] == '>';
   out.by_columns = header_field(header, "fortran_order", where).find("False") > 2;
   return out;
@@ -134,6 +180,11 @@ void check_npy_size(const NpyHeader& header, uint64_t size, const std::string& w
 
 HostTensor npy_tensor(const NpyHeader& header, const std::vector<uint8_t>& bytes) {
   HostTensor out;
+  if (header.dtype == gart::DType::string) {
+    out = string_tensor(header.shape, npy_strings(header, bytes), "a .npy array of strings");
+    if (header.by_columns) store_by_rows(out);
+    return out;
+  }
   out.dtype = header.dtype;
   out.shape = header.shape;
   out.bytes.assign(bytes.begin() + static_cast<int64_t>(header.elements_at), bytes.end());

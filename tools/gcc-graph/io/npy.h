@@ -15,7 +15,9 @@ struct NpyHeader {
   std::vector<int64_t> shape;
   size_t elements_at = 0, element_bytes = 0;  // element_bytes: of all elements together
   int bits = 0;                               // bits of an element, if it does not use its whole byte
+  size_t width = 0;                           // bytes of an element, if the elements are strings
   bool swapped = false, by_columns = false;
+  bool wide = false;  // characters of strings have four bytes instead of one
 };
 inline constexpr size_t kMostNpyHeader = 1 << 20;  // upper limit of the header, in bytes
 
@@ -23,7 +25,7 @@ inline constexpr size_t kMostNpyHeader = 1 << 20;  // upper limit of the header,
 NpyHeader read_npy_header(std::span<const uint8_t> begin, const std::string& where);
 /// Throws Error unless header and elements together have `size` bytes.
 void check_npy_size(const NpyHeader& header, uint64_t size, const std::string& where);
-/// `bytes`: header and elements, whose size was checked.
+/// `bytes`: header and elements; the caller has checked their size.
 HostTensor npy_tensor(const NpyHeader& header, const std::vector<uint8_t>& bytes);
 
 /// Parses an array of either byte order, row-major or column-major. Throws Error with one sentence. `where` names the

@@ -15,8 +15,8 @@ using NamedTensors = std::map<std::string, HostTensor>;
 /// Checks an array by name, type and shape; may throw Error.
 using ArrayCheck = std::function<void(const std::string& name, gart::DType dtype, const std::vector<int64_t>& shape)>;
 
-/// Both throw Error with one sentence that names the file and the fault. `check` sees each array before its elements
-/// are read.
+/// Both functions throw Error with one sentence that names the file and the fault. `check` sees each array before its
+/// elements are read.
 NamedTensors read_npz(const std::string& path, const ArrayCheck& check = {});
 void write_npz(const std::string& path, const std::map<std::string, gart::TensorView>& tensors);
 

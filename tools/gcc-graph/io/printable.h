@@ -1,4 +1,4 @@
-// Models and artifacts come from other people. Their names are printed, but must not control the terminal.
+// Makes text safe to print. Models and artifacts come from other people, and their names must not control the terminal.
 #pragma once
 
 #include <ostream>
@@ -12,7 +12,7 @@ namespace gcg::tools {
 /// characters.
 std::string printable(std::string_view text);
 
-/// While it exists, it makes all text printable that is written to `stream`.
+/// As long as it exists, it makes all text printable that is written to `stream`.
 class PrintableStream : private std::streambuf {
  public:
   explicit PrintableStream(std::ostream& stream) : stream_(stream), target_(stream.rdbuf(this)) {}

@@ -15,7 +15,8 @@ std::vector<uint8_t> read_file(const std::string& path) {
   while (file) {
     const size_t size = bytes.size();
     bytes.resize(size + kPiece);
-    file.read(reinterpret_cast<char*>(bytes.data() + size), kPiece);  // unlike its buffer, it does not throw
+    // Unlike the stream's buffer, read() does not throw.
+    file.read(reinterpret_cast<char*>(bytes.data() + size), kPiece);
     bytes.resize(size + static_cast<size_t>(file.gcount()));
   }
   if (!file.eof()) fail("cannot read ", path, ": ", std::strerror(errno));

@@ -66,6 +66,13 @@ HostTensor read_pb(const std::string& path) {
   const std::vector<uint8_t> data = read_file(path);
   onnx::TensorProto proto;
   if (!proto.ParseFromArray(data.data(), static_cast<int>(data.size()))) fail(path, ": not an ONNX TensorProto");
+  if (proto.data_type() == onnx::TensorProto::STRING) {
+    const std::vector<int64_t> shape(proto.dims().begin(), proto.dims().end());
+    const int64_t elements = checked_bytes(shape, gart::DType::u8, path);
+    if (elements != proto.string_data_size())
+      fail(path, ": ", proto.string_data_size(), " strings, but its dims ask for ", elements);
+    return string_tensor(shape, {proto.string_data().begin(), proto.string_data().end()}, path);
+  }
   const gcc_graph::DType dtype = gcc_graph::dtype_from_onnx(proto.data_type());
   if (dtype == gcc_graph::DType::undefined) fail(path, ": element type ", proto.data_type(), " is not supported");
   HostTensor out;
@@ -101,12 +108,18 @@ HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t
   out.dtype = info.dtype;
   out.shape = shape;
   const int64_t bytes = checked_bytes(shape, info.dtype, "input '" + info.name + "'");
-  // Linux promises memory that it does not have, and ends programs that then use it.
+  // Linux promises memory that it does not have, and kills programs that then use it.
   if (bytes > available_bytes())
     fail("input '", info.name, "' would have ", bytes, " bytes, more than the free memory");
   out.bytes.resize(static_cast<size_t>(bytes));
   for (unsigned char c : info.name) seed = seed * 1099511628211u + c;
   std::mt19937_64 random(seed);
+  if (info.dtype == gart::DType::string) {  // the last one stands for unknown strings
+    std::vector<std::string> texts(out.bytes.size() / sizeof(char*)), known = info.strings;
+    known.push_back(known.empty() ? "" : known.back() + "?");
+    for (std::string& text : texts) text = known[random() % known.size()];
+    return string_tensor(shape, std::move(texts), info.name);
+  }
   std::normal_distribution<double> normal;
   const size_t size = gart::size_of(info.dtype);
   for (size_t i = 0; i * size < out.bytes.size(); ++i) {
@@ -122,7 +135,7 @@ HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t
       const auto v = static_cast<uint16_t>(one | (random() & 1) << 15);
       std::memcpy(to, &v, sizeof v);
     } else {
-      *to = static_cast<uint8_t>(random() & 1);  // little-endian 0 or 1, which is a valid id, mask and boolean
+      *to = static_cast<uint8_t>(random() & 1);  // a little-endian 0 or 1, which is a valid id, mask and boolean
     }
   }
   return out;

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
   fail("cannot write ", path, ": ", std::strerror(error));
 }
 
-/// True for a device or a pipe, which a rename would replace by a file.
+/// True for a device or a pipe. A rename would replace it by a file.
 bool is_no_file(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -28,7 +28,7 @@ bool is_no_file(const std::string& path) {
 
 /// The file that the links of `path` lead to.
 fs::path past_links(fs::path path) {
-  constexpr int kMostLinks = 40;  // Linux follows as many
+  constexpr int kMostLinks = 40;  // Linux follows this many links
   std::error_code error;
   for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i)
     path = path.parent_path() / fs::read_symlink(path, error);

@@ -105,7 +105,7 @@ class Bench {
       check(invocation_.run_async(stream_));
       const double enqueued = milliseconds(Clock::now() - t);
       check(invocation_.wait());
-      if (i == 0) continue;  // binds shapes and builds the graph
+      if (i == 0) continue;  // the first run binds shapes and builds the graph
       enqueue.push_back(enqueued * 1000);
       wall.push_back(milliseconds(Clock::now() - t));
     }
@@ -119,7 +119,7 @@ class Bench {
   }
 
  private:
-  /// Milliseconds per run, for a few runs that follow each other without a gap.
+  /// Milliseconds per run, for several runs without gaps between them.
   double time_batch() {
     GART_CUDA(device_, cuEventRecord, before_, stream_);
     for (int i = 0; i < kBatch; ++i) check(invocation_.run_async(stream_));

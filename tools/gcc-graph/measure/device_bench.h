@@ -12,7 +12,7 @@ struct DeviceTimes {
   size_t runs = 0;
   double wall_ms = 0;     // from the call to the end of the work
   double enqueue_us = 0;  // until run_async() returns
-  double device_ms = 0;   // between events before and after the work, for launches without gaps
+  double device_ms = 0;   // time between events before and after the work, for launches without gaps
 };
 
 /// An invocation with inputs and outputs in the memory of the program's GPU, so its runs copy nothing from or to the

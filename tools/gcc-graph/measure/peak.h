@@ -1,5 +1,5 @@
-// Measures the peak rates of a core in turns with the code under test, because clock rates drift: FMAs alone, FMAs with
-// the loads of a register tile, and plain reads.
+// Measures the peak rates of a core: FMAs alone, FMAs with the loads of a register tile, and plain reads. They are
+// measured in turns with the code under test, because clock rates drift.
 #pragma once
 
 #include <algorithm>
@@ -64,7 +64,7 @@ inline double fma_peak(bool avx512, bool with_loads) {
 }
 #endif
 
-/// GB/s of one core that reads `data`: the best of its 4 MiB stretches, each read once.
+/// GB/s of one core that reads `data`: the rate of the fastest part of 4 MiB. Each part is read once.
 inline double read_bandwidth(const void* data, int64_t bytes) {
   using Lanes [[gnu::vector_size(64)]] = int64_t;
   constexpr int64_t stretch = (4 << 20) / 64, ahead = 64;  // cache lines

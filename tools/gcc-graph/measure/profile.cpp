@@ -54,7 +54,7 @@ struct StepWork {
   int64_t iterations = 0;
 };
 
-/// For each step, the work of the thread that spent the longest time on it.
+/// For each step, the work of the thread that spent the most time on it.
 std::map<uint32_t, StepWork> step_work(const std::vector<gart::StepTime>& log) {
   std::map<std::pair<uint32_t, uint32_t>, StepWork> by_thread;
   for (const gart::StepTime& t : log) {
@@ -111,8 +111,8 @@ void write_trace(const std::string& path, const std::vector<gart::StepTime>& log
 }
 
 Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts& f, const Roofline& roof) {
-  Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"turns", work.iterations}};
-  const double us = work.us / static_cast<double>(work.iterations);  // facts are for one iteration
+  Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"iterations", work.iterations}};
+  const double us = work.us / static_cast<double>(work.iterations);  // the artifact's facts are for one iteration
   if (f.operations) row["gflops"] = *f.operations / us * 1e-3;
   if (f.bytes) row["gbytes_per_s"] = *f.bytes / us * 1e-3;
   if (roof.gflops > 0 && f.operations && f.bytes)
@@ -130,7 +130,7 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
   Recorder recorder(invocation);
   recorder.run();
   std::map<uint32_t, std::vector<double>> times;
-  std::map<uint32_t, int64_t> iterations;  // of the last run
+  std::map<uint32_t, int64_t> iterations;  // iterations in the last run
   std::vector<double> runs;
   std::vector<gart::StepTime> log;
   for (const double end = bench::seconds() + seconds;
@@ -190,7 +190,7 @@ void print_profile(const Json& p) {
     const std::string kernel = row["kernel"].get<std::string>();
     std::cout << "%  " << std::setw(4) << row["step"].get<uint32_t>() << "  "
               << (kernel.empty() ? row["kind"].get<std::string>() : kernel)
-              << (row["turns"].get<int64_t>() > 1 ? concat(" x", row["turns"].get<int64_t>()) : "") << "  // "
+              << (row["iterations"].get<int64_t>() > 1 ? concat(" x", row["iterations"].get<int64_t>()) : "") << "  // "
               << row["source"].get<std::string>() << '\n';
   }
 }

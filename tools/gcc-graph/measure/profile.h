@@ -17,9 +17,9 @@ struct ProfileOptions {
 };
 
 /// Runs the model for about `seconds` and times its steps, one run after the other, as bench does. Writes the last run
-/// to options.trace in Chrome's tracing format, which Perfetto reads. The inputs are bound to `invocation`. Returns
-/// {"runs", "run_us", "machine", "steps": [{"step", "us", "share", "gflops", "gbytes_per_s", "roofline", "kind",
-/// "kernel", "source"}, ...]}, the longest first. Unknown fields are left out.
+/// to options.trace in Chrome's tracing format, which Perfetto reads. The inputs are already bound to `invocation`.
+/// Returns {"runs", "run_us", "machine", "steps": [{"step", "us", "share", "gflops", "gbytes_per_s", "roofline",
+/// "kind", "kernel", "source"}, ...]}; the longest step comes first. Unknown fields are left out.
 nlohmann::ordered_json profile(const std::string& artifact, const gart::Program& program, gart::Invocation& invocation,
                                const NamedTensors& inputs, double seconds, const ProfileOptions& options);
 

@@ -34,7 +34,7 @@ class Callers {
     }
   }
 
-  /// Runs per second of the first `count` callers, which start together, and their number of runs.
+  /// Returns the runs per second of the first `count` callers, which start together, and their number of runs.
   std::pair<double, int64_t> measure(int count, double seconds) {
     std::atomic<int64_t> runs{0};
     std::vector<gart::Result<void>> ends(static_cast<size_t>(count));
@@ -63,7 +63,7 @@ class Callers {
   std::vector<gart::Invocation> invocations_;
 };
 
-/// "0-1" for core 0 if these are its two threads; empty if the system does not say.
+/// "0-1" for core 0, if 0 and 1 are its two hardware threads. Empty if the system does not say.
 std::string siblings(int cpu) {
   std::ifstream file(concat("/sys/devices/system/cpu/cpu", cpu, "/topology/thread_siblings_list"));
   std::string text;

@@ -1,4 +1,4 @@
-// Measures how many runs a second concurrent callers get.
+// Measures how many runs per second concurrent callers achieve together.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace gcg::tools {
 struct Throughput {
   int callers = 0;
   int64_t runs = 0;
-  double runs_per_second = 0;         // of all callers together
-  double runs_per_second_of_one = 0;  // of a single caller, measured in turns with the others
+  double runs_per_second = 0;         // runs per second of all callers together
+  double runs_per_second_of_one = 0;  // runs per second of a single caller, measured in turns with the others
 };
 
-/// Each caller runs an invocation of its own again and again. The best of several turns counts. Fails if a run fails.
+/// Each caller repeatedly runs an invocation of its own. The best of several measurements counts. Fails if a run fails.
 Throughput measure_throughput(const gart::Program& program, const NamedTensors& inputs, int callers, double seconds);
 
 /// Describes the machine's cores, which limit the gain of concurrent callers: "2 cores", "2 threads of 1 core, which

@@ -7,7 +7,7 @@
 
 namespace gcg::tools {
 
-/// Missing fields are 0: the file's choice. Throws Error for any other text.
+/// Missing fields are 0, which means the file's choice. Throws Error for any other text.
 gart::Parallel parse_parallel(const std::string& text);
 
 }  // namespace gcg::tools

@@ -17,8 +17,9 @@ struct SessionOption {
 
   /// `writes`: the command writes the states back.
   void add_to(CLI::App& command, bool writes);
-  /// A session for a program with states, with the file's values if there is one; nullopt for a program without states.
-  /// Throws Error if there are none but the option is given.
+  /// A session for a program with states. It has the file's values if there is a file. Nullopt for a program without
+  /// states.
+  /// Throws Error if a program has no states but the option is given.
   std::optional<gart::Session> open(const gart::Program& program) const;
   /// Gives the session the values that it had after open().
   void rewind(const gart::Session& session) const;

@@ -45,7 +45,7 @@ TrainingFacts facts_in(const std::string& folder, const Json& json) {
 
 template <class T>
 void check_same(const std::string& path, const char* what, const T& saved, const T& now) {
-  if (saved != now) fail("--resume: ", path, " is of a run with ", what, " ", saved, "; this one has ", now);
+  if (saved != now) fail("--resume: ", path, " comes from a run with ", what, " ", saved, "; this one has ", now);
 }
 
 }  // namespace
@@ -70,7 +70,7 @@ void Checkpoint::save(const gart::Program& program, const TrainingFacts& facts, 
   write_file(index_of(folder_), {text.begin(), text.end()});
   for (const auto& file : fs::directory_iterator(folder_)) {
     const std::string name = file.path().filename().string();
-    std::error_code ignored;  // it is of no use, but does no harm
+    std::error_code ignored;  // the old file is not needed any more, but does no harm
     if (name.starts_with("states-") && name.ends_with(".safetensors") && name != states)
       fs::remove(file.path(), ignored);
   }
@@ -88,7 +88,7 @@ TrainingPlace Checkpoint::load(const gart::Program& program, const TrainingFacts
   check_same(path, "--batch", saved.batch, now.batch);
   check_same(path, "--seed", saved.seed, now.seed);
   if (saved.shuffle != now.shuffle)
-    fail("--resume: ", path, " is of a run ", saved.shuffle ? "with" : "without", " shuffling; this one is not");
+    fail("--resume: ", path, " comes from a run ", saved.shuffle ? "with" : "without", " shuffling; this one is not");
   TrainingPlace place;
   std::string states;
   try {

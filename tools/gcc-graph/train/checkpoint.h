@@ -1,4 +1,4 @@
-// Training that goes on where it stopped: the states, and the place in the data.
+// Lets training continue where it stopped: keeps the states, and the position in the data.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace gcg::tools {
 
-/// The place after `steps` steps in all, `position` samples into epoch `epoch` (from 0).
+/// The position after `steps` steps in total: `position` samples into epoch `epoch` (counted from 0).
 struct TrainingPlace {
   int64_t epoch = 0, position = 0, steps = 0;
 };
 
-/// The facts of a training run that the order of its samples depends on, and its model.
+/// The facts of a training run on which the order of its samples depends, and its model.
 struct TrainingFacts {
   std::string model;  // artifact_identity
   std::string entry;
@@ -27,14 +27,14 @@ struct TrainingFacts {
 /// checkpoint.json, so a crash leaves the old checkpoint or the new one.
 class Checkpoint {
  public:
-  /// "": none; save() does nothing.
+  /// An empty folder: there is no checkpoint, and save() does nothing.
   explicit Checkpoint(std::string folder) : folder_(std::move(folder)) {}
 
   /// Creates the folder. Throws Error.
   void prepare() const;
   void save(const gart::Program& program, const TrainingFacts& facts, const TrainingPlace& place) const;
-  /// Loads the states into the program, and returns the place. Throws Error if there is no checkpoint, it is damaged,
-  /// or it is of a run with other facts.
+  /// Loads the states into the program, and returns the place. Throws Error if there is no checkpoint, if it is
+  /// damaged, or if it belongs to a run with other facts.
   TrainingPlace load(const gart::Program& program, const TrainingFacts& facts) const;
   /// The facts of the checkpoint. Throws Error.
   TrainingFacts facts() const;

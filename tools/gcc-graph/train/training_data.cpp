@@ -16,9 +16,10 @@ int64_t fixed_extent(const std::string& extent) {
   return gcc_graph::symbols_of_extent(extent).empty() ? gcc_graph::extent_value(extent, {}) : -1;
 }
 
-/// A number below `limit`, each equally often.
+/// A random number below `limit`; all are equally likely.
 uint64_t below(std::mt19937_64& random, uint64_t limit) {
-  const uint64_t excess = (UINT64_MAX % limit + 1) % limit;  // of the generator's numbers over whole multiples
+  // How many of the generator's numbers exceed a multiple of `limit`.
+  const uint64_t excess = (UINT64_MAX % limit + 1) % limit;
   for (;;) {
     const uint64_t number = random();
     if (number <= UINT64_MAX - excess) return number % limit;

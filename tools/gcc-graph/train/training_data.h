@@ -17,15 +17,15 @@ std::vector<int64_t> epoch_order(int64_t samples, uint64_t seed, int64_t epoch, 
 /// Arrays by input name; their first axis counts samples.
 class TrainingData {
  public:
-  /// Reads F.npz. `infos`: the inputs of the entry point. Throws Error for an array that is not an input of its type
-  /// and shape, and for arrays that differ in the number of samples.
+  /// Reads F.npz. `infos`: the inputs of the entry point. Throws Error for an array that is not an input, for one with
+  /// another type or shape than its input, and for arrays with different numbers of samples.
   TrainingData(const std::string& path, std::span<const gart::TensorInfo> infos);
 
   int64_t samples() const { return samples_; }
   bool has(const std::string& input) const { return arrays_.count(input) != 0; }
   /// The number of samples that a step must take, if the model fixes it; otherwise 0.
   int64_t fixed_batch() const { return fixed_batch_; }
-  /// These samples of each array, in memory that the next call uses again.
+  /// These samples of each array. The next call reuses the memory.
   const std::map<std::string, gart::TensorView>& batch(std::span<const int64_t> samples);
 
  private:

@@ -15,14 +15,15 @@ namespace {
 
 constexpr double kRefresh = 0.1;  // seconds between changes of the line on a terminal
 
-/// The first `kept` lines of the file that are metrics of steps 1, 2, ...; a killed run may have written later ones.
+/// The first lines of the file that are metrics of steps 1, 2, ... up to `kept`. A run that was killed may have written
+/// later ones.
 std::string kept_lines(const std::string& path, int64_t kept) {
   std::ifstream file(path);
   std::string out, line;
   for (int64_t i = 1; i <= kept && std::getline(file, line); ++i) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || json.value("step", int64_t{0}) != i)
-      fail("--metrics ", path, ": line ", i, " is not step ", i, " of the run that goes on");
+      fail("--metrics ", path, ": line ", i, " is not step ", i, " of the run that --resume continues");
     out += line + '\n';
   }
   return out;

@@ -1,4 +1,4 @@
-// Shows a training run to the user: progress on a terminal, a line an epoch elsewhere, and a file of metrics.
+// Shows a training run to the user: progress on a terminal, otherwise one line per epoch, and a file of metrics.
 #pragma once
 
 #include <chrono>
@@ -15,13 +15,13 @@ struct TrainingStep {
 
 class TrainingLog {
  public:
-  /// `metrics`: a file with a JSON line for each step; "": none. A resumed run keeps the first `kept` steps of an older
-  /// one. `epochs`, `steps`: of the whole run. Throws Error if the file cannot be written.
+  /// `metrics`: a file with a JSON line for each step; empty: none. A resumed run keeps the first `kept` lines of an
+  /// older file. `epochs`, `steps`: of the whole run. Throws Error if the file cannot be written.
   TrainingLog(const std::string& metrics, int64_t kept, int64_t epochs, int64_t steps, bool quiet);
 
   void step(const TrainingStep& step);
   void end_epoch(int64_t epoch);
-  /// Ends the line of progress.
+  /// Ends the line that shows progress.
   void clear() const;
 
  private:

@@ -148,7 +148,7 @@ PyObject* unary(int which, PyObject* x) {
     Py_XDECREF(taken);
     return result;
   }
-  if (u.rounds || which == absolute) {  // whole numbers, and booleans
+  if (u.rounds || which == absolute) {  // x has whole numbers or booleans
     Py_INCREF(x);
     return x;
   }
@@ -170,7 +170,7 @@ bool add_functions(PyObject* module, std::integer_sequence<int, which...>) {
 
 }  // namespace
 
-/// Whole powers are computed by products, as in NumPy.
+/// Integer powers are computed by products, as in NumPy.
 PyObject* power_slot(PyObject* a, PyObject* b, PyObject*) {
   static const int root = index_of_unary("sqrt");
   int overflow = 0;

@@ -1,4 +1,4 @@
-// The class Array: its operators, buffers, and the operator that made it.
+// The class Array: its operators, its buffers, and access to the operator that made it.
 #include "arithmetic.h"
 #include "conversions.h"
 #include "forms.h"
@@ -120,19 +120,19 @@ PyObject* identity(PyObject* self, PyObject*) {
   return PyLong_FromVoidPtr(const_cast<void*>(array_of(self).identity()));
 }
 
-PyGetSetDef array_getset[] = {{"shape", get_shape, nullptr, "Extents, a tuple", nullptr},
+PyGetSetDef array_getset[] = {{"shape", get_shape, nullptr, "The extents, as a tuple", nullptr},
                               {"ndim", get_ndim, nullptr, "Rank", nullptr},
                               {"size", get_size, nullptr, "Number of elements", nullptr},
                               {"T", transposed, nullptr, "Axes in reverse", nullptr},
-                              {"_code", get_code, nullptr, "Number of the element type", nullptr},
-                              {"is_ready", get_ready, nullptr, "True if it is computed", nullptr},
+                              {"_code", get_code, nullptr, "The number that stands for the element type", nullptr},
+                              {"is_ready", get_ready, nullptr, "True if the value is computed", nullptr},
                               {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef* array_methods() {
   static auto* all = [] {
     const auto forms = form_methods();
     auto* table = new std::vector<PyMethodDef>(forms.begin(), forms.end());
-    table->push_back({"_made_by", made_by, METH_NOARGS, "The operator that made it"});
-    table->push_back({"_identity", identity, METH_NOARGS, "Equal for handles to one value"});
+    table->push_back({"_made_by", made_by, METH_NOARGS, "The operator that made the value"});
+    table->push_back({"_identity", identity, METH_NOARGS, "A number that is equal for all handles to one value"});
     table->push_back({nullptr, nullptr, 0, nullptr});
     return table;
   }();

@@ -27,7 +27,7 @@ struct Call {
   const Array& array() const { return array_of(self); }
 };
 
-// ---- arguments: nullopt, or null without an exception, where Python is to see to it
+// ---- arguments: nullopt, or null without an exception, if the Python code must handle them
 
 std::optional<int64_t> plain_int(PyObject* object) {
   if (!PyLong_CheckExact(object)) return std::nullopt;
@@ -100,7 +100,7 @@ const Operator& remembered(std::map<Ints, Operator>& known, const Ints& key, Mak
 
 struct Reduction {
   const char* op;
-  bool floats_only, wide_only;  // the accepted types; other integer types are left to the Python code
+  bool floats_only, wide_only;  // the types that the function accepts; other integer types are left to the Python code
 };
 
 bool is_float(DType t) { return t == DType::f32 || t == DType::f64 || t == DType::f16 || t == DType::bf16; }
@@ -300,18 +300,18 @@ struct Form {
   PyObject* (*record)(const Call&);  // null without an exception: the Python code must handle it
   const char* doc;
 };
-constexpr Form kForms[] = {{"sum", sum, "sum(x, axis=None, keepdims=False, dtype=None): NumPy's"},
-                           {"mean", mean, "mean(x, axis=None, keepdims=False, dtype=None): NumPy's"},
-                           {"max", max, "max(x, axis=None, keepdims=False): NumPy's"},
-                           {"min", min, "min(x, axis=None, keepdims=False): NumPy's"},
-                           {"argmax", argmax, "argmax(x, axis=None, keepdims=False): NumPy's"},
-                           {"argmin", argmin, "argmin(x, axis=None, keepdims=False): NumPy's"},
-                           {"reshape", reshape, "reshape(x, *shape): NumPy's; one extent may be -1"},
-                           {"transpose", transpose, "transpose(x, *axes): NumPy's"},
-                           {"swapaxes", swapaxes, "swapaxes(x, a, b): NumPy's"},
-                           {"where", where, "where(condition, a, b): NumPy's"},
-                           {"maximum", maximum, "maximum(a, b): NumPy's"},
-                           {"minimum", minimum, "minimum(a, b): NumPy's"}};
+constexpr Form kForms[] = {{"sum", sum, "sum(x, axis=None, keepdims=False, dtype=None): as in NumPy"},
+                           {"mean", mean, "mean(x, axis=None, keepdims=False, dtype=None): as in NumPy"},
+                           {"max", max, "max(x, axis=None, keepdims=False): as in NumPy"},
+                           {"min", min, "min(x, axis=None, keepdims=False): as in NumPy"},
+                           {"argmax", argmax, "argmax(x, axis=None, keepdims=False): as in NumPy"},
+                           {"argmin", argmin, "argmin(x, axis=None, keepdims=False): as in NumPy"},
+                           {"reshape", reshape, "reshape(x, *shape): as in NumPy; one extent may be -1"},
+                           {"transpose", transpose, "transpose(x, *axes): as in NumPy"},
+                           {"swapaxes", swapaxes, "swapaxes(x, a, b): as in NumPy"},
+                           {"where", where, "where(condition, a, b): as in NumPy"},
+                           {"maximum", maximum, "maximum(a, b): as in NumPy"},
+                           {"minimum", minimum, "minimum(a, b): as in NumPy"}};
 constexpr int kFormCount = sizeof kForms / sizeof *kForms, kMethodCount = 9;  // methods come first
 
 /// Calls Python's function of that name with all arguments.
@@ -341,7 +341,7 @@ PyObject* as_method(PyObject* self, PyObject* const* at, Py_ssize_t places, PyOb
 template <int which>
 PyObject* as_function(PyObject*, PyObject* const* at, Py_ssize_t places, PyObject* names) {
   if (places > 0 && is_array(at[0])) return as_method<which>(at[0], at + 1, places - 1, names);
-  // The first argument of a choice may be a number.
+  // the first argument of `where` and the like may be a number
   const Call call{nullptr, at, places, names};
   return general(kForms[which].name, nullptr, call);
 }

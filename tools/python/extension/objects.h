@@ -35,9 +35,9 @@ struct PythonTypes {
   PyTypeObject *array = nullptr, *operator_ = nullptr, *recording = nullptr;
 };
 extern PythonTypes types;
-/// Registered by the package. The error class. fallback(name, a, b), which handles operands of different types. A
-/// converter from anything else to arrays. The package's functions by name, for forms that are not recorded here. The
-/// package's folder, whose frames are not the user's lines.
+/// The objects that the package registers: the error class; fallback(name, a, b), which handles operands of different
+/// types; a converter from anything else to arrays; the package's functions by name, for forms that are not recorded
+/// here; the package's folder, whose frames are not the user's lines.
 struct Package {
   PyObject *error = nullptr, *fallback = nullptr, *convert = nullptr, *forms = nullptr;
   std::string folder;
@@ -46,7 +46,7 @@ extern Package package;
 
 inline Array& array_of(PyObject* object) { return reinterpret_cast<PyArray*>(object)->array; }
 inline bool is_array(PyObject* object) { return Py_TYPE(object) == types.array; }
-/// A new reference; null with an exception set where there is no memory.
+/// A new reference; null with an exception set if there is no memory.
 PyObject* wrap(Array&& array);
 
 /// Runs without the interpreter's lock. False with an exception set.

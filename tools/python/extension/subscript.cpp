@@ -13,15 +13,15 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 struct Index {
-  std::vector<PyObject*> parts;    // borrowed; no Ellipsis among them
-  Ints starts, ends, axes, steps;  // from the slices that leave elements out
+  std::vector<PyObject*> parts;    // borrowed references; there is no Ellipsis among them
+  Ints starts, ends, axes, steps;  // for the slices that leave elements out
 };
 
 bool is_basic(PyObject* part) {
   return part == Py_None || part == Py_Ellipsis || PySlice_Check(part) != 0 || PyLong_CheckExact(part) != 0;
 }
 
-/// Adds a full slice for each dimension without an index. Nullopt: the index is invalid, or not a basic one.
+/// Adds a full slice for each dimension without an index. Nullopt: the index is invalid, or it is not a basic index.
 std::optional<Index> parts_of(PyObject* index, size_t rank) {
   Index out;
   const bool is_tuple = PyTuple_CheckExact(index) != 0;
@@ -45,7 +45,7 @@ std::optional<Index> parts_of(PyObject* index, size_t rank) {
   return out;
 }
 
-/// False with an exception set, or without one if the Python code must handle it.
+/// Returns false with an exception set, or without one if the Python code must handle the index.
 bool read_limits(Index& index, std::span<const int64_t> shape) {
   size_t axis = 0;
   for (PyObject* part : index.parts) {

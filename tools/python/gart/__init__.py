@@ -38,6 +38,7 @@ import threading
 
 import numpy as np
 
+from . import _store
 from ._compiler import compile
 from ._errors import CompileError, GartError
 
@@ -55,6 +56,7 @@ try:
 except ImportError:  # NumPy has no bfloat16 of its own
     pass
 _CODES = {np.dtype(t): code for code, t in _DTYPES.items()}
+_STRING = 23
 _MAX_RANK = 16
 
 
@@ -74,7 +76,7 @@ class _OpTensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("dims", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_int32), ("dtype", ctypes.c_int32)]
 
     def array(self, writable):
-        """The memory itself, which lives as long as the call."""
+        """The tensor's own memory as an array, valid as long as the call."""
         if not self.data:
             return None
         dtype, shape = np.dtype(_DTYPES[self.dtype]), tuple(self.dims[i] for i in range(self.rank))
@@ -154,13 +156,12 @@ def _check(status):
         raise GartError(_lib.gart_last_error().decode()) from cause
 
 
-_DEFAULT_STREAM = 1  # the interface's number of it
+_DEFAULT_STREAM = 1  # the number that the interface uses for the default stream
 
 
 def _stream_of(array, interface):
-    """The stream on which an array is still being written; None: it is complete. Version 2 of the interface does not
-    name it, and PyTorch provides no other. Then it is the framework's current stream, if that is known, else the
-    default stream."""
+    """The stream on which an array is still being written; None: it is complete. Version 2 of the interface does not name the stream, and
+    PyTorch only provides version 2. Then it is the framework's current stream, if that is known, otherwise the default stream."""
     if interface.get("version", 0) >= 3:
         return interface.get("stream")
     if type(array).__module__.partition(".")[0] == "torch":
@@ -197,10 +198,15 @@ class _Memory:
     def __init__(self, what, array, home, code):
         """`home`: the program's device. `code`: of the type that raw bytes ("<V2") are taken for."""
         self.device, self.stream = "cpu", None
+        if code == _STRING:
+            self._read_strings(what, array)
+            return
         if hasattr(array, "__cuda_array_interface__"):
             self.array = array
             self._read_interface(what, array.__cuda_array_interface__, home)
         else:
+            if np.ma.is_masked(array):
+                raise GartError(f"{what} has masked elements, which have no value")
             self.array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
             self.data, self.shape, self.dtype = self.array.ctypes.data, self.array.shape, self.array.dtype
             self.writable = self.array.flags.writeable
@@ -227,8 +233,25 @@ class _Memory:
         elif hasattr(self.array, "__dlpack_device__"):  # the interface does not say which GPU
             self.device = f"cuda:{int(self.array.__dlpack_device__()[1])}"
 
+    def _read_strings(self, what, array):
+        """An array of str, bytes or objects that are either. Its texts become C strings, which live as long as this object."""
+        given = np.asarray(array)
+        if given.dtype.kind not in "USOT":
+            raise GartError(f"{what} must be string, but is {given.dtype}")
+        texts = [t.encode() if isinstance(t, str) else t for t in given.ravel().tolist()]
+        for i, text in enumerate(texts):
+            if not isinstance(text, bytes):
+                raise GartError(f"{what}: element {i} is {text!r}, not a string")
+            if b"\0" in text:
+                raise GartError(f"{what}: element {i} has a NUL character")
+        if given.ndim > _MAX_RANK:
+            raise GartError(f"{what} has rank {given.ndim}, the limit is {_MAX_RANK}")
+        self.array = (ctypes.c_char_p * len(texts))(*texts)
+        self.data, self.shape, self.dtype = ctypes.addressof(self.array), given.shape, given.dtype
+        self.writable, self.bytes = False, ctypes.sizeof(self.array)
+
     def code(self):
-        return _CODES[self.dtype]
+        return _STRING if isinstance(self.array, ctypes.Array) else _CODES[self.dtype]
 
 
 class DeviceArray:
@@ -238,7 +261,7 @@ class DeviceArray:
     def __init__(self, invocation, tensor, stream):
         self.shape, self.dtype = tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype])
         self.device = tensor.device.decode()
-        self._invocation = invocation  # the device whose memory it may be
+        self._invocation = invocation  # the array may be memory of this invocation
         self.__cuda_array_interface__ = {"version": 3, "shape": self.shape, "typestr": self.dtype.str, "strides": None,
                                          "data": (tensor.data or 0, False), "stream": stream}
 
@@ -253,7 +276,7 @@ class _Program:
         functions = (_CustomOp * len(custom_ops))(*self.custom_ops)
         options.custom_ops, options.custom_op_count = ctypes.addressof(functions), len(functions)
         if isinstance(path, (bytes, bytearray, memoryview)):
-            self.artifact = bytes(path)  # the library may use it in place
+            self.artifact = bytes(path)  # kept, because the library may use the bytes in place
             _check(_lib.gart_load_memory(self.artifact, ctypes.c_size_t(len(self.artifact)), ctypes.byref(options), ctypes.byref(self.handle)))
         else:
             _check(_lib.gart_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self.handle)))
@@ -297,8 +320,8 @@ class _Program:
 
 
 class Invocation:
-    """One caller's memory for running a model; not for several threads at once. Arrays of the host that are bound must stay unchanged until
-    run_bound() or run_async() has returned, a GPU's until the run is over."""
+    """One caller's memory for running a model; not for several threads at once. Bound arrays of the host must stay unchanged until run_bound()
+    or run_async() has returned. Bound arrays of a GPU must stay unchanged until the run is over."""
     _invocation = None
 
     def __init__(self, program, session=None, entry=None):
@@ -321,7 +344,7 @@ class Invocation:
             _lib.gart_invocation_free(self._invocation)
 
     def new_invocation(self, entry=None):
-        """Another invocation of the same model, for another thread or for runs at the same time. `entry`: the entry point;
+        """Another invocation of the same model, for another thread or for concurrent runs. `entry`: the entry point;
         None: the first."""
         return Invocation(self._program, entry=entry)
 
@@ -336,8 +359,8 @@ class Invocation:
             self._bound_inputs[name] = memory
 
     def set_output(self, which, place):
-        """Sets where runs write an output (a name or an index). An array; None: the invocation's own memory on the host
-        (the default); a device ("cuda:0"): its own memory there."""
+        """Sets where runs write an output (a name or an index). `place` is an array, or None for the invocation's own memory on the host (the
+        default), or a device ("cuda:0") for its own memory there."""
         index = self._index(which)
         if place is None or isinstance(place, str):
             place_name = "cpu" if place is None else place
@@ -377,8 +400,8 @@ class Invocation:
         _lib.gart_cancel(self._invocation)
 
     def output(self, which):
-        """An output (a name or an index) of the last run: a copy as a numpy array, once the run is over, or a DeviceArray where
-        set_output() gave it to a GPU."""
+        """An output (a name or an index) of the last run. It is a copy as a numpy array, once the run is over. If set_output() put the output
+        on a GPU, it is a DeviceArray."""
         index, tensor = ctypes.c_size_t(self._index(which)), _Tensor()
         _check(_lib.gart_get_output(self._invocation, index, ctypes.byref(tensor)))
         if tensor.device != b"cpu":
@@ -394,9 +417,9 @@ class Invocation:
         return array
 
     def run(self, feeds):
-        """Runs on exactly these inputs, {name: array}: none is taken from an earlier call. Returns {name: array}; class labels that are
-        strings come as such, and probabilities that the model names by class (ZipMap) as {class: column}. output() gives the numbers,
-        `labels` the names."""
+        """Runs on exactly these inputs, {name: array}. Inputs of earlier calls are not used. Returns {name: array}; class labels that are
+        strings are returned as strings, and probabilities that the model names by class (ZipMap) as {class: column}. output() gives the
+        numbers, `labels` the names."""
         missing = [name for name in self.inputs if name not in feeds]
         if missing:
             raise GartError(f"input {', '.join(map(repr, missing))} is missing: the model takes {', '.join(map(repr, self.inputs))}")
@@ -481,7 +504,7 @@ class Session(Invocation):
         return self._others[entry].run(feeds)
 
     def new_invocation(self, entry=None):
-        """An invocation that uses this session's states; runs of one session come one after the other."""
+        """An invocation that uses this session's states. Runs of one session must not overlap."""
         return Invocation(self._program, self._handle, entry)
 
     def generate(self, ids, *, max_tokens=128, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0, repetition_penalty=1.0, presence_penalty=0.0,
@@ -511,7 +534,7 @@ class Session(Invocation):
         _set_state(_lib.gart_session_set_state, self._handle, name, array, self.device, self._program.states)
 
     def reset(self):
-        """Takes all values away, as in a new session."""
+        """Removes all values, so that the session is like a new one."""
         _check(_lib.gart_session_reset(self._handle))
 
     def fork(self):
@@ -530,8 +553,8 @@ class Session(Invocation):
 
 
 class Model(Invocation):
-    """A loaded model and an invocation of it. run() is for any number of threads at once: a call that finds the model's own invocation
-    busy borrows another. Everything else is the own invocation's, for one thread at a time."""
+    """A loaded model and an invocation of it. Any number of threads may call run() at once: if the model's own invocation is busy, a call uses
+    another one. All other methods use the model's own invocation, so only one thread at a time may call them."""
 
     def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):
         _use_library()
@@ -557,7 +580,7 @@ class Model(Invocation):
                 self._own.release()
         spare = self._spare.setdefault(entry, [])
         try:
-            other = spare.pop()  # atomic, as append is
+            other = spare.pop()  # atomic, like append
         except IndexError:
             other = self.new_invocation(entry)
         try:
@@ -570,7 +593,7 @@ class Model(Invocation):
         return _state(_lib.gart_program_get_state, self._program.handle, name)
 
     def set_state(self, name, array):
-        """Copies an array of the host into a state of the model. A run that is under way ends first."""
+        """Copies an array of the host into a state of the model. Waits for a run that is in progress."""
         _set_state(_lib.gart_program_set_state, self._program.handle, name, array, self.device, self._program.own_states)
 
     def save_states(self, path):
@@ -579,7 +602,7 @@ class Model(Invocation):
         _check(_lib.gart_program_save_states(self._program.handle, os.fsencode(path)))
 
     def load_states(self, path):
-        """Replaces the model's states by those of a safetensors file; one that the file lacks gets its first value. A failure changes
+        """Replaces the model's states by those of a safetensors file. A state that the file lacks gets its first value. A failure changes
         nothing."""
         _check(_lib.gart_program_load_states(self._program.handle, os.fsencode(path)))
 
@@ -588,9 +611,12 @@ class Model(Invocation):
         return Session(self._program)
 
 
-def load(path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):
+def load(path=None, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True, *,
+         store=None, model=None):
     """Loads a model from a file (`path`, a text or os.PathLike) or from an artifact's bytes: on `device` ("cpu", "cuda", "cuda:0";
     None: the first GPU that it has code for, otherwise the CPU), with its code for `target` ("sm_90a"; None: the best).
+
+    `store`, `model`: instead of a path, a folder that gcc-graph store add made, and "ID" (the latest version) or "ID@VERSION".
 
     `parallel`: the threading mode on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see
     gart.hpp.
@@ -602,4 +628,8 @@ def load(path, device=None, target=None, threads=0, verify=True, blocking=False,
     completely, the attributes a dict. The arrays are the model's own memory and valid only during the call; None stands
     for an omitted input or an unused output. An exception in the function ends the run and becomes the cause of the
     GartError."""
+    if (path is None) == (store is None) or (store is None) != (model is None):
+        raise TypeError("gart.load takes a path or an artifact's bytes, or store and model")
+    if store is not None:
+        path = _store.find(store, model)
     return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin)

@@ -25,7 +25,7 @@ def _texts(value):
 
 
 def _option(name, value):
-    """The words of one option. Lists are joined by commas, except those of options that are given once a value."""
+    """The words of one option. Lists are joined by commas, unless the option is repeated for each value."""
     if value is None:
         return []
     if isinstance(value, dict):

@@ -66,7 +66,7 @@ class Generator:
         _lib.gart_generator_cancel(self._handle)
 
     def generate(self, ids, on_token, stop_ids, **numbers):
-        """The new ids. `numbers`: the other fields of gart_generate_options."""
+        """Returns the new ids. `numbers`: the other fields of gart_generate_options."""
         ids, stops, raised = _numbers(ids), _numbers(stop_ids), []
 
         def each(_, token):

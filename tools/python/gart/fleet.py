@@ -84,13 +84,13 @@ class Request:
             self._bound[name] = memory
 
     def fetch(self, names=()):
-        """Selects values to fetch instead of the outputs: values that cross between parts, or that compile --keep kept.
-        (): the outputs again."""
+        """Selects values to fetch instead of the outputs: values that cross between parts, or that compile --keep kept. Without names, the
+        outputs are fetched again."""
         _check(_lib.gart_fleet_fetch(self._handle, _texts(names), ctypes.c_size_t(len(names))))
         self._fetched = list(names) or None
 
     def start(self):
-        """Enqueues a run. Waits while the maximum number of requests is running."""
+        """Enqueues a run. If the maximum number of requests is running, waits until one ends."""
         _check(_lib.gart_fleet_start(self._handle))
 
     def wait(self):
@@ -115,7 +115,7 @@ class Request:
         return np.frombuffer(ctypes.string_at(tensor.data, size) if size else b"", dtype).reshape(shape).copy()
 
     def result(self):
-        """Waits for the run. {name: array}."""
+        """Waits for the run and returns {name: array}."""
         self.wait()
         return {name: self.output(i) for i, name in enumerate(self._fetched or self._model.outputs)}
 
@@ -168,11 +168,11 @@ class Model:
         _lib.gart_fleet_forget_times(self._handle)
 
     def new_request(self):
-        """A request of its own: inputs, outputs and memory."""
+        """A new request, with its own inputs, outputs and memory."""
         return Request(self)
 
     def submit(self, feeds, fetch=()):
-        """A request that has been started."""
+        """Starts a request and returns it."""
         request = Request(self)
         request.fetch(fetch)
         request.set_inputs(feeds)

@@ -121,7 +121,7 @@ std::vector<Described> descriptions() {
 }
 
 struct Gpu {
-  int sm, processors, shared, threads;  // bytes per block, with opting in; bytes per multiprocessor
+  int sm, processors, shared, threads;  // bytes of shared memory: per block, with opting in, and per multiprocessor
 };
 constexpr Gpu kGpus[] = {{75, 40, 65536, 1024},   {80, 108, 166912, 2048},  {86, 28, 101376, 1536},
                          {90, 132, 232448, 2048}, {100, 148, 232448, 2048}, {120, 170, 101376, 1536}};

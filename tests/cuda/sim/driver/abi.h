@@ -102,7 +102,7 @@ struct ConditionalParams {
   unsigned long long handle;
   int type;
   unsigned size;
-  void** bodies;  // The driver writes it.
+  void** bodies;  // Written by the driver.
   void* ctx;
 };
 static_assert(sizeof(ConditionalParams) == 32 && offsetof(ConditionalParams, bodies) == 16);

@@ -8,9 +8,9 @@ using namespace gart_sim;
 
 namespace {
 
-// True if a device may run a module's code. Cubins run on later minor versions of the same major version, on Tegra (87)
-// only on exactly theirs. Targets with an 'a' run only on exactly theirs, with an 'f' on their family. PTX runs on
-// everything at least as new.
+// True if a device may run a module's code. Cubins run on later minor versions of the same major version; Tegra (87)
+// runs exactly its own. Targets with an 'a' run only on exactly their device, and targets with an 'f' on their family.
+// PTX runs on everything at least as new.
 bool runs_on(const Module& module, int device) {
   const int sm = static_cast<int>(module.sm);
   if (module.sm_variant == 'p') return device >= sm;

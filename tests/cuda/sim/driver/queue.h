@@ -36,7 +36,7 @@ struct Operation {
   std::string label;
   std::function<int(Footprint&)> run;  // returns a CUresult
   size_t index = 0;                    // in the queue
-  std::vector<size_t> after;           // operations that must be done before
+  std::vector<size_t> after;           // operations that must be done before this one
   std::vector<size_t>
       overlapped;  // kernels that must be done before its threads pass their wait, but not before it starts
   std::vector<uint64_t> ancestors;  // one bit per operation that comes before it, if all threads wait that must wait

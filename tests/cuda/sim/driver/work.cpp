@@ -86,7 +86,7 @@ int KernelWork::run(Footprint& footprint, bool is_early) const {
   struct alignas(128) Line {
     unsigned char bytes[128];
   };
-  std::vector<std::vector<Line>> copies;  // Each is aligned for any parameter type.
+  std::vector<std::vector<Line>> copies;  // Each argument is aligned for any parameter type.
   for (const auto& argument : arguments) {
     copies.emplace_back((argument.size() + sizeof(Line) - 1) / sizeof(Line));
     memcpy(copies.back().data(), argument.data(), argument.size());

@@ -43,8 +43,8 @@ class Fleets(ToolCase):
 
     def place(self, **devices):
         """Compiles with each node on the given device; returns the groups' devices."""
-        wishes = [o for node, device in devices.items() for o in ("--assign", f"{node}={device}")]
-        done = self.tool("compile", self.path("m.onnx"), "-o", self.path("m.gart"), "--fleet", self.path("fleet.json"), *wishes)
+        assignments = [o for node, device in devices.items() for o in ("--assign", f"{node}={device}")]
+        done = self.tool("compile", self.path("m.onnx"), "-o", self.path("m.gart"), "--fleet", self.path("fleet.json"), *assignments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [g["device"] for g in json.loads(self.tool("inspect", self.path("m.gart"), "--json").stdout)["groups"]]
 
@@ -91,8 +91,8 @@ class Fleets(ToolCase):
         fleet = {"devices": [{**FLEET["devices"][0], "name": name, "ordinal": ordinal} for name, ordinal in (("one", 1), ("two", 0))]}
         with open(self.path("named.json"), "w") as f:
             json.dump(fleet, f)
-        wishes = ("--assign", "*=one", "--assign", "y=two")
-        done = self.tool("compile", self.path("m.onnx"), "-o", self.path("named.gart"), "--fleet", self.path("named.json"), *wishes)
+        assignments = ("--assign", "*=one", "--assign", "y=two")
+        done = self.tool("compile", self.path("m.onnx"), "-o", self.path("named.gart"), "--fleet", self.path("named.json"), *assignments)
         self.assertEqual(done.returncode, 0, done.stderr)
         done = self.tool("bench", self.path("named.gart"), "--random", "1", "--seconds", "0.01", "--fleet", self.path("named.json"), "--json")
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -9,7 +9,7 @@
 
 #include "codegen/cuda/cuda_backend.h"
 #include "tests/cuda/sim/end_to_end/simulation.h"
-#include "tests/gpu/form_on_gpu.h"
+#include "tests/gpu/variant_on_gpu.h"
 
 namespace gcg::test {
 namespace {
@@ -38,7 +38,7 @@ void check_simulated(const RowVariant& form) {
     all.push_back(cuda::make_cuda_backend(gart_sim::simulation_cache()));
     return all;
   }();
-  check_form_on_gpu(form, kTarget, backends);
+  check_variant_on_gpu(form, kTarget, backends);
   for (const std::string& report : gart_sim::sim_reports()) ADD_FAILURE() << report;
   EXPECT_EQ(gart_sim::sim_alive(), "");
   gart_sim::sim_revive();

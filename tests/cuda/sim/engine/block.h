@@ -74,7 +74,7 @@ class BlockRunner {
   void cluster_wait(Site site);
   void load_in_cluster(unsigned address, void* out, unsigned bytes, Site site);
   void set_registers(unsigned count, bool more, Site site);
-  // Reports, ends the launch with `error` and throws Fault.
+  // Reports a fault, ends the launch with `error` and throws Fault.
   [[noreturn]] void fault(Finding finding, int error, const std::string& text);
   // The current thread never continues, because its kernel cannot be unwound by an exception.
   [[noreturn]] void abandon_thread();
@@ -156,8 +156,8 @@ class BlockRunner {
   WarpClocks run_clocks_;  // and of the progress of other warps
   struct ClusterBarrier {
     unsigned came = 0, phase = 0;
-    Told told;   // the work of those that arrived
-    Told known;  // that of the previous phase, for those that wait
+    Told told;   // the work of the threads that arrived
+    Told known;  // the same for the previous phase, for threads that wait
   };
   ClusterBarrier cluster_barrier_;
 };

@@ -8,7 +8,7 @@
 namespace gart_sim {
 namespace {
 
-constexpr int kKeptBits = 23 + 1;  // of the fraction, below the largest term's leading bit
+constexpr int kKeptBits = 23 + 1;  // bits of the fraction that are kept below the leading bit of the largest term
 
 int exponent(float x) { return std::max(static_cast<int>(std::bit_cast<uint32_t>(x) >> 23 & 255u), 1) - 127; }
 

@@ -17,7 +17,7 @@ enum class Finding {
   block_race,     // the same for two blocks of a launch and device memory
   divergence,     // a barrier or collective that not all of its threads reach
   async_copy,     // a misused asynchronous copy
-  registers,      // registers taken that no warpgroup has given
+  registers,      // a warpgroup takes registers that no warpgroup has given
   async_product,  // a misused product of a warpgroup
   graph_race,     // two operations touch the same byte, one of them writes, and no edge, stream or event orders them
   exec_overlap,   // a graph launched while its last launch runs

@@ -23,7 +23,8 @@ int source_lane(Shuffle kind, int lane, int argument, int width) {
       return inside + argument < width ? lane + argument : -1;
     case Shuffle::exclusive_or: {
       const int source = lane ^ argument;
-      return source / width <= lane / width ? source : -1;  // beyond the segment: as for up and down
+      // a lane beyond the segment keeps its own value, as for up and down.
+      return source / width <= lane / width ? source : -1;
     }
   }
   return -1;

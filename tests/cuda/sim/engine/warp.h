@@ -15,7 +15,7 @@ void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed, Bl
 // The rows of a product's left operand, if it is in registers.
 void compute_wide_rows(const Lanes& lanes);
 
-// The elements of a row of `count`, as numbers.
+// The elements of a row with `count` elements, as numbers.
 void load_elements(Mma kind, const unsigned char* row, unsigned count, float* out);
 unsigned element_bytes(Mma kind);
 float f16_to_f32(uint16_t h);

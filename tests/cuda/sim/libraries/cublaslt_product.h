@@ -35,7 +35,7 @@ struct Product {
   [[nodiscard]] bool has(unsigned epilogue) const { return (desc.epilogue & epilogue) != 0; }
   // True if its matrices are valid and fit together.
   [[nodiscard]] bool fits() const;
-  // Covers everything except addresses.
+  // A key that covers everything except addresses.
   [[nodiscard]] uint64_t checksum() const;
   // The bytes that a product in two pieces needs.
   [[nodiscard]] uint64_t wanted_workspace() const;

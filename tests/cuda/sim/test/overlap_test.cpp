@@ -203,7 +203,7 @@ TEST_P(BrokenOrder, OfALaunchThatDoesNotWaitIsFoundAtItsSuccessor) {
   expect_report("graph_race");
 }
 
-/// An operation that only the overlapped launch is ordered after may also run during the successor's start.
+/// If only the overlapped launch is ordered after an operation, the operation may also run when the successor starts.
 TEST_F(Overlap, AStartIsNotBehindWhatItsPredecessorIsBehind) {
   void* const end = load_for(kernel("end", "w = in[i];", "out[i] = w;"), "end");
   void* const middle = load_for(kernel("middle", kSound, kUse), "middle");

@@ -27,14 +27,14 @@ struct CompileOptions {
   std::string train = {};
   int64_t capacity = 0;                      ///< limit of the extent along which states grow; 0: none
   std::string cache = {};                    ///< folder for assembled GPU kernels; empty: the user's cache
-  std::optional<int64_t> memory_limit = {};  ///< of the arena, in bytes
+  std::optional<int64_t> memory_limit = {};  ///< limit of the arena, in bytes
   int threads = 1;
   std::vector<std::string> disabled_passes = {};
   std::function<void(const std::string&)> progress = {};
 };
 
 struct PlanReport {
-  int entry_point = 0;                             ///< 0: the model; above: further models, or its parts
+  int entry_point = 0;                             ///< 0: the model; 1 and up: further models, or its parts
   std::string entry;                               ///< the entry point's name, if the file has several models
   std::string target, shapes;                      ///< "symbolic", "batch=1"
   int64_t steps = 0, kernels = 0;                  ///< in the file
@@ -44,11 +44,11 @@ struct PlanReport {
 
 /// A group of nodes that runs on one device of a fleet.
 struct GroupReport {
-  std::string name, device;          ///< where it was placed
+  std::string name, device;          ///< `device`: the device that runs the group
   std::vector<std::string> devices;  ///< devices that support the group
   int64_t nodes = 0, calls = 0;      ///< calls: number of subgraph runs
   int64_t bytes_in = 0, bytes_out = 0;
-  int fusions_lost = 0;  ///< inputs that a single kernel would otherwise have both made and read
+  int fusions_lost = 0;  ///< inputs for which a single kernel would otherwise have been producer and reader
 };
 
 struct CutReport {

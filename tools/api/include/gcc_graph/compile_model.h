@@ -49,7 +49,8 @@ struct ModelOptions : CompileOptions {
 
 /// How many measurements were used.
 struct TuningReport {
-  int64_t used = 0, stale = 0;  ///< choices that were taken, and choices that this compiler does not offer
+  /// Number of choices that were used, and number of choices that this compiler does not offer.
+  int64_t used = 0, stale = 0;
 };
 
 struct CompiledModel : Compiled {
@@ -61,7 +62,7 @@ class GCC_GRAPH_API Unsupported : public Error {
  public:
   struct Node {
     std::string name, op, domain;  ///< domain "": ai.onnx
-    int64_t version = 0;           ///< of the domain's opset; 0: not known
+    int64_t version = 0;           ///< version of the domain's opset; 0: not known
     std::string why;
   };
   Unsupported(const std::string& text, std::vector<Node> nodes) : Error(text), nodes_(std::move(nodes)) {}

@@ -33,7 +33,8 @@ struct ChangedLibrary {
 struct CarveOptions {
   std::string name;                   ///< "Block", "acme::Block"; empty: a name derived from the computation
   std::vector<std::string> from, to;  ///< names of the model's values: the function's inputs and outputs, in order
-  std::map<std::string, std::string> labels;  ///< stored with it: gart.device, gart.group, gart.tuning
+  /// Labels that are stored with the function: gart.device, gart.group, gart.tuning.
+  std::map<std::string, std::string> labels;
 };
 
 /// Adds the subgraph of a model that computes `to` from `from` to a library, which need not exist. Throws Error for

@@ -26,13 +26,13 @@ namespace detail {
 struct GraphState;
 }
 
-/// A value of a graph; it keeps the graph's content alive. A default-constructed one stands for an omitted operand.
+/// A value of a graph. It keeps the graph's content alive. A default-constructed value stands for an omitted operand.
 class GCC_GRAPH_API Value {
  public:
   Value() = default;
   explicit operator bool() const { return state_ != nullptr; }
   DType dtype() const;
-  bool has_rank() const;  ///< false if it depends on data
+  bool has_rank() const;  ///< false if the rank depends on data
   /// "224", "batch" or "2*s+1", outermost first. Throws if the rank is not known.
   std::vector<std::string> shape() const;
   std::string name() const;

@@ -29,7 +29,7 @@ namespace gcc_graph::lazy {
 struct Node;
 struct Op;
 
-/// Where an operator was recorded, as numbers that only the caller interprets; Failure returns them.
+/// Where an operator was recorded, as numbers that only the caller interprets. Failure returns them.
 struct Source {
   uint32_t code = 0;
   int32_t at = 0;
@@ -40,7 +40,7 @@ class GCC_GRAPH_API Failure : public Error {
  public:
   Failure(const std::string& message, Source where) : Error(message), source(where) {}
   ~Failure() override;
-  Source source;  ///< of the operator that failed; code 0: unknown
+  Source source;  ///< source of the operator that failed; code 0: unknown
 };
 
 /// A handle to a value, computed or not. Copies share it.
@@ -53,7 +53,7 @@ class GCC_GRAPH_API Array {
       : Array(dtype, std::span(shape.begin(), shape.size()), data) {}
   /// An array of rank 0; cheaper than the constructors. `data`: one element.
   static Array scalar(DType dtype, const void* data);
-  /// A type without a value. It stands for an input of a Recording while that is made. Reading its elements throws.
+  /// A type without a value. It stands for an input while a Recording is made. Reading its elements throws.
   static Array placeholder(DType dtype, std::span<const int64_t> shape);
   Array(const Array& other) noexcept;
   Array(Array&& other) noexcept : node_(other.node_) { other.node_ = nullptr; }
@@ -74,8 +74,8 @@ class GCC_GRAPH_API Array {
   const void* data() const;
   std::shared_ptr<const void> hold() const;
 
-  // The following describe the operator that made this value. They are empty for given values, and for values that were
-  // computed without a Tape.
+  // The following functions describe the operator that made this value. They return nothing for given values, and for
+  // values that were computed without a Tape.
   std::string made_by() const;
   Attributes attributes() const;
   std::vector<Array> operands() const;  ///< an omitted or static operand is an empty handle
@@ -124,7 +124,7 @@ GCC_GRAPH_API Array record(const Operator& op, const Array& x, std::span<const i
 GCC_GRAPH_API std::vector<Array> record(const Operator& op, std::span<const Array> inputs,
                                         const std::vector<std::vector<int64_t>>& ints = {}, Source source = {});
 
-/// The operators recorded between placeholders and outputs. They can be recorded again with other inputs, which costs
+/// The operators recorded between placeholders and outputs. They can be recorded again with other inputs; this costs
 /// only the new nodes. Any number of threads may do so at once.
 class GCC_GRAPH_API Recording {
  public:
@@ -149,7 +149,7 @@ GCC_GRAPH_API std::vector<std::string> functions(const std::vector<std::string>&
 GCC_GRAPH_API Recording import_function(const std::string& name, std::span<const Array> like,
                                         const std::vector<std::string>& libraries);
 
-/// Computes these values, and those of the values on the way that have handles.
+/// Computes these values. Values on the way that have handles are computed, too.
 GCC_GRAPH_API void evaluate(std::span<const Array> wanted);
 
 /// While a Tape exists, computed values keep the nodes that made them (for gradients and for saving).
@@ -171,7 +171,7 @@ struct Stats {
   int64_t bytes_live = 0, peak_bytes = 0, nodes_live = 0;
 };
 GCC_GRAPH_API Stats stats();
-/// A line per compilation of this process, oldest first (the last thousand): what was compiled, why, and how long it
+/// One line per compilation of this process, oldest first (the last thousand): what was compiled, why, and how long it
 /// took.
 GCC_GRAPH_API std::vector<std::string> explain();
 
@@ -181,9 +181,10 @@ struct Settings {
   bool deterministic = false;
   std::string cache_folder;  ///< of compiled cuts; empty: no disk cache. Default: $GCC_GRAPH_LAZY_CACHE, else a folder
                              ///< in the user's cache
-  int64_t max_programs = 1024;                 ///< in memory; the least recently used goes first
+  int64_t max_programs = 1024;                 ///< programs kept in memory; the least recently used one is dropped
+                                               ///< first
   int64_t max_cache_bytes = int64_t{1} << 30;  ///< on disk
-  int threads = 0;  ///< that run a compiled cut; 0: one, or one per core if there is enough work
+  int threads = 0;  ///< threads that run a compiled cut; 0: one, or one per core if there is enough work
 };
 GCC_GRAPH_API Settings settings();
 GCC_GRAPH_API void set(const Settings& settings);
@@ -197,8 +198,8 @@ GCC_GRAPH_API void stop_compiler();
 GCC_GRAPH_API void clear_programs();
 
 /// The graph from `inputs` to `outputs`, for a file that runs without the compiler; other values become constants. The
-/// call must be under the Tape that the outputs were recorded under. `targets`: as of gcc-graph compile; empty: this
-/// machine's CPU.
+/// call must be made under the Tape under which the outputs were recorded. `targets`: as of gcc-graph compile; empty:
+/// this machine's CPU.
 struct SaveOptions {
   std::vector<std::string> input_names, output_names, targets;
   bool open_batch = false;  ///< the first extent of every input stays open

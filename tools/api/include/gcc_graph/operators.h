@@ -19,7 +19,7 @@ struct OperatorInfo {
   /// inputs choose one.
   std::string results;
   std::string gradient;  ///< "yes"; "zero"; "as what it becomes"; or "no": training through it is refused
-  std::string becomes;   ///< how it is lowered: "elementwise", "contraction", "other operators"
+  std::string becomes;   ///< the way in which it is lowered: "elementwise", "contraction", "other operators"
 };
 
 /// Sorted by domain, then by name.

@@ -11,7 +11,7 @@
 
 namespace gcc_graph {
 
-/// A group on a device that it ran on. Times are medians over runs, in microseconds.
+/// Measurements of a group on one device. Times are medians over runs, in microseconds.
 struct GroupMeasurement {
   std::string group, device;  ///< names
   double operation_us = 0;    ///< time of its calls
@@ -46,13 +46,12 @@ using GroupWeights = std::vector<std::vector<GroupWeight>>;  ///< by group; empt
 /// Indexed by group.
 struct Placement {
   std::vector<int> device;  ///< the device that runs the group
-  std::vector<int> order;   ///< all groups; each device runs its own in this order
+  std::vector<int> order;   ///< order of all groups; each device runs its groups in this order
 };
 
 struct RefineOptions {
   double threshold = 0.02;  ///< the share of the run time that a move must gain
-  /// Noise of a run. A move must gain more than this, and more than this plus the noise of the groups that stay where
-  /// they are.
+  /// Noise of a run. A move must gain more than this plus the noise of the groups that stay where they are.
   double noise_us = 0;
   int64_t effort = 24'000'000;  ///< limit of the search: number of groups and values that it may visit
 };
@@ -71,8 +70,8 @@ struct PlacingRound {
 
 struct NextRound {
   bool stop = false;
-  Placement placement;      ///< of the next round; at the end, the placement with the shortest measured time
-  double predicted_us = 0;  ///< of that placement; at the end, its measured time
+  Placement placement;      ///< placement of the next round; at the end, the placement with the shortest measured time
+  double predicted_us = 0;  ///< predicted time of that placement; at the end, its measured time
   std::string why;
 };
 
@@ -85,7 +84,7 @@ class GCC_GRAPH_API Placing {
   std::vector<std::string> devices() const;
   bool runs_on(int group, int device) const;
   Placement placement() const;
-  double predicted_us() const;  ///< of a run, as stored in the section
+  double predicted_us() const;  ///< predicted time of a run, as stored in the section
   /// The predicted time of a run with this placement, in the order in which lanes take groups.
   double predict(const Placement& placement) const;
 
@@ -96,8 +95,8 @@ class GCC_GRAPH_API Placing {
   /// Replaces operation times by measured ones. Returns the noise of a run. Throws Error for a row with an unknown
   /// group or device.
   double correct(const FleetProfile& profile);
-  /// Moves groups if the gain is large enough, or if the placement no longer fits into memory. Throws Error if none
-  /// fits.
+  /// Moves groups if the gain is large enough, or if the current placement no longer fits into memory. Throws Error if
+  /// no placement fits.
   Refined refine(const RefineOptions& options);
   /// The placement to try after the last of `rounds`, with times corrected by all measurements so far.
   NextRound next_round(const std::vector<PlacingRound>& rounds, const RefineOptions& options) const;

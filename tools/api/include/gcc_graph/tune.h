@@ -14,8 +14,8 @@
 
 namespace gcc_graph {
 
-/// These fields of CompileOptions are used: dims, precision, libraries, cache, threads and progress. `targets`: one GPU
-/// target, or none for the best target of the first GPU.
+/// Of CompileOptions, these fields are used: dims, precision, libraries, cache, threads and progress. `targets`: one
+/// GPU target, or none for the best target of the first GPU.
 struct TuneOptions : CompileOptions {
   TuneOptions() { targets.clear(); }
   std::vector<std::string> functions;

@@ -18,8 +18,8 @@ GCC_GRAPH_API bool parse_element(DType dtype, const std::string& text, void* ele
 /// The element type for an ONNX TensorProto.DataType, or undefined if there is none.
 GCC_GRAPH_API DType dtype_from_onnx(int32_t onnx_type);
 
-/// The symbols in an artifact's extent, such as "2*s+1". A name that is not an expression (because it has a space, say)
-/// is one symbol.
+/// The symbols in an artifact's extent, such as "2*s+1". A name that is not an expression, for example because it has a
+/// space, is one symbol.
 GCC_GRAPH_API std::set<std::string> symbols_of_extent(const std::string& extent);
 /// The expression's value. Throws Error for a symbol without a value.
 GCC_GRAPH_API int64_t extent_value(const std::string& extent, const std::map<std::string, int64_t>& symbols);

@@ -13,7 +13,7 @@ from .. import _CODES, _DTYPES, GartError
 
 
 class Error(GartError, ValueError):
-    """Something cannot be recorded or computed. The message ends with the line of the program that recorded it."""
+    """An operator cannot be recorded, or a value cannot be computed. The message ends with the line of the program that recorded it."""
 
 
 class IndexFault(Error, IndexError):
@@ -137,7 +137,7 @@ def result_type(*operands):
 
 
 def floats_of(dtype):
-    """The type of a function's values for numbers of this type: NumPy's type, but float32 instead of float64."""
+    """The type of a function's results for arguments of this type: NumPy's type, but float32 instead of float64."""
     return dtype if is_float(dtype) else float16 if dtype.itemsize == 1 else float32
 
 
@@ -177,7 +177,7 @@ def explain():
 
 
 def wait(seconds=60):
-    """Waits until nothing is being compiled; False when that takes longer."""
+    """Waits until nothing is being compiled. Returns False if that takes longer than `seconds`."""
     return core.wait(int(seconds * 1000))
 
 
@@ -215,12 +215,12 @@ class deterministic:
         settings(deterministic=self._before)
 
 
-# Functions that the extension records itself in their usual forms; these are for all others.
+# Functions that the extension records itself in their usual forms. The functions here handle all other forms.
 FORMS = {}
 
 
 def form(function):
-    """Gives the recorder's function of this name its general form in Python; returns the recorder's function."""
+    """Registers `function` as the general form of the recorder's function with the same name. Returns the recorder's function."""
     FORMS[function.__name__] = function
     return getattr(core, function.__name__)
 
@@ -264,7 +264,7 @@ def axes_of(axis, rank):
 
 
 def extents_of(shape):
-    """A shape, or its only extent."""
+    """A shape as a tuple; `shape` may be the only extent."""
     return tuple(operator_index(n) for n in shape) if isinstance(shape, (list, tuple, np.ndarray)) else (operator_index(shape),)
 
 

@@ -43,7 +43,7 @@ def _divide(name, a, b):
 
 
 def _float_divide(name, x, y):
-    """Built on C's remainder, which is exact. A rounded quotient could belong to the next whole number."""
+    """Uses C's remainder, which is exact. A rounded quotient could be the next whole number."""
     rest = record("Mod", (x, y), {"fmod": 1})
     is_turned = (rest != 0) & ((rest < 0) != (y < 0))
     if name == "remainder":
@@ -211,7 +211,7 @@ atan2 = arctan2
 
 
 def signbit(x):
-    """Whether the sign is negative; also of -0.0."""
+    """Whether the sign is negative, also for -0.0."""
     x = array(x)
     if not is_float(dtype_of(x)):
         return x < 0 if dtype_of(x) != bool_ else x & False
@@ -271,7 +271,7 @@ fix = trunc
 
 
 def round(x, decimals=0):
-    """Rounded to the given number of decimals; ties go to the even one, as in NumPy."""
+    """Rounded to the given number of decimals; ties go to the even number, as in NumPy."""
     x = array(x)
     if not is_float(dtype_of(x)):
         if decimals >= 0:
@@ -308,13 +308,13 @@ def float_power(a, b):
 
 
 def fmax(a, b):
-    """The larger one; NaN only where both are."""
+    """The larger of the two; NaN only if both are NaN."""
     a, b = together(a, b)
     return maximum(a, b) if not is_float(dtype_of(a)) else where(a != a, b, where(b != b, a, maximum(a, b)))
 
 
 def fmin(a, b):
-    """The smaller one; NaN only if both are NaN."""
+    """The smaller of the two; NaN only if both are NaN."""
     a, b = together(a, b)
     return minimum(a, b) if not is_float(dtype_of(a)) else where(a != a, b, where(b != b, a, minimum(a, b)))
 
@@ -415,13 +415,13 @@ def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
 
 
 def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
-    """A bool: the values are computed now."""
+    """Whether all elements are close, as a bool; the values are computed now."""
     from ._reductions import all
     return bool(all(isclose(a, b, rtol, atol, equal_nan)))
 
 
 def array_equal(a, b, equal_nan=False):
-    """A bool: the values are computed now."""
+    """Whether shapes and elements are equal, as a bool; the values are computed now."""
     from ._reductions import all
     a, b = array(a), array(b)
     if a.shape != b.shape:
@@ -431,7 +431,7 @@ def array_equal(a, b, equal_nan=False):
 
 
 def array_equiv(a, b):
-    """A bool: the values are computed now."""
+    """Whether the arrays are equal after broadcasting, as a bool; the values are computed now."""
     from ._reductions import all
     a, b = array(a), array(b)
     try:
@@ -443,7 +443,7 @@ def array_equiv(a, b):
 
 @form
 def where(condition, a=None, b=None):
-    """Elements of `a` where the condition holds, else of `b`. Without these: nonzero(condition)."""
+    """Elements of `a` where the condition holds, else of `b`. Without `a` and `b`: nonzero(condition)."""
     if a is None or b is None:
         if a is not b:
             raise Error("where takes both choices, or none")

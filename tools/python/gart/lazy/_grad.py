@@ -18,7 +18,7 @@ class _Node:
 
 
 def _backward(loss, wanted):
-    """d loss / d each of `wanted`. Nodes are taken newest first, so each has its whole gradient when its turn comes."""
+    """d loss / d each of `wanted`. The newest node comes first, so a node's gradient is complete when its rule runs."""
     ends = {w._identity() for w in wanted}
     reaches = _reaching(loss, ends)
     gradients = {loss._identity(): array(np.ones(loss.shape, dtype_of(loss)))}

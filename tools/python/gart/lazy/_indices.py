@@ -23,10 +23,10 @@ def getitem(x, index):
             out = expand_dims(out, axis)
         elif not isinstance(i, slice):
             i = i if isinstance(i, Array) else array(i)
-            if not has_arrays:  # an ordinary number: another one needs no new compilation
+            if not has_arrays:  # an ordinary number, so that other numbers need no new compilation
                 out = record("Gather", (out, i), {"axis": axis})
                 continue
-            arrays.append((axis, i))  # among arrays, numbers are arrays, too
+            arrays.append((axis, i))  # among arrays, numbers count as arrays, too
         axis += 1
     return _gathered(out, arrays) if arrays else out
 
@@ -80,7 +80,7 @@ def _gathered(x, arrays):
     out = record("GatherND", (transpose(x, axes + rest), stack(indices, -1)))
     if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
         return out
-    rank = indices[0].ndim  # NumPy leaves neighbouring ones where they are
+    rank = indices[0].ndim  # NumPy leaves neighbouring index dimensions where they are
     order = list(range(rank, rank + axes[0])) + list(range(rank)) + list(range(rank + axes[0], out.ndim))
     return transpose(out, order)
 
@@ -120,7 +120,7 @@ def take_along_axis(x, indices, axis=-1):
 
 
 def lexsort(keys, axis=-1):
-    """Sorts by the last key; equal elements by the key before it, and so on."""
+    """Indices that sort by the last key. Elements equal in it are sorted by the key before it, and so on."""
     keys = [array(k) for k in keys]
     order = _argsort(keys[0], axis)
     for key in keys[1:]:
@@ -138,7 +138,7 @@ def searchsorted(a, v, side="left"):
 
 
 def digitize(x, bins, right=False):
-    """For bins in ascending order."""
+    """The index of the bin that each element belongs to. The bins must be in ascending order."""
     return searchsorted(bins, x, "left" if right else "right")
 
 

@@ -62,7 +62,7 @@ class Function:
     def __call__(self, *arguments, **named):
         known = core.structure_of((arguments, named))  # a fast path for arguments that are all arrays
         if known is None:
-            arguments, named = _with_arrays((arguments, named), lambda x: x)  # NumPy's are arrays, too
+            arguments, named = _with_arrays((arguments, named), lambda x: x)  # NumPy's arrays count as arrays, too
             known = core.structure_of((arguments, named))
         if known is not None:
             key, arrays = known

@@ -18,8 +18,8 @@ class At:
 
 class Place:
     """The elements of an array at any index that x[index] takes. Each method gives a new array of x's type and shape;
-    `values` are broadcast to the shape of x[index]. If an index names an element several times, add, multiply, min and
-    max apply each time, set and the others once."""
+    `values` are broadcast to the shape of x[index]. If an index names an element several times, add, multiply, min and max apply to it each
+    time. set and the other methods apply once."""
 
     def __init__(self, x, index):
         self._x, self._index = x, index

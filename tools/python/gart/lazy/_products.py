@@ -45,7 +45,7 @@ def outer(a, b):
 
 
 def tensordot(a, b, axes=2):
-    """`axes`: a number of axes, the last of `a` and the first of `b`; or the axes of each."""
+    """Sums of products over axes. `axes` is a number (the last axes of `a` and the first ones of `b`), or the lists of axes of both."""
     a, b = together(a, b)
     if isinstance(axes, int):
         ours, theirs = list(range(a.ndim - axes, a.ndim)), list(range(axes))
@@ -63,7 +63,7 @@ def tensordot(a, b, axes=2):
 
 def einsum(equation, *operands):
     """Sums of products as the subscripts say, like NumPy's."""
-    if not isinstance(equation, str):  # NumPy's other form: each operand with a list of numbers
+    if not isinstance(equation, str):  # NumPy's other form, in which each operand has a list of numbers
         given = (equation, *operands)
         letters = ["".join("..." if i is Ellipsis else string.ascii_letters[i] for i in axes) for axes in given[1::2]]
         result = "->" + "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in given[-1]) if len(given) % 2 else ""

@@ -100,7 +100,8 @@ def all(x, axis=None, keepdims=False, where=None):
 def any(x, axis=None, keepdims=False, where=None):
     """Whether any element over `axis` is true."""
     x = cast(array(x), bool_)
-    return cast(_reduce("ReduceMax", cast(x if where is None else x & cast(array(where), bool_), int32), axis, keepdims, neutral=0), bool_)
+    # The maximum of no elements is the least integer.
+    return _reduce("ReduceMax", cast(x if where is None else x & cast(array(where), bool_), int32), axis, keepdims, neutral=0) > 0
 
 
 def count_nonzero(x, axis=None, keepdims=False):
@@ -370,17 +371,17 @@ def argsort(x, axis=-1, kind=None, stable=None):
 
 
 def partition(x, kth, axis=-1):
-    """The flattened array, sorted."""
+    """Sorts along `axis`, which also partitions."""
     return sort(x, axis)
 
 
 def argpartition(x, kth, axis=-1):
-    """Sorted whole."""
+    """The indices that sort along `axis`, which also partitions."""
     return argsort(x, axis)
 
 
 def quantile(x, q, axis=None, keepdims=False, method="linear"):
-    """`q`: numbers. The result is NaN if an element is."""
+    """Quantiles over `axis`. `q`: one or more numbers. The result is NaN if an element is NaN."""
     if method not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise Error(f"there is no method '{method}'; known: linear, lower, higher, nearest, midpoint")
     x = array(x)

@@ -37,7 +37,7 @@ def _write(path, content):
 
 
 def save(function, examples, path, targets=(), open_batch=False, folds=False):
-    """Calls `function` on arrays of the examples' types and writes the graph from these to its results as an artifact: gart.load runs it.
+    """Calls `function` on arrays of the examples' types, and writes the graph from these arrays to its results as an artifact, for gart.load.
 
     `examples`: a list of arrays, or a dict that also names the inputs. Other arrays that the function uses become its
     weights. `targets`: as of gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent
@@ -49,11 +49,11 @@ def save(function, examples, path, targets=(), open_batch=False, folds=False):
 
 
 def to_onnx(function, examples, path, open_batch=False):
-    """The same graph as an ONNX model."""
+    """Writes the same graph as an ONNX model."""
     _write(path, _bytes(function, examples, None, open_batch))
 
 
 def _fresh(value):
-    """A new array with the same elements, so that it differs from every other by identity."""
+    """A new array with the same elements, so that its identity differs from all other arrays."""
     value = array(value)
     return array(value.numpy())

@@ -15,7 +15,7 @@ def full(shape, value, dtype=None):
     shape = extents_of(shape)
     if isinstance(value, Array):
         return broadcast_to(array(value, dtype), shape)
-    # Memory of its own, like a loop's results. So the first iteration of a loop has the same graph as the later ones.
+    # The array has memory of its own, like a loop's results. So the first iteration of a loop has the same graph as later ones.
     return array(np.full(shape, value, dtype or array(value).dtype), dtype)
 
 
@@ -52,7 +52,7 @@ def full_like(x, value, dtype=None):
 
 
 def arange(start, stop=None, step=1, dtype=None):
-    """Evenly spaced numbers from `start` up to, not including, `stop`."""
+    """Evenly spaced numbers from `start` to `stop`, without `stop`."""
     if stop is None:
         start, stop = 0, start
     if not builtins.all(isinstance(v, (int, np.integer)) for v in (start, stop, step)):
@@ -304,7 +304,7 @@ def broadcast_to(x, shape):
 
 
 def broadcast_arrays(*arrays):
-    """The arrays, all of their common shape."""
+    """The arrays, broadcast to their common shape."""
     arrays = [array(a) for a in arrays]
     shape = np.broadcast_shapes(*(a.shape for a in arrays))
     return [broadcast_to(a, shape) for a in arrays]
@@ -368,7 +368,7 @@ def unstack(x, axis=0):
 
 
 def hstack(arrays):
-    """The arrays joined along the second axis (the first of vectors)."""
+    """The arrays joined along the second axis, or vectors along the first."""
     arrays = [atleast_1d(a) for a in arrays]
     return concatenate(arrays, 0 if arrays[0].ndim == 1 else 1)
 
@@ -464,7 +464,7 @@ def array_split(x, parts, axis=0):
 
 
 def hsplit(x, parts):
-    """`split` along the second axis (the first of vectors)."""
+    """`split` along the second axis, or along the first axis of a vector."""
     return split(x, parts, 1 if array(x).ndim > 1 else 0)
 
 
@@ -523,7 +523,7 @@ def roll(x, shift, axis=None):
 
 
 def pad(x, widths, mode="constant", constant_values=0):
-    """`mode`: constant, edge, reflect, symmetric or wrap."""
+    """`x` with padding on all sides. `mode`: constant, edge, reflect, symmetric or wrap."""
     x = array(x)
     widths = np.broadcast_to(np.asarray(widths), (x.ndim, 2)).tolist()
     if mode == "constant" and not isinstance(constant_values, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Layers as operators: each is one node that the compiler has kernels for."""
+"""Layers as operators. Each is one node, for which the compiler has kernels."""
 from ._core import Error, array, axis_of as _axis, cast, core, dtype_of, record
 from ._indices import take_along_axis
 from ._reductions import logsumexp
@@ -8,7 +8,7 @@ relu, sigmoid, softplus, tanh = core.relu, core.sigmoid, core.softplus, core.tan
 
 
 def softmax(x, axis=-1):
-    """`exp(x)` over its sum along `axis`."""
+    """`exp(x)` divided by its sum along `axis`."""
     x = array(x)
     return record("Softmax", (x,), {"axis": _axis(axis, x.ndim)})
 
@@ -51,7 +51,7 @@ def conv(x, weights, bias=None, strides=None, padding=0, dilations=None, groups=
 
 
 def max_pool(x, size, strides=None, padding=0):
-    """The largest element of each window; [N, C, spatial...]."""
+    """The largest element of each window of `x`, [N, C, spatial...]."""
     rank = x.ndim - 2
 
     def each(value):
@@ -60,7 +60,7 @@ def max_pool(x, size, strides=None, padding=0):
 
 
 def avg_pool(x, size, strides=None, padding=0):
-    """The mean of each window; [N, C, spatial...]."""
+    """The mean of each window of `x`, [N, C, spatial...]."""
     rank = x.ndim - 2
 
     def each(value):
@@ -74,7 +74,7 @@ def layer_norm(x, scale, bias=None, axis=-1, epsilon=1e-5):
 
 
 def rms_norm(x, scale, axis=-1, epsilon=1e-5):
-    """`x` over the root of its mean square along the last axis, then scaled."""
+    """`x` divided by the root of its mean square along the last axis, then scaled."""
     return record("RMSNormalization", (x, scale), {"axis": _axis(axis, x.ndim), "epsilon": float(epsilon)})
 
 
@@ -84,8 +84,8 @@ def group_norm(x, scale, bias, groups, epsilon=1e-5):
 
 
 def attention(q, k, v, mask=None, causal=False, scale=None):
-    """Attention on [batch, heads, length, size]. `mask`: numbers that are added to the scores, or booleans, true for
-    positions that count."""
+    """Attention on [batch, heads, length, size]. `mask`: numbers that are added to the scores, or booleans, which are true for positions that
+    count."""
     if q.ndim != 4:
         raise Error(f"attention takes [batch, heads, length, size], not {q.shape}")
     attributes = {"is_causal": int(causal)}
@@ -100,7 +100,7 @@ def embedding(table, indices):
 
 
 def one_hot(indices, classes, dtype="float32"):
-    """A vector per index with a one at that place."""
+    """For each index, a vector with a one at this position."""
     return cast(expand_dims(array(indices), -1) == cast(arange(classes), dtype_of(array(indices))), dtype)
 
 

@@ -1,8 +1,8 @@
 """Every operator of the standard by its name, as the compiler has it: gl.onnx.Conv(x, w, None, strides=[2, 2]).
 
-Operands are arrays, or numbers and lists of them; None leaves one out. Lists of integers where the operator wants a shape, axes or limits are part
-of the program; so are lists of floats given as onnx.constant([...]). Attributes are keywords; `outputs` says how many results are wanted.
-`gl.onnx.operators()` lists the names; those of another domain are gl.onnx.operator("com.microsoft::Gelu")(x).
+Operands are arrays, or numbers and lists of them; None omits an operand. Lists of integers are part of the program if the operator expects a
+shape, axes or limits there. So are lists of floats given as onnx.constant([...]). Attributes are keywords; `outputs` says how many results are
+wanted. `gl.onnx.operators()` lists the names. An operator of another domain is gl.onnx.operator("com.microsoft::Gelu")(x).
 """
 import math
 
@@ -52,7 +52,7 @@ def _integers(value):
 
 
 def operator(name):
-    """The operator of that name, as a function."""
+    """The operator with this name, as a function."""
     if name not in _ARITIES:
         raise Error(f"there is no operator '{name}'")
     least, most, _, most_outputs = _ARITIES[name]
@@ -86,7 +86,7 @@ for _name in _ARITIES:
         globals()[_name] = operator(_name)
 
 
-# ---- those whose attribute is an array
+# ---- operators whose attribute is an array
 
 _KINDS = {"value_int": np.int64, "value_ints": np.int64, "value_float": np.float32, "value_floats": np.float32}
 
@@ -99,7 +99,7 @@ def Constant(*, value=None, **numbers):
 
 
 def ConstantOfShape(shape, *, value=None):
-    """An array filled with `value`, an array of one element; without it, zeros of float32."""
+    """An array filled with the element of `value`, an array of one element. Without `value`, zeros of float32."""
     zeros = operator("ConstantOfShape")(shape)
     return zeros if value is None else operator("Expand")(array(value).reshape(()), shape)
 

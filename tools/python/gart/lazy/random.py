@@ -1,4 +1,4 @@
-"""Random numbers by keys: the same key gives the same numbers, whatever else runs, in which order, on which device.
+"""Random numbers by keys: the same key gives the same numbers on every device, whatever else runs, in any order.
 
     key = gl.random.key(7)
     key, use = gl.random.split(key)
@@ -59,7 +59,7 @@ def _words(key, count, stream=0):
 
 
 def _words_now(key, count, stream):
-    """_words of both halves of a key, at once. So the graph of a loop that splits its key in each iteration does not grow."""
+    """_words of both halves of a key, computed at once. So the graph of a loop that splits its key in each iteration does not grow."""
     words = []
     for number in range(-(-count // 4)):
         c, k = [number, 0, stream, 0], list(key)
@@ -95,7 +95,7 @@ def bits(key, shape):
 
 
 def _unit(words):
-    """Uniform in [0, 1): multiples of 2^-24."""
+    """Uniform numbers in [0, 1), multiples of 2^-24."""
     return cast(_shifted(words, array(8, uint32)), float32) * 2.0 ** -24
 
 

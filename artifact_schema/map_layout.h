@@ -1,4 +1,4 @@
-// The form of tensor maps: the numbers that describe the tensor, and the limits of the GPU.
+// The layout of tensor maps: the numbers that describe the tensor, and the limits of the GPU.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,10 @@ namespace gart {
 
 inline constexpr size_t kMinMapRank = 2, kMaxMapRank = 5;
 inline constexpr uint32_t kMaxBoxExtent = 256, kMaxMapStep = 8;
-inline constexpr size_t kMinImageRank = 3;  // for im2col; the same for the next
+inline constexpr size_t kMinImageRank = 3;  // for im2col, like the next constant
 inline constexpr uint32_t kMaxMapPixels = 1024;
-inline constexpr uint64_t kMapAlignment = 16;  // bytes; for a tensor's address, its strides, and a box's lines
+// Alignment in bytes of a tensor's address, its strides, and a box's lines.
+inline constexpr uint64_t kMapAlignment = 16;
 inline constexpr int64_t kMaxMapExtent = int64_t{1} << 32, kMaxMapStride = (int64_t{1} << 40) - 1;  // elements, bytes
 
 /// The numbers of a map: offset, extents, and all strides but the first.
@@ -29,7 +30,7 @@ inline uint32_t map_element_bytes(fb::DType dtype) {
   return size_t(dtype) < sizeof kBytes ? kBytes[size_t(dtype)] : 0;
 }
 
-/// im2col: the least corner in an image's dimension. The greatest one is one less than its opposite.
+/// im2col: the smallest corner in an image's dimension. The largest corner is one less than its negative.
 inline int32_t least_corner(size_t rank) { return -(rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4); }
 
 /// The step between neighbouring elements of a box.

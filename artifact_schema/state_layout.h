@@ -16,7 +16,8 @@ inline size_t written_states(const fb::EntryPoint& entry) {
   return written;
 }
 
-/// The extent in this slot of the entry point's program; -1: it depends on the caller's shapes. The slot exists.
+/// The extent in this slot of the entry point's program; -1: it depends on the caller's shapes. Requires that the slot
+/// exists.
 inline int64_t constant_extent(const fb::EntryPoint& entry, uint32_t slot) {
   const size_t symbols = count_of(entry.symbols());
   if (slot < symbols) return -1;

@@ -1,4 +1,4 @@
-#include "compiler/export/onnx_form.h"
+#include "compiler/export/standard_onnx.h"
 
 #include <algorithm>
 #include <string_view>
@@ -49,8 +49,8 @@ void scales_per_channel(Graph& graph, Node& node) {
   node.attributes.erase("scale_per_group");
 }
 
-/// Resize-10 takes the element before the position when it enlarges, and the one after it when it shrinks. Newer opsets
-/// have one rule for all dimensions.
+/// Resize-10 rounds positions down when it enlarges, and up when it shrinks. Newer opsets have one rule for all
+/// dimensions.
 void name_nearest(const Graph& graph, Node& node) {
   constexpr size_t kScales = 2;
   if (node.string_attribute("nearest_mode", "") != "simple") return;
@@ -152,10 +152,10 @@ int64_t opset_of(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-void to_onnx_form(Graph& graph) {
+void to_standard_onnx(Graph& graph) {
   for (NodeId id : graph.order()) {
     rewrite(graph, graph.node(id));
-    for (const auto& body : graph.node(id).bodies) to_onnx_form(*body);
+    for (const auto& body : graph.node(id).bodies) to_standard_onnx(*body);
   }
 }
 

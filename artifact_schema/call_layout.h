@@ -23,8 +23,8 @@ inline size_t call_rank(const fb::Call& call, size_t index) {
   return call.operation() == fb::Operation::attention ? 4 : 2 + size_t{count_of(call.strides())};
 }
 
-/// True if an algorithm may be named by this many numbers. A cublasLtMatmulAlgo_t has eight; a cuDNN engine has its
-/// index and two numbers per knob.
+/// True if this many numbers may identify an algorithm. A cublasLtMatmulAlgo_t has eight; a cuDNN engine has its index
+/// and two numbers per knob.
 inline bool is_algorithm_size(const fb::Call& call, size_t numbers) {
   constexpr size_t kOfCublasLt = 8, kMostKnobs = 64;
   if (call.operation() == fb::Operation::matmul) return numbers == kOfCublasLt;

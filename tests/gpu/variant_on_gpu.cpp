@@ -1,4 +1,4 @@
-#include "tests/gpu/form_on_gpu.h"
+#include "tests/gpu/variant_on_gpu.h"
 
 #include <gtest/gtest.h>
 
@@ -60,13 +60,13 @@ std::vector<Tensor> run(const std::vector<uint8_t>& artifact, const std::vector<
 // The compiler makes these only for CPUs.
 bool is_for_cpus(const std::string& op) { return op == "BlockedConv" || op == "PackedMatMul" || op == "WinogradConv"; }
 
-// Convolutions on GPUs are products that also multiply the padding's zeros, like those of the GPU's libraries: beside
-// an infinite weight they give NaN.
+// Convolutions on GPUs are products that also multiply the zeros of the padding, as those of GPU libraries do. Beside
+// an infinite weight these give NaN.
 bool multiplies_padding(const RowVariant& form) { return form.row.what == "infinite weight on the border"; }
 
 }  // namespace
 
-void check_form_on_gpu(const RowVariant& form, const std::string& target, const Backends& backends) {
+void check_variant_on_gpu(const RowVariant& form, const std::string& target, const Backends& backends) {
   if (is_for_cpus(form.row.op) || multiplies_padding(form)) return;
   const std::vector<uint8_t> artifact = compile_form(form, target, backends);
   if (artifact.empty()) return;

@@ -1,0 +1,105 @@
+"""Corners where other engines were reported to be wrong, or to disagree: each model agrees with onnxruntime, with inputs given and as constants."""
+import os
+import sys
+import tempfile
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+import model_check
+from model_check import compile_model
+
+LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+NODE = helper.make_node
+
+
+def models():
+    """(name, nodes, inputs, constants, outputs, opset)"""
+    random = np.random.default_rng(0)
+    floats = lambda *shape: random.standard_normal(shape).astype(np.float32)
+    scalar = lambda x: np.array(x, np.float32)
+    # Infinite weights would turn sums of either sign into inf - inf.
+    yield "an infinite factor after Conv", [NODE("Conv", ["x", "w"], ["c"]), NODE("Mul", ["c", "k"], ["y"])], {"x": floats(1, 3, 6, 6)}, \
+        {"w": floats(3, 3, 3, 3), "k": scalar(np.inf)}, ["y"], 13
+    yield "an infinite factor of a channel", [NODE("Conv", ["x", "w"], ["c"]), NODE("Mul", ["c", "k"], ["y"])], {"x": floats(1, 3, 6, 6)}, \
+        {"w": floats(2, 3, 3, 3), "k": np.array([[[2]], [[np.inf]]], np.float32)}, ["y"], 13
+    yield "an infinite factor after MatMul", [NODE("MatMul", ["x", "w"], ["c"]), NODE("Mul", ["c", "k"], ["y"])], {"x": floats(4, 5)}, \
+        {"w": floats(5, 6), "k": scalar(np.inf)}, ["y"], 13
+    yield "a factor that makes weights infinite", [NODE("MatMul", ["x", "w"], ["c"]), NODE("Mul", ["c", "k"], ["y"])], \
+        {"x": floats(4, 5) * np.float32(1e-30)}, {"w": floats(5, 6) * np.float32(1e30), "k": scalar(1e20)}, ["y"], 13
+    yield "bounds that are NaN", [NODE("Clip", ["x", "low", "high"], ["y"])], {"x": np.array([1, np.nan, -3, 5], np.float32)}, \
+        {"low": scalar(np.nan), "high": scalar(2)}, ["y"], 13
+    yield "a given bound that is NaN", [NODE("Clip", ["x", "low", "high"], ["y"])], \
+        {"x": np.array([1, np.nan, -3, 5], np.float32), "low": scalar(0), "high": scalar(np.nan)}, {}, ["y"], 13
+    ends = np.array([LEAST, MOST, LEAST + 1, 0, -1, 1])
+    for op in ("Neg", "Abs"):
+        yield f"{op} of the ends of i64", [NODE(op, ["x"], ["y"])], {"x": ends[1:]}, {}, ["y"], 13
+    yield "the ends of i64 as bool", [NODE("Cast", ["x"], ["y"], to=TensorProto.BOOL)], {"x": ends}, {}, ["y"], 13
+    yield "Clip at the ends of i64", [NODE("Clip", ["x", "low", "high"], ["y"])], {"x": ends}, {"low": np.array(LEAST), "high": np.array(MOST)}, ["y"], 13
+    yield "the least of the ends of i64", [NODE("ReduceMin", ["x"], ["y"], keepdims=0)], {"x": ends}, {}, ["y"], 13
+    yield "the product of the ends of i64", [NODE("ReduceProd", ["x"], ["y"], keepdims=0)], {"x": np.array([MOST, 2, 3])}, {}, ["y"], 13
+    # Parts that nothing reads count, too.
+    yield "Split with an unread last part", [NODE("Split", ["x"], ["y", ""], axis=1)], {"x": floats(1, 8)}, {}, ["y"], 13
+    yield "Split by sizes with unread parts", [NODE("Split", ["x", "s"], ["", "y", ""], axis=1)], {"x": floats(1, 8)}, {"s": np.array([3, 4, 1])}, ["y"], 13
+    for mode in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"):
+        for extent, scale in ((3, 1.5), (6, 0.6), (7, 1.3)):
+            yield f"symmetric pixels of {extent} by {scale}, {mode}", \
+                [NODE("Resize", ["x", "", "s"], ["y"], mode="nearest", coordinate_transformation_mode="half_pixel_symmetric", nearest_mode=mode)], \
+                {"x": floats(1, 1, extent, 1)}, {"s": np.array([1, 1, scale, 1], np.float32)}, ["y"], 19
+
+
+def model(nodes, inputs, constants, outputs, opset):
+    graph = helper.make_graph(nodes, "corner", [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in inputs.items()],
+                              [onnx.ValueInfoProto(name=o) for o in outputs], [numpy_helper.from_array(a, n) for n, a in constants.items()])
+    return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def expected(proto, inputs):
+    """onnxruntime without its optimizer; ONNX's reference where that crashes (a Split whose parts are unread) or is not exact (products of i64)."""
+    if proto.graph.node[0].op_type in ("Split", "ReduceProd"):
+        from onnx.reference import ReferenceEvaluator
+        return ReferenceEvaluator(proto).run(None, inputs)
+    import onnxruntime
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(proto.SerializeToString(), options).run(None, inputs)
+
+
+def unknown_category(folder):
+    """zeros=0 asks for an error."""
+    import gart
+    for zeros in (0, 1):
+        node = NODE("OneHotEncoder", ["x"], ["y"], domain="ai.onnx.ml", cats_int64s=[1, 2, 3], zeros=zeros)
+        graph = helper.make_graph([node], "g", [helper.make_tensor_value_info("x", TensorProto.INT64, ["n"])], [onnx.ValueInfoProto(name="y")])
+        path = os.path.join(folder, "m.onnx")
+        onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]), path)
+        loaded = gart.load(compile_model(path, os.path.join(folder, "m.gart")), threads=1)
+        assert loaded.run({"x": np.array([2, 1])})["y"].tolist() == [[0, 1, 0], [1, 0, 0]]
+        try:
+            result = loaded.run({"x": np.array([2, 9])})["y"].tolist()
+            assert zeros == 1 and result == [[0, 1, 0], [0, 0, 0]], result
+        except gart.GartError as error:
+            assert zeros == 0 and "out of range" in str(error), error
+
+
+def main():
+    import gart
+    worst = 0
+    with tempfile.TemporaryDirectory(prefix="gcc-graph-corners-") as folder:
+        for name, nodes, inputs, constants, outputs, opset in models():
+            want = expected(model(nodes, inputs, constants, outputs, opset), inputs)
+            for given in (inputs, {}):
+                path = os.path.join(folder, "m.onnx")
+                onnx.save(model(nodes, given, {**constants, **({} if given else inputs)}, outputs, opset), path)
+                got = gart.load(compile_model(path, os.path.join(folder, "m.gart")), threads=1).run(given)
+                error = model_check.relative_error(got, dict(zip(outputs, want)))
+                failed = not error < 1e-5
+                worst += failed
+                print(f"{name:52} {'given' if given else 'constant':9} {error:8.1e}{'  FAIL' if failed else ''}", flush=True)
+        unknown_category(folder)
+    return 1 if worst else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+// Loads a model by gart/store.hpp and prints its version, its digest and the number of its inputs.
+#include <cstdio>
+
+#include "gart/store.hpp"
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const auto found = gart::store::find(argv[1], argv[2]);
+  const auto program = gart::store::load(argv[1], argv[2]);
+  if (!found || !program) {
+    std::fprintf(stderr, "%s\n", (found ? program.error() : found.error()).message.c_str());
+    return 1;
+  }
+  std::printf("%lld %s %zu\n", static_cast<long long>(found->version), found->digest.c_str(), program->inputs().size());
+  return 0;
+}

@@ -1,0 +1,217 @@
+#include "tools/serve/connection.h"
+
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <optional>
+#include <utility>
+
+namespace gcg::serve {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+namespace http = beast::http;
+using Error = beast::error_code;
+
+namespace {
+
+constexpr size_t kSlowestBytesPerSecond = 16 << 10;  // of a body; slower clients are cut off
+
+constexpr std::chrono::seconds kLinger{2};  // for a client to read the last reply while it still sends
+
+/// The status that tells the client about a request that cannot be read. 0: the client has gone.
+unsigned status_of(const Error& error) {
+  if (error == http::error::body_limit) return 413;
+  if (error == http::error::header_limit) return 431;
+  if (error == beast::error::timeout) return 408;
+  if (error.category() == Error(http::error::bad_method).category() && error != http::error::end_of_stream &&
+      error != http::error::partial_message)
+    return 400;
+  return 0;
+}
+
+}  // namespace
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(asio::ip::tcp::socket socket, const HttpOptions& options, const Handler& handler,
+             std::shared_ptr<ConnectionList> list)
+      : stream_(std::move(socket)), options_(options), handler_(handler), list_(std::move(list)) {
+    list_->open.insert(this);
+    ++list_->counts.connections;
+    Error ignored;
+    stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+  }
+  ~Connection() {
+    list_->open.erase(this);
+    --list_->counts.connections;
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  void read_header();
+  void close_if_idle() {
+    if (is_idle_) stream_.close();
+  }
+
+ private:
+  using Parser = http::request_parser<http::string_body>;
+
+  struct Pending;
+
+  void got_header(Error error);
+  void read_body();
+  void got_body(Error error);
+  void handle();
+  void send(HttpReply reply);
+  void sent(Error error);
+  void refuse(Error error);
+  void end();
+  void discard();
+
+  beast::tcp_stream stream_;
+  beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  std::optional<http::response<http::string_body>> reply_;
+  const HttpOptions& options_;
+  const Handler& handler_;
+  std::shared_ptr<ConnectionList> list_;
+  bool is_idle_ = true, keeps_alive_ = false, is_head_ = false;
+  unsigned version_ = 11;
+  char discarded_[4096];
+};
+
+/// The answer that a connection waits for. Replies, and ends the connection's use, on the server's thread only.
+struct Connection::Pending {
+  explicit Pending(std::shared_ptr<Connection> waiting) : self(std::move(waiting)) {}
+  ~Pending() {
+    if (self) answer(error_reply(500, "the request got no answer"));
+  }
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  void answer(HttpReply reply) {
+    const auto executor = self->stream_.get_executor();
+    asio::dispatch(executor, [to = std::exchange(self, nullptr), sent = std::move(reply)]() mutable {
+      to->send(std::move(sent));
+    });
+  }
+  std::shared_ptr<Connection> self;
+};
+
+void Connection::read_header() {
+  is_idle_ = true;
+  parser_.emplace();
+  parser_->header_limit(static_cast<uint32_t>(options_.header));
+  parser_->body_limit(options_.body);
+  stream_.expires_after(options_.idle);
+  http::async_read_header(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](Error error, size_t) { self->got_header(error); });
+}
+
+void Connection::got_header(Error error) {
+  is_idle_ = false;
+  if (error) return refuse(error);
+  const auto& head = parser_->get();
+  version_ = head.version();
+  is_head_ = head.method() == http::verb::head;
+  if (const auto length = parser_->content_length(); length && *length > options_.body)
+    return refuse(http::error::body_limit);
+  // One of two lengths would be another proxy's view of where the body ends.
+  if (head.count(http::field::content_length) > 1 || head.count(http::field::transfer_encoding) > 1 ||
+      (head.count(http::field::content_length) > 0 && head.count(http::field::transfer_encoding) > 0) ||
+      (head.count(http::field::host) != 1 && version_ == 11))
+    return refuse(http::error::bad_field);
+  if (!beast::iequals(head[http::field::expect], "100-continue")) return read_body();
+  reply_.emplace(http::status::continue_, version_);
+  http::async_write(stream_, *reply_, [self = shared_from_this()](Error failed, size_t) {
+    if (!failed) self->read_body();
+  });
+}
+
+void Connection::read_body() {
+  const auto length = parser_->content_length();
+  const size_t bytes = length ? static_cast<size_t>(*length) : options_.body;
+  stream_.expires_after(options_.idle + std::chrono::seconds(bytes / kSlowestBytesPerSecond));
+  http::async_read(stream_, buffer_, *parser_,
+                   [self = shared_from_this()](Error error, size_t) { self->got_body(error); });
+}
+
+void Connection::got_body(Error error) {
+  if (error) return refuse(error);
+  handle();
+}
+
+void Connection::handle() {
+  ++list_->counts.requests;
+  auto request = parser_->release();
+  keeps_alive_ = request.keep_alive();
+  const auto text = [&](auto field) { return std::string(request[field]); };
+  HttpRequest given;
+  given.method = std::string(request.method_string());
+  given.target = std::string(request.target());
+  given.authorization = text(http::field::authorization);
+  given.content_encoding = text(http::field::content_encoding);
+  given.accept_encoding = text(http::field::accept_encoding);
+  given.json_length = text("Inference-Header-Content-Length");
+  given.body = std::move(request.body());
+  stream_.expires_never();  // the run's time is not the client's
+  handler_(std::move(given), [pending = std::make_shared<Pending>(shared_from_this())](HttpReply reply) {
+    if (pending->self) pending->answer(std::move(reply));
+  });
+}
+
+void Connection::send(HttpReply reply) {
+  reply_.emplace(static_cast<http::status>(reply.status), version_);
+  if (!reply.type.empty()) reply_->set(http::field::content_type, reply.type);
+  if (!reply.encoding.empty()) reply_->set(http::field::content_encoding, reply.encoding);
+  if (reply.json_length) reply_->set("Inference-Header-Content-Length", std::to_string(*reply.json_length));
+  if (reply.status == 429 || reply.status == 503) reply_->set(http::field::retry_after, "1");
+  if (reply.status == 401) reply_->set(http::field::www_authenticate, "Bearer");
+  keeps_alive_ = keeps_alive_ && !reply.closes && !list_->is_closing;
+  reply_->keep_alive(keeps_alive_);
+  reply_->body() = std::move(reply.body);
+  reply_->prepare_payload();
+  if (is_head_) reply_->body().clear();
+  stream_.expires_after(options_.idle + std::chrono::seconds(reply_->body().size() / kSlowestBytesPerSecond));
+  http::async_write(stream_, *reply_, [self = shared_from_this()](Error error, size_t) { self->sent(error); });
+}
+
+void Connection::sent(Error error) {
+  if (error) return;
+  if (!keeps_alive_) return end();
+  read_header();
+}
+
+/// Tells the client the reason and ends the connection: where its next request would begin is not known.
+void Connection::refuse(Error error) {
+  const unsigned status = status_of(error);
+  if (status == 0 || (status == 408 && buffer_.size() == 0)) return end();
+  keeps_alive_ = false;
+  send(error_reply(status, "the request cannot be read: " + error.message()));
+}
+
+void Connection::end() {
+  Error ignored;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  stream_.expires_after(kLinger);
+  discard();
+}
+
+/// Reads the rest of the client's data. Closing the socket at once would take the reply away from a client that sends.
+void Connection::discard() {
+  stream_.async_read_some(asio::buffer(discarded_), [self = shared_from_this()](Error error, size_t) {
+    if (!error) self->discard();
+  });
+}
+
+void start_connection(asio::ip::tcp::socket socket, const HttpOptions& options, const Handler& handler,
+                      const std::shared_ptr<ConnectionList>& list) {
+  std::make_shared<Connection>(std::move(socket), options, handler, list)->read_header();
+}
+
+void close_idle(ConnectionList& list) {
+  list.is_closing = true;
+  for (Connection* connection : list.open) connection->close_if_idle();
+}
+
+}  // namespace gcg::serve

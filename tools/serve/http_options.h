@@ -1,0 +1,26 @@
+// Limits of the HTTP server, and its counts.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace gcg::serve {
+
+struct HttpOptions {
+  std::string address = "127.0.0.1";
+  uint16_t port = 0;               // 0: any free one
+  size_t body = size_t{64} << 20;  // most bytes of a request's body
+  size_t header = 16 << 10;
+  size_t connections = 1024;
+  std::chrono::seconds idle{60};  // without a request, and to receive a header or send a reply
+};
+
+/// Counts for metrics.
+struct HttpCounts {
+  size_t connections = 0;  // open now
+  uint64_t accepted = 0, refused = 0, requests = 0;
+};
+
+}  // namespace gcg::serve

@@ -1,0 +1,42 @@
+// A request that waits for a lane, and its place in the order.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tools/serve/infer_request.h"
+#include "tools/serve/messages.h"
+#include "tools/serve/model.h"
+
+namespace gcg::serve {
+
+/// The lowest comes first.
+struct Order {
+  uint64_t priority = 0, number = 0;
+  auto operator<=>(const Order&) const = default;
+};
+
+struct InferJob {
+  std::shared_ptr<Model> model;
+  InferRequest request;
+  Answer answer;
+  RequestTimes times;
+  Order order;
+  Clock::time_point deadline = Clock::time_point::max();  // latest begin of its run
+  std::string group;                                      // equal for jobs whose rows may be joined; empty: runs alone
+  int64_t rows = 1;
+  std::string sequence;  // key of its sequence among all models'; empty: none
+};
+
+/// Runs the jobs, which have one model and group, and answers each. `session`: of the jobs' sequence, or null.
+void run_jobs(std::vector<std::unique_ptr<InferJob>>& jobs, const gart::Session* session);
+
+/// Answers with an error, and counts it.
+void refuse_job(InferJob& job, unsigned status, const std::string& message);
+
+/// Sets `group` and `rows` of a job whose model joins rows.
+void find_group(InferJob& job);
+
+}  // namespace gcg::serve

@@ -1,0 +1,93 @@
+// Threads that run requests. A lane that is idle takes the first request that waits, together with others whose rows
+// can be joined. So a request never waits for companions: requests are joined only if all lanes were busy.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "tools/serve/job.h"
+
+namespace gcg::serve {
+
+struct LaneOptions {
+  int lanes = 1;
+  size_t queue = 1024;                              // most requests that wait
+  size_t sequences = 1024;                          // most sequences at a time
+  std::chrono::milliseconds sequence_idle{60'000};  // a sequence without requests for this long ends
+};
+
+class Lanes {
+ public:
+  explicit Lanes(const LaneOptions& options);
+  ~Lanes();
+  Lanes(const Lanes&) = delete;
+  Lanes& operator=(const Lanes&) = delete;
+
+  /// Answers at once with 429 if the queue is full, with 503 after drain().
+  void submit(std::unique_ptr<InferJob> job);
+  /// Runs other work, such as loading a model, before the requests that wait.
+  void run_task(std::function<void()> task);
+  /// Ends the threads; requests that wait are not answered.
+  void stop();
+  /// Accepts no more requests. Returns true when all earlier ones are answered, false at `latest`.
+  bool drain(Clock::time_point latest);
+  /// Ends the sequences of a model, and refuses their requests that wait.
+  void end_sequences(const Model& model);
+
+  size_t waiting() const;
+  size_t sequences() const;
+
+ private:
+  struct Sequence {
+    std::shared_ptr<Model> model;
+    std::optional<gart::Session> session;  // none before the first request and after the last one
+    Order current;                         // the request that runs or waits for a lane, if it is busy
+    std::deque<Order> pending;             // requests behind the current one
+    bool is_busy = false;
+    bool is_gone = false;  // ends when the request that runs has ended
+    Clock::time_point last_use;
+    std::list<std::string>::iterator place;  // in idle_, unless busy
+  };
+  using Batch = std::vector<std::unique_ptr<InferJob>>;
+
+  void work();
+  void keep_time();
+  /// Takes the job. Throws Refusal, and leaves it then.
+  void enqueue(std::unique_ptr<InferJob>& job);
+  bool enter_sequence(InferJob& job);
+  void make_ready(InferJob& job);
+  std::unique_ptr<InferJob> extract(Order order);
+  Batch take();
+  void run(Batch batch);
+  bool begin_sequence_step(InferJob& job, const gart::Session*& session);
+  void end_sequence_step(const std::string& key, bool ends);
+  void drop_sequence(const std::string& key, Batch& refused);
+  Clock::time_point expire(Batch& expired);
+
+  const LaneOptions options_;
+  mutable std::mutex mutex_;
+  std::condition_variable work_, time_, idle_lanes_;
+  std::map<Order, std::unique_ptr<InferJob>> jobs_;  // all that wait
+  std::set<Order> ready_;                            // those that a lane may take
+  std::unordered_map<std::string, std::set<Order>> groups_;
+  std::set<std::pair<Clock::time_point, Order>> deadlines_;
+  std::unordered_map<std::string, Sequence> sequences_;
+  std::list<std::string> idle_;  // sequences that are not busy, the one that was used least recently first
+  std::deque<std::function<void()>> tasks_;
+  uint64_t next_ = 0;
+  size_t running_ = 0;
+  bool is_draining_ = false, is_stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace gcg::serve

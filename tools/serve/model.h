@@ -1,0 +1,77 @@
+// A loaded version of a model: its inputs and outputs, and runs of it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gart/fleet.hpp"
+#include "gart/gart.hpp"
+#include "tools/serve/statistics.h"
+#include "tools/store/store.h"
+
+namespace gcg::serve {
+
+struct DeviceOptions {
+  std::string device;  // as gart::LoadOptions.device
+  int threads = 0;
+};
+
+class Model {
+ public:
+  using Take = std::function<void(const std::string& output, const gart::TensorView&)>;
+
+  /// Loads the artifact at `path`: on its fleet if it was compiled for one, otherwise on one device. Throws Refusal.
+  Model(gart::store::StoredVersion stored, const std::string& path, const DeviceOptions& options);
+
+  const gart::store::StoredVersion& stored() const { return stored_; }
+  const std::string& id() const { return stored_.id; }
+  std::string version() const { return std::to_string(stored_.version); }
+  std::string device() const;
+  /// "": the first entry point. Both throw Refusal for an unknown one.
+  std::span<const gart::TensorInfo> inputs(const std::string& entry) const;
+  std::span<const gart::TensorInfo> outputs(const std::string& entry) const;
+  /// True if runs of the entry point belong to sequences, which keep its states.
+  bool is_sequential(const std::string& entry) const;
+  /// Refuses a name that is not an output, or a value that the model's fleet can fetch.
+  void check_output(const std::string& entry, const std::string& name) const;
+
+  /// Runs once and passes the wanted outputs to `take`, which must not keep them. {}: all outputs. Any number of
+  /// threads may run at once. Throws Refusal.
+  void run(const std::string& entry, std::span<const gart::NamedTensor> inputs, std::span<const std::string> wanted,
+           const Take& take);
+  void run(const gart::Session& session, const std::string& entry, std::span<const gart::NamedTensor> inputs,
+           std::span<const std::string> wanted, const Take& take);
+  /// Throws Refusal.
+  gart::Session new_session() const;
+
+  Statistics statistics;
+
+ private:
+  void run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> wanted, const Take& take);
+  void check_entry(const std::string& entry) const;
+  gart::Invocation borrow(const std::string& entry);
+  void give_back(const std::string& entry, gart::Invocation invocation);
+
+  gart::store::StoredVersion stored_;
+  std::optional<gart::Program> program_;  // one of the two
+  std::optional<gart::fleet::Program> fleet_;
+  std::mutex mutex_;
+  std::map<std::string, std::vector<gart::Invocation>> idle_;  // by entry point
+  std::vector<gart::fleet::Request> idle_requests_;
+};
+
+[[noreturn]] void refuse_error(const gart::Error& error);
+
+/// The value of a result. Throws Refusal: 400 if the request is at fault, otherwise 500 or 503.
+template <class T>
+T value_or_refuse(gart::Result<T> result) {
+  if (!result.ok()) refuse_error(result.error());
+  if constexpr (!std::is_void_v<T>) return std::move(result).value();
+}
+
+}  // namespace gcg::serve

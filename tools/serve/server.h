@@ -1,0 +1,29 @@
+// gcc-graph serve: a store's models over HTTP.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/serve/http_server.h"
+#include "tools/serve/lanes.h"
+#include "tools/serve/model.h"
+
+namespace gcg::serve {
+
+struct ServerOptions {
+  std::string store;
+  HttpOptions http;
+  LaneOptions lanes;
+  DeviceOptions devices;
+  std::vector<std::string> models;  // to load before the server is ready: "ID" or "ID@VERSION"
+  std::string token;
+  std::chrono::seconds drain{30};  // longest time for requests to end after SIGTERM
+  bool logs_requests = false;
+  std::string version;  // of this program
+};
+
+/// Serves until SIGTERM or SIGINT, and ends when all requests are answered; a second signal ends it at once. Returns
+/// false if requests were left. Throws std::exception if it cannot start.
+bool serve(const ServerOptions& options);
+
+}  // namespace gcg::serve
