@@ -117,7 +117,11 @@ void save(const Compiled& compiled, const std::string& path) {
 }
 
 std::vector<uint8_t> to_onnx(const Graph& graph) {
-  return detail::guarded([&] { return gcg::export_onnx(graph.state()->graph); });
+  const detail::GraphState& state = *graph.state();
+  for (const gcg::ValueId input : state.graph.inputs)
+    if (const std::string& name = state.graph.value(input).name; state.labels.count(name) != 0)
+      throw Error("input '" + name + "' has strings, which an exported model cannot have");
+  return detail::guarded([&] { return gcg::export_onnx(state.graph); });
 }
 
 }  // namespace gcc_graph
