@@ -13,10 +13,9 @@ namespace gcg {
 /// multiplies every tap by every input element; then each output sums its taps. Convolutions would compute a whole
 /// block of channels.
 ///
-/// Left unchanged are transposed convolutions whose weights or padding only a run knows, and those of more than 16
-/// phases whose results are no sums of a few patches. For more than 16 phases one product makes the patches that each
-/// input element adds to the result, in blocks of `stride` outputs; up to 64 of them meet in an output, as in an
-/// inverse short-time Fourier transform.
+/// With more than 16 phases, one product makes the patch of results that each input element adds to. An output is the
+/// sum of at most 64 patches, as in an inverse short-time Fourier transform. The transposed convolution stays unchanged
+/// if an output would need more patches, or if only a run knows its weights or padding.
 ///
 /// Requires: every value has a rank.
 /// Before: fold_scale_shift, which folds later operators into the convolutions; fold_constants, which makes their
