@@ -4,6 +4,7 @@
 
 #include "gart/fleet.h"
 #include "gart/fleet.hpp"
+#include "runtime/c_status.h"
 #include "runtime/errors.h"
 
 struct gart_fleet {
@@ -18,27 +19,11 @@ namespace {
 using gart::ErrorCode;
 using gart::fail;
 using gart::Failure;
+using gart::require;
+using gart::status_of;
 using gart::value_or_fail;
 
 thread_local std::string last_error;
-
-/// Runs `body()`, which may throw Failure, and returns its status.
-template <class Body>
-gart_status status_of(Body&& body) noexcept {
-  const gart::Result<void> done = gart::guarded(body);
-  if (done) return GART_OK;
-  try {
-    last_error = done.error().message;
-  } catch (...) {
-    last_error.clear();
-  }
-  return static_cast<gart_status>(done.error().code);
-}
-
-template <class... Pointers>
-void require(const Pointers*... pointers) {
-  if ((... || (pointers == nullptr))) fail(ErrorCode::invalid_argument, "an argument is null");
-}
 
 void check(const gart::Result<void>& done) {
   if (!done) throw Failure{done.error()};
@@ -84,7 +69,7 @@ gart::TensorView view_of(const gart_tensor& tensor) {
 const char* gart_fleet_last_error(void) { return last_error.c_str(); }
 
 gart_status gart_fleet_load(const char* path, const gart_fleet_options* options, gart_fleet** fleet) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(path, fleet);
     *fleet = nullptr;
     *fleet = new gart_fleet{value_or_fail(gart::fleet::load(std::string(path), options_of(options)))};
@@ -113,14 +98,14 @@ const char* gart_fleet_output_name(const gart_fleet* fleet, size_t index) {
 
 size_t gart_fleet_places(const gart_fleet* fleet, gart_group_place* places, size_t capacity) {
   thread_local std::vector<gart::fleet::GroupPlace> last;
-  if (fleet == nullptr || status_of([&] { last = fleet->program.placement(); }) != GART_OK) return 0;
+  if (fleet == nullptr || status_of(last_error, [&] { last = fleet->program.placement(); }) != GART_OK) return 0;
   for (size_t i = 0; i < last.size() && i < capacity; ++i) places[i] = {last[i].group.c_str(), last[i].device.c_str()};
   return last.size();
 }
 
 double gart_fleet_run_us(const gart_fleet* fleet) {
   double us = 0;
-  if (fleet != nullptr) static_cast<void>(status_of([&] { us = fleet->program.times().run_us; }));
+  if (fleet != nullptr) static_cast<void>(status_of(last_error, [&] { us = fleet->program.times().run_us; }));
   return us;
 }
 
@@ -132,7 +117,7 @@ size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t 
   thread_local gart::fleet::Times last;
   if (fleet == nullptr) return 0;
   last = {};
-  if (status_of([&] { last = fleet->program.times(); }) != GART_OK) return 0;
+  if (status_of(last_error, [&] { last = fleet->program.times(); }) != GART_OK) return 0;
   for (size_t i = 0; i < last.groups.size() && i < capacity; ++i) {
     const gart::fleet::GroupTime& time = last.groups[i];
     times[i] = {time.group.c_str(), time.device.c_str(), time.operation_us, time.idle_us,
@@ -142,7 +127,7 @@ size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t 
 }
 
 gart_status gart_fleet_request_new(const gart_fleet* fleet, gart_fleet_request** request) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(fleet, request);
     *request = nullptr;
     *request = new gart_fleet_request{value_or_fail(fleet->program.new_request())};
@@ -152,14 +137,14 @@ gart_status gart_fleet_request_new(const gart_fleet* fleet, gart_fleet_request**
 void gart_fleet_request_free(gart_fleet_request* request) { delete request; }
 
 gart_status gart_fleet_set_input(gart_fleet_request* request, const char* name, const gart_tensor* tensor) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(request, name, tensor);
     check(request->request.set_input(std::string_view(name), view_of(*tensor)));
   });
 }
 
 gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* names, size_t count) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(request);
     std::vector<std::string_view> wanted;
     for (size_t i = 0; i < count; ++i) {
@@ -171,14 +156,14 @@ gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* nam
 }
 
 gart_status gart_fleet_start(gart_fleet_request* request) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(request);
     check(request->request.start());
   });
 }
 
 gart_status gart_fleet_wait(gart_fleet_request* request) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(request);
     check(request->request.wait());
   });
@@ -193,7 +178,7 @@ size_t gart_fleet_output_count(const gart_fleet_request* request) {
 }
 
 gart_status gart_fleet_get_output(const gart_fleet_request* request, size_t index, gart_tensor* tensor) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(request, tensor);
     const gart::TensorView view = request->request.output(index);
     if (view.dtype == gart::DType::undefined)

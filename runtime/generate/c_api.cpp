@@ -4,6 +4,7 @@
 #include "gart/generate.h"
 #include "gart/generate.hpp"
 #include "runtime/api/c_handles.h"
+#include "runtime/c_status.h"
 #include "runtime/errors.h"
 
 struct gart_generator {
@@ -15,27 +16,11 @@ namespace {
 
 using gart::ErrorCode;
 using gart::fail;
+using gart::require;
+using gart::status_of;
 using gart::value_or_fail;
 
 thread_local std::string last_error;
-
-/// Runs `body()`, which may throw Failure, and returns its status.
-template <class Body>
-gart_status status_of(Body&& body) noexcept {
-  const gart::Result<void> done = gart::guarded(body);
-  if (done) return GART_OK;
-  try {
-    last_error = done.error().message;
-  } catch (...) {
-    last_error.clear();
-  }
-  return static_cast<gart_status>(done.error().code);
-}
-
-template <class... Pointers>
-void require(const Pointers*... pointers) {
-  if ((... || (pointers == nullptr))) fail(ErrorCode::invalid_argument, "an argument is null");
-}
 
 gart::GenerateOptions options_of(const gart_generate_options* options) {
   gart::GenerateOptions out;
@@ -68,7 +53,7 @@ const char* gart_generate_last_error(void) { return last_error.c_str(); }
 
 gart_status gart_generator_new(const gart_program* program, const gart_session* session, const char* decode,
                                const char* prefill, gart_generator** generator) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(program, session, generator);
     *generator = nullptr;
     *generator = new gart_generator{
@@ -82,7 +67,7 @@ void gart_generator_free(gart_generator* generator) { delete generator; }
 gart_status gart_generate(gart_generator* generator, const int64_t* ids, size_t count,
                           const gart_generate_options* options, gart_on_token on_token, void* user,
                           gart_generated* result) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(generator);
     if (count > 0) require(ids);
     std::function<bool(int64_t)> each;
@@ -100,7 +85,7 @@ int64_t gart_generated_id(const gart_generator* generator, size_t index) {
 }
 
 gart_status gart_generator_length(const gart_generator* generator, int64_t* length) {
-  return status_of([&] {
+  return status_of(last_error, [&] {
     require(generator, length);
     *length = value_or_fail(generator->generator.length());
   });
