@@ -118,13 +118,13 @@ class Fuser {
   /// Does the reduction join the group? It does if its result is computed once per row or per element of the group, at
   /// no more cost than in its own kernel.
   bool reduction_fits(ValueId v, const FusionGroup& group, int id);
-  /// Does a contraction without its own kind of kernel join its reader's group, computed element by element?
+  /// True if a contraction that is lowered to a loop joins its reader's group, which computes each of its elements.
   bool sum_fits(const Node& n, ValueId v, const Use& u);
   /// Does a node that is already decided use the value?
   bool is_read(ValueId v) const;
   std::vector<ValueId> moved_inputs(const Node& n) const;
-  /// Is computing `v` where the group's kernel reads it less work than storing and loading it? Both sides count the
-  /// inputs of `v` as stored, except moved_inputs.
+  /// True if it is cheaper to compute `v` inside the group's kernel than to store and load it. Both costs assume that
+  /// the inputs of `v` are stored, except moved_inputs.
   bool saves_work(ValueId v, const FusionGroup& group);
   /// Work of the group's kernel, with the decisions made so far.
   double probed_work(const FusionGroup& group) const;

@@ -10,9 +10,8 @@
 
 namespace gcg {
 
-/// If the model has an input of strings: all strings that an element may be compared with or become, in ascending
-/// order. These are constants, keys, values and categories, in all subgraphs and functions. Never empty then; else
-/// empty.
+/// All strings that an element may be compared with or become, in ascending order: constants, keys, values and
+/// categories in all subgraphs and functions. The result is empty exactly if the model has no input of strings.
 std::vector<std::string> dictionary_of(const onnx::ModelProto& model, const std::vector<FunctionLibrary>& libraries);
 
 }  // namespace gcg

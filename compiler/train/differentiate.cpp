@@ -93,7 +93,7 @@ class Differentiation {
       before.insert(before.begin(), name_of_node(at));
     }
     const std::vector<std::vector<NodeId>> users = graph_.users();
-    for (NodeId at = id; at.valid();) {  // goes forward along values with a gradient
+    for (NodeId at = id; at.valid();) {  // follows values that have a gradient, towards the loss
       NodeId next;
       for (ValueId out : graph_.node(at).outputs)
         if (out.valid() && gradient(out).valid())

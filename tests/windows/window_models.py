@@ -1,11 +1,11 @@
 """Random valid models of windows and movement: convolutions, pools, pads, Resize, Slice, Col2Im, recurrent cells.
 
-    case = make(seed, number)         # the same for the same arguments
+    case = make(seed, number)         # equal arguments give the same case
     case.model, case.feeds, case.sizes
 
 Parameters are unusual on purpose: windows entirely in the padding, padding far beyond the kernel, extents of one, strides beyond the input. Invalid parameters are drawn again.
 
-    for case in far_cases(): ...      # the same every time: padding on every side beyond every kernel, in every layout
+    for case in far_cases(): ...      # a fixed list: the padding of every side exceeds the kernel, in every layout
 """
 import dataclasses
 
