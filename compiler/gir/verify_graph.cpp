@@ -60,7 +60,8 @@ void verify_value(const Graph& g, ValueId id, const std::set<ValueId>& inputs) {
               "value '", v.name, "' of shape ", str(*v.shape), " has ", v.contents->size(), " known elements");
 }
 
-/// Every value that is read must be an input, a constant or the output of a node. The names of these values must be unique.
+/// Every value that is read must be an input, a constant or the output of a node. The names of these values
+/// must be unique.
 void verify_uses(const Graph& g, const std::set<ValueId>& inputs) {
   std::set<std::string> names;
   std::set<ValueId> used(inputs);

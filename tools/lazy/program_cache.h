@@ -39,7 +39,7 @@ class ProgramCache {
   void clear();
 
   Settings settings() const;
-  // The value in the settings.
+  // Settings::deterministic, readable by any thread.
   bool is_deterministic() const { return is_deterministic_.load(std::memory_order_relaxed); }
   void set(const Settings& settings);
   void fill(Stats& stats) const;
