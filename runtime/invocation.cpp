@@ -105,8 +105,7 @@ void InvocationState::execute() {
 }
 
 void InvocationState::fail_busy() {
-  fail(ErrorCode::invalid_argument,
-       "the invocation is running: neither another thread nor its own custom operator can use it meanwhile");
+  fail(ErrorCode::invalid_argument, "the invocation is running and cannot be used meanwhile");
 }
 
 template <class Body>

@@ -55,7 +55,7 @@ std::unique_ptr<InvocationState> ProgramState::borrow(const Entry& entry) {
 
 RunPlace::RunPlace(ProgramState& program) : program_(program) {
   if (program.runs && !program.runs->enter(1, !program.refuses_runs))
-    fail(ErrorCode::busy, "as many runs of the program as LoadOptions.runs allows are in progress");
+    fail(ErrorCode::busy, "the limit of runs (LoadOptions.runs) is reached");
 }
 
 void ProgramState::give_back(std::unique_ptr<InvocationState> invocation) noexcept {
