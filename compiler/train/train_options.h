@@ -48,6 +48,7 @@ struct TrainOptions {
   std::vector<std::string> frozen;  // patterns of the names of parameters that stay as they are (fits_pattern)
   double clip = 0;                  // limit of the norm of all gradients together; 0: none
   StateOwner states = StateOwner::program;
+  bool drops = true;  // Dropout drops elements; dropout=off
 };
 
 /// Parses "loss=cross_entropy(logits,labels:i64[batch]),optimizer=adamw(lr=input),frozen=encoder.*,clip=1". A name with

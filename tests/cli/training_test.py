@@ -69,6 +69,41 @@ class TrainingOfTheTool(CliCase):
         np.testing.assert_allclose(model.run({"x": x, "w": state["w"], "b": state["b"]})["y"], 2 * x @ state["w"] + state["b"],
                                    rtol=1e-5, atol=1e-6)
 
+    def test_dropout(self):
+        """A model that was exported in training mode: steps draw masks from a state, so runs and resumed runs are reproducible."""
+        text = HEADER + """net (float[n, 32] x) => (float[n, 32] y) {
+          half = Constant<value_float = 0.5>()
+          yes = Constant<value = bool {1}>()
+          p = Mul(x, w)
+          y, mask = Dropout(p, half, yes)
+        }"""
+        done = self.compile("drop", text, {"w": np.ones(32, np.float32)}, "loss=mse(y,t),optimizer=sgd(lr=0)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("training drops elements at random in 1 Dropout node", done.stdout + done.stderr)
+        x = np.ones((64, 32), np.float32)
+        model = self.load("drop")
+        self.assertEqual(sorted(model.states), ["random.state", "w"])
+        np.testing.assert_array_equal(model.run({"x": x})["y"], x)
+        losses = [float(model.run({"x": x, "t": 0 * x}, entry="train")["loss"]) for _ in range(3)]
+        for loss in losses:  # the mean of elements that are 0 or 4
+            self.assertAlmostEqual(loss, 2, delta=0.25)
+        self.assertEqual(len(set(losses)), 3)
+        np.testing.assert_array_equal(model.state("random.state"), [0, 3])
+        model.set_state("random.state", np.int64([0, 0]))
+        self.assertEqual(float(model.run({"x": x, "t": 0 * x}, entry="train")["loss"]), losses[0])
+        self.assertEqual(float(model.run({"x": x, "t": 0 * x}, entry="evaluate")["loss"]), 1)
+        self.compile("drop", text, {"w": np.ones(32, np.float32)}, "loss=mse(y,t),optimizer=adam")
+        np.savez(self.path("drop.npz"), x=x, t=0.5 * x)
+        train = ["train", "drop.gart", "--data", "drop.npz", "--batch", "16"]
+        self.accepted(*train, "--epochs", "4", "--seed", "7", "-o", "a.gart")
+        self.accepted(*train, "--epochs", "2", "--seed", "7", "--checkpoint", "d")
+        self.accepted(*train, "--epochs", "4", "--seed", "7", "--checkpoint", "d", "--resume", "-o", "b.gart")
+        self.assertEqual(self.read("a.gart"), self.read("b.gart"))
+        np.testing.assert_array_equal(self.load("a").state("random.state"), [7, 16])
+        self.accepted(*train, "--epochs", "4", "--seed", "8", "--no-shuffle", "-o", "c.gart")
+        self.accepted(*train, "--epochs", "4", "--seed", "9", "--no-shuffle", "-o", "d.gart")
+        self.assertFalse(np.array_equal(self.load("c").state("w"), self.load("d").state("w")))
+
     def test_states_of_the_program(self):
         r = np.random.default_rng(3)
         w, b = r.standard_normal((3, 1)).astype(np.float32), np.float32([0.5])
