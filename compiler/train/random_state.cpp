@@ -9,8 +9,8 @@
 namespace gcg {
 namespace {
 
-/// What one iteration adds to {seed, offset}, by the depth of the loop. The number of steps stays below 2^32, and seeds
-/// are small, so the streams of iterations do not overlap.
+/// One iteration adds these numbers to {seed, offset}, by the depth of the loop. The number of steps stays below 2^32,
+/// and seeds are small, so the streams of iterations do not overlap.
 constexpr int64_t kPerIteration[][2] = {{0, int64_t{1} << 32}, {int64_t{1} << 32, 0}, {int64_t{1} << 48, 0}};
 
 bool draws(const Graph& graph) {

@@ -210,11 +210,15 @@ TrainOptions parse_train_options(const std::string& text) {
     } else if (key == "states") {
       if (value != "program" && value != "caller") fail("--train: states is '", value, "', expected program or caller");
       options.states = value == "caller" ? StateOwner::caller : StateOwner::program;
+    } else if (key == "accumulate") {
+      options.accumulate = whole_number_of("accumulate", value);
+      if (options.accumulate < 1) fail("--train: accumulate is ", value, ", expected a number of steps from 1");
     } else if (key == "dropout") {
       if (value != "on" && value != "off") fail("--train: dropout is '", value, "', expected on or off");
       options.drops = value == "on";
     } else {
-      fail("--train: '", part, "' is not known; expected loss=, optimizer=, frozen=, clip=, states= or dropout=");
+      fail("--train: '", part,
+           "' is not known; expected loss=, optimizer=, frozen=, clip=, accumulate=, states= or dropout=");
     }
   }
   if (!has_loss) fail("--train ", text, ": loss= is missing, for example loss=cross_entropy(logits,labels)");

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
+#include <optional>
 
 #include "compiler/ir/states.h"
 #include "compiler/ops/expansion.h"
@@ -12,6 +12,7 @@
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/support/error.h"
 #include "compiler/support/nearest.h"
+#include "compiler/train/accumulation.h"
 #include "compiler/train/capture_parameter.h"
 #include "compiler/train/differentiate.h"
 #include "compiler/train/loss.h"
@@ -175,9 +176,15 @@ class EntriesMaker {
     if (trained.empty()) fail("--train: the loss depends on no parameter that is not frozen");
     report_.trained = static_cast<int64_t>(trained.size());
     report_.frozen = static_cast<int64_t>(frozen_.size());
+    std::optional<Accumulation> accumulation;
+    if (options_.accumulate > 1) {
+      accumulation.emplace(graph, options_.accumulate);
+      for (TrainedParameter& p : trained) accumulation->add(p);
+    }
     const size_t before = graph.inputs.size();
-    const std::vector<OptimizerState> states = add_optimizer(graph, options_.optimizer, options_.clip, trained);
+    std::vector<OptimizerState> states = add_optimizer(graph, options_.optimizer, options_.clip, trained);
     if (options_.optimizer.rate_is_input) rate_ = graph.inputs[before];
+    if (accumulation) accumulation->finish(trained, states);
     for (const TrainedParameter& p : trained) {
       const Value& value = model_.value(p.value);
       shared_.push_back({value.name, p.value, p.updated, value.constant});

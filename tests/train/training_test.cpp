@@ -198,6 +198,44 @@ Tensor ones(const std::vector<int64_t>& shape) {
   return t;
 }
 
+/// Steps over parts of a batch, whose gradients are accumulated, equal one step over the batch.
+TEST(Accumulation, EqualsOneStepOverTheBatch) {
+  for (const char* optimizer : {"sgd(lr=0.1)", "adam(lr=0.1)", "momentum(lr=0.1),clip=0.5"}) {
+    const std::string options = concat("loss=mse(y,t),optimizer=", optimizer);
+    Graph whole = entries(kLinear, options).train, parts = entries(kLinear, options + ",accumulate=3").train;
+    infer_graph(whole);
+    infer_graph(parts);
+    const auto first = [](const Graph& g) {
+      std::vector<Tensor> in;
+      for (const State& s : g.states) in.push_back(*s.initial);
+      return in;
+    };
+    std::vector<Tensor> of_whole = first(whole), of_parts = first(parts);
+    const auto run = [](const Graph& g, std::vector<Tensor>& states, int64_t from, int64_t rows) {
+      std::vector<Tensor> in = {Tensor(DType::f64, {rows, 3}), Tensor(DType::f64, {rows, 1})};
+      for (int64_t i = 0; i < rows * 3; ++i) in[0].set_double(i, std::sin(static_cast<double>(from * 3 + i)));
+      for (int64_t i = 0; i < rows; ++i) in[1].set_double(i, static_cast<double>((from + i) % 5));
+      in.insert(in.end(), states.begin(), states.end());
+      const std::vector<Tensor> out = interpret(g, in);
+      states.assign(out.begin() + 1, out.end());
+    };
+    for (int64_t step = 0; step < 3; ++step) {
+      run(whole, of_whole, 6 * step, 6);
+      const Tensor before = of_parts[0];
+      for (int64_t part = 0; part < 3; ++part) {
+        run(parts, of_parts, 6 * step + 2 * part, 2);
+        if (part < 2) EXPECT_EQ(of_parts[0].at_double(0), before.at_double(0));
+      }
+      for (size_t s = 0; s < of_whole.size(); ++s)
+        for (int64_t i = 0; i < of_whole[s].elements(); ++i) {
+          ASSERT_EQ(whole.states[s].name, parts.states[s].name);
+          EXPECT_NEAR(of_whole[s].at_double(i), of_parts[s].at_double(i), 1e-12)
+              << optimizer << ", " << whole.states[s].name;
+        }
+    }
+  }
+}
+
 /// The loss is the mean of elements that are 0 or 1 / (1 - ratio), because the rate 0 keeps w = 1.
 const char* kDropout = R"(graph dropout(%x: f64[batch,n]) -> (%y, %loss) {
   constant %w: f64[] = {1}
@@ -301,7 +339,9 @@ TEST(TrainOptions, NameTheMistake) {
   EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd(lr=fast)"), "--train: lr is 'fast', expected a number");
   EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd,frozen"),
             "--train: 'frozen' is not known; expected loss=, optimizer=, "
-            "frozen=, clip=, states= or dropout=");
+            "frozen=, clip=, accumulate=, states= or dropout=");
+  EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd,accumulate=0"),
+            "--train: accumulate is 0, expected a number of steps from 1");
   EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd,dropout=0.5"), "--train: dropout is '0.5', expected on or off");
   EXPECT_EQ(message("loss=mse(y,t,optimizer=sgd"), "--train loss=mse(y,t,optimizer=sgd: a bracket is not closed");
 }
