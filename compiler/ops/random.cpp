@@ -35,6 +35,12 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2
   return c;
 }
 
+int64_t hash_of(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return static_cast<int64_t>(hash);
+}
+
 namespace {
 
 // ---- gart.RandomBits: word `word` of block (element, offset) under the key `seed`, for each element of the input's
@@ -98,13 +104,6 @@ std::vector<Tensor> reference_random_bits(ReferenceContext& ctx) {
 // ---- uniform and normal numbers
 
 using Results = std::vector<ValueId>;
-
-/// FNV-1a.
-int64_t hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return static_cast<int64_t>(hash);
-}
 
 /// Random numbers for the elements of `like`.
 class Generator {

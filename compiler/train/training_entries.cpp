@@ -15,6 +15,7 @@
 #include "compiler/train/accumulation.h"
 #include "compiler/train/capture_parameter.h"
 #include "compiler/train/differentiate.h"
+#include "compiler/train/lora.h"
 #include "compiler/train/loss.h"
 #include "compiler/train/optimizer.h"
 #include "compiler/train/random_state.h"
@@ -37,9 +38,10 @@ bool fits_one(const std::vector<std::string>& patterns, const std::string& name)
 
 class EntriesMaker {
  public:
-  EntriesMaker(Graph model, const std::set<std::string>& parameters, const TrainOptions& options)
+  EntriesMaker(Graph model, std::set<std::string> parameters, const TrainOptions& options)
       : options_(options), model_(std::move(model)) {
     infer_graph(model_);
+    if (!options.lora.targets.empty()) parameters = add_adapters(model_, options.lora);
     check_patterns(parameters);
     for (int64_t v = 0; v < model_.value_count(); ++v) {
       const Value& value = model_.value(ValueId(v));
