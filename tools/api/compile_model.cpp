@@ -137,6 +137,7 @@ gcg::CompileOptions own_options(const ModelOptions& requested) {
   options.passes.time_passes = requested.time_passes;
   options.passes.out = requested.out;
   options.print_plan = requested.print_plan;
+  options.print_source = requested.print_source;
   return options;
 }
 
