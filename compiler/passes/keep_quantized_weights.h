@@ -11,6 +11,8 @@ namespace gcg {
 /// compensate for this. The product's attribute `exact` stays (BlockPacking).
 ///
 /// Requires: DequantizeLinear of constants is not folded yet.
+/// Ensures: no product reads a large constant of 8 bits or fewer through a DequantizeLinear that it could compute with.
+/// Before: fold_constants.
 bool keep_quantized_weights(Graph& graph);
 
 }  // namespace gcg

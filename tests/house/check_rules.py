@@ -124,8 +124,17 @@ def words_of_the_field(path, text):
         if of_folder(path, *CODE) and path.endswith((".h", ".cpp")) else []
 
 
+def passes_say_what_they_ensure(path, text):
+    """The headers of passes, which the pipeline includes, have a line with the state that later passes rely on."""
+    if not of_folder(path, "compiler/passes") or not path.endswith(".h"):
+        return []
+    with open(os.path.join(ROOT, "compiler/passes/pipeline.cpp"), encoding="utf-8") as f:
+        is_pass = f'#include "{path}"' in f.read() and path != "compiler/passes/pass.h"
+    return [f"{path}: has no comment with 'Ensures: '"] if is_pass and not re.search(r"^///.*\bEnsures: ", text, re.M) else []
+
+
 RULES = [functions_are_short, own_header_first, silent_below_the_tools, cpu_is_a_device, no_lists_of_operators,
-         devices_are_asked_not_named, hardware_is_in_one_table, words_of_the_field]
+         devices_are_asked_not_named, hardware_is_in_one_table, words_of_the_field, passes_say_what_they_ensure]
 
 # Each rule must find its broken example.
 BROKEN = {
@@ -137,6 +146,7 @@ BROKEN = {
     devices_are_asked_not_named: ("compiler/passes/a.cpp", "if (device == DeviceClass::cpu) return;"),
     hardware_is_in_one_table: ("codegen/cpu/a.cpp", "constexpr int64_t l2_bytes = 1 << 20;"),
     words_of_the_field: ("codegen/cuda/a.cpp", "int few_lines = 8;"),
+    passes_say_what_they_ensure: ("compiler/passes/canonicalize.h", "/// Requires: every value has a rank.\nbool canonicalize(Graph& graph);\n"),
 }
 
 
