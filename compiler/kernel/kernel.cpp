@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "compiler/kernel/kernel_parts.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -44,50 +45,22 @@ class KeyText {
   std::ostringstream out_;
 };
 
-void write(KeyText& t, const LoopKernel& k) {
-  t << std::string("loop") << k.outer;
-  for (const Stage& s : k.stages)
-    t << static_cast<int64_t>(s.kind) << s.axes << s.value << static_cast<int64_t>(s.operand) << s.index
-      << static_cast<int64_t>(s.local) << static_cast<int64_t>(s.reduce);
-}
+/// Writes each part of a kernel.
+struct KeyOfParts {
+  KeyText& text;
+  void name(const char* kind) { text << std::string(kind); }
+  void number(int64_t n) { text << n; }
+  void dim(const Dim& d) { text << d; }
+  void axis(const Axis& a) { text << a; }
+  void operand(int o) { text << int64_t{o}; }
+  void expr(const Expr& e) { text << e; }
+  void begin(size_t count) { text << static_cast<int64_t>(count); }
+};
 
-void write(KeyText& t, const MatrixView& v) {
-  t << static_cast<int64_t>(v.operand) << v.offset << v.batch_strides << v.row_stride << v.column_stride;
-}
-
-void write(KeyText& t, const MatMulKernel& k) {
-  t << std::string("matmul") << k.batch << k.m << k.n << k.k;
-  write(t, k.a);
-  write(t, k.b);
-  if (k.blocks)
-    t << k.blocks->rows << k.blocks->bits << k.blocks->block << static_cast<int64_t>(k.scales)
-      << static_cast<int64_t>(k.offsets) << static_cast<int64_t>(k.blocks->exact);
-  t << k.packed_columns << static_cast<int64_t>(k.narrow) << static_cast<int64_t>(k.near) << k.epilogue
-    << static_cast<int64_t>(k.result) << k.index;
-}
-
-void write(KeyText& t, const ConvKernel& k) {
-  t << std::string("conv") << k.batch << k.in_channels << k.out_channels << k.groups;
-  for (const Dim& d : {k.in_depth, k.in_height, k.in_width, k.out_depth, k.out_height, k.out_width}) t << d;
-  t << k.kernel_d << k.kernel_h << k.kernel_w << k.stride_d << k.stride_h << k.stride_w << k.dilation_d << k.dilation_h
-    << k.dilation_w << k.pad_front << k.pad_top << k.pad_left << static_cast<int64_t>(k.input_plain)
-    << static_cast<int64_t>(k.bytes) << static_cast<int64_t>(k.narrow) << k.winograd << static_cast<int64_t>(k.input)
-    << static_cast<int64_t>(k.weights) << k.axes() << k.epilogue << static_cast<int64_t>(k.result) << k.index;
-}
-
-void write(KeyText& t, const PlainConvKernel& k) {
-  t << std::string("plain conv") << k.batch << k.in_channels << k.out_channels << k.groups;
-  for (const PlainConvKernel::Spatial& s : k.spatial)
-    t << s.input << s.output << s.pad << s.kernel << s.stride << s.dilation;
-  t << static_cast<int64_t>(k.input_channels_last) << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights)
-    << k.n << k.channel << k.position << k.epilogue << static_cast<int64_t>(k.result) << k.index;
-}
-
-void write(KeyText& t, const AttentionKernel& k) {
-  t << std::string("attention") << k.batch << k.m << k.n << k.t << k.d;
-  for (const MatrixView* view : {&k.q, &k.k, &k.v}) write(t, *view);
-  t << k.scores << k.kept << static_cast<int64_t>(k.is_nan_zero) << k.epilogue << static_cast<int64_t>(k.result)
-    << k.index;
+template <class Body>
+void write(KeyText& t, const Body& k) {
+  KeyOfParts key{t};
+  each_part(key, k);
 }
 
 void write_call(KeyText& t, const Statement& s) {
