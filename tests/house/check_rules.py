@@ -12,8 +12,8 @@ LONGEST_TEST_FUNCTION = 80  # tables and test scripts are single units
 # The files that may name a class of devices: its definition, the code that builds fleets and targets, and the choices
 # of passes and file formats.
 NAMES_DEVICE_CLASS = re.compile(
-    r"codegen/cpu/cpu_backend|codegen/cuda/cuda_backend|compiler/(fleet|partition)/|compiler/kernel/(device_traits|machine|target)\."
-    r"|compiler/passes/(pass|pipeline)\.cpp|compiler/artifact/emit_artifact\.cpp|compiler/weights/load_time_packing\.cpp|tools/api/tune/")
+    r"codegen/cpu/cpu_backend|codegen/cuda/cuda_backend|compiler/fleet/fleet_tables|compiler/kernel/(device_traits|target)\."
+    r"|compiler/passes/pipeline\.cpp|tools/api/tune/")
 
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|^[ \t]*#(?:[^\n\\]|\\\n|\\.)*', re.S | re.M)
 SCOPE = re.compile(r"(template\s*<.*>\s*)?(inline\s+)?(namespace|class|struct|enum|union|extern)\b", re.S)
@@ -133,8 +133,16 @@ def passes_say_what_they_ensure(path, text):
     return [f"{path}: has no comment with 'Ensures: '"] if is_pass and not re.search(r"^///.*\bEnsures: ", text, re.M) else []
 
 
+def fleets_name_no_device(path, text):
+    """The kinds of devices of a fleet are rows in runtime/fleet_devices."""
+    if not of_folder(path, "runtime/fleet"):
+        return []
+    return lines_with(r"(?i)cuda|TargetKind::(?!cpu)", path, bare(text, strings=True))
+
+
 RULES = [functions_are_short, own_header_first, silent_below_the_tools, cpu_is_a_device, no_lists_of_operators,
-         devices_are_asked_not_named, hardware_is_in_one_table, words_of_the_field, passes_say_what_they_ensure]
+         devices_are_asked_not_named, hardware_is_in_one_table, words_of_the_field, passes_say_what_they_ensure,
+         fleets_name_no_device]
 
 # Each rule must find its broken example.
 BROKEN = {
@@ -146,6 +154,7 @@ BROKEN = {
     devices_are_asked_not_named: ("compiler/passes/a.cpp", "if (device == DeviceClass::cpu) return;"),
     hardware_is_in_one_table: ("codegen/cpu/a.cpp", "constexpr int64_t l2_bytes = 1 << 20;"),
     words_of_the_field: ("codegen/cuda/a.cpp", "int few_lines = 8;"),
+    fleets_name_no_device: ("runtime/fleet/a.cpp", 'if (device.starts_with("cuda")) options.threads = 0;'),
     passes_say_what_they_ensure: ("compiler/passes/canonicalize.h", "/// Requires: every value has a rank.\nbool canonicalize(Graph& graph);\n"),
 }
 
