@@ -24,9 +24,9 @@ std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
   auto out = std::make_unique<fb::TargetT>();
   out->name = target.name;
   out->imports = code.blob.imports;
-  if (target.device == DeviceClass::cpu) {
+  if (const CpuLevel* level = find_cpu_level(target.name)) {
     out->kind = fb::TargetKind::cpu;
-    out->features = cpu_level_of(target).features;
+    out->features = level->features;
     return out;
   }
   out->kind = target.is_ptx() ? fb::TargetKind::cuda_ptx : fb::TargetKind::cuda_sm;

@@ -91,9 +91,9 @@ const CpuLevel* find_cpu_level(const std::string& name) {
   return nullptr;
 }
 
-const CpuLevel& cpu_level_of(const Target& target) {
-  const CpuLevel* level = find_cpu_level(target.name);
-  GCG_CHECK(level != nullptr, "'", target.name, "' is not a level of CPUs");
+const CpuLevel& cpu_level(const std::string& target) {
+  const CpuLevel* level = find_cpu_level(target);
+  GCG_CHECK(level != nullptr, "'", target, "' is not a level of CPUs");
   return *level;
 }
 

@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "compiler/kernel/target.h"
-
 namespace gcg {
 
 /// The vector instructions of a level, which decide registers and code.
@@ -37,8 +35,8 @@ void add_cpu_level(CpuLevel level);
 
 /// The level of that name; null if there is none.
 const CpuLevel* find_cpu_level(const std::string& name);
-/// The level of a CPU target.
-const CpuLevel& cpu_level_of(const Target& target);
+/// The level of a CPU target, which must exist.
+const CpuLevel& cpu_level(const std::string& target);
 /// The preferred level among those that need no other features; null if there is none.
 const CpuLevel* best_cpu_level(uint64_t features);
 /// The names of the levels that a model gets by default, which computes with bytes or 16-bit floats or neither.

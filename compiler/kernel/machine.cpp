@@ -86,8 +86,8 @@ const Machine kNeon = cpu("a core with NEON", 8, 16, 32, 512);
 }  // namespace
 
 const Machine& machine_of(const Target& target) {
-  if (target.device == DeviceClass::cpu) {
-    const Isa isa = cpu_level_of(target).isa;
+  if (const CpuLevel* level = find_cpu_level(target.name)) {
+    const Isa isa = level->isa;
     return isa == Isa::neon ? kNeon : isa == Isa::avx2 ? kAvx2 : kAvx512;
   }
   if (target.is_ptx()) return kOfPtx;

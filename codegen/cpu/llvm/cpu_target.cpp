@@ -41,7 +41,7 @@ void initialize_targets_once() {
 }  // namespace
 
 CpuTarget cpu_target(const Target& target) {
-  const CpuLevel& level = cpu_level_of(target);
+  const CpuLevel& level = cpu_level(target.name);
   const Machine& m = machine_of(target);
   return {.isa = level.isa,
           .triple = level.isa == Isa::neon ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu",
