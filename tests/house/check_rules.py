@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The rules of the house that a program can check, for all files. Compilers and formatters check the others."""
+import ast
 import os
 import re
 import sys
@@ -144,6 +145,44 @@ RULES = [functions_are_short, own_header_first, silent_below_the_tools, cpu_is_a
          devices_are_asked_not_named, hardware_is_in_one_table, words_of_the_field, passes_say_what_they_ensure,
          fleets_name_no_device]
 
+def imported(module, text, modules):
+    """The modules among `modules` that a Python module imports, also inside of functions."""
+    package, found = modules[module], set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[:len(package.split(".")) - max(node.level - 1, 0)] if node.level else []
+            base = ".".join(above + ([node.module] if node.module else []))
+            found.update(f"{base}.{alias.name}" if f"{base}.{alias.name}" in modules else base for alias in node.names)
+    # A package may load its own modules late, and these import the package.
+    return {m for m in found if m in modules and m != module and not m.startswith(module + ".") and not module.startswith(m + ".")}
+
+
+def circle_of_imports(texts):
+    """A circle among Python modules, as a list of their names; `texts`: by path below tools/python."""
+    modules = {}  # by name: its package
+    for path in texts:
+        name = path.removesuffix(".py").replace("/", ".")
+        modules[name.removesuffix(".__init__")] = name.rsplit(".", 1)[0]
+    names = {path: path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in texts}
+    edges = {names[path]: imported(names[path], text, modules) for path, text in texts.items()}
+    done = set()
+
+    def walk(module, way):
+        if module in way:
+            return way[way.index(module):] + [module]
+        if module in done:
+            return []
+        for other in sorted(edges[module]):
+            if circle := walk(other, way + [module]):
+                return circle
+        done.add(module)
+        return []
+
+    return next((circle for module in sorted(edges) if (circle := walk(module, []))), [])
+
+
 # Each rule must find its broken example.
 BROKEN = {
     functions_are_short: ("compiler/a.cpp", "int f() {\n" + "  g();\n" * 51 + "}\n"),
@@ -174,7 +213,15 @@ def main():
             for found in rule(path, text):
                 print(f"{found}  [{rule.__name__}]")
                 failed = 1
-    print(f"{len(files)} files, {len(RULES)} rules")
+    if circle_of_imports({"p/__init__.py": "from . import a", "p/a.py": "def f():\n    from .b import g", "p/b.py": "from . import a"}) != ["p.a", "p.b", "p.a"]:
+        print("circle_of_imports does not find a circle")
+        failed = 1
+    python = {f[len("tools/python/"):]: open(os.path.join(ROOT, f), encoding="utf-8").read()
+              for f in sources() if f.startswith("tools/python/gart/") and f.endswith(".py")}
+    if circle := circle_of_imports(python):
+        print(f"imports form a circle: {' -> '.join(circle)}")
+        failed = 1
+    print(f"{len(files)} files, {len(RULES)} rules, {len(python)} Python modules without circles")
     return failed
 
 
