@@ -12,6 +12,8 @@ namespace gcg {
 /// the gradient of such a product, reads the same integers.
 ///
 /// Requires: DequantizeLinear of constants is not folded yet.
+/// Ensures: no product reads a large constant of 8 bits or fewer through a DequantizeLinear that it could compute with.
+/// Before: fold_constants.
 bool keep_quantized_weights(Graph& graph);
 
 }  // namespace gcg
