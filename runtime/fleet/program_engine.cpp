@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/errors.h"
-#include "runtime/fleet/gpu_space.h"
+#include "runtime/fleet/device_kind.h"
 
 namespace gart::fleet {
 
@@ -27,7 +27,7 @@ void ProgramEngine::add(std::span<const uint32_t> parts) {
   if (programs_.size() == 1) {
     device_ = programs_[0].device();
     target_ = programs_[0].target();
-    space_ = open_gpu_space(device_);
+    space_ = open_space(device_);
   }
   for (const uint32_t part : missing)
     parts_[part] = std::make_unique<Invocation>(value_or_fail(programs_.back().new_invocation(entries_[part])));
