@@ -7,6 +7,7 @@
 #include "compiler/artifact/emit_assembly.h"
 #include "compiler/artifact/file_texts.h"
 #include "compiler/artifact/verify_own.h"
+#include "compiler/best_parts.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/open_model.h"
 #include "compiler/ops/infer.h"
@@ -259,8 +260,9 @@ class Compilation {
     stage("cut");
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
     for (UnmatchedRequest& idle : requests_.without_effect(graph_)) remarks_.push_back({{}, std::move(idle)});
-    parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, requests_);
     const std::vector<SymbolValues> all = sets(settled_);
+    parted_ = best_parts(
+        {kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, requests_, targets_, all, options_.passes});
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
       std::vector<Target> targets = targets_;
       std::erase_if(targets, [&](const Target& t) { return !is_for(*parted_, static_cast<int>(p), *fleet_, t); });
