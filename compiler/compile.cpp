@@ -98,10 +98,11 @@ class Compilation {
     check_shared_states(entries_);
     if (fleet_ && !plan_parts(std::move(kept))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
-    if (has_code) {
-      packing_sources_ = plan_load_time_packing(plans_);
-      select_code_of_all(backends);
-    }
+    if (has_code) packing_sources_ = plan_load_time_packing(plans_);
+    if (options_.print_source && options_.passes.out != nullptr)
+      for (size_t t = 0; t < targets_.size(); ++t)
+        print_sources(targets_[t], static_cast<int>(t), plans_, backends, *options_.passes.out);
+    if (has_code) select_code_of_all(backends);
     // From here on no step is added.
     const FrozenSteps work(plans_, FrozenSteps::Facts::work);
     for (Plan& p : plans_) {
