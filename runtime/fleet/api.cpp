@@ -6,6 +6,7 @@
 #include "artifact_schema/verify_assembly.h"
 #include "runtime/errors.h"
 #include "runtime/fleet/bindings.h"
+#include "runtime/fleet/device_kind.h"
 #include "runtime/fleet/fleet.h"
 #include "runtime/fleet/program_engine.h"
 #include "runtime/fleet/without_device.h"
@@ -50,7 +51,8 @@ class ProgramEngines final : public Engines {
     try {
       if (options.device.empty()) options.device = device_here(wanted);
       if (has_target(wanted.target)) options.target = wanted.target;
-      if (wanted.is_gpu || options.device.starts_with("cuda")) options.threads = 0;
+      const DeviceKind* used = named_kind(options.device);
+      if (!wanted.kind->has_threads || (used != nullptr && !used->has_threads)) options.threads = 0;
       auto engine = std::make_unique<ProgramEngine>(artifact_.file, assembly_.entries, options);
       engine->add(parts);
       return engine;
@@ -173,9 +175,9 @@ Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const Load
   Assembly assembly = engines->read(std::move(mapping), bytes);
   RequestedPlaces places = places_of(assembly, options);
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
-  return Program(std::make_shared<detail::FleetState>(std::move(assembly), std::move(engines),
-                                                      std::move(places.of_groups), std::min(requests, kMaxRequests),
-                                                      options.monitor, std::move(places.choices)));
+  return Program(std::make_shared<detail::FleetState>(
+      std::move(assembly), std::move(engines), std::move(places.of_groups), std::min(requests, kMaxRequests),
+      options.monitor, std::move(places.choices), !options.refuse_requests));
 }
 
 /// The index of the input named `name`.
@@ -221,10 +223,9 @@ std::vector<DeviceInfo> Program::devices() const {
 
 std::vector<GroupPlace> Program::placement() const {
   std::vector<GroupPlace> places;
-  const auto placement = guarded([&] { return state_->placement(); });
-  if (!placement) return places;
-  for (uint32_t group = 0; group < state_->assembly.groups.size(); ++group)
-    places.push_back({state_->assembly.groups[group].name, state_->assembly.devices[(*placement)->device[group]].name});
+  const std::vector<uint32_t> devices = state_->places();
+  for (uint32_t group = 0; group < devices.size(); ++group)
+    places.push_back({state_->assembly.groups[group].name, state_->assembly.devices[devices[group]].name});
   return places;
 }
 
@@ -320,11 +321,13 @@ Result<void> Request::start() {
 Result<void> Request::wait() {
   return guarded([&] {
     state_->run.wait_for_end();
+    state_->run.forget_cancel();
     if (state_->run.is_orphaned()) state_->run.check_here();
     if (const Error* failure = state_->run.failure()) throw Failure{*failure};
   });
 }
 
+void Request::cancel() { state_->run.cancel(); }
 bool Request::ready() const { return !state_->run.is_under_way(); }
 
 Result<void> Request::run() {
