@@ -121,7 +121,9 @@ TEST_F(Picking, MistakesAreTold) {
   const auto message = [&](const std::vector<NamedTensor>& given, const SubmitOptions& options, bool with_done = true) {
     return queue->submit(given, with_done ? RunQueue::Done([](const RunResult&) {}) : nullptr, options).error().message;
   };
-  EXPECT_EQ(message({inputs(few)[0]}, {}), "1 inputs were given, the entry point has 2");
+  EXPECT_EQ(message({inputs(few)[0]}, {}), "input '" + program.inputs()[1].name + "' is missing");
+  const std::vector<NamedTensor> twice = {inputs(few)[0], inputs(few)[0]};
+  EXPECT_EQ(message(twice, {}), "input '" + program.inputs()[1].name + "' is missing");
   EXPECT_EQ(message(inputs(few), {.timeout = -1ns}), "the timeout is -1 ns, below 0");
   EXPECT_EQ(message(inputs(few), {}, false), "the run has no function to be called at its end");
   const std::vector<std::string_view> fetch = {"v"};
