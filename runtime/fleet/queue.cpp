@@ -21,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 using RunOutputs = std::span<const NamedTensor>;
 
 constexpr int kMaxRuns = 1024;
+constexpr std::chrono::seconds kMostWait(1);
 
 Error stopped(ErrorCode why) {
   return {why, why == ErrorCode::timed_out ? "the run was not over at its deadline" : "the run was cancelled"};
@@ -280,7 +281,8 @@ void RunQueue::Core::keep_time() {
     } else if (next == Clock::time_point::max()) {
       time_came.wait(lock);
     } else {
-      time_came.wait_until(lock, next);
+      // By the system's clock, because waits by a steady one need glibc 2.30. It may be set meanwhile.
+      time_came.wait_until(lock, std::chrono::system_clock::now() + std::min<Clock::duration>(next - now, kMostWait));
     }
   }
 }

@@ -131,7 +131,7 @@ TEST_F(Picking, MistakesAreTold) {
   EXPECT_EQ(RunQueue::of(program, {.runs = 2000}).error().message, "runs is 2000; 0 to 1024 are possible");
   RunEnd wrong;  // found by the run
   std::vector<NamedTensor> given = inputs(few);
-  given[0].name = "nothing";
+  given.push_back({"nothing", given[0].tensor});
   ASSERT_TRUE(queue->submit(given, wrong.done()));
   EXPECT_EQ(wrong.error().code, ErrorCode::invalid_argument);
   RunEnd good;
