@@ -29,7 +29,7 @@ Error stopped(ErrorCode why) {
 
 struct QueuedRun {
   uint64_t number = 0;
-  std::vector<std::string> names, fetch;  // of the inputs; of the values to compute
+  std::vector<std::string> names, devices, fetch;  // of the inputs; of the values to compute
   std::vector<TensorView> inputs;
   std::string entry;
   Invocation* own = nullptr;  // the caller's; null: one of the worker's
@@ -237,6 +237,7 @@ void RunQueue::Core::run(RunMemory& memory, std::list<QueuedRun>::iterator job) 
     prepared.fetch = job->fetch;
     prepared.names = std::move(job->names);
     prepared.inputs = std::move(job->inputs);
+    for (size_t i = 0; i < prepared.inputs.size(); ++i) prepared.inputs[i].device = job->devices[i].c_str();
     memory.prepare(prepared);
     {
       const std::lock_guard lock(mutex);
@@ -348,6 +349,7 @@ Result<uint64_t> RunQueue::submit(std::span<const NamedTensor> inputs, Done done
     QueuedRun job;
     for (const NamedTensor& input : inputs) {
       job.names.emplace_back(input.name);
+      job.devices.emplace_back(input.tensor.device == nullptr ? "" : input.tensor.device);
       job.inputs.push_back(input.tensor);
     }
     job.fetch.assign(options.fetch.begin(), options.fetch.end());
