@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <list>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@ using Clock = std::chrono::steady_clock;
 using RunOutputs = std::span<const NamedTensor>;
 
 constexpr int kMaxRuns = 1024;
+constexpr std::chrono::seconds kMostWait(1);
 
 Error stopped(ErrorCode why) {
   return {why, why == ErrorCode::timed_out ? "the run was not over at its deadline" : "the run was cancelled"};
@@ -29,14 +29,16 @@ Error stopped(ErrorCode why) {
 
 struct QueuedRun {
   uint64_t number = 0;
-  std::vector<std::string> names, fetch;  // of the inputs; of the values to compute
+  std::vector<std::string> names, devices, fetch;  // of the inputs; of the values to compute
   std::vector<TensorView> inputs;
   std::string entry;
   Invocation* own = nullptr;  // the caller's; null: one of the worker's
   RunQueue::Done done;
   Clock::time_point deadline = Clock::time_point::max();
-  std::optional<ErrorCode> stop;                                           // why it is to end early
-  std::variant<std::monostate, Invocation*, fleet::Request*> in_progress;  // what cancel() concerns
+  std::optional<ErrorCode> stop;  // why it is to end early
+  // What is in progress, which cancel() concerns: one of the two, or none.
+  Invocation* invocation = nullptr;
+  fleet::Request* request = nullptr;
 
   void tell(Result<RunOutputs> outputs) noexcept {
     try {
@@ -45,17 +47,14 @@ struct QueuedRun {
     }
   }
   void cancel() {
-    if (auto* invocation = std::get_if<Invocation*>(&in_progress)) (*invocation)->cancel();
-    if (auto* request = std::get_if<fleet::Request*>(&in_progress)) (*request)->cancel();
+    if (invocation != nullptr) invocation->cancel();
+    if (request != nullptr) request->cancel();
   }
-  Result<void> run() {
-    if (auto* invocation = std::get_if<Invocation*>(&in_progress)) return (*invocation)->run();
-    return std::get<fleet::Request*>(in_progress)->run();
-  }
+  Result<void> run() { return invocation != nullptr ? invocation->run() : request->run(); }
   /// A cancel() that came after the run's end does not concern the next one.
   void forget_cancel() {
-    if (auto* invocation = std::get_if<Invocation*>(&in_progress)) static_cast<void>((*invocation)->wait());
-    if (auto* request = std::get_if<fleet::Request*>(&in_progress)) static_cast<void>((*request)->wait());
+    if (invocation != nullptr) static_cast<void>(invocation->wait());
+    if (request != nullptr) static_cast<void>(request->wait());
   }
 };
 
@@ -63,6 +62,13 @@ using QueueSource = std::variant<Program, fleet::Program>;
 
 void check(const Result<void>& done) {
   if (!done) throw Failure{done.error()};
+}
+
+/// The first input that the job does not have; null: it has all.
+const TensorInfo* missing(std::span<const TensorInfo> inputs, const QueuedRun& job) {
+  for (const TensorInfo& input : inputs)
+    if (std::find(job.names.begin(), job.names.end(), input.name) == job.names.end()) return &input;
+  return nullptr;
 }
 
 /// The memory of one worker's runs.
@@ -74,23 +80,21 @@ class RunMemory {
   void prepare(QueuedRun& job) {
     outputs_.clear();
     if (job.own != nullptr) {
-      job.in_progress = job.own;
-      return;
+      job.invocation = job.own;
+    } else if (const auto* program = std::get_if<Program>(&source_)) {
+      set(*(job.invocation = &invocation(*program, job.entry)), job);
+    } else {
+      set(*(job.request = &request(*std::get_if<fleet::Program>(&source_), job)), job);
     }
-    if (std::holds_alternative<Program>(source_))
-      set(invocation(job.entry), job);
-    else
-      set(request(job), job);
   }
 
   RunOutputs outputs(const QueuedRun& job) {
     if (job.own != nullptr) return {};
     if (const auto* program = std::get_if<Program>(&source_)) {
-      const Invocation& invocation = invocations_.at(job.entry);
       const std::span<const TensorInfo> infos = program->outputs(job.entry);
-      for (size_t i = 0; i < infos.size(); ++i) outputs_.push_back({infos[i].name, invocation.output(i)});
+      for (size_t i = 0; i < infos.size(); ++i) outputs_.push_back({infos[i].name, job.invocation->output(i)});
     } else {
-      const std::span<const TensorInfo> infos = std::get<fleet::Program>(source_).outputs();
+      const std::span<const TensorInfo> infos = std::get_if<fleet::Program>(&source_)->outputs();
       for (size_t i = 0; i < request_->outputs(); ++i)
         outputs_.push_back({job.fetch.empty() ? infos[i].name : job.fetch[i], request_->output(i)});
     }
@@ -98,43 +102,37 @@ class RunMemory {
   }
 
  private:
-  Invocation& invocation(const std::string& entry) {
-    const auto known = invocations_.find(entry);
-    if (known != invocations_.end()) return known->second;
-    return invocations_.emplace(entry, value_or_fail(std::get<Program>(source_).new_invocation(entry))).first->second;
+  Invocation& invocation(const Program& program, const std::string& entry) {
+    for (auto& [name, known] : invocations_)
+      if (name == entry) return known;
+    return invocations_.emplace_back(entry, value_or_fail(program.new_invocation(entry))).second;
   }
   /// A request keeps the inputs of its last run. A run that fetches some values may leave inputs out, so it gets a new
   /// one.
-  fleet::Request& request(const QueuedRun& job) {
-    const auto& program = std::get<fleet::Program>(source_);
-    if (job.inputs.size() < program.inputs().size()) request_.reset();
+  fleet::Request& request(const fleet::Program& program, const QueuedRun& job) {
+    if (missing(program.inputs(), job) != nullptr) request_.reset();
     if (!request_) request_.emplace(value_or_fail(program.new_request()));
     const std::vector<std::string_view> fetch(job.fetch.begin(), job.fetch.end());
     check(request_->fetch(fetch));
     return *request_;
   }
   template <class Target>
-  static void set(Target& target, QueuedRun& job) {
+  static void set(Target& target, const QueuedRun& job) {
     for (size_t i = 0; i < job.inputs.size(); ++i) check(target.set_input(job.names[i], job.inputs[i]));
-    job.in_progress = &target;
   }
 
   const QueueSource& source_;
-  std::map<std::string, Invocation> invocations_;  // by entry point
+  std::vector<std::pair<std::string, Invocation>> invocations_;  // by entry point
   std::optional<fleet::Request> request_;
   std::vector<NamedTensor> outputs_;
 };
 
-/// The inputs of a program that a run must have: it would otherwise use those of the run before.
+/// Each run must have all inputs of a program: it would otherwise use those of the run before.
 void check_inputs(const QueueSource& source, const QueuedRun& job) {
   const auto* program = std::get_if<Program>(&source);
   if (program == nullptr || job.own != nullptr) return;
-  const size_t wanted = program->inputs(job.entry).size();
-  std::vector<std::string> names = job.names;
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  if (names.size() != wanted)
-    fail(ErrorCode::invalid_argument, names.size(), " inputs were given, the entry point has ", wanted);
+  if (const TensorInfo* input = missing(program->inputs(job.entry), job))
+    fail(ErrorCode::invalid_argument, "input '", input->name, "' is missing");
 }
 
 }  // namespace
@@ -239,11 +237,13 @@ void RunQueue::Core::run(RunMemory& memory, std::list<QueuedRun>::iterator job) 
     prepared.fetch = job->fetch;
     prepared.names = std::move(job->names);
     prepared.inputs = std::move(job->inputs);
+    for (size_t i = 0; i < prepared.inputs.size(); ++i) prepared.inputs[i].device = job->devices[i].c_str();
     memory.prepare(prepared);
     {
       const std::lock_guard lock(mutex);
       if (job->stop) throw Failure{stopped(*job->stop)};
-      job->in_progress = prepared.in_progress;
+      job->invocation = prepared.invocation;
+      job->request = prepared.request;
     }
     check(prepared.run());
     return memory.outputs(prepared);
@@ -251,7 +251,8 @@ void RunQueue::Core::run(RunMemory& memory, std::list<QueuedRun>::iterator job) 
   std::list<QueuedRun> ended;
   {
     const std::lock_guard lock(mutex);
-    job->in_progress = {};
+    job->invocation = nullptr;
+    job->request = nullptr;
     ended.splice(ended.end(), running, job);
   }
   if (job->stop) prepared.forget_cancel();
@@ -281,7 +282,8 @@ void RunQueue::Core::keep_time() {
     } else if (next == Clock::time_point::max()) {
       time_came.wait(lock);
     } else {
-      time_came.wait_until(lock, next);
+      // By the system's clock, because waits by a steady one need glibc 2.30. It may be set meanwhile.
+      time_came.wait_until(lock, std::chrono::system_clock::now() + std::min<Clock::duration>(next - now, kMostWait));
     }
   }
 }
@@ -347,6 +349,7 @@ Result<uint64_t> RunQueue::submit(std::span<const NamedTensor> inputs, Done done
     QueuedRun job;
     for (const NamedTensor& input : inputs) {
       job.names.emplace_back(input.name);
+      job.devices.emplace_back(input.tensor.device == nullptr ? "" : input.tensor.device);
       job.inputs.push_back(input.tensor);
     }
     job.fetch.assign(options.fetch.begin(), options.fetch.end());

@@ -50,7 +50,8 @@ class GART_API RunQueue {
   /// Runs that wait fail with ErrorCode::cancelled; those in progress end first.
   ~RunQueue();
 
-  /// Returns at once with the run's number. The inputs' data must stay valid and unchanged until `done` is called.
+  /// Returns at once with the run's number. The inputs' data must stay valid and unchanged until `done` is called;
+  /// names and devices are copied.
   Result<uint64_t> submit(std::span<const NamedTensor> inputs, Done done, const SubmitOptions& options = {}) const;
   /// Runs an invocation whose inputs and outputs the caller has set: one of a session, or one with memory of the
   /// caller. Nobody may use it until `done` is called. There are no outputs in that call; the invocation has them.
