@@ -32,6 +32,7 @@
 #include "compiler/plan/verify_plan.h"
 #include "compiler/report/equal_extents.h"
 #include "compiler/report/host_waits.h"
+#include "compiler/report/kernel_progress.h"
 #include "compiler/report/library_use.h"
 #include "compiler/report/narrowed_weights.h"
 #include "compiler/report/plan_report.h"
@@ -343,8 +344,9 @@ class Compilation {
   }
 
   void select_code_of_all(const Backends& backends) {
+    CodeStages stages(options_.progress, targets_.size());
     for (size_t t = 0; t < targets_.size(); ++t) {
-      stage("code " + targets_[t].name);
+      const KernelProgress::Scope observed(stages.begin(targets_[t].name));
       code_.push_back({targets_[t], select_code(targets_[t], static_cast<int>(t), plans_, backends, options_.threads)});
     }
   }

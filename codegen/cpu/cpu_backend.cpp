@@ -10,6 +10,7 @@
 #include "codegen/cpu/llvm/imports.h"
 #include "codegen/cpu/llvm/link_blob.h"
 #include "codegen/cpu/llvm/shared_code.h"
+#include "compiler/report/kernel_progress.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {
@@ -40,11 +41,13 @@ std::vector<KernelObject> compile_all(const std::vector<const Kernel*>& kernels,
   std::vector<std::exception_ptr> errors(kernels.size());
   std::atomic<size_t> next{0};
   SharedCode shared;
+  KernelProgress progress(kernels.size());
   auto work = [&] {
     for (size_t i = next++; i < kernels.size(); i = next++) {
       try {
         SharedCodeTicket ticket(shared, i);
         results[i] = compile_named(*kernels[i], target, imports, ticket);
+        progress.finish_one();
       } catch (...) {
         errors[i] = std::current_exception();
       }

@@ -8,6 +8,7 @@
 #include "codegen/cuda/assembler/assemble.h"
 #include "codegen/cuda/conditional_kernel.h"
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/report/kernel_progress.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {
@@ -56,11 +57,13 @@ std::vector<AssemblyJob> emit_all(const std::vector<const Kernel*>& kernels, con
 void assemble_all(std::vector<AssemblyJob>& all, const Assembler& assembler, int threads) {
   std::vector<std::exception_ptr> errors(all.size());
   std::atomic<size_t> next{0};
+  KernelProgress progress(all.size());
   auto work = [&] {
     for (size_t i = next++; i < all.size(); i = next++) {
       try {
         all[i].program =
             named(*all[i].kernel, [&] { return assembler.assemble(all[i].text.source, all[i].text.least_registers); });
+        progress.finish_one();
       } catch (...) {
         errors[i] = std::current_exception();
       }

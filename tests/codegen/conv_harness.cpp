@@ -46,6 +46,10 @@ Expr epilogue_of(const ConvCase& c, const ConvKernel& k) {
       return biased * clamp(biased * constant_float(DType::f32, 1.0 / 6) + constant_float(DType::f32, 0.5), 0, 1);
     case ConvEpilogueKind::sigmoid:
       return unary(UnaryOp::sigmoid, biased);
+    case ConvEpilogueKind::snake: {
+      const Expr sine = unary(UnaryOp::sin, biased * constant_float(DType::f32, 3));
+      return biased + sine * sine;
+    }
     case ConvEpilogueKind::row_scale:  // sees rows apart from columns
       return biased * cast(DType::f32, axis_ref(k.h) + index(1));
   }
@@ -69,6 +73,8 @@ double apply(ConvEpilogueKind kind, double sum, double bias, double residual, in
       return x * std::clamp(x / 6 + 0.5, 0.0, 1.0);
     case ConvEpilogueKind::sigmoid:
       return 1 / (1 + std::exp(-x));
+    case ConvEpilogueKind::snake:
+      return x + std::sin(3 * x) * std::sin(3 * x);
     case ConvEpilogueKind::row_scale:
       return x * static_cast<double>(row + 1);
   }

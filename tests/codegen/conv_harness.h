@@ -10,7 +10,7 @@
 
 namespace gcg::cpu {
 
-enum class ConvEpilogueKind { none, bias, bias_relu, residual_relu, relu6, hardswish, sigmoid, row_scale };
+enum class ConvEpilogueKind { none, bias, bias_relu, residual_relu, relu6, hardswish, sigmoid, snake, row_scale };
 
 struct ConvCase {
   int64_t batch = 1, in_channels = 16, depth = 0, height = 7, width = 7, out_channels = 32;  // depth 0: two dimensions

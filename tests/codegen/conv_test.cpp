@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/cpu/compile_kernel.h"
 #include "tests/codegen/conv_harness.h"
 
 namespace gcg::cpu {
@@ -275,9 +276,9 @@ TEST_P(Conv, batches) {
 }
 
 TEST_P(Conv, epilogues) {
-  for (ConvEpilogueKind kind :
-       {ConvEpilogueKind::none, ConvEpilogueKind::bias, ConvEpilogueKind::bias_relu, ConvEpilogueKind::residual_relu,
-        ConvEpilogueKind::relu6, ConvEpilogueKind::hardswish, ConvEpilogueKind::sigmoid, ConvEpilogueKind::row_scale}) {
+  for (ConvEpilogueKind kind : {ConvEpilogueKind::none, ConvEpilogueKind::bias, ConvEpilogueKind::bias_relu,
+                                ConvEpilogueKind::residual_relu, ConvEpilogueKind::relu6, ConvEpilogueKind::hardswish,
+                                ConvEpilogueKind::sigmoid, ConvEpilogueKind::snake, ConvEpilogueKind::row_scale}) {
     ConvCase c = conv_case(16, 7, 48, 1, 1, 0);
     c.epilogue = kind;
     c.result_block_offset = 1;
@@ -289,6 +290,17 @@ TEST_P(Conv, epilogues) {
     c.groups = c.in_channels;
     check(c);
   }
+}
+
+/// A long epilogue is emitted once for all pixels of a tile, not once for each.
+TEST_P(Conv, long_epilogues_add_little_code) {
+  const auto bytes = [&](ConvEpilogueKind kind) {
+    ConvCase c = conv_case(32, 20, 48, 3, 1, 1);
+    c.epilogue = kind;
+    c.symbolic_height = c.symbolic_width = true;
+    return kernel_assembly(make_conv_kernel(c), cpu_target(*find_target(GetParam()))).size();
+  };
+  EXPECT_LT(bytes(ConvEpilogueKind::snake), 3 * bytes(ConvEpilogueKind::bias_relu));
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, Conv, testing::Values("x86-64-v3", "x86-64-v4"),

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/access_analysis.h"
+
 namespace gcg::cpu {
 namespace {
 
@@ -53,6 +55,19 @@ bool all_blocked(const Kernel& kernel, const ConvKernel& conv) {
   return blocked;
 }
 
+/// About the number of instructions of one evaluation.
+int code_length(const Expr& epilogue) {
+  int length = 0;
+  visit(epilogue, [&](const ExprNode& n) {
+    const bool is_angle =
+        n.kind == ExprKind::unary && (n.unary == UnaryOp::sin || n.unary == UnaryOp::cos || n.unary == UnaryOp::tan);
+    length += is_angle ? 60 : is_elementary_function(n) ? 20 : 1;
+  });
+  return length;
+}
+
+constexpr int kLongCode = 40;  // longer code is emitted once for all pixels of a tile; SiLU and GELU have about 25
+
 }  // namespace
 
 bool epilogue_allows_flat(const Kernel& kernel, const ConvKernel& conv) {
@@ -65,19 +80,19 @@ ConvEpilogue::ConvEpilogue(FunctionBuilder& f, const ConvKernel& conv, const Con
       conv_(conv),
       plan_(plan),
       expressions_(f),
-      masked_(conv.out_channels % block != 0 && !all_blocked(f.kernel(), conv)) {}
+      masked_(conv.out_channels % block != 0 && !all_blocked(f.kernel(), conv)),
+      is_long_(code_length(conv.epilogue) > kLongCode) {}
 
-Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vector) {
+Point ConvEpilogue::point_of(const TileResult& tile, const Pixel& pixel, int64_t vector) {
   const int64_t lane = vector * plan_.lanes;
-  auto add = [&](llvm::Value* a, int64_t b) { return f_.ir().CreateAdd(a, f_.i64(b), "", true, true); };
   Point point;
   point.lanes = static_cast<int>(plan_.lanes);
   point.lane_axis = conv_.lane.id;
   point.axes = {{conv_.n.id, tile.image},
-                {conv_.cb.id, add(tile.block, lane / block)},
-                {conv_.h.id, add(tile.row, pixel / tile.shape.columns.positions)},
-                {conv_.w.id, add(tile.pixel, pixel % tile.shape.columns.positions)},
-                {conv_.lane.id, add(tile.first_lane, lane % block)}};
+                {conv_.cb.id, plus(tile.block, f_.i64(lane / block))},
+                {conv_.h.id, plus(tile.row, pixel.row)},
+                {conv_.w.id, plus(tile.pixel, pixel.column)},
+                {conv_.lane.id, plus(tile.first_lane, f_.i64(lane % block))}};
   if (conv_.d.id >= 0) point.axes[conv_.d.id] = tile.plane;
   if (masked_) {
     llvm::Value* channel =
@@ -87,19 +102,47 @@ Point ConvEpilogue::point_of(const TileResult& tile, int64_t pixel, int64_t vect
   return point;
 }
 
+llvm::Value* ConvEpilogue::plus(llvm::Value* a, llvm::Value* b) { return f_.ir().CreateAdd(a, b, "", true, true); }
+
 void ConvEpilogue::store(const TileResult& tile) {
+  if (is_long_ && tile.shape.pixels() > 1) return store_in_loop(tile);
+  const int64_t columns = tile.shape.columns.positions;
+  std::vector<Pixel> pixels;
+  for (int64_t p = 0; p < tile.shape.pixels(); ++p) pixels.push_back({f_.i64(p / columns), f_.i64(p % columns)});
+  store_pixels(tile, pixels, tile.sums);
+}
+
+void ConvEpilogue::store_pixels(const TileResult& tile, const std::vector<Pixel>& pixels,
+                                const FunctionBuilder::Values& sums) {
   // Computes all values before the first store, so that loads that pixels share (the bias) are done once.
-  const int64_t vectors = static_cast<int64_t>(tile.sums.size()) / tile.shape.pixels();
+  const size_t vectors = sums.size() / pixels.size();
   std::vector<Point> points;
   FunctionBuilder::Values values;
-  for (int64_t p = 0; p < tile.shape.pixels(); ++p) {
-    for (int64_t v = 0; v < vectors; ++v) {
-      points.push_back(point_of(tile, p, v));
-      points.back().accumulator = tile.sums[static_cast<size_t>(p * vectors + v)];
-      values.push_back(expressions_.evaluate(conv_.epilogue, points.back()));
-    }
+  for (size_t i = 0; i < sums.size(); ++i) {
+    points.push_back(point_of(tile, pixels[i / vectors], static_cast<int64_t>(i % vectors)));
+    points.back().accumulator = sums[i];
+    values.push_back(expressions_.evaluate(conv_.epilogue, points.back()));
   }
   for (size_t i = 0; i < points.size(); ++i) expressions_.store(conv_.result, conv_.index, values[i], points[i]);
+}
+
+void ConvEpilogue::store_in_loop(const TileResult& tile) {
+  llvm::IRBuilder<>& ir = f_.ir();
+  llvm::Type* vector = tile.sums[0]->getType();
+  const auto count = static_cast<int64_t>(tile.sums.size());
+  const int64_t columns = tile.shape.columns.positions, vectors = count / tile.shape.pixels();
+  llvm::AllocaInst* memory = f_.take_memory(count * plan_.lanes * 4);
+  const auto place = [&](llvm::Value* index) { return ir.CreateGEP(vector, memory, index); };
+  for (int64_t i = 0; i < count; ++i) ir.CreateStore(tile.sums[static_cast<size_t>(i)], place(f_.i64(i)));
+  f_.for_loop(f_.i64(0), f_.i64(tile.shape.pixels() / columns), f_.i64(1), [&](llvm::Value* row) {
+    f_.for_loop(f_.i64(0), f_.i64(columns), f_.i64(1), [&](llvm::Value* column) {
+      llvm::Value* first = ir.CreateMul(plus(ir.CreateMul(row, f_.i64(columns)), column), f_.i64(vectors));
+      FunctionBuilder::Values sums;
+      for (int64_t v = 0; v < vectors; ++v) sums.push_back(ir.CreateLoad(vector, place(plus(first, f_.i64(v)))));
+      store_pixels(tile, {{row, column}}, sums);
+    });
+  });
+  f_.give_memory(memory);
 }
 
 }  // namespace gcg::cpu

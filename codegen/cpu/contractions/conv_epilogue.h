@@ -28,13 +28,21 @@ class ConvEpilogue {
   void store(const TileResult& tile);
 
  private:
-  Point point_of(const TileResult& tile, int64_t pixel, int64_t vector);
+  struct Pixel {
+    llvm::Value *row, *column;  // in the tile
+  };
+  Point point_of(const TileResult& tile, const Pixel& pixel, int64_t vector);
+  llvm::Value* plus(llvm::Value* a, llvm::Value* b);
+  void store_pixels(const TileResult& tile, const std::vector<Pixel>& pixels, const FunctionBuilder::Values& sums);
+  /// Passes the sums through memory, so that the epilogue's code exists once for all pixels.
+  void store_in_loop(const TileResult& tile);
 
   FunctionBuilder& f_;
   const ConvKernel& conv_;
   const ConvPlan& plan_;
   ExprEmitter expressions_;
   bool masked_ = false;  // lanes past the last channel must not be touched
+  bool is_long_ = false;
 };
 
 }  // namespace gcg::cpu

@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "codegen/cpu/expressions/integer_arithmetic.h"
@@ -33,6 +34,28 @@ Value* call_import(FunctionBuilder& f, const std::string& name, const std::vecto
   return result;
 }
 
+/// The same for a path that is seldom taken: a loop over the lanes, because a call for each would be most of the code.
+Value* call_import_seldom(FunctionBuilder& f, const std::string& name, const std::vector<Value*>& args) {
+  const int lanes = FunctionBuilder::lanes_of(args[0]);
+  if (lanes == 1) return call_import(f, name, args);
+  llvm::IRBuilder<>& ir = f.ir();
+  llvm::Type* scalar = args[0]->getType()->getScalarType();
+  const auto bytes = static_cast<int64_t>(scalar->getScalarSizeInBits() / 8) * lanes;
+  std::vector<llvm::AllocaInst*> arrays;
+  for (Value* a : args) {
+    arrays.push_back(f.take_memory(std::max<int64_t>(bytes, 64)));
+    ir.CreateStore(a, arrays.back());
+  }
+  f.for_loop(f.i64(0), f.i64(lanes), f.i64(1), [&](Value* lane) {
+    std::vector<Value*> elements;
+    for (llvm::AllocaInst* array : arrays) elements.push_back(ir.CreateLoad(scalar, ir.CreateGEP(scalar, array, lane)));
+    ir.CreateStore(call_import(f, name, elements), ir.CreateGEP(scalar, arrays[0], lane));
+  });
+  Value* result = ir.CreateLoad(args[0]->getType(), arrays[0]);
+  for (llvm::AllocaInst* array : arrays) f.give_memory(array);
+  return result;
+}
+
 Value* float_sign(FunctionBuilder& f, Value* a) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* zero = zero_like(a);
@@ -56,11 +79,11 @@ Value* elementary(FunctionBuilder& f, UnaryOp op, Value* a) {
       case UnaryOp::sigmoid:
         return emit_sigmoid(f, a);
       case UnaryOp::sin:
-        return emit_angle_function(f, Angle::sine, a, [&] { return call_import(f, "sinf", {a}); });
+        return emit_angle_function(f, Angle::sine, a, [&] { return call_import_seldom(f, "sinf", {a}); });
       case UnaryOp::cos:
-        return emit_angle_function(f, Angle::cosine, a, [&] { return call_import(f, "cosf", {a}); });
+        return emit_angle_function(f, Angle::cosine, a, [&] { return call_import_seldom(f, "cosf", {a}); });
       case UnaryOp::tan:
-        return emit_angle_function(f, Angle::tangent, a, [&] { return call_import(f, "tanf", {a}); });
+        return emit_angle_function(f, Angle::tangent, a, [&] { return call_import_seldom(f, "tanf", {a}); });
       case UnaryOp::asin:
         return emit_asin(f, a);
       case UnaryOp::acos:
@@ -156,7 +179,7 @@ Value* simple_power(FunctionBuilder& f, Value* x, Value* y) {
 }
 
 Value* float_remainder(FunctionBuilder& f, DType dtype, Value* a, Value* b) {
-  return emit_remainder(f, a, b, [&] { return call_import(f, import_of(BinaryOp::fmod, dtype), {a, b}); });
+  return emit_remainder(f, a, b, [&] { return call_import_seldom(f, import_of(BinaryOp::fmod, dtype), {a, b}); });
 }
 
 /// The remainder with the divisor's sign.
