@@ -26,6 +26,8 @@ uint64_t features_of(const Target& target) {
   if (target.name == "x86-64-v4-bf16") return gart::kFeaturesX86_64v4Bf16;
   if (target.name == "x86-64-v4-amx") return gart::kFeaturesX86_64v4Amx;
   if (target.name == "aarch64") return gart::kFeaturesAarch64;
+  if (target.name == "aarch64-dotprod") return gart::kFeaturesAarch64Dot;
+  if (target.name == "aarch64-i8mm") return gart::kFeaturesAarch64I8mm;
   GCG_CHECK(false, "no CPU features are known for target ", target.name);
 }
 

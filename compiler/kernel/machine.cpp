@@ -87,7 +87,7 @@ const Machine kNeon = cpu("a core with NEON", 8, 16, 32, 512);
 
 const Machine& machine_of(const Target& target) {
   if (target.device == DeviceClass::cpu) {
-    if (target.name == "aarch64") return kNeon;
+    if (target.name.starts_with("aarch64")) return kNeon;
     if (target.name == "x86-64-v3") return kAvx2;
     GCG_CHECK(target.name.starts_with("x86-64-v4"), "the machine table has no row for target '", target.name, "'");
     return kAvx512;

@@ -27,21 +27,24 @@ Target cuda(const std::string& name, int sm) {
 
 const std::vector<Target>& table() {
   static const std::vector<Target> rows = {
-      cpu("x86-64-v3"),      cpu("x86-64-v4"),
-      cpu("x86-64-v4-vnni"),                                            // x86-64-v4 that multiplies bytes
-      cpu("x86-64-v4-bf16"),                                            // ... and pairs of bf16
-      cpu("x86-64-v4-amx"),                                             // ... and tiles of both types
-      cpu("aarch64"),        cuda("sm_75", 75),                         // Turing: T4
-      cuda("sm_80", 80),                                                // Ampere: A100
-      cuda("sm_86", 86),                                                // RTX 30
-      cuda("sm_87", 87),                                                // Jetson Orin
-      cuda("sm_89", 89),                                                // Ada: RTX 40, L4
-      cuda("sm_90", 90),                                                // Hopper
-      cuda("sm_90a", 90),                                               // ... with wgmma
-      cuda("sm_100", 100),                                              // Blackwell: B200
-      cuda("sm_100a", 100),  cuda("sm_103", 103), cuda("sm_110", 110),  // Jetson Thor
-      cuda("sm_120", 120),                                              // RTX 50
-      cuda("sm_120a", 120),  cuda("sm_121", 121), cuda("ptx", 80),
+      cpu("x86-64-v3"),       cpu("x86-64-v4"),
+      cpu("x86-64-v4-vnni"),  // x86-64-v4 that multiplies bytes
+      cpu("x86-64-v4-bf16"),  // ... and pairs of bf16
+      cpu("x86-64-v4-amx"),   // ... and tiles of both types
+      cpu("aarch64"),
+      cpu("aarch64-dotprod"),                                            // aarch64 that multiplies bytes, with f16
+      cpu("aarch64-i8mm"),                                               // ... of both signs, with bf16
+      cuda("sm_75", 75),                                                 // Turing: T4
+      cuda("sm_80", 80),                                                 // Ampere: A100
+      cuda("sm_86", 86),                                                 // RTX 30
+      cuda("sm_87", 87),                                                 // Jetson Orin
+      cuda("sm_89", 89),                                                 // Ada: RTX 40, L4
+      cuda("sm_90", 90),                                                 // Hopper
+      cuda("sm_90a", 90),                                                // ... with wgmma
+      cuda("sm_100", 100),                                               // Blackwell: B200
+      cuda("sm_100a", 100),   cuda("sm_103", 103), cuda("sm_110", 110),  // Jetson Thor
+      cuda("sm_120", 120),                                               // RTX 50
+      cuda("sm_120a", 120),   cuda("sm_121", 121), cuda("ptx", 80),
   };
   return rows;
 }
@@ -87,12 +90,13 @@ std::string spelling(const std::string& name) {
 /// Empty if there is none.
 std::string meant_target(const std::string& name) {
   static const std::map<std::string, std::string> elsewhere = {
-      {"arm64", "aarch64"},       {"armv8", "aarch64"},
-      {"avx2", "x86-64-v3"},      {"x8664", "x86-64-v3"},
-      {"amd64", "x86-64-v3"},     {"avx512", "x86-64-v4"},
-      {"vnni", "x86-64-v4-vnni"}, {"avx512vnni", "x86-64-v4-vnni"},
-      {"bf16", "x86-64-v4-bf16"}, {"avx512bf16", "x86-64-v4-bf16"},
-      {"amx", "x86-64-v4-amx"},   {"sapphirerapids", "x86-64-v4-amx"}};
+      {"arm64", "aarch64"},           {"armv8", "aarch64"},
+      {"dotprod", "aarch64-dotprod"}, {"i8mm", "aarch64-i8mm"},
+      {"avx2", "x86-64-v3"},          {"x8664", "x86-64-v3"},
+      {"amd64", "x86-64-v3"},         {"avx512", "x86-64-v4"},
+      {"vnni", "x86-64-v4-vnni"},     {"avx512vnni", "x86-64-v4-vnni"},
+      {"bf16", "x86-64-v4-bf16"},     {"avx512bf16", "x86-64-v4-bf16"},
+      {"amx", "x86-64-v4-amx"},       {"sapphirerapids", "x86-64-v4-amx"}};
   const std::string asked = spelling(name);
   if (const auto it = elsewhere.find(asked); it != elsewhere.end()) return it->second;
   for (const Target& t : table())

@@ -100,6 +100,12 @@ void add_plan_for_bytes(test::ArtifactBuilder& builder) {
   target->features = kFeaturesX86_64v4Vnni;
   builder.content.manifest.targets.push_back(std::move(target));
   builder.copy_plan().target = uint32_t(builder.content.manifest.targets.size() - 1);
+  for (const uint64_t features : {kFeaturesAarch64Dot, kFeaturesAarch64I8mm}) {
+    builder.content.manifest.targets.push_back(std::make_unique<fb::TargetT>());
+    builder.content.manifest.targets.back()->name =
+        features == kFeaturesAarch64Dot ? "aarch64-dotprod" : "aarch64-i8mm";
+    builder.content.manifest.targets.back()->features = features;
+  }
   builder.content.code.resize(builder.content.manifest.targets.size());
 }
 
@@ -131,7 +137,8 @@ std::unique_ptr<fb::EntryPointT> copying_entry(const char* name, const char* sta
 /// Small, for any CPU. Its plan for a GPU has the additions of later formats: 1.1 a library call and a buffer in host
 /// memory, 1.2 overlapping launches, tensor maps, and an oldest version per call, 1.3 a call's algorithm and a plan
 /// for CPUs that multiply bytes, 1.6 a tensor map of images and a kernel with clusters; 1.7 an entry point with a
-/// session's state; 1.8 one that reads a state of the program.
+/// session's state; 1.8 one that reads a state of the program; 1.9 targets with
+/// features of aarch64.
 test::ArtifactBuilder current_artifact() {
   test::ArtifactBuilder builder = test::small_artifact();
   builder.content.manifest.targets[0]->name = "any";

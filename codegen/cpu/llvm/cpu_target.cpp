@@ -41,17 +41,21 @@ void initialize_targets_once() {
 }  // namespace
 
 CpuTarget cpu_target(const Target& target) {
-  constexpr const char* kX86 = "x86_64-unknown-linux-gnu";
+  constexpr const char *kX86 = "x86_64-unknown-linux-gnu", *kArm = "aarch64-unknown-linux-gnu";
   const Machine& m = machine_of(target);
   CpuTarget cpu{.vector_bytes = m.vector_bytes, .vector_registers = m.vector_registers, .l2_bytes = m.l2_bytes};
   const auto name = [&](Isa isa, const char* triple, const char* llvm_name, const char* features) {
     cpu.isa = isa, cpu.triple = triple, cpu.cpu = llvm_name, cpu.features = features;
     return cpu;
   };
-  if (target.name == "aarch64") return name(Isa::neon, "aarch64-unknown-linux-gnu", "generic", "+neon");
+  if (target.name == "aarch64") return name(Isa::neon, kArm, "generic", "+neon");
+  cpu.has_signed_dot = target.name == "aarch64-dotprod";
+  if (cpu.has_signed_dot) return name(Isa::neon, kArm, "generic", "+neon,+v8.2a,+dotprod,+fullfp16");
   if (target.name == "x86-64-v3") return name(Isa::avx2, kX86, "x86-64-v3", "");
   if (target.name == "x86-64-v4") return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw");
   cpu.has_vnni = true;
+  if (target.name == "aarch64-i8mm")
+    return name(Isa::neon, kArm, "generic", "+neon,+v8.2a,+dotprod,+fullfp16,+i8mm,+bf16");
   if (target.name == "x86-64-v4-vnni") return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw,+avx512vnni");
   cpu.has_bf16 = true;
   if (target.name == "x86-64-v4-bf16") return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw,+avx512vnni,+avx512bf16");

@@ -52,6 +52,8 @@ std::string target_here() {
   if (has(gart::kFeaturesX86_64v4Vnni)) return "x86-64-v4-vnni";
   if (has(gart::kFeaturesX86_64v4)) return "x86-64-v4";
   if (has(gart::kFeaturesX86_64v3)) return "x86-64-v3";
+  if (has(gart::kFeaturesAarch64I8mm)) return "aarch64-i8mm";
+  if (has(gart::kFeaturesAarch64Dot)) return "aarch64-dotprod";
   return has(gart::kFeaturesAarch64) ? "aarch64" : "";
 }
 
