@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Models on aarch64, which qemu-user emulates: the cross-built gart-run gives what onnxruntime gives, at every level of the target.
 
-  check_aarch64.py BUILD [MODEL...]      BUILD: the folder of the preset aarch64; MODEL: of small_models.py, or a file.onnx
+  check_aarch64.py BUILD [MODEL...]      BUILD: the folder of the preset aarch64; MODEL: of small_models.py, or FILE.onnx[:NAME=VALUE...]
 """
 import os
 import shutil
@@ -130,7 +130,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         emulator = Emulator(build, folder)
         for name in [n for n in names if n not in small_models.MODELS]:
-            problems += check_file(emulator, os.path.abspath(name))
+            path, *dims = name.split(":")
+            problems += check_file(emulator, os.path.abspath(path), *(word for dim in dims for word in ("--dim", dim)))
         for name in [n for n in names if n in small_models.MODELS] if names else SAMPLE:
             problems += check_small(emulator, name, quantized=False)
         for name in [] if names else QUANTIZED:

@@ -102,7 +102,7 @@ bool check_output(const gart::TensorView& got, const GoldenTensor& want, const T
                 y = [&](int64_t i) { return element(stored, i); };
   const Comparison found = compare_elements(length[0], x, y, tolerance);
   out << want.name << ": " << describe(found, x, y);
-  if (want.step > 1) out << " (every " << want.step << "th element)";
+  if (want.step > 1) out << " (one element in " << want.step << ")";
   out << '\n';
   return found.ok;
 }

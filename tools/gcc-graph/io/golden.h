@@ -14,7 +14,7 @@ namespace gcg::tools {
 
 /// The name of the metadata entry.
 inline constexpr const char* kGoldenKey = "gart.golden";
-/// Elements of an output that are stored. Of larger outputs, every n-th element is.
+/// Elements of an output that are stored. Larger outputs have every n-th element stored.
 inline constexpr int64_t kGoldenElements = 4096;
 /// Bytes of all stored elements: a text of the metadata has at most 1 MiB, and a byte takes two letters.
 inline constexpr int64_t kGoldenBytes = 400 << 10;
