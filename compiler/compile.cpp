@@ -7,6 +7,7 @@
 #include "compiler/artifact/emit_assembly.h"
 #include "compiler/artifact/file_texts.h"
 #include "compiler/artifact/verify_own.h"
+#include "compiler/best_parts.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/open_model.h"
 #include "compiler/ops/infer.h"
@@ -97,10 +98,11 @@ class Compilation {
     check_shared_states(entries_);
     if (fleet_ && !plan_parts(std::move(kept))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
-    if (has_code) {
-      packing_sources_ = plan_load_time_packing(plans_);
-      select_code_of_all(backends);
-    }
+    if (has_code) packing_sources_ = plan_load_time_packing(plans_);
+    if (options_.print_source && options_.passes.out != nullptr)
+      for (size_t t = 0; t < targets_.size(); ++t)
+        print_sources(targets_[t], static_cast<int>(t), plans_, backends, *options_.passes.out);
+    if (has_code) select_code_of_all(backends);
     // From here on no step is added.
     const FrozenSteps work(plans_, FrozenSteps::Facts::work);
     for (Plan& p : plans_) {
@@ -258,8 +260,9 @@ class Compilation {
     stage("cut");
     if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
     for (UnmatchedRequest& idle : requests_.without_effect(graph_)) remarks_.push_back({{}, std::move(idle)});
-    parted_ = take_apart(kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, requests_);
     const std::vector<SymbolValues> all = sets(settled_);
+    parted_ = best_parts(
+        {kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, requests_, targets_, all, options_.passes});
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
       std::vector<Target> targets = targets_;
       std::erase_if(targets, [&](const Target& t) { return !is_for(*parted_, static_cast<int>(p), *fleet_, t); });

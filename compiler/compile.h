@@ -60,7 +60,8 @@ struct CompileOptions {
   std::optional<int64_t> memory_limit;  // bytes of arena; if exceeded, CompileError names the largest live sets
   int threads = 1;                      // host threads for code generation
   PassOptions passes;
-  bool print_plan = false;  // prints every plan to passes.out
+  bool print_plan = false;    // prints every plan to passes.out
+  bool print_source = false;  // prints the source of every kernel to passes.out
   /// Called with a short text when a stage begins ("import", "passes", "code x86-64-v4 12/40"). May be empty.
   std::function<void(const std::string&)> progress;
 };

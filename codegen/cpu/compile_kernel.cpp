@@ -17,13 +17,16 @@ struct EmittedModule {
   CompiledKernel info;
 };
 
+/// The kinds that only other devices have.
+template <class Body>
+KernelEmission emit_body(FunctionBuilder&, const Kernel& kernel, const Body&) {
+  GCG_CHECK(false, "kernel '", kernel.name, "' has no form for CPUs");
+  return {};
+}
+
+/// Chooses the emitter by the type of the kernel's body (emit.h).
 KernelEmission emit(FunctionBuilder& f, const Kernel& kernel) {
-  if (const auto* loop = std::get_if<LoopKernel>(&kernel.body)) return emit_loop_kernel(f, kernel, *loop);
-  if (const auto* program = std::get_if<ProgramKernel>(&kernel.body)) return emit_program(f, kernel, *program);
-  if (const auto* matmul = std::get_if<MatMulKernel>(&kernel.body)) return emit_matmul_kernel(f, kernel, *matmul);
-  if (const auto* attention = std::get_if<AttentionKernel>(&kernel.body)) return emit_attention_kernel(f, *attention);
-  GCG_CHECK(std::holds_alternative<ConvKernel>(kernel.body), "kernel '", kernel.name, "' has no form for CPUs");
-  return emit_conv_kernel(f, kernel, std::get<ConvKernel>(kernel.body));
+  return std::visit([&](const auto& body) { return emit_body(f, kernel, body); }, kernel.body);
 }
 
 EmittedModule emit_module(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports) {

@@ -82,6 +82,10 @@ class CpuBackend final : public Backend {
     }
     return blob;
   }
+
+  std::string source(const Kernel& kernel, const Target& target) const override {
+    return kernel_ir(kernel, cpu_target(target));
+  }
 };
 
 }  // namespace

@@ -130,6 +130,12 @@ class CudaBackend final : public Backend {
     return blob;
   }
 
+  std::string source(const Kernel& kernel, const Target& target) const override {
+    std::string text;
+    for (const AssemblyJob& job : emit_all({&kernel}, target)) text += job.text.source;
+    return text;
+  }
+
   /// The kernel has a module of its own, so that drivers that cannot load it still load the others.
   void add_conditional_kernel(CompiledBlob& blob, const Target& target) const override {
     const AssembledProgram program = Assembler(target, cache_).assemble(kConditionalKernelText);

@@ -4,12 +4,12 @@
 #include <map>
 #include <set>
 
-#include "artifact_schema/cpu_features.h"
 #include "artifact_schema/writer.h"
 #include "compiler/artifact/emit_plan.h"
 #include "compiler/artifact/file_texts.h"
 #include "compiler/artifact/shape_program_builder.h"
 #include "compiler/ir/states.h"
+#include "compiler/kernel/cpu_levels.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -19,26 +19,14 @@ namespace fb = gart::fb;
 
 fb::DType to_fb(DType t) { return static_cast<fb::DType>(t); }
 
-uint64_t features_of(const Target& target) {
-  if (target.name == "x86-64-v3") return gart::kFeaturesX86_64v3;
-  if (target.name == "x86-64-v4") return gart::kFeaturesX86_64v4;
-  if (target.name == "x86-64-v4-vnni") return gart::kFeaturesX86_64v4Vnni;
-  if (target.name == "x86-64-v4-bf16") return gart::kFeaturesX86_64v4Bf16;
-  if (target.name == "x86-64-v4-amx") return gart::kFeaturesX86_64v4Amx;
-  if (target.name == "aarch64") return gart::kFeaturesAarch64;
-  if (target.name == "aarch64-dotprod") return gart::kFeaturesAarch64Dot;
-  if (target.name == "aarch64-i8mm") return gart::kFeaturesAarch64I8mm;
-  GCG_CHECK(false, "no CPU features are known for target ", target.name);
-}
-
 std::unique_ptr<fb::TargetT> emit_target(const TargetCode& code) {
   const Target& target = code.target;
   auto out = std::make_unique<fb::TargetT>();
   out->name = target.name;
   out->imports = code.blob.imports;
-  if (target.device == DeviceClass::cpu) {
+  if (const CpuLevel* level = find_cpu_level(target.name)) {
     out->kind = fb::TargetKind::cpu;
-    out->features = features_of(target);
+    out->features = level->features;
     return out;
   }
   out->kind = target.is_ptx() ? fb::TargetKind::cuda_ptx : fb::TargetKind::cuda_sm;

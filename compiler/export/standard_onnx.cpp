@@ -87,6 +87,16 @@ void name_sampling(Node& node) {
   if (mode == "bilinear" || mode == "bicubic") node.attributes["mode"] = mode.substr(2);
 }
 
+/// Dropout in training: a mode, and behind it a ratio, are inputs.
+void name_training(Graph& graph, Node& node) {
+  node.op = &op_Dropout;
+  node.inputs.resize(3);
+  if (node.inputs[2].valid()) return;
+  Tensor yes(DType::boolean, {});
+  yes.set_int(0, 1);
+  node.inputs[2] = graph.add_constant(node.name + ".training", std::move(yes));
+}
+
 /// The reason why ONNX has no form for the node; empty if it has one.
 std::string why_not(const Node& node) {
   if (std::string_view(node.op->domain) == "gart" && node.op != &op_gart_Custom)
@@ -103,6 +113,7 @@ void rewrite(Graph& graph, Node& node) {
     node.op = &op_BatchNormalization;
     node.attributes["training_mode"] = int64_t{1};
   }
+  if (node.op == &op_gart_TrainingDropout.def) name_training(graph, node);
   if (node.op == &op_Scatter) node.op = &op_ScatterElements;
   if (const std::string why = why_not(node); !why.empty()) refuse(node, why);
   std::erase_if(node.attributes, [](const auto& a) { return a.first == "consumed_inputs"; });

@@ -92,7 +92,9 @@ DeviceClass kind_of(const Field& field) {
   const std::string kind = text_of(field);
   for (const DeviceClass device : kDeviceClasses)
     if (kind == traits_of(device).kind) return device;
-  field.refuse("'", kind, "' is not a kind of device; expected cpu or cuda");
+  std::string known;
+  for (const DeviceClass device : kDeviceClasses) known += concat(known.empty() ? "" : " or ", traits_of(device).kind);
+  field.refuse("'", kind, "' is not a kind of device; expected ", known);
 }
 
 std::string target_of(const Field& field, DeviceClass kind) {
@@ -130,8 +132,9 @@ FleetDevice read_device(const Field& field) {
   const auto core = [](const Field& f) { return static_cast<int>(integer_of(f, kMostCores - 1)); };
   if (field.has("cores")) device.cores = list_of(field.at("cores"), core);
   if (field.has("ordinal")) device.ordinal = static_cast<int>(integer_of(field.at("ordinal"), kMostGpus - 1));
-  if (device.kind == DeviceClass::cuda && !device.cores.empty()) field.at("cores").refuse("only a CPU pool has cores");
-  if (device.kind == DeviceClass::cpu && device.ordinal != 0) field.at("ordinal").refuse("only a GPU has an ordinal");
+  const bool has_cores = traits_of(device.kind).has_cores;
+  if (!has_cores && !device.cores.empty()) field.at("cores").refuse("only a CPU pool has cores");
+  if (has_cores && device.ordinal != 0) field.at("ordinal").refuse("only a GPU has an ordinal");
   if (field.has("target")) device.target = target_of(field.at("target"), device.kind);
   if (field.has("host")) device.host = text_of(field.at("host"));
   if (field.has("memory_bytes"))
@@ -201,7 +204,7 @@ namespace {
 Json device_json(const FleetDevice& d) {
   Json out = {{"name", d.name}, {"kind", traits_of(d.kind).kind}};
   if (!d.cores.empty()) out["cores"] = d.cores;
-  if (d.kind == DeviceClass::cuda) out["ordinal"] = d.ordinal;
+  if (!traits_of(d.kind).has_cores) out["ordinal"] = d.ordinal;
   if (!d.target.empty()) out["target"] = d.target;
   if (!d.host.empty()) out["host"] = d.host;
   if (d.memory_bytes > 0) out["memory_bytes"] = d.memory_bytes;

@@ -36,7 +36,7 @@ std::vector<std::vector<FusionGroup::StridedSlice>> Fuser::strided_slices(const 
 }
 
 void Fuser::materialize_parts(const Node& n, ValueId v) {
-  out_.materialized[static_cast<size_t>(v.index)] = true;
+  out_.materialized[v] = true;
   const std::vector<std::vector<FusionGroup::StridedSlice>> slices = strided_slices(n);
   for (size_t i = 0; i < n.inputs.size(); ++i) {
     const ValueId in = n.inputs[i];
@@ -56,16 +56,16 @@ void Fuser::materialize_parts(const Node& n, ValueId v) {
 
 bool Fuser::is_direct(ValueId in) {
   const int g = node_group_of(in);
-  if (g < 0 || out_.groups[static_cast<size_t>(g)].result != in || g_.is_output(in)) return false;
-  return users_of()[static_cast<size_t>(in.index)].size() == 1;
+  if (g < 0 || group_at(g).result != in || g_.is_output(in)) return false;
+  return users_of()[in].size() == 1;
 }
 
 bool Fuser::direct_part(ValueId in, const FusionGroup& part) {
   if (!is_direct(in)) return false;
-  FusionGroup& group = out_.groups[static_cast<size_t>(node_group_of(in))];
+  FusionGroup& group = group_at(node_group_of(in));
   group.storage = part.storage;
   group.slices = part.slices;
-  out_.materialized[static_cast<size_t>(in.index)] = false;
+  out_.materialized[in] = false;
   return true;
 }
 

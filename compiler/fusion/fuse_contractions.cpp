@@ -23,7 +23,7 @@ FusionGroup::Kind kind_of(const Node& anchor) {
 /// The values that a kernel computes. It grows by one reader of these values at a time.
 class Growth {
  public:
-  using Users = std::vector<std::vector<NodeId>>;
+  using Users = IndexedVector<ValueId, std::vector<NodeId>>;
   using MayFollow = std::function<bool(NodeId, ValueId)>;
   Growth(const Graph& graph, const Users& users, MayFollow may_follow, ValueId first)
       : g_(graph), users_(users), may_follow_(std::move(may_follow)) {
@@ -48,7 +48,7 @@ class Growth {
   const std::set<ValueId>& leaving() const { return leaving_; }
 
  private:
-  const std::vector<NodeId>& users_of(ValueId v) const { return users_[static_cast<size_t>(v.index)]; }
+  const std::vector<NodeId>& users_of(ValueId v) const { return users_[v]; }
 
   void add(ValueId v) {
     const auto& readers = users_of(v);
@@ -99,9 +99,8 @@ void Fuser::absorb_epilogue(NodeId anchor) {
   group.anchor = anchor;
   chain.resize(best);
   group.epilogue = chain;
-  std::sort(group.epilogue.begin(), group.epilogue.end(), [&](NodeId a, NodeId b) {
-    return position_[static_cast<size_t>(a.index)] < position_[static_cast<size_t>(b.index)];
-  });
+  std::sort(group.epilogue.begin(), group.epilogue.end(),
+            [&](NodeId a, NodeId b) { return position_[a] < position_[b]; });
   if (NodeId t = row_keeping_transpose(result, users); t.valid()) {
     group.transpose = t;
     chain.push_back(t);
@@ -109,25 +108,25 @@ void Fuser::absorb_epilogue(NodeId anchor) {
   }
   group.result = group.storage = result;
   const int id = new_group(group);
-  node_group_[static_cast<size_t>(anchor.index)] = id;
-  for (NodeId n : chain) node_group_[static_cast<size_t>(n.index)] = id;
-  out_.materialized[static_cast<size_t>(result.index)] = true;
+  node_group_[anchor] = id;
+  for (NodeId n : chain) node_group_[n] = id;
+  out_.materialized[result] = true;
 }
 
-NodeId Fuser::row_keeping_transpose(ValueId v, const std::vector<std::vector<NodeId>>& users) const {
-  const auto& us = users[static_cast<size_t>(v.index)];
+NodeId Fuser::row_keeping_transpose(ValueId v, const Users& users) const {
+  const auto& us = users[v];
   if (us.size() != 1 || g_.is_output(v) || !is_transpose(node(us[0]))) return NodeId();
   const auto perm = node(us[0]).ints_attribute("perm");
   return !perm.empty() && perm.back() == static_cast<int64_t>(perm.size()) - 1 ? us[0] : NodeId();
 }
 
-const std::vector<std::vector<NodeId>>& Fuser::users_of() {
+const Fuser::Users& Fuser::users_of() {
   if (users_.empty() && g_.value_count() > 0) {
-    users_.resize(static_cast<size_t>(g_.value_count()));
+    users_ = Users(values_of(g_));
     for (NodeId id : order_)
       if (live(id))
         for (ValueId in : node(id).inputs)
-          if (in.valid()) users_[static_cast<size_t>(in.index)].push_back(id);
+          if (in.valid()) users_[in].push_back(id);
   }
   return users_;
 }
@@ -147,19 +146,19 @@ bool Fuser::fits_epilogues(const Node& n) const {
 
 bool Fuser::may_follow(NodeId id, ValueId v) const {
   const Node& n = node(id);
-  return fits_epilogues(n) && node_group_[static_cast<size_t>(id.index)] < 0 && same_extents(n.outputs[0], v);
+  return fits_epilogues(n) && node_group_[id] < 0 && same_extents(n.outputs[0], v);
 }
 
 void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
   const Node& n = node(id);
-  const int number = node_group_[static_cast<size_t>(id.index)];
+  const int number = node_group_[id];
   if (id == group.transpose) return;
   const bool is_attention = group.kind == FusionGroup::Kind::attention;
   const size_t read = is_attention ? size_t{kFusedAttentionKept} : n.inputs.size();
   const size_t operands = id == group.anchor ? read : 0;
   // The walk stops at movement nodes that another group computes, and at a Transpose that another product applies by
   // storing.
-  const auto is_seen_through = [&](NodeId m) { return node_group_[static_cast<size_t>(m.index)] < 0; };
+  const auto is_seen_through = [&](NodeId m) { return node_group_[m] < 0; };
   for (size_t i = 0; i < operands; ++i) {
     const ValueId in = n.inputs[i];
     if (!in.valid() || value(in).is_constant()) continue;
@@ -186,7 +185,7 @@ void Fuser::read_in_epilogue(ValueId in, int id, const Dim& elements) {
 
 int Fuser::node_group_of(ValueId v) const {
   const NodeId p = value(v).producer;
-  return p.valid() ? node_group_[static_cast<size_t>(p.index)] : -1;
+  return p.valid() ? node_group_[p] : -1;
 }
 
 }  // namespace gcg

@@ -20,7 +20,7 @@ bool Fuser::inlines(const Node& n, ValueId v, const Use& u) {
   const bool scalar = product(*value(v).shape).is(1) && n.op->kind != OpKind::reduction;
   if (u.in_epilogue && !cheap && !(scalar && cost(n) <= 1) && !is_own_arithmetic(n, u)) return false;
   if (u.groups.size() > 1) return cheap;
-  const FusionGroup& group = out_.groups[static_cast<size_t>(*u.groups.begin())];
+  const FusionGroup& group = group_at(*u.groups.begin());
   if (n.op->kind == OpKind::reduction) return reduction_fits(v, group, *u.groups.begin());
   if (u.broadcast && !cheap && !scalar && !row_value_.count(v) && !depends_on_row(n, *u.groups.begin())) return false;
   return cost(n) * static_cast<double>(u.contexts.size()) <= cost(n) + 6;
@@ -38,7 +38,7 @@ bool Fuser::is_mask(ValueId v, const Use& u) const {
   if (value(v).dtype == DType::f32 && !is_matrix) return false;
   if (node(value(v).producer).op->kind == OpKind::reduction) return false;
   return std::any_of(u.groups.begin(), u.groups.end(), [&](int g) {
-    const FusionGroup& group = out_.groups[static_cast<size_t>(g)];
+    const FusionGroup& group = group_at(g);
     if (group.kind != FusionGroup::Kind::attention) return false;
     const Graph& body = *node(group.anchor).bodies[0];
     const Shape& scores = *body.value(body.inputs[0]).shape;
@@ -48,13 +48,13 @@ bool Fuser::is_mask(ValueId v, const Use& u) const {
 
 double Fuser::mask_cost(ValueId v, double scores) const {
   constexpr double kNever = std::numeric_limits<double>::infinity(), kFew = 1.0 / 8;
-  v = out_.view_of[static_cast<size_t>(v.index)];
+  v = out_.view_of[v];
   if (!reads(v)) return 0;
   const DType dtype = value(v).dtype;
   const bool is_index = dtype == DType::i64 || dtype == DType::i32 || dtype == DType::u8;
   if (dtype != DType::boolean && dtype != DType::f32 && !is_index) return kNever;
   const NodeId p = value(v).producer;
-  const bool computed = p.valid() && node_group_[static_cast<size_t>(p.index)] < 0 && node(p).op->lower != nullptr &&
+  const bool computed = p.valid() && node_group_[p] < 0 && node(p).op->lower != nullptr &&
                         node(p).outputs.size() == 1 && !is_concat(node(p)) && !is_interleave(node(p));
   const OpKind kind = computed ? node(p).op->kind : OpKind::opaque;
   if (kind == OpKind::pointwise || kind == OpKind::movement || kind == OpKind::generator) {
@@ -76,14 +76,11 @@ bool Fuser::has_room(const Node& n, const Use& u) const {
 bool Fuser::depends_on_row(const Node& n, int group) {
   for (ValueId in : n.inputs) {
     if (!reads(in)) continue;
-    const NodeId p = value(out_.view_of[static_cast<size_t>(in.index)]).producer;
-    if (!p.valid() || node_group_[static_cast<size_t>(p.index)] >= 0) continue;
+    const NodeId p = value(out_.view_of[in]).producer;
+    if (!p.valid() || node_group_[p] >= 0) continue;
     const Node& producer = node(p);
-    if (producer.op->kind == OpKind::reduction &&
-        row_shaped(producer.outputs[0], out_.groups[static_cast<size_t>(group)].result))
-      return true;
-    if (producer.op->kind == OpKind::pointwise &&
-        row_shaped(producer.outputs[0], out_.groups[static_cast<size_t>(group)].result) &&
+    if (producer.op->kind == OpKind::reduction && row_shaped(producer.outputs[0], group_at(group).result)) return true;
+    if (producer.op->kind == OpKind::pointwise && row_shaped(producer.outputs[0], group_at(group).result) &&
         depends_on_row(producer, group))
       return true;
   }
@@ -109,7 +106,7 @@ bool Fuser::reduction_fits(ValueId v, const FusionGroup& group, int id) {
     return true;
   }
   if (product(*value(v).shape) == product(*value(result).shape) && !rows && !group_elementwise_reduction_.count(id) &&
-      uses_[static_cast<size_t>(v.index)].contexts.size() == 1 && !uses_[static_cast<size_t>(v.index)].broadcast) {
+      uses_[v].contexts.size() == 1 && !uses_[v].broadcast) {
     group_elementwise_reduction_.insert(id);
     return true;
   }
@@ -119,13 +116,13 @@ bool Fuser::reduction_fits(ValueId v, const FusionGroup& group, int id) {
 bool Fuser::sum_fits(const Node& n, ValueId v, const Use& u) {
   if (!traits_.inlines_sums || n.op->lower == nullptr || u.in_epilogue || u.groups.size() != 1) return false;
   const int id = *u.groups.begin();
-  const FusionGroup& group = out_.groups[static_cast<size_t>(id)];
+  const FusionGroup& group = group_at(id);
   const bool is_element = product(*value(v).shape) == product(*value(group.result).shape);
   return is_element && reduction_fits(v, group, id);
 }
 
 bool Fuser::is_read(ValueId v) const {
-  const Use& u = uses_[static_cast<size_t>(v.index)];
+  const Use& u = uses_[v];
   return u.must || !u.groups.empty();
 }
 
@@ -135,9 +132,9 @@ std::vector<ValueId> Fuser::moved_inputs(const Node& n) const {
   if (n.op->reads() == Reads::window) return result;  // windows overlap, so elements would be moved once per result
   for (ValueId in : n.inputs) {
     if (!reads(in)) continue;
-    const ValueId base = out_.view_of[static_cast<size_t>(in.index)];
+    const ValueId base = out_.view_of[in];
     const NodeId p = value(base).producer;
-    if (!p.valid() || !probe_.materialized[static_cast<size_t>(base.index)]) continue;
+    if (!p.valid() || !probe_.materialized[base]) continue;
     const Node& producer = node(p);
     const bool moves = producer.op->kind == OpKind::movement && producer.op->lower != nullptr && !is_concat(producer);
     if (moves && !is_interleave(producer) && !runs_program(producer) && !is_read(base)) result.push_back(base);
@@ -147,15 +144,14 @@ std::vector<ValueId> Fuser::moved_inputs(const Node& n) const {
 
 bool Fuser::saves_work(ValueId v, const FusionGroup& group) {
   const std::vector<ValueId> moved = moved_inputs(node(value(v).producer));
-  for (ValueId in : moved) probe_.materialized[static_cast<size_t>(in.index)] = false;
+  for (ValueId in : moved) probe_.materialized[in] = false;
   FusionGroup own;
   own.result = own.storage = v;
   const double apart = probed_work(group) + probed_work(own) + traits_.step_work;
-  auto stored = probe_.materialized.begin() + v.index;
-  *stored = false;
+  probe_.materialized[v] = false;
   const double together = probed_work(group);
-  *stored = true;
-  for (ValueId in : moved) probe_.materialized[static_cast<size_t>(in.index)] = true;
+  probe_.materialized[v] = true;
+  for (ValueId in : moved) probe_.materialized[in] = true;
   return together <= apart;
 }
 

@@ -15,7 +15,7 @@ Fusion Fuser::run() {
   out_.computes_masks = traits_.computes_masks;
   resolve_views();
   probe_.view_of = out_.view_of;
-  probe_.materialized.assign(out_.view_of.size(), true);
+  probe_.materialized = IndexedVector<ValueId, bool>(out_.view_of.size(), true);
   find_live();
   for (NodeId id : order_)
     if (live(id) && (anchors_matmul(g_, node(id)) || anchors_conv(node(id)) || anchors_attention(node(id))))
@@ -34,8 +34,7 @@ void Fuser::resolve_views() {
     const Node& n = node(id);
     if (n.op->kind != OpKind::view) continue;
     const ValueId in = n.inputs[0], v = n.outputs[0];
-    if (!is_symbolic_content(value(v)))
-      out_.view_of[static_cast<size_t>(v.index)] = out_.view_of[static_cast<size_t>(in.index)];
+    if (!is_symbolic_content(value(v))) out_.view_of[v] = out_.view_of[in];
   }
 }
 
@@ -65,7 +64,7 @@ void Fuser::find_live() {
 /// True if the value is a view whose extents may depend on the viewed value. Such a view cannot have memory of its own
 /// size, because this memory is written before the size is known.
 bool Fuser::is_run_bound_view(ValueId v) const {
-  while (out_.view_of[static_cast<size_t>(v.index)] != v) {
+  while (out_.view_of[v] != v) {
     const Node& n = node(value(v).producer);
     if (n.has_attribute(kSymbolsAttribute)) return true;
     v = n.inputs[0];
@@ -76,8 +75,8 @@ bool Fuser::is_run_bound_view(ValueId v) const {
 void Fuser::own_outputs() {
   std::set<ValueId> taken;
   for (size_t i = 0; i < g_.outputs.size(); ++i) {
-    const ValueId v = g_.outputs[i], base = out_.view_of[static_cast<size_t>(v.index)];
-    const bool computed = out_.materialized[static_cast<size_t>(base.index)];
+    const ValueId v = g_.outputs[i], base = out_.view_of[v];
+    const bool computed = out_.materialized[base];
     if (computed && !is_run_bound_view(v) && taken.insert(base).second) continue;
     FusionGroup copy;
     copy.result = copy.storage = v;
@@ -93,14 +92,13 @@ int Fuser::new_group(FusionGroup group) {
 
 void Fuser::decide(NodeId id) {
   const Node& n = node(id);
-  if (const int group = node_group_[static_cast<size_t>(id.index)]; group >= 0)
-    return decide_contraction(id, out_.groups[static_cast<size_t>(group)]);
+  if (const int group = node_group_[id]; group >= 0) return decide_contraction(id, group_at(group));
   if (is_control(n)) return decide_control(id);
   if (runs_program(n)) return decide_program(id);
   for (ValueId v : n.outputs) {
     if (!v.valid()) continue;
     // The uses of a view were recorded at the viewed value.
-    if (out_.view_of[static_cast<size_t>(v.index)] != v) continue;
+    if (out_.view_of[v] != v) continue;
     decide_value(n, v);
   }
 }
@@ -112,7 +110,7 @@ void Fuser::decide_control(NodeId id) {
   group.anchor = id;
   new_group(group);
   for (ValueId v : n.outputs)
-    if (v.valid()) out_.materialized[static_cast<size_t>(v.index)] = true;
+    if (v.valid()) out_.materialized[v] = true;
   for (ValueId in : n.inputs)
     if (in.valid() && !value(in).is_constant()) use(in).must = true;
 }
@@ -134,7 +132,7 @@ void Fuser::decide_program(NodeId id) {
   group.by_launches = runs_launches(n);
   for (ValueId v : n.outputs) {
     if (!v.valid() || (!use(v).must && use(v).groups.empty())) continue;
-    out_.materialized[static_cast<size_t>(v.index)] = true;
+    out_.materialized[v] = true;
     if (!group.result.valid()) group.result = group.storage = v;
   }
   if (!group.result.valid()) return;  // the group has no readers
@@ -153,9 +151,9 @@ void Fuser::decide_value(const Node& n, ValueId v) {
     u.groups = {new_group(group)};
     u.contexts = {0};
     u.broadcast = u.in_epilogue = false;
-    out_.materialized[static_cast<size_t>(v.index)] = true;
+    out_.materialized[v] = true;
   } else {
-    probe_.materialized[static_cast<size_t>(v.index)] = false;
+    probe_.materialized[v] = false;
   }
   for (int group : u.groups) group_cost_[group] += cost(n);
   record_inputs(n, v, u);
@@ -175,7 +173,7 @@ void Fuser::record_inputs(const Node& n, ValueId v, const Use& u) {
     i.contexts.insert(contexts.begin(), contexts.end());
     if (n.op->kind == OpKind::pointwise) i.broadcast |= !(product(*value(in).shape) == product(*value(v).shape));
     i.broadcast |= n.op->kind == OpKind::movement && !is_concat(n) && repeats_elements(in, v);
-    i.in_epilogue |= u.in_epilogue && !out_.materialized[static_cast<size_t>(v.index)];
+    i.in_epilogue |= u.in_epilogue && !out_.materialized[v];
     // Blocking writes whole tiles. A Pad that is fused into it would split them.
     i.must |= n.op == &op_Pad && value(in).producer.valid() && node(value(in).producer).op == &op_gart_BlockChannels;
   }

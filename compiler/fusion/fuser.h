@@ -14,20 +14,22 @@ namespace gcg {
 
 class Fuser {
  public:
-  Fuser(const Graph& graph, DeviceClass device) : g_(graph), traits_(traits_of(device)), order_(graph.order()) {
-    const auto n = static_cast<size_t>(g_.value_count());
-    uses_.resize(n);
-    out_.materialized.assign(n, false);
-    out_.view_of.resize(n);
-    for (size_t i = 0; i < n; ++i) out_.view_of[i] = ValueId(static_cast<int64_t>(i));
-    node_group_.assign(static_cast<size_t>(g_.node_count()), -1);
-    position_.resize(static_cast<size_t>(g_.node_count()));
-    for (size_t i = 0; i < order_.size(); ++i) position_[static_cast<size_t>(order_[i].index)] = i;
+  Fuser(const Graph& graph, DeviceClass device)
+      : g_(graph),
+        traits_(traits_of(device)),
+        order_(graph.order()),
+        position_(nodes_of(graph)),
+        uses_(values_of(graph)),
+        node_group_(nodes_of(graph), -1) {
+    out_.materialized = IndexedVector<ValueId, bool>(values_of(graph), false);
+    for (int64_t v = 0; v < graph.value_count(); ++v) out_.view_of.push_back(ValueId(v));
+    for (size_t i = 0; i < order_.size(); ++i) position_[order_[i]] = i;
   }
 
   Fusion run();
 
  private:
+  using Users = IndexedVector<ValueId, std::vector<NodeId>>;
   struct Use {
     bool must = false;         // needs storage at any cost
     std::set<int> groups;      // groups that would compute the value on the fly
@@ -35,9 +37,11 @@ class Fuser {
     bool broadcast = false;    // a use reads an element several times
     bool in_epilogue = false;  // used in a contraction's epilogue
   };
+  static size_t nodes_of(const Graph& graph) { return static_cast<size_t>(graph.node_count()); }
+  static size_t values_of(const Graph& graph) { return static_cast<size_t>(graph.value_count()); }
   const Node& node(NodeId id) const { return g_.node(id); }
   const Value& value(ValueId id) const { return g_.value(id); }
-  Use& use(ValueId v) { return uses_[static_cast<size_t>(out_.view_of[static_cast<size_t>(v.index)].index)]; }
+  Use& use(ValueId v) { return uses_[out_.view_of[v]]; }
   bool live(NodeId id) const { return live_.count(id) != 0; }
   /// Does a node read this input's elements at run time?
   bool reads(ValueId v) const { return v.valid() && !value(v).is_constant() && !is_symbolic_content(value(v)); }
@@ -49,6 +53,8 @@ class Fuser {
   /// Gives every graph output its own storage. Inputs, constants and values that are already outputs are copied.
   void own_outputs();
   int new_group(FusionGroup group);
+  FusionGroup& group_at(int number) { return out_.groups[static_cast<size_t>(number)]; }
+  const FusionGroup& group_at(int number) const { return out_.groups[static_cast<size_t>(number)]; }
   int fresh_context() { return next_context_++; }
 
   bool same_extents(ValueId a, ValueId b) const { return *value(a).shape == *value(b).shape; }
@@ -59,8 +65,8 @@ class Fuser {
   void absorb_epilogue(NodeId anchor);
   /// The Transpose that is the only reader of a product and keeps its rows (the last axis) contiguous. The product can
   /// then be stored in the transposed order at no cost.
-  NodeId row_keeping_transpose(ValueId v, const std::vector<std::vector<NodeId>>& users) const;
-  const std::vector<std::vector<NodeId>>& users_of();
+  NodeId row_keeping_transpose(ValueId v, const Users& users) const;
+  const Users& users_of();
   /// May values in the epilogue of a contraction have this type? Integers are for quantised models.
   bool in_epilogues(DType dtype) const;
   /// Is it a pointwise node on values of such types and on booleans?
@@ -132,12 +138,12 @@ class Fuser {
   const Graph& g_;
   const DeviceTraits& traits_;
   std::vector<NodeId> order_;
-  std::vector<size_t> position_;  // by node: its index in order_
+  IndexedVector<NodeId, size_t> position_;  // its index in order_
   std::set<NodeId> live_;
-  std::vector<Use> uses_;  // by value; uses of a view are recorded at the viewed value
-  std::vector<std::vector<NodeId>> users_;
-  std::vector<int> node_group_;       // contraction group of a node, or -1
-  std::map<int, double> group_cost_;  // by group: cost of the values computed on the fly, per element
+  IndexedVector<ValueId, Use> uses_;  // uses of a view are recorded at the viewed value
+  Users users_;
+  IndexedVector<NodeId, int> node_group_;  // contraction group of a node, or -1
+  std::map<int, double> group_cost_;       // by group: cost of the values computed on the fly, per element
   std::map<int, std::optional<Shape>> group_rows_;
   std::set<int> group_elementwise_reduction_;
   std::set<ValueId> row_value_;

@@ -74,6 +74,9 @@ class Backend {
   /// for any `threads`, the number of host threads that it may use. Throws CompileError naming the kernel's source
   /// node.
   virtual CompiledBlob compile(const std::vector<const Kernel*>& kernels, const Target& target, int threads) const = 0;
+  /// The kernel as the assembler or LLVM's passes get it: LLVM IR, or CUDA C++ of all its launches. Equal on all
+  /// machines. Empty if the backend has no text form.
+  virtual std::string source(const Kernel&, const Target&) const { return {}; }
   /// For plans with branches or loops: adds CompiledBlob::conditional_kernel if devices can decide branches themselves.
   virtual void add_conditional_kernel(CompiledBlob&, const Target&) const {}
 };

@@ -8,6 +8,8 @@ namespace gcg {
 struct DeviceTraits {
   const char* kind;          // "cpu": the class's name in fleets, options and files
   const char* name;          // "CPU": the name of such a device in messages
+  const char* first;         // the class's first device, in fleets that no file describes: "cuda:0"
+  bool has_cores = false;    // a device is a pool of cores; otherwise it has an ordinal
   bool has_streams = false;  // a step is a launch on a stream; otherwise threads share the tasks of a step
   bool has_libraries = false;
   // Kernels read weights from the mapped file, in the file's layout. If false, weight relayout at load can make other

@@ -2,56 +2,49 @@
 
 #include <functional>
 
+#include "compiler/kernel/kernel_parts.h"
+
 namespace gcg {
 namespace {
 
 using OnExpr = std::function<void(Expr&)>;
 using OnOperand = std::function<void(int&)>;
 
-// ---- every expression of a kernel
-
-void each_expr(LoopKernel& k, const OnExpr& f) {
-  for (Stage& s : k.stages) {
-    if (s.value) f(s.value);
-    for (Expr& i : s.index) f(i);
+struct ExprsOfParts : PartVisitor {
+  explicit ExprsOfParts(const OnExpr& see) : see_(see) {}
+  void expr(Expr& e) const {
+    if (e) see_(e);
   }
-}
 
-void each_expr(AttentionKernel& k, const OnExpr& f) {
-  f(k.scores);
-  if (k.kept) f(k.kept);
-  if (k.epilogue) f(k.epilogue);
-  for (Expr& i : k.index) f(i);
+ private:
+  const OnExpr& see_;
+};
+
+/// The operands that a kernel names outside of its expressions.
+struct OperandsOfParts : PartVisitor {
+  explicit OperandsOfParts(const OnOperand& see) : see_(see) {}
+  void operand(int& o) const {
+    if (o >= 0) see_(o);
+  }
+
+ private:
+  const OnOperand& see_;
+};
+
+template <class Body>
+void each_expr(Body& k, const OnExpr& f) {
+  ExprsOfParts see(f);
+  each_part(see, k);
 }
 
 void each_expr(ProgramKernel& k, const OnExpr& f) {
   each_statement(k.body, [&](Statement& s) { each_expr(s, f); });
 }
 
-template <class Contraction>
-void each_expr(Contraction& k, const OnExpr& f) {
-  if (k.epilogue) f(k.epilogue);
-  for (Expr& i : k.index) f(i);
-}
-
-// ---- every operand that a kernel names outside of its expressions
-
-void each_operand(LoopKernel& k, const OnOperand& f) {
-  for (Stage& s : k.stages)
-    if (s.kind == Stage::Kind::store) f(s.operand);
-}
-
-void each_operand(MatMulKernel& k, const OnOperand& f) {
-  f(k.a.operand);
-  f(k.b.operand);
-  for (int* o : {&k.scales, &k.offsets})
-    if (*o >= 0) f(*o);
-  f(k.result);
-}
-
-void each_operand(AttentionKernel& k, const OnOperand& f) {
-  for (MatrixView* view : {&k.q, &k.k, &k.v}) f(view->operand);
-  f(k.result);
+template <class Body>
+void each_operand(Body& k, const OnOperand& f) {
+  OperandsOfParts see(f);
+  each_part(see, k);
 }
 
 void each_operand(ProgramKernel& k, const OnOperand& f) {
@@ -64,13 +57,6 @@ void each_operand(ProgramKernel& k, const OnOperand& f) {
     if (s.workspace >= 0) f(s.workspace);
   });
   if (k.replaced >= 0) f(k.replaced);
-}
-
-template <class Conv>
-void each_operand(Conv& k, const OnOperand& f) {
-  f(k.input);
-  f(k.weights);
-  f(k.result);
 }
 
 Expr renumber(const Expr& root, const std::function<int(int)>& number) {

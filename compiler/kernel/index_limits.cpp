@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/kernel_parts.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -16,16 +17,18 @@ namespace {
 
 using SeeRoot = std::function<void(const Expr&)>;
 
-void each_root(const LoopKernel& k, const SeeRoot& see) {
-  for (const Stage& stage : k.stages) {
-    see(stage.value);
-    for (const Expr& i : stage.index) see(i);
-  }
-}
+struct RootsOfParts : PartVisitor {
+  explicit RootsOfParts(const SeeRoot& see) : see_(see) {}
+  void expr(const Expr& e) const { see_(e); }
 
-void each_root(const AttentionKernel& k, const SeeRoot& see) {
-  see(k.scores);
-  see(k.epilogue);
+ private:
+  const SeeRoot& see_;
+};
+
+template <class Body>
+void each_root(const Body& k, const SeeRoot& see) {
+  RootsOfParts roots(see);
+  each_part(roots, k);
 }
 
 void each_root(const ProgramKernel& k, const SeeRoot& see) {
@@ -33,11 +36,6 @@ void each_root(const ProgramKernel& k, const SeeRoot& see) {
     for (const Expr& e : {s.value, s.begin, s.end}) see(e);
     for (const Expr& i : s.index) see(i);
   });
-}
-
-template <class Contraction>
-void each_root(const Contraction& k, const SeeRoot& see) {
-  see(k.epilogue);
 }
 
 bool is_binary(const Expr& e, BinaryOp op) { return e->kind == ExprKind::binary && e->binary == op; }

@@ -1,124 +1,11 @@
 #include "compiler/kernel/kernel.h"
 
 #include <algorithm>
-#include <sstream>
 
 #include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
-
-/// Writes the parts of a kernel in order. The fuser renumbers axis ids, so equal kernels have equal ids.
-class KeyText {
- public:
-  KeyText& operator<<(const std::string& s) {
-    out_ << s << '|';
-    return *this;
-  }
-  KeyText& operator<<(int64_t v) {
-    out_ << v << '|';
-    return *this;
-  }
-  KeyText& operator<<(const Dim& d) {
-    out_ << d.str() << '|';
-    return *this;
-  }
-  KeyText& operator<<(const Axis& a) {
-    out_ << a.id << '<' << a.extent.str() << '|';
-    return *this;
-  }
-  KeyText& operator<<(const Expr& e) {
-    out_ << (e ? key(e) : std::string("-")) << '|';
-    return *this;
-  }
-  template <class T>
-  KeyText& operator<<(const std::vector<T>& v) {
-    out_ << '{';
-    for (const T& x : v) *this << x;
-    out_ << '}';
-    return *this;
-  }
-  std::string str() const { return out_.str(); }
-
- private:
-  std::ostringstream out_;
-};
-
-void write(KeyText& t, const LoopKernel& k) {
-  t << std::string("loop") << k.outer;
-  for (const Stage& s : k.stages)
-    t << static_cast<int64_t>(s.kind) << s.axes << s.value << static_cast<int64_t>(s.operand) << s.index
-      << static_cast<int64_t>(s.local) << static_cast<int64_t>(s.reduce);
-}
-
-void write(KeyText& t, const MatrixView& v) {
-  t << static_cast<int64_t>(v.operand) << v.offset << v.batch_strides << v.row_stride << v.column_stride;
-}
-
-void write(KeyText& t, const MatMulKernel& k) {
-  t << std::string("matmul") << k.batch << k.m << k.n << k.k;
-  write(t, k.a);
-  write(t, k.b);
-  if (k.blocks)
-    t << k.blocks->rows << k.blocks->bits << k.blocks->block << static_cast<int64_t>(k.scales)
-      << static_cast<int64_t>(k.offsets) << static_cast<int64_t>(k.blocks->exact);
-  t << k.packed_columns << static_cast<int64_t>(k.narrow) << static_cast<int64_t>(k.near) << k.epilogue
-    << static_cast<int64_t>(k.result) << k.index;
-}
-
-void write(KeyText& t, const ConvKernel& k) {
-  t << std::string("conv") << k.batch << k.in_channels << k.out_channels << k.groups;
-  for (const Dim& d : {k.in_depth, k.in_height, k.in_width, k.out_depth, k.out_height, k.out_width}) t << d;
-  t << k.kernel_d << k.kernel_h << k.kernel_w << k.stride_d << k.stride_h << k.stride_w << k.dilation_d << k.dilation_h
-    << k.dilation_w << k.pad_front << k.pad_top << k.pad_left << static_cast<int64_t>(k.input_plain)
-    << static_cast<int64_t>(k.bytes) << static_cast<int64_t>(k.narrow) << k.winograd << static_cast<int64_t>(k.input)
-    << static_cast<int64_t>(k.weights) << k.axes() << k.epilogue << static_cast<int64_t>(k.result) << k.index;
-}
-
-void write(KeyText& t, const PlainConvKernel& k) {
-  t << std::string("plain conv") << k.batch << k.in_channels << k.out_channels << k.groups;
-  for (const PlainConvKernel::Spatial& s : k.spatial)
-    t << s.input << s.output << s.pad << s.kernel << s.stride << s.dilation;
-  t << static_cast<int64_t>(k.input_channels_last) << static_cast<int64_t>(k.input) << static_cast<int64_t>(k.weights)
-    << k.n << k.channel << k.position << k.epilogue << static_cast<int64_t>(k.result) << k.index;
-}
-
-void write(KeyText& t, const AttentionKernel& k) {
-  t << std::string("attention") << k.batch << k.m << k.n << k.t << k.d;
-  for (const MatrixView* view : {&k.q, &k.k, &k.v}) write(t, *view);
-  t << k.scores << k.kept << static_cast<int64_t>(k.is_nan_zero) << k.epilogue << static_cast<int64_t>(k.result)
-    << k.index;
-}
-
-void write_call(KeyText& t, const Statement& s) {
-  t << s.function << s.attributes << static_cast<int64_t>(s.workspace) << s.workspace_bytes;
-  for (const auto* arguments : {&s.inputs, &s.outputs}) {
-    t << std::string("(");
-    for (const CallArgument& a : *arguments)
-      t << static_cast<int64_t>(a.operand) << std::string(name_of(a.dtype)) << a.extents;
-    t << std::string(")");
-  }
-}
-
-void write(KeyText& t, const Statements& block) {
-  for (const Statement& s : block) {
-    t << static_cast<int64_t>(s.kind) << s.value << static_cast<int64_t>(s.local) << static_cast<int64_t>(s.operand)
-      << s.index << static_cast<int64_t>(s.unless_same) << static_cast<int64_t>(s.reduce) << s.axis << s.begin << s.end;
-    if (s.kind == Statement::Kind::call) write_call(t, s);
-    if (s.kind == Statement::Kind::order) t << static_cast<int64_t>(s.workspace);
-    for (const Statements* inner : {&s.body, &s.otherwise}) {
-      t << std::string("(");
-      write(t, *inner);
-      t << std::string(")");
-    }
-  }
-}
-
-void write(KeyText& t, const ProgramKernel& k) {
-  t << std::string("program") << k.outer << static_cast<int64_t>(k.replaced);
-  for (DType d : k.locals) t << std::string(name_of(d));
-  write(t, k.body);
-}
 
 /// Checks one expression of a kernel: operands exist with that rank and dtype, axes are bound, locals are defined.
 void check_expr(const Kernel& kernel, const Expr& e, std::set<int> bound, int locals) {
@@ -302,14 +189,6 @@ class ProgramCheck {
 void check(const Kernel& kernel, const ProgramKernel& k) { ProgramCheck(kernel, k).run(); }
 
 }  // namespace
-
-std::string key(const Kernel& kernel) {
-  KeyText t;
-  for (const Operand& o : kernel.operands)
-    t << std::string(name_of(o.dtype)) << o.shape << (o.written ? 1 : 0) + (o.constant ? 2 : 0) + (o.array ? 8 : 0);
-  std::visit([&](const auto& body) { write(t, body); }, kernel.body);
-  return t.str();
-}
 
 size_t step_operands(const Kernel& kernel) {
   return static_cast<size_t>(

@@ -1,8 +1,10 @@
 #include "compiler/kernel/kernel_operations.h"
 
+#include <algorithm>
 #include <set>
 
 #include "compiler/kernel/loop_planning.h"
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -82,6 +84,20 @@ Dim operations(const Statements& block) {
 Dim operations(const ProgramKernel& k) { return extent_of(k.outer) * operations(k.body); }
 
 }  // namespace
+
+double products_per_element(const MatMulKernel& k) { return typical(k.k.extent); }
+
+double products_per_element(const ConvKernel& k) { return static_cast<double>(k.taps() * k.in_channels / k.groups); }
+
+double products_per_element(const PlainConvKernel& k) {
+  auto products = static_cast<double>(k.in_channels / k.groups);
+  for (const PlainConvKernel::Spatial& s : k.spatial) products *= static_cast<double>(s.kernel);
+  return products;
+}
+
+double products_per_element(const AttentionKernel& k) {
+  return typical(k.t.extent) * (typical(k.d.extent) + typical(k.n.extent)) / std::max(1.0, typical(k.n.extent));
+}
 
 Dim kernel_operations(const Kernel& kernel) try {
   return std::visit([](const auto& body) { return operations(body); }, kernel.body);

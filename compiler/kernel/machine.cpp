@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "compiler/support/error.h"
+#include "compiler/kernel/cpu_levels.h"
 
 namespace gcg {
 namespace {
@@ -86,11 +86,9 @@ const Machine kNeon = cpu("a core with NEON", 8, 16, 32, 512);
 }  // namespace
 
 const Machine& machine_of(const Target& target) {
-  if (target.device == DeviceClass::cpu) {
-    if (target.name.starts_with("aarch64")) return kNeon;
-    if (target.name == "x86-64-v3") return kAvx2;
-    GCG_CHECK(target.name.starts_with("x86-64-v4"), "the machine table has no row for target '", target.name, "'");
-    return kAvx512;
+  if (const CpuLevel* level = find_cpu_level(target.name)) {
+    const Isa isa = level->isa;
+    return isa == Isa::neon ? kNeon : isa == Isa::avx2 ? kAvx2 : kAvx512;
   }
   if (target.is_ptx()) return kOfPtx;
   const GpuRow* best = &kGpus.front();

@@ -6,12 +6,13 @@
 #include <map>
 #include <set>
 
+#include "compiler/kernel/cpu_levels.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
 
-Target cpu(const char* name) {
+Target cpu(const std::string& name) {
   Target target;
   target.name = name;
   return target;
@@ -25,26 +26,19 @@ Target cuda(const std::string& name, int sm) {
   return target;
 }
 
-const std::vector<Target>& table() {
+const std::vector<Target>& gpus() {
   static const std::vector<Target> rows = {
-      cpu("x86-64-v3"),       cpu("x86-64-v4"),
-      cpu("x86-64-v4-vnni"),  // x86-64-v4 that multiplies bytes
-      cpu("x86-64-v4-bf16"),  // ... and pairs of bf16
-      cpu("x86-64-v4-amx"),   // ... and tiles of both types
-      cpu("aarch64"),
-      cpu("aarch64-dotprod"),                                            // aarch64 that multiplies bytes, with f16
-      cpu("aarch64-i8mm"),                                               // ... of both signs, with bf16
-      cuda("sm_75", 75),                                                 // Turing: T4
-      cuda("sm_80", 80),                                                 // Ampere: A100
-      cuda("sm_86", 86),                                                 // RTX 30
-      cuda("sm_87", 87),                                                 // Jetson Orin
-      cuda("sm_89", 89),                                                 // Ada: RTX 40, L4
-      cuda("sm_90", 90),                                                 // Hopper
-      cuda("sm_90a", 90),                                                // ... with wgmma
-      cuda("sm_100", 100),                                               // Blackwell: B200
-      cuda("sm_100a", 100),   cuda("sm_103", 103), cuda("sm_110", 110),  // Jetson Thor
-      cuda("sm_120", 120),                                               // RTX 50
-      cuda("sm_120a", 120),   cuda("sm_121", 121), cuda("ptx", 80),
+      cuda("sm_75", 75),                                               // Turing: T4
+      cuda("sm_80", 80),                                               // Ampere: A100
+      cuda("sm_86", 86),                                               // RTX 30
+      cuda("sm_87", 87),                                               // Jetson Orin
+      cuda("sm_89", 89),                                               // Ada: RTX 40, L4
+      cuda("sm_90", 90),                                               // Hopper
+      cuda("sm_90a", 90),                                              // ... with wgmma
+      cuda("sm_100", 100),                                             // Blackwell: B200
+      cuda("sm_100a", 100), cuda("sm_103", 103), cuda("sm_110", 110),  // Jetson Thor
+      cuda("sm_120", 120),                                             // RTX 50
+      cuda("sm_120a", 120), cuda("sm_121", 121), cuda("ptx", 80),
   };
   return rows;
 }
@@ -89,18 +83,11 @@ std::string spelling(const std::string& name) {
 /// For a name that is not a target: the target that it is another spelling of, or that other tools call by this name.
 /// Empty if there is none.
 std::string meant_target(const std::string& name) {
-  static const std::map<std::string, std::string> elsewhere = {
-      {"arm64", "aarch64"},           {"armv8", "aarch64"},
-      {"dotprod", "aarch64-dotprod"}, {"i8mm", "aarch64-i8mm"},
-      {"avx2", "x86-64-v3"},          {"x8664", "x86-64-v3"},
-      {"amd64", "x86-64-v3"},         {"avx512", "x86-64-v4"},
-      {"vnni", "x86-64-v4-vnni"},     {"avx512vnni", "x86-64-v4-vnni"},
-      {"bf16", "x86-64-v4-bf16"},     {"avx512bf16", "x86-64-v4-bf16"},
-      {"amx", "x86-64-v4-amx"},       {"sapphirerapids", "x86-64-v4-amx"}};
   const std::string asked = spelling(name);
-  if (const auto it = elsewhere.find(asked); it != elsewhere.end()) return it->second;
-  for (const Target& t : table())
-    if (spelling(t.name) == asked) return t.name;
+  for (const CpuLevel& level : cpu_levels())
+    if (std::count(level.also_called.begin(), level.also_called.end(), asked) != 0) return level.name;
+  for (const std::string& known : known_targets())
+    if (spelling(known) == asked) return known;
   return "";
 }
 
@@ -129,14 +116,16 @@ const char* name_of(Precision precision) {
 }
 
 std::optional<Target> find_target(const std::string& name) {
-  for (const Target& t : table())
+  if (find_cpu_level(name) != nullptr) return cpu(name);
+  for (const Target& t : gpus())
     if (t.name == name) return t;
   return std::nullopt;
 }
 
 std::vector<std::string> known_targets() {
   std::vector<std::string> names;
-  for (const Target& t : table()) names.push_back(t.name);
+  for (const CpuLevel& level : cpu_levels()) names.push_back(level.name);
+  for (const Target& t : gpus()) names.push_back(t.name);
   return names;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "compiler/ir/graph.h"
+#include "compiler/support/indexed_vector.h"
 
 namespace gcg {
 
@@ -40,17 +41,17 @@ struct FusionGroup {
 };
 
 struct Fusion {
-  bool computes_masks = false;      // DeviceTraits
-  std::vector<FusionGroup> groups;  // not yet ordered
-  std::vector<bool> materialized;   // by ValueId: has storage of its own
-  std::vector<ValueId> view_of;  // by ValueId: the value that it views, through all views (itself if it is not a view)
+  bool computes_masks = false;                // DeviceTraits
+  std::vector<FusionGroup> groups;            // not yet ordered
+  IndexedVector<ValueId, bool> materialized;  // has storage of its own
+  IndexedVector<ValueId, ValueId> view_of;    // the value that it views, through all views (itself if it is not a view)
   /// (contraction node, input position) -> the value whose storage the operand views with strides.
   std::map<std::pair<NodeId, int>, ValueId> operand_sources;
 
   /// The value whose storage holds v's elements, or none if v is always computed on the fly.
   ValueId storage(ValueId v) const {
-    const ValueId base = view_of[static_cast<size_t>(v.index)];
-    return materialized[static_cast<size_t>(base.index)] ? base : ValueId();
+    const ValueId base = view_of[v];
+    return materialized[base] ? base : ValueId();
   }
 };
 

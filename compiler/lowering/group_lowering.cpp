@@ -46,7 +46,7 @@ LoweredGroup GroupLowering::run() {
 
 ValueId GroupLowering::stored(ValueId v) const {
   if (value(v).is_constant()) return v;
-  const ValueId base = f_.view_of[static_cast<size_t>(v.index)];
+  const ValueId base = f_.view_of[v];
   // Constants and graph inputs have storage of their own.
   if (value(base).is_constant() || !value(base).producer.valid()) return base;
   return f_.storage(v);

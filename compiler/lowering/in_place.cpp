@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/kernel_parts.h"
+
 namespace gcg {
 namespace {
 
@@ -36,6 +38,25 @@ bool same_row(const ExprNode& load, const Stage& stage, const Stage& store) {
   return along == stored && l->strides == s->strides;
 }
 
+/// Looks for operands that the kernel reads otherwise than in the epilogue, at the stored element.
+class ReadersOfParts : public PartVisitor {
+ public:
+  ReadersOfParts(const std::vector<int>& operands, const Expr& epilogue, const std::vector<Expr>& index)
+      : operands_(operands), epilogue_(epilogue), index_(index) {}
+  bool are_none() const { return none_; }
+  void operand(int o) { none_ = none_ && std::find(operands_.begin(), operands_.end(), o) == operands_.end(); }
+  void expr(const Expr& e) {
+    if (!e) return;
+    for (const ExprNode* load : loads_of(e, operands_)) none_ = none_ && e == epilogue_ && same_index(*load, index_);
+  }
+
+ private:
+  const std::vector<int>& operands_;
+  const Expr& epilogue_;
+  const std::vector<Expr>& index_;
+  bool none_ = true;
+};
+
 bool fits(const LoopKernel& k, const std::vector<int>& operands) {
   const Stage& store = k.stages.back();
   for (size_t i = 0; i + 1 < k.stages.size(); ++i)
@@ -46,34 +67,16 @@ bool fits(const LoopKernel& k, const std::vector<int>& operands) {
   return true;
 }
 
-bool fits(const MatMulKernel& k, const std::vector<int>& operands) {
-  for (int o : operands)
-    if (o == k.a.operand || o == k.b.operand || o == k.scales || o == k.offsets) return false;
-  for (const ExprNode* load : loads_of(k.epilogue, operands))
-    if (!same_index(*load, k.index)) return false;
-  return true;
-}
-
-bool fits(const AttentionKernel& k, const std::vector<int>& operands) {
-  for (int o : operands)
-    if (o == k.q.operand || o == k.k.operand || o == k.v.operand) return false;
-  if (!loads_of(k.scores, operands).empty() || (k.kept && !loads_of(k.kept, operands).empty())) return false;
-  for (const ExprNode* load : loads_of(k.epilogue, operands))
-    if (!same_index(*load, k.index)) return false;
-  return true;
-}
-
 bool fits(const ProgramKernel& k, const std::vector<int>& operands) {
   return operands.size() == 1 && operands[0] == k.replaced;
 }
 
-template <class Conv>
-bool fits(const Conv& k, const std::vector<int>& operands) {
-  for (int o : operands)
-    if (o == k.input || o == k.weights) return false;
-  for (const ExprNode* load : loads_of(k.epilogue, operands))
-    if (!same_index(*load, k.index)) return false;
-  return true;
+/// True if only the epilogue reads the operands, each at the element that it stores.
+template <Contraction Body>
+bool fits(const Body& k, const std::vector<int>& operands) {
+  ReadersOfParts readers(operands, k.epilogue, k.index);
+  each_part(readers, k);
+  return readers.are_none();
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ void GroupLowering::program() {
   const Node& n = anchor();
   std::vector<bool> wanted;
   wanted.reserve(n.outputs.size());
-  for (ValueId v : n.outputs) wanted.push_back(v.valid() && f_.materialized[static_cast<size_t>(v.index)]);
+  for (ValueId v : n.outputs) wanted.push_back(v.valid() && f_.materialized[v]);
   // Outputs that are missing from the node's list are not wanted.
   wanted.resize(std::max(wanted.size(), static_cast<size_t>(std::max(n.op->max_outputs, 0))));
   const auto context = values_.context(n);

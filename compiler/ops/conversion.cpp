@@ -3,11 +3,9 @@
 #include <cmath>
 
 #include "compiler/ir/small_float.h"
-#include "compiler/ops/node_builder.h"
 #include "compiler/ops/ops.h"
 #include "compiler/ops/pointwise.h"
 #include "compiler/ops/small_types.h"
-#include "compiler/ops/upgrade.h"
 
 namespace gcg {
 namespace {
@@ -110,62 +108,6 @@ Expr lower_identity(LowerContext& ctx, int, const std::vector<Expr>& at) { retur
 
 std::vector<Tensor> reference_identity(ReferenceContext& ctx) { return {*ctx.input(0)}; }
 
-// ---- Dropout: outside of training it is the identity, with a mask of all true
-
-bool is_false(const Graph& graph, ValueId v) {
-  const TensorRef& constant = graph.value(v).constant;
-  return constant && constant->elements() == 1 && constant->at_int(0) == 0;
-}
-
-/// In training: x / (1 - ratio) if a random number is at least the ratio, else 0. Outside of training the ratio is 0.
-void drop_at_random(UpgradeContext& ctx) {
-  NodeBuilder b(ctx.graph, ctx.node.name);
-  const std::vector<ValueId> in = ctx.node.inputs;
-  const std::map<std::string, Attribute> to_f32 = {{"to", int64_t{dtype_to_onnx(DType::f32)}}};
-  const ValueId given = in[1].valid() ? b.node("Cast", {in[1]}, to_f32) : b.scalar(DType::f32, 0.5);
-  const ValueId ratio = b.multiply(given, b.node("Cast", {in[2]}, to_f32));
-  const std::map<std::string, Attribute> drawn = {{"dtype", int64_t{dtype_to_onnx(DType::f32)}}};
-  const ValueId keeps = b.node("GreaterOrEqual", {b.node("RandomUniformLike", {in[0]}, drawn), ratio});
-  const ValueId scale = b.node("Reciprocal", {b.subtract(b.scalar(DType::f32, 1), ratio)});
-  const ValueId zero = b.node("CastLike", {b.scalar(DType::f32, 0), in[0]});
-  give_output(ctx, 1, keeps);
-  become(ctx, "Where", {keeps, b.multiply(in[0], b.node("CastLike", {scale, in[0]})), zero});
-}
-
-/// A seed requests the numbers of a generator that ONNX does not specify. Such a node stays, and is refused.
-void upgrade_dropout(UpgradeContext& ctx) {
-  if (!ctx.node.has_attribute("seed") && ctx.node.inputs.size() > 2 && ctx.node.inputs[2].valid() &&
-      !is_false(ctx.graph, ctx.node.inputs[2]))
-    return drop_at_random(ctx);
-  if (ctx.version < 7 && ctx.node.int_attribute("is_test", 0) == 0)
-    fail_node(ctx.node, "without is_test=1 it drops elements at random, which is for training");
-  ctx.node.attributes.erase("is_test");
-  ctx.node.attributes.erase("ratio");
-}
-
-void infer_dropout(InferContext& ctx) {
-  if (ctx.has_input(2)) {
-    const auto training = ctx.int_contents(2);
-    if (!training || training->empty() || training->front() != 0)
-      ctx.fail("training_mode must be a constant false if a seed is given: its random numbers cannot be reproduced");
-  }
-  infer_identity(ctx);
-  ctx.set_output(1, DType::boolean, ctx.shape(0));
-}
-
-Expr lower_dropout(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  return output == 0 ? ctx.input(0, at) : boolean(true);
-}
-
-std::vector<Tensor> reference_dropout(ReferenceContext& ctx) {
-  std::vector<Tensor> outputs{*ctx.input(0)};
-  if (ctx.output_count() < 2) return outputs;
-  Tensor mask(DType::boolean, ctx.input(0)->shape());
-  for (int64_t i = 0; i < mask.elements(); ++i) mask.set_int(i, 1);
-  outputs.push_back(std::move(mask));
-  return outputs;
-}
-
 }  // namespace
 
 constinit const OpDef op_Cast{.name = "Cast",
@@ -207,17 +149,5 @@ constinit const OpDef op_Identity{.name = "Identity",
                                   .infer = infer_identity,
                                   .lower = lower_identity,
                                   .reference = reference_identity};
-constinit const OpDef op_Dropout{.name = "Dropout",
-                                 .since = 1,
-                                 .min_inputs = 1,
-                                 .max_inputs = 3,
-                                 .max_outputs = 2,
-                                 .types = {Types::any, Types::floats, Types::booleans},
-                                 .results = {Types::as_first, Types::booleans},
-                                 .kind = OpKind::pointwise,
-                                 .upgrade = upgrade_dropout,
-                                 .infer = infer_dropout,
-                                 .lower = lower_dropout,
-                                 .reference = reference_dropout};
 
 }  // namespace gcg

@@ -1,7 +1,8 @@
 // RandomUniform(Like), RandomNormal(Like), Bernoulli and Multinomial, all built on gart.RandomBits.
 //
-// Every run draws the same numbers. They follow from the node's `seed` or, without one, from its name. Two nodes with
-// the same seed draw the same numbers.
+// They follow from the node's `seed` or, without one, from its name. Two nodes with the same seed draw the same
+// numbers. Every run draws the same numbers, except in training, where gart.RandomBits reads a state
+// (compiler/train/random_state.h).
 #include "compiler/ops/random.h"
 
 #include <cmath>
@@ -34,40 +35,65 @@ std::array<uint32_t, 4> philox(std::array<uint32_t, 4> c, std::array<uint32_t, 2
   return c;
 }
 
+int64_t hash_of(const std::string& text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return static_cast<int64_t>(hash);
+}
+
 namespace {
 
 // ---- gart.RandomBits: word `word` of block (element, offset) under the key `seed`, for each element of the input's
-// shape
+// shape. An optional input, the i64 vector {seed, offset}, is added to the attributes of the same names.
 
-void infer_random_bits(InferContext& ctx) { ctx.set_output(0, DType::u32, ctx.shape(0)); }
+void infer_random_bits(InferContext& ctx) {
+  if (ctx.has_input(1)) {
+    if (ctx.dtype(1) != DType::i64 || ctx.rank(1) != 1) ctx.fail("the seed and the offset must be i64[2]");
+    ctx.require_equal(ctx.shape(1)[0], Dim(2), "the numbers of input 1, a seed and an offset,");
+  }
+  ctx.set_output(0, DType::u32, ctx.shape(0));
+}
 
 Expr word(uint32_t value) { return constant_int(DType::u32, static_cast<int64_t>(value)); }
 
+/// The two words of the attribute plus element `i` of the state.
+std::array<Expr, 2> words(LowerContext& ctx, const char* attribute, int64_t i) {
+  const int64_t fixed = ctx.node().int_attribute(attribute, 0);
+  if (ctx.node().inputs.size() < 2) return {word(low_word(fixed)), word(high_word(fixed))};
+  const Expr sum = cast(DType::u64, ctx.input(1, {index(i)})) + constant_int(DType::u64, fixed);
+  return {cast(DType::u32, sum), cast(DType::u32, binary(BinaryOp::shift_right, sum, constant_int(DType::u64, 32)))};
+}
+
 Expr lower_random_bits(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const int64_t seed = ctx.node().int_attribute("seed", 0), offset = ctx.node().int_attribute("offset", 0);
   const auto high = [](const Expr& wide) {
     return cast(DType::u32, binary(BinaryOp::shift_right, wide, constant_int(DType::u64, 32)));
   };
   const auto product = [](const Expr& c, uint64_t by) {
     return cast(DType::u64, c) * constant_int(DType::u64, static_cast<int64_t>(by));
   };
-  const auto mixed = [](const Expr& a, const Expr& b, uint32_t key) {
-    return binary(BinaryOp::bit_xor, binary(BinaryOp::bit_xor, a, b), word(key));
+  const auto mixed = [](const Expr& a, const Expr& b, const Expr& key) {
+    return binary(BinaryOp::bit_xor, binary(BinaryOp::bit_xor, a, b), key);
   };
   const Expr wide = cast(DType::u64, linearize(at, ctx.input_shape(0)));
-  std::array<Expr, 4> c = {cast(DType::u32, wide), high(wide), word(low_word(offset)), word(high_word(offset))};
-  uint32_t keys[] = {low_word(seed), high_word(seed)};
+  const std::array<Expr, 2> offset = words(ctx, "offset", 1);
+  std::array<Expr, 4> c = {cast(DType::u32, wide), high(wide), offset[0], offset[1]};
+  std::array<Expr, 2> keys = words(ctx, "seed", 0);
   for (int round = 0; round < kRounds; ++round) {
     const Expr first = product(c[0], kMultipliers[0]), second = product(c[2], kMultipliers[1]);
     c = {mixed(high(second), c[1], keys[0]), cast(DType::u32, second), mixed(high(first), c[3], keys[1]),
          cast(DType::u32, first)};
-    for (size_t i = 0; i < 2; ++i) keys[i] += kKeySteps[i];
+    for (size_t i = 0; i < 2; ++i) keys[i] = keys[i] + word(kKeySteps[i]);
   }
   return c[static_cast<size_t>(ctx.node().int_attribute("word", 0))];
 }
 
 std::vector<Tensor> reference_random_bits(ReferenceContext& ctx) {
-  const int64_t seed = ctx.node().int_attribute("seed", 0), offset = ctx.node().int_attribute("offset", 0);
+  const Tensor* state = ctx.node().inputs.size() > 1 ? ctx.input(1) : nullptr;
+  const auto sum = [&](const char* attribute, int64_t i) {
+    const auto fixed = static_cast<uint64_t>(ctx.node().int_attribute(attribute, 0));
+    return static_cast<int64_t>(fixed + (state != nullptr ? static_cast<uint64_t>(state->at_int(i)) : 0));
+  };
+  const int64_t seed = sum("seed", 0), offset = sum("offset", 1);
   Tensor y(DType::u32, ctx.input(0)->shape());
   for (int64_t i = 0; i < y.elements(); ++i)
     y.set_int(i, philox({low_word(i), high_word(i), low_word(offset), high_word(offset)},
@@ -78,13 +104,6 @@ std::vector<Tensor> reference_random_bits(ReferenceContext& ctx) {
 // ---- uniform and normal numbers
 
 using Results = std::vector<ValueId>;
-
-/// FNV-1a.
-int64_t hash_of(const std::string& text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
-  return static_cast<int64_t>(hash);
-}
 
 /// Random numbers for the elements of `like`.
 class Generator {
@@ -197,7 +216,7 @@ Results expand_multinomial(Expansion& x) {
 constinit const OpDef op_gart_RandomBits{.name = "RandomBits",
                                          .domain = "gart",
                                          .min_inputs = 1,
-                                         .max_inputs = 1,
+                                         .max_inputs = 2,
                                          .kind = OpKind::pointwise,
                                          .infer = infer_random_bits,
                                          .lower = lower_random_bits,

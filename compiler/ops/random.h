@@ -4,10 +4,14 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace gcg {
 
 /// The four words of block `counter` under `key`, lowest word first.
 std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key);
+
+/// A number that follows from the text: FNV-1a.
+int64_t hash_of(const std::string& text);
 
 }  // namespace gcg

@@ -59,6 +59,11 @@ struct CutOptions {
   std::optional<DeviceClass> others;             // preferred kind of device for nodes without an assignment
   std::vector<std::pair<NodeId, NodeId>>
       in_order;  // pairs of nodes: the first reads a state that the second writes, so it runs before
+  /// The device of each group that the same options without `placed` make. Groups on one device are joined, except
+  /// labelled ones and those whose work is worth moving to another device later.
+  std::vector<int> placed;
+  /// Joined groups are divided again where values from and for other devices come at different nodes.
+  bool divide_joined = false;
 };
 
 /// The user's requests for nodes of the model, by the names and operators of the imported model. Nodes are found by

@@ -5,6 +5,7 @@
 
 #include "compiler/ops/op_def.h"
 #include "compiler/partition/by_chains.h"
+#include "compiler/partition/by_crossings.h"
 #include "compiler/partition/by_shared_values.h"
 #include "compiler/partition/by_support.h"
 #include "compiler/partition/cut.h"
@@ -47,6 +48,7 @@ class CutMaker {
       if (rule == CutRule::stages) groups = stages_of(groups);
       if (rule == CutRule::shared) groups = by_shared_values(dag_, groups, classes_, shared_values());
     }
+    if (!options_.placed.empty()) groups = joined(groups);
     Cut cut = named(groups);
     cut.rules = print_cut_rules(rules);
     return cut;
@@ -214,6 +216,37 @@ class CutMaker {
     for (auto& [value, all] : readers)
       if (all.size() > 2) shared.push_back(std::move(all));
     return shared;
+  }
+
+  /// The groups joined on their devices (CutOptions::placed).
+  Groups joined(const Groups& groups) const {
+    GCG_CHECK(groups.size() == options_.placed.size(), "devices of other groups");
+    const Dag between = contracted(dag_, groups);
+    const std::vector<NodeLoad> loads = this->loads();
+    const auto devices = static_cast<int>(fleet_.devices.size());
+    std::vector<int> kinds;  // groups of different kinds stay apart
+    for (size_t g = 0; g < groups.size(); ++g) {
+      double work = 0;
+      for (int a : groups[g]) work += loads[at(a)].work;
+      const bool may_move = work >= kLeastPiece && devices_of_class_[at(classes_[at(groups[g].front())])] > 1;
+      const bool stays = may_move || !label_of(atoms_[at(groups[g].front())].front()).empty();
+      kinds.push_back(stays ? devices + static_cast<int>(g) : options_.placed[g]);
+    }
+    Groups all;
+    for (const std::vector<int>& members : by_support(between, numbered(kinds))) {
+      std::vector<int>& atoms = all.emplace_back();
+      for (int g : members) atoms.insert(atoms.end(), groups[at(g)].begin(), groups[at(g)].end());
+      std::sort(atoms.begin(), atoms.end());
+    }
+    return options_.divide_joined ? by_crossings(dag_, all) : all;
+  }
+
+  /// The same classes, numbered from 0.
+  static std::vector<int> numbered(const std::vector<int>& kinds) {
+    std::map<int, int> numbers;
+    std::vector<int> classes;
+    for (int kind : kinds) classes.push_back(numbers.try_emplace(kind, static_cast<int>(numbers.size())).first->second);
+    return classes;
   }
 
   Cut named(const Groups& groups) {

@@ -13,6 +13,15 @@ bool has(const std::vector<Target>& targets, DeviceClass device) {
   return std::any_of(targets.begin(), targets.end(), [&](const Target& t) { return t.device == device; });
 }
 
+bool is_cpu(DeviceClass device) { return traits_of(device).calls_the_application; }
+
+/// The first target's class of accelerators; nullopt: all targets are CPUs.
+std::optional<DeviceClass> accelerator_of(const std::vector<Target>& targets) {
+  for (const Target& t : targets)
+    if (!is_cpu(t.device)) return t.device;
+  return std::nullopt;
+}
+
 /// The first node that only CPUs run; null: there is none.
 const Node* first_for_cpus(const Graph& model) {
   for (NodeId id : model.order())
@@ -28,22 +37,24 @@ std::string with_cpu(const std::vector<Target>& targets) {
 
 Fleet fleet_of(const std::vector<Target>& targets) {
   Fleet fleet;
-  for (const DeviceClass kind : {DeviceClass::cuda, DeviceClass::cpu}) {
-    if (!has(targets, kind)) continue;
-    fleet.devices.emplace_back().kind = kind;
-    fleet.devices.back().name = kind == DeviceClass::cpu ? "cpu" : "cuda:0";
-  }
+  for (const bool cpus : {false, true})  // accelerators come first
+    for (const DeviceClass kind : kDeviceClasses) {
+      if (is_cpu(kind) != cpus || !has(targets, kind)) continue;
+      fleet.devices.emplace_back().kind = kind;
+      fleet.devices.back().name = traits_of(kind).first;
+    }
   return fleet;
 }
 
 std::optional<Fleet> implied_fleet(const Graph& model, const std::vector<Target>& targets, CutOptions& cut) {
   const bool asked = !cut.assignments.empty();
-  if (!asked && (!has(targets, DeviceClass::cuda) || first_for_cpus(model) == nullptr)) return std::nullopt;
-  if (!has(targets, DeviceClass::cuda))
+  const std::optional<DeviceClass> accelerator = accelerator_of(targets);
+  if (!asked && (!accelerator || first_for_cpus(model) == nullptr)) return std::nullopt;
+  if (!accelerator)
     fail("--assign moves nodes between a GPU and the CPU, but there is no GPU target; name other devices by --fleet");
-  if (!has(targets, DeviceClass::cpu) && asked)
+  if (asked && std::none_of(targets.begin(), targets.end(), [](const Target& t) { return is_cpu(t.device); }))
     fail("--assign moves nodes between a GPU and the CPU, but ", with_cpu(targets));
-  cut.others = DeviceClass::cuda;
+  cut.others = accelerator;
   return fleet_of(targets);
 }
 
@@ -52,7 +63,7 @@ std::vector<Target> targets_of_whole(const Graph& model, const std::vector<Targe
   if (node == nullptr) return targets;
   std::vector<Target> cpus;
   std::copy_if(targets.begin(), targets.end(), std::back_inserter(cpus),
-               [](const Target& t) { return traits_of(t.device).calls_the_application; });
+               [](const Target& t) { return is_cpu(t.device); });
   if (cpus.empty())
     fail("node '", node->name, "' is, or holds, a custom operator, which only CPUs run, but ", with_cpu(targets));
   return cpus;

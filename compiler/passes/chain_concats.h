@@ -10,6 +10,7 @@ namespace gcg {
 /// of each part, and the new part can be written in place.
 ///
 /// Requires: types are inferred; channels are blocked, since block_channels looks at the parts.
+/// Ensures: no Concat begins with all operands of an earlier Concat.
 /// Example: Concat(a, b), Concat(a, b, c) -> ab = Concat(a, b), Concat(ab, c)
 bool chain_concats(Graph& graph);
 

@@ -19,6 +19,7 @@ namespace gcg {
 ///   * values with one position per channel, or one channel: both orders are the same.
 ///
 /// Requires: gart.PlainConv nodes are made, Value::stored is decided.
+/// Ensures: only marks change. A marked value is f32 and has more than one channel and position.
 /// Example: PlainConv(PlainConv(x[1,3,8,8], w[16,3,3,3]), v[8,3,3,16]) ->
 ///   PlainConv(PlainConv(x, w) channels_last, v)
 bool channels_last(Graph& graph);

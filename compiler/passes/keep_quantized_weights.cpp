@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
@@ -45,16 +46,19 @@ struct Lines {
   int64_t place(int64_t column, int64_t row) const { return column * column_stride + row * row_stride; }
 };
 
+using Kept = std::set<const Tensor*>;  // integers that a product keeps
+
 class Product {
  public:
-  Product(Rewriter& r, NodeId id) : r_(r), n_(copy_of(r.graph.node(id))), replaced_{id} {}
+  Product(Rewriter& r, NodeId id, Kept& kept) : r_(r), n_(copy_of(r.graph.node(id))), kept_(kept), replaced_{id} {}
 
   bool rewrite() {
     if (!is_simple() || !read_weights()) return false;
     std::vector<ValueId> inputs = {n_.inputs[0], integers(), scales()};
     if (Tensor t = offsets(); !is_all(&t, 0)) inputs.push_back(r_.add_constant(name_ + ".offsets", std::move(t)));
     ValueId y =
-        r_.add(op_gart_QuantizedMatMul, n_.name, inputs, {{"block", block_}, {"exact", n_.int_attribute("exact", 0)}});
+        r_.add(op_gart_QuantizedMatMul, n_.name, inputs,
+               {{"block", block_}, {"exact", n_.int_attribute("exact", 0)}, {"transposed", int64_t{by_transposed_}}});
     if (n_.inputs.size() > 2 && n_.inputs[2].valid()) y = r_.add(op_Add, n_.name, {y, n_.inputs[2]});
     r_.replace(n_.outputs[0], y);
     // The replaced nodes must go before constants are folded, which would take as much memory as f32 weights.
@@ -72,8 +76,7 @@ class Product {
   bool read_weights() {
     ValueId v = n_.inputs[1];
     transposed_ = n_.int_attribute("transB", 0) != 0;
-    const Node* swap = r_.producer(v, op_Transpose);
-    if (swap && r_.shape(v).size() == 2) {
+    while (const Node* swap = r_.shape(v).size() == 2 ? r_.producer(v, op_Transpose) : nullptr) {
       if (swap->ints_attribute("perm", {1, 0}) == std::vector<int64_t>{1, 0}) transposed_ = !transposed_;
       replaced_.push_back(r_.value(v).producer);
       v = swap->inputs[0];
@@ -86,14 +89,19 @@ class Product {
     if (d->inputs.size() > 2 && d->inputs[2].valid() && !zero_tensor_) return false;
     if (!q || q->rank() != 2 || !scale || !signed_form(q->dtype()) || q->elements() < kLeastElements) return false;
     if (zero_tensor_ && zero_tensor_->shape() != scale->shape()) return false;
+    int64_t axis = d->int_attribute("axis", 1);
+    if (axis < 0) axis += 2;
+    const int64_t block = d->int_attribute("block_size", 0);
+    by_transposed_ = block > 0 && axis != (transposed_ ? 1 : 0) && kept_.count(q) != 0;
+    if (by_transposed_) transposed_ = !transposed_;
     form_ = *signed_form(q->dtype());
     name_ = r_.value(d->inputs[0]).name;
     weights_ = lines(*q);
     n_columns_ = q->shape()[transposed_ ? 0 : 1];
     k_ = q->shape()[transposed_ ? 1 : 0];
-    int64_t axis = d->int_attribute("axis", 1);
-    if (axis < 0) axis += 2;
-    return read_scales(*scale, axis, d->int_attribute("block_size", 0));
+    if (!read_scales(*scale, axis, block)) return false;
+    kept_.insert(q);
+    return true;
   }
 
   /// Accepts one scale, one per column, or one per block of a column, but not one per row.
@@ -152,6 +160,8 @@ class Product {
 
   Rewriter& r_;
   const Node n_;
+  Kept& kept_;
+  bool by_transposed_ = false;    // the product's matrix is the transpose of the one that is described here
   std::vector<NodeId> replaced_;  // the product and the nodes that dequantise its factor
   std::string name_;
   bool transposed_ = false;  // [N, K] in memory
@@ -166,11 +176,12 @@ class Product {
 bool keep_quantized_weights(Graph& graph) {
   return edit_all(graph, [](Rewriter& r) {
     bool any = false;
+    Kept kept;
     for (NodeId id : r.graph.order()) {
       const Node& n = r.graph.node(id);
       const bool multiplies = n.op == &op_MatMul || n.op == &op_Gemm;
       if (!multiplies || r.constant(n.inputs[0]) || !r.has_shape(n.inputs[0]) || !r.has_shape(n.outputs[0])) continue;
-      if (r.shape(n.inputs[0]).size() >= 2) any |= Product(r, id).rewrite();
+      if (r.shape(n.inputs[0]).size() >= 2) any |= Product(r, id, kept).rewrite();
     }
     return any;
   });

@@ -30,9 +30,16 @@ class Lowering {
                 .exact = n_.int_attribute("exact", 0) != 0};
   }
 
-  ValueId lower() { return multiplies_blocks(target_, packing_, rows()) ? by_words() : by_floats(); }
+  ValueId lower() {
+    if (is_transposed()) return traits_of(target_.device).multiplies_blocks ? by_rows() : by_floats();
+    return multiplies_blocks(target_, packing_, rows()) ? by_words() : by_floats();
+  }
 
  private:
+  static constexpr int64_t kFloatsAtOnce = 4 << 20;  // 16 MB
+
+  bool is_transposed() const { return n_.int_attribute("transposed", 0) != 0; }
+
   Dim rows() const {
     Shape shape = r_.shape(n_.inputs[0]);
     shape.pop_back();
@@ -51,8 +58,32 @@ class Lowering {
                    {"exact", static_cast<int64_t>(packing_.exact)}});
   }
 
+  /// Sums products by some rows of the matrix at a time, so that few of them are floats at any moment.
+  ValueId by_rows() {
+    std::vector<ValueId> packed = {r_.add_constant(name(), words())};
+    for (size_t i = 2; i < n_.inputs.size(); ++i) packed.push_back(add_numbers(i));
+    const int64_t at_once = std::max(kPanelColumns, kFloatsAtOnce / k_ / kPanelColumns * kPanelColumns);
+    ValueId sum;
+    for (int64_t first = 0; first < columns_; first += at_once) {
+      const int64_t count = std::min(at_once, columns_ - first);
+      const ValueId rows =
+          r_.add(op_gart_UnpackWeights, n_.name, packed,
+                 {{"k", k_}, {"bits", packing_.bits}, {"block", packing_.block}, {"first", first}, {"count", count}});
+      const ValueId part = count == columns_ ? n_.inputs[0] : last_axis(first, first + count);
+      const ValueId y = r_.add(op_MatMul, n_.name, {part, rows});
+      sum = sum.valid() ? r_.add(op_Add, n_.name, {sum, y}) : y;
+    }
+    return sum;
+  }
+
+  ValueId last_axis(int64_t from, int64_t to) {
+    const auto ints = [&](int64_t value) { return r_.add_constant(name() + ".bound", Tensor::vector_i64({value})); };
+    return r_.add(op_Slice, n_.name, {n_.inputs[0], ints(from), ints(to), ints(-1)});
+  }
+
   ValueId by_floats() {
-    Tensor w(DType::f32, {k_, columns_});
+    const bool transposed = is_transposed();
+    Tensor w(DType::f32, transposed ? std::vector<int64_t>{columns_, k_} : std::vector<int64_t>{k_, columns_});
     const std::span<const float> scales = r_.constant(n_.inputs[2])->as<float>();
     const std::span<const float> offsets =
         packing_.offsets ? r_.constant(n_.inputs[3])->as<float>() : std::span<const float>();
@@ -60,7 +91,7 @@ class Lowering {
     for (int64_t column = 0; column < columns_; ++column)
       for (int64_t row = 0; row < k_; ++row) {
         const auto block = static_cast<size_t>(column * packing_.blocks() + row / packing_.block);
-        to[static_cast<size_t>(row * columns_ + column)] =
+        to[static_cast<size_t>(transposed ? column * k_ + row : row * columns_ + column)] =
             static_cast<float>(integer(column, row)) * scales[block] - (offsets.empty() ? 0 : offsets[block]);
       }
     return r_.add(op_MatMul, n_.name, {n_.inputs[0], r_.add_constant(name(), std::move(w))});

@@ -10,6 +10,7 @@ namespace gcg {
 /// otherwise products by weights in f32.
 ///
 /// Requires: weights are signed integers of 2, 4 or 8 bits; blocks are whole words, or a column.
+/// Ensures: no gart.QuantizedMatMul is left.
 bool lower_quantized_products(Graph& graph, const Target& target);
 
 }  // namespace gcg

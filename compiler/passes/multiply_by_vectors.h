@@ -12,6 +12,7 @@ namespace gcg {
 /// The pass only takes floats and factors that are not constant, because constants are packed. A vector on the left
 /// gives a sum down columns, which pays only if the matrix is gathered.
 /// Requires: canonicalize.
+/// Ensures: a product that changed is a sum along rows or down columns. Products with a constant factor stay.
 /// Before: fusion.
 /// Example: MatMul(a[b,m,k], x[b,k,1]) -> ReduceSum(a * Transpose(x), -1)
 bool multiply_by_vectors(Graph& graph);

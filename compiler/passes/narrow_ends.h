@@ -17,6 +17,7 @@ namespace gcg {
 /// and outputs stay.
 ///
 /// Requires: Value::stored of all other values is decided.
+/// Ensures: an input or output that changes has the same bytes; its type is f32, stored in 16 bits.
 /// Example: g(x: f16) { a = Cast(x); b = MatMul(a, w); y = Cast(b) } -> g(x: f32 as f16) { y as f16 = MatMul(x, w) }
 bool narrow_ends(Graph& graph, const Target& target);
 

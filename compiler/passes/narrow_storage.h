@@ -26,6 +26,7 @@ namespace gcg {
 /// Only two kinds of constants are marked: multiplicands, and addends that are added only to products.
 ///
 /// Requires: weights are constants in their final order.
+/// Ensures: only marks change. No input, output or integer has one.
 /// Example: MatMul(Relu(MatMul(x, w)), v) -> MatMul(Relu(MatMul(x, w as f16)) as f16, v as f16)
 bool narrow_storage(Graph& graph, const Target& target);
 

@@ -15,6 +15,7 @@ namespace gcg {
 /// elements outside f16's range, or denormal ones.
 ///
 /// Requires: weights are constants in their final order. Without a target precision of fp16 or bf16, nothing is marked.
+/// Ensures: only marks of constants change. Each marked constant loses no more than a normal rounding to 16 bits.
 /// Example: gart.PackedMatMul(x, W) -> gart.PackedMatMul(x, W as f16)
 bool narrow_weights(Graph& graph, const Target& target);
 

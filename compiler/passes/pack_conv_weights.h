@@ -14,6 +14,7 @@ namespace gcg {
 /// become [1, kernel..., CO], so that neighbouring threads read neighbouring channels.
 ///
 /// Requires: pads, Mul and Add are folded into convolutions where possible (canonicalise).
+/// Ensures: the Convs that are left have a form or weights that the kernel does not support.
 /// Before: fold_constants, which transposes constant weights.
 /// Example: Conv(x[1,8,9,9], w[32,8,3,3], b) -> gart.PlainConv(x, Transpose(w) {perm=[0,2,3,1]}, b)
 bool pack_conv_weights(Graph& graph);

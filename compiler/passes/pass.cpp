@@ -6,6 +6,7 @@
 
 #include "compiler/gir/gir.h"
 #include "compiler/gir/verify_graph.h"
+#include "compiler/kernel/device_traits.h"
 #include "compiler/support/error.h"
 
 namespace gcg {
@@ -48,8 +49,9 @@ bool run_pass(Graph& graph, const Pass& pass, const Target* target, const PassOp
 
 std::vector<Pass> all_passes() {
   std::vector<Pass> out;
-  for (const auto* groups :
-       {&model_passes(), &shape_passes(), &device_passes(DeviceClass::cpu), &device_passes(DeviceClass::cuda)})
+  std::vector<const std::vector<PassGroup>*> all = {&model_passes(), &shape_passes()};
+  for (const DeviceClass device : kDeviceClasses) all.push_back(&device_passes(device));
+  for (const auto* groups : all)
     for (const PassGroup& group : *groups)
       for (const Pass& pass : group.passes)
         if (std::none_of(out.begin(), out.end(), [&](const Pass& p) { return std::string_view(p.name) == pass.name; }))

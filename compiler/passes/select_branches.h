@@ -12,6 +12,7 @@ namespace gcg {
 /// elements without indices from data, their extents are known before the run, and they make no assumptions. The
 /// results of both subgraphs have the same type and shape.
 ///
+/// Ensures: no If is left whose subgraphs cannot fail and cost less than a branch.
 /// Example: If(c) { Neg(x) } { Exp(x) } -> Where(c, Neg(x), Exp(x))
 bool select_branches(Graph& graph);
 

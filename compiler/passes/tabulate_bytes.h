@@ -10,6 +10,7 @@ namespace gcg {
 ///
 /// Requires: types are inferred; constants are folded; channels are blocked, since block_channels looks at the
 ///   operators.
+/// Ensures: a chain that changed is one gart.LookUp. Its table has the bits that the chain gives.
 /// Example: QuantizeLinear(Sigmoid(DequantizeLinear(x, s, z)), t, u) -> gart.LookUp(table, x)
 bool tabulate_bytes(Graph& graph);
 

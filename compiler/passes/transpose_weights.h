@@ -15,6 +15,7 @@ namespace gcg {
 /// of them; on other GPUs with 16-bit products, only those that products of few rows alone read.
 ///
 /// Requires: Gemm has become MatMul; constants are folded, and are not folded again.
+/// Ensures: a constant that changed has one copy, in the new order. No result changes.
 /// Before: narrow_storage.
 /// Example: MatMul(x, w[K, N]) -> MatMul(x, Transpose(w'[N, K]))
 bool transpose_weights(Graph& graph, const Target& target);

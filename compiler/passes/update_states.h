@@ -9,7 +9,8 @@ namespace gcg {
 /// becomes a gart.Append that replaces rows. Input and output then share memory, and a run writes only the new rows.
 /// Circular updates stay, because one new row could replace another.
 /// Requires: the graph is inferred; append-states has run.
-///   present = TensorScatter(past, rows, first)  ->  present = gart.Append(past, rows, first) {replaces}
+/// Ensures: a TensorScatter into a state that only it reads is left only if it is circular.
+/// Example: present = TensorScatter(past, rows, first)  ->  present = gart.Append(past, rows, first) {replaces}
 bool update_states(Graph& graph);
 
 }  // namespace gcg

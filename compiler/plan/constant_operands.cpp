@@ -1,19 +1,37 @@
 #include "compiler/plan/constant_operands.h"
 
+#include <map>
+#include <utility>
+
 namespace gcg {
+namespace {
+
+std::vector<bool> constants_of(const Plan& plan, const Launch& launch) {
+  std::vector<bool> marks;
+  for (const BufferId b : launch.operands) marks.push_back(plan.buffers[b].kind == Buffer::Kind::constant);
+  return marks;
+}
+
+}  // namespace
 
 void mark_constant_operands(Plan& plan) {
-  IndexedVector<KernelId, bool> seen(plan.kernels.size());
-  for (const Sequence& sequence : plan.sequences)
-    for (const Step& step : sequence.steps) {
-      const auto* launch = step.as<Launch>();
+  std::map<std::pair<KernelId, std::vector<bool>>, KernelId> variants;
+  IndexedVector<KernelId, bool> is_marked(plan.kernels.size());
+  for (Sequence& sequence : plan.sequences)
+    for (Step& step : sequence.steps) {
+      auto* launch = step.as<Launch>();
       if (launch == nullptr) continue;
-      for (size_t o = 0; o < launch->operands.size(); ++o) {
-        const Buffer& buffer = plan.buffers[launch->operands[o]];
-        Operand& operand = plan.kernels[launch->kernel].operands[o];
-        operand.constant = buffer.kind == Buffer::Kind::constant && (operand.constant || !seen[launch->kernel]);
+      const std::vector<bool> marks = constants_of(plan, *launch);
+      const auto [variant, fresh] = variants.try_emplace({launch->kernel, marks}, launch->kernel);
+      if (fresh) {
+        if (is_marked[launch->kernel]) {
+          Kernel copy = plan.kernels[launch->kernel];
+          variant->second = plan.kernels.push_back(std::move(copy));
+        }
+        is_marked[launch->kernel] = true;
+        for (size_t o = 0; o < marks.size(); ++o) plan.kernels[variant->second].operands[o].constant = marks[o];
       }
-      seen[launch->kernel] = true;
+      launch->kernel = variant->second;
     }
 }
 

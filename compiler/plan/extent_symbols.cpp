@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/kernel/kernel_parts.h"
 #include "compiler/ops/data_extent.h"
 #include "compiler/ops/op_def.h"
 
@@ -11,7 +12,7 @@ namespace {
 bool is_bind(const Node& n) { return n.op == &op("Bind", "gart"); }
 
 /// Collects the symbols in all parts of a kernel.
-class Symbols {
+class Symbols : public PartVisitor {
  public:
   std::set<std::string> names;
 
@@ -28,51 +29,14 @@ class Symbols {
   void see(const std::vector<T>& all) {
     for (const T& x : all) see(x);
   }
-  void see(const MatrixView& v) {
-    for (const Dim& d : {v.offset, v.row_stride, v.column_stride}) see(d);
-    see(v.batch_strides);
+  void dim(const Dim& d) { see(d); }
+  void axis(const Axis& a) { see(a); }
+  void expr(const Expr& e) { see(e); }
+  template <class Body>
+  void see_body_of(const Body& k) {
+    each_part(*this, k);
   }
-  void see(const LoopKernel& k) {
-    see(k.outer);
-    for (const Stage& s : k.stages) {
-      see(s.axes);
-      see(s.value);
-      see(s.index);
-    }
-  }
-  void see(const MatMulKernel& k) {
-    see(k.batch);
-    for (const Axis& a : {k.m, k.n, k.k}) see(a);
-    see(k.a);
-    see(k.b);
-    see(k.epilogue);
-    see(k.index);
-  }
-  void see(const ConvKernel& k) {
-    for (const Dim& d : {k.batch, k.in_depth, k.in_height, k.in_width, k.out_depth, k.out_height, k.out_width}) see(d);
-    see(k.axes());
-    see(k.epilogue);
-    see(k.index);
-  }
-  void see(const PlainConvKernel& k) {
-    see(k.batch);
-    for (const PlainConvKernel::Spatial& s : k.spatial)
-      for (const Dim& d : {s.input, s.output, s.pad}) see(d);
-    for (const Axis& a : {k.n, k.channel}) see(a);
-    see(k.position);
-    see(k.epilogue);
-    see(k.index);
-  }
-  void see(const AttentionKernel& k) {
-    see(k.batch);
-    for (const Axis& a : {k.m, k.n, k.t, k.d}) see(a);
-    for (const MatrixView* view : {&k.q, &k.k, &k.v}) see(*view);
-    see(k.scores);
-    if (k.kept) see(k.kept);
-    see(k.epilogue);
-    see(k.index);
-  }
-  void see(const ProgramKernel& k) {
+  void see_body_of(const ProgramKernel& k) {
     see(k.outer);
     each_statement(k.body, [&](const Statement& s) {
       see(s.axis);
@@ -108,7 +72,7 @@ std::vector<std::string> run_bound_symbols(const Graph& graph) {
 std::set<std::string> symbols_of(const Kernel& kernel) {
   Symbols symbols;
   for (const Operand& o : kernel.operands) symbols.see(o.shape);
-  std::visit([&](const auto& body) { symbols.see(body); }, kernel.body);
+  std::visit([&](const auto& body) { symbols.see_body_of(body); }, kernel.body);
   return std::move(symbols.names);
 }
 

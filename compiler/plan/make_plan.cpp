@@ -108,9 +108,9 @@ SequenceId PlanMaker::sequence(const Graph& graph, const BufferMap& inputs, cons
   std::set<int> copied;
   for (const FusionGroup& group : scope.fusion.groups) copied.insert(group.output_copy);
   for (size_t i = 0; i < graph.outputs.size(); ++i) {
-    const ValueId base = scope.fusion.view_of[static_cast<size_t>(graph.outputs[i].index)];
+    const ValueId base = scope.fusion.view_of[graph.outputs[i]];
     if (copied.count(static_cast<int>(i)) != 0) continue;
-    if (scope.fusion.materialized[static_cast<size_t>(base.index)]) scope.buffers.try_emplace(base, outputs[i]);
+    if (scope.fusion.materialized[base]) scope.buffers.try_emplace(base, outputs[i]);
   }
   Sequence steps;
   // Constraints on inputs alone are checked before the run, so only the others stay here.
@@ -132,7 +132,7 @@ SequenceId PlanMaker::sequence(const Graph& graph, const BufferMap& inputs, cons
 BufferId PlanMaker::buffer(Scope& scope, ValueId v) {
   const Value& value = scope.graph.value(v);
   if (value.is_constant()) return constant(value);
-  const ValueId base = scope.fusion.view_of[static_cast<size_t>(v.index)];
+  const ValueId base = scope.fusion.view_of[v];
   const Value& b = scope.graph.value(base);
   if (b.is_constant()) return constant(b);
   auto it = scope.buffers.find(base);

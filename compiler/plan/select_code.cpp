@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <ostream>
 
 #include "compiler/support/error.h"
 
@@ -38,6 +39,15 @@ class DistinctKernels {
 
  private:
   std::map<std::string, size_t> known_;
+};
+
+/// The distinct kernels of the plans of one target.
+struct TargetKernels {
+  TargetKernels(int target, const std::vector<Plan>& plans) {
+    for (const Plan& p : plans) numbers.push_back(p.target == target ? distinct.add(p.kernels) : std::vector<size_t>());
+  }
+  DistinctKernels distinct;
+  std::vector<std::vector<size_t>> numbers;  // by plan, by kernel: its index in `distinct`
 };
 
 /// Stores the code of its kernels in a plan.
@@ -102,17 +112,26 @@ class CodeOfPlan {
 
 CompiledBlob select_code(const Target& target, int number, std::vector<Plan>& plans,
                          const std::vector<std::unique_ptr<Backend>>& backends, int threads) {
-  DistinctKernels distinct;
-  std::vector<std::vector<size_t>> numbers;
+  const TargetKernels kernels(number, plans);
   const auto is_own = [&](const Plan& p) { return p.target == number; };
-  for (const Plan& p : plans) numbers.push_back(is_own(p) ? distinct.add(p.kernels) : std::vector<size_t>());
   const Backend& backend = backend_for(target, backends);
-  CompiledBlob blob = backend.compile(distinct.all, target, threads);
+  CompiledBlob blob = backend.compile(kernels.distinct.all, target, threads);
   if (std::any_of(plans.begin(), plans.end(), [&](const Plan& p) { return is_own(p) && has_control_flow(p); }))
     backend.add_conditional_kernel(blob, target);
   for (size_t p = 0; p < plans.size(); ++p)
-    if (is_own(plans[p])) CodeOfPlan(plans[p], blob, numbers[p]).run();
+    if (is_own(plans[p])) CodeOfPlan(plans[p], blob, kernels.numbers[p]).run();
   return blob;
+}
+
+void print_sources(const Target& target, int number, const std::vector<Plan>& plans,
+                   const std::vector<std::unique_ptr<Backend>>& backends, std::ostream& out) {
+  const TargetKernels kernels(number, plans);
+  const Backend& backend = backend_for(target, backends);
+  for (size_t k = 0; k < kernels.distinct.all.size(); ++k) {
+    const Kernel& kernel = *kernels.distinct.all[k];
+    out << "source " << target.name << " k" << k << " '" << kernel.name << "'\n"
+        << backend.source(kernel, target) << '\n';
+  }
 }
 
 }  // namespace gcg

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/kernel/kernel_operations.h"
+#include "compiler/kernel/kernel_parts.h"
 #include "compiler/kernel/typical_extent.h"
 
 namespace gcg {
@@ -38,24 +39,9 @@ struct Work {
 
 Work work_of(const LoopKernel&, double elements) { return {0, elements}; }
 
-Work work_of(const MatMulKernel& k, double elements) {
-  return {2 * elements * typical(k.k.extent), elements / kElementsPerContractionThread};
-}
-
-Work work_of(const ConvKernel& k, double elements) {
-  const auto per_element = static_cast<double>(k.taps() * k.in_channels / k.groups);
-  return {2 * elements * per_element, elements / kElementsPerContractionThread};
-}
-
-Work work_of(const PlainConvKernel& k, double elements) {
-  auto per_element = static_cast<double>(k.in_channels / k.groups);
-  for (const PlainConvKernel::Spatial& s : k.spatial) per_element *= static_cast<double>(s.kernel);
-  return {2 * elements * per_element, elements / kElementsPerContractionThread};
-}
-
-Work work_of(const AttentionKernel& k, double elements) {
-  const double per_query = 2 * typical(k.t.extent) * (typical(k.d.extent) + typical(k.n.extent));
-  return {elements / std::max(1.0, typical(k.n.extent)) * per_query, elements / kElementsPerContractionThread};
+template <Contraction Body>
+Work work_of(const Body& k, double elements) {
+  return {2 * elements * products_per_element(k), elements / kElementsPerContractionThread};
 }
 
 Work work_of(const LibraryCall& call, double elements) {

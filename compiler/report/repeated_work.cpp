@@ -18,7 +18,7 @@ class WorkComparison {
  public:
   WorkComparison(const Graph& graph, const Fusion& fusion) : g_(graph), f_(fusion) {
     apart_.view_of = fusion.view_of;
-    apart_.materialized.assign(fusion.view_of.size(), true);
+    apart_.materialized = IndexedVector<ValueId, bool>(fusion.view_of.size(), true);
   }
 
   std::vector<RepeatedWork> run() {

@@ -13,7 +13,7 @@ struct TrainedParameters {
   int64_t frozen = 0;                  // parameters that the option `frozen` keeps as they are
   std::vector<std::string> unreached;  // parameters that the loss does not depend on
   int64_t statistics = 0;              // running statistics of BatchNormalization that training updates
-  std::vector<std::string> dropouts;   // Dropout nodes, which keep all elements
+  std::vector<std::string> dropouts;   // Dropout nodes that drop elements
 };
 
 }  // namespace gcg

@@ -15,21 +15,24 @@ struct Assignment {
   std::string key, value;
 };
 
-/// Calls `at(i)` for each character outside of double quotes and brackets.
+/// Calls `at(i)` for each character outside of quotes and brackets.
 template <class At>
 void each_outside(const std::string& text, At at) {
   int depth = 0;
-  bool quoted = false;
+  char quote = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const char ch = text[i];
-    if (ch == '"') quoted = !quoted;
-    if (quoted) continue;
+    if (quote == 0 && (ch == '"' || ch == '\''))
+      quote = ch;
+    else if (ch == quote)
+      quote = 0;
+    if (quote != 0) continue;
     if (ch == ')' || ch == ']') --depth;
     if (depth == 0) at(i);
     if (ch == '(' || ch == '[') ++depth;
     if (depth < 0) fail("--train ", text, ": '", ch, "' at character ", i + 1, " closes nothing");
   }
-  if (quoted) fail("--train ", text, ": a double quote is not closed");
+  if (quote != 0) fail("--train ", text, ": a quote is not closed");
   if (depth != 0) fail("--train ", text, ": a bracket is not closed");
 }
 
@@ -39,7 +42,8 @@ std::string trimmed(const std::string& text) {
 }
 
 std::string unquoted(const std::string& text) {
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') return text.substr(1, text.size() - 2);
+  const bool is_quoted = text.size() >= 2 && (text.front() == '"' || text.front() == '\'');
+  if (is_quoted && text.back() == text.front()) return text.substr(1, text.size() - 2);
   return text;
 }
 
@@ -188,6 +192,29 @@ OptimizerOptions optimizer_of(const std::string& text) {
   return optimizer;
 }
 
+LoraOptions lora_of(const Call& call) {
+  LoraOptions lora;
+  for (const std::string& part : split(call.arguments.value_or(""))) {
+    const auto [key, value] = assignment(part);
+    if (key == "target") {
+      for (const std::string& pattern : split(unquoted(value))) lora.targets.push_back(pattern);
+    } else if (key == "rank") {
+      lora.rank = whole_number_of(key, value);
+      if (lora.rank < 1) fail("--train: rank is ", value, ", expected a number from 1");
+    } else if (key == "alpha") {
+      lora.alpha = number_of(key, value);
+    } else if (key == "dropout") {
+      lora.dropout = number_of(key, value);
+      if (lora.dropout < 0 || lora.dropout >= 1)
+        fail("--train: dropout is ", value, ", expected a number from 0 to below 1");
+    } else {
+      fail("--train: '", part, "' of lora is not known; expected rank=, alpha=, target= or dropout=");
+    }
+  }
+  if (lora.targets.empty()) fail("--train: lora needs target=, the names of products: lora(target='*q_proj,*v_proj')");
+  return lora;
+}
+
 }  // namespace
 
 TrainOptions parse_train_options(const std::string& text) {
@@ -196,7 +223,9 @@ TrainOptions parse_train_options(const std::string& text) {
   for (const std::string& part : split(text)) {
     const auto [key, value] = assignment(part);
     if (value.empty()) fail("--train: '", part, "' has no value");
-    if (key == "loss") {
+    if (const Call call = call_of(part); key.empty() && call.name == "lora") {
+      options.lora = lora_of(call);
+    } else if (key == "loss") {
       if (std::exchange(has_loss, true)) fail("--train has two losses");
       options.loss = loss_of(value);
     } else if (key == "optimizer") {
@@ -210,8 +239,15 @@ TrainOptions parse_train_options(const std::string& text) {
     } else if (key == "states") {
       if (value != "program" && value != "caller") fail("--train: states is '", value, "', expected program or caller");
       options.states = value == "caller" ? StateOwner::caller : StateOwner::program;
+    } else if (key == "accumulate") {
+      options.accumulate = whole_number_of("accumulate", value);
+      if (options.accumulate < 1) fail("--train: accumulate is ", value, ", expected a number of steps from 1");
+    } else if (key == "dropout") {
+      if (value != "on" && value != "off") fail("--train: dropout is '", value, "', expected on or off");
+      options.drops = value == "on";
     } else {
-      fail("--train: '", part, "' is not known; expected loss=, optimizer=, frozen=, clip= or states=");
+      fail("--train: '", part,
+           "' is not known; expected loss=, optimizer=, lora(..), frozen=, clip=, accumulate=, states= or dropout=");
     }
   }
   if (!has_loss) fail("--train ", text, ": loss= is missing, for example loss=cross_entropy(logits,labels)");

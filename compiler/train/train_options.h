@@ -36,6 +36,14 @@ struct OptimizerOptions {
   double number(const std::string& name) const { return numbers.at(name); }
 };
 
+/// Low-rank adapters (add_adapters), which are trained in place of the model's parameters.
+struct LoraOptions {
+  std::vector<std::string> targets;  // patterns of the names of products; none: no adapters
+  int64_t rank = 8;
+  double alpha = 16;   // an adapter's result is multiplied by alpha / rank
+  double dropout = 0;  // ratio of the elements that an adapter does not see in training
+};
+
 /// The owner of parameters, moments and counters between runs.
 enum class StateOwner : uint8_t {
   program,  // they are states of the file
@@ -45,9 +53,12 @@ enum class StateOwner : uint8_t {
 struct TrainOptions {
   LossOptions loss;
   OptimizerOptions optimizer;
+  LoraOptions lora;
   std::vector<std::string> frozen;  // patterns of the names of parameters that stay as they are (fits_pattern)
   double clip = 0;                  // limit of the norm of all gradients together; 0: none
+  int64_t accumulate = 1;           // the optimizer runs in each such step, with the mean of the gradients since
   StateOwner states = StateOwner::program;
+  bool drops = true;  // Dropout drops elements; dropout=off
 };
 
 /// Parses "loss=cross_entropy(logits,labels:i64[batch]),optimizer=adamw(lr=input),frozen=encoder.*,clip=1". A name with

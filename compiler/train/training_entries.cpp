@@ -2,19 +2,24 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
+#include <optional>
 
 #include "compiler/ir/states.h"
 #include "compiler/ops/expansion.h"
 #include "compiler/ops/infer.h"
+#include "compiler/ops/ops.h"
 #include "compiler/partition/runs_on.h"
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/support/error.h"
 #include "compiler/support/nearest.h"
+#include "compiler/train/accumulation.h"
 #include "compiler/train/capture_parameter.h"
 #include "compiler/train/differentiate.h"
+#include "compiler/train/lora.h"
 #include "compiler/train/loss.h"
 #include "compiler/train/optimizer.h"
+#include "compiler/train/random_state.h"
+#include "compiler/train/training_mode.h"
 
 namespace gcg {
 namespace {
@@ -33,9 +38,10 @@ bool fits_one(const std::vector<std::string>& patterns, const std::string& name)
 
 class EntriesMaker {
  public:
-  EntriesMaker(Graph model, const std::set<std::string>& parameters, const TrainOptions& options)
+  EntriesMaker(Graph model, std::set<std::string> parameters, const TrainOptions& options)
       : options_(options), model_(std::move(model)) {
     infer_graph(model_);
+    if (!options.lora.targets.empty()) parameters = add_adapters(model_, options.lora);
     check_patterns(parameters);
     for (int64_t v = 0; v < model_.value_count(); ++v) {
       const Value& value = model_.value(ValueId(v));
@@ -72,10 +78,14 @@ class EntriesMaker {
     const std::vector<ValueId> inputs = graph.inputs;
     keep_loss_argument(graph, options_.loss);
     eliminate_dead_code(graph);
-    check_nodes(graph);
+    if (options_.drops)
+      report_.dropouts = start_dropout(graph);
+    else
+      stop_dropout(graph);
     train_batch_norms(graph);
     std::vector<ValueId> parameters = open_parameters(graph);
     expand_for_gradients(graph);
+    const std::optional<RandomState> random = add_random_state(graph);
     for (size_t i = 0; i < statistics_.size(); ++i) statistics_[i].out = graph.outputs[i + 1];
     graph.outputs.resize(1);
     const size_t before = graph.inputs.size();
@@ -83,22 +93,11 @@ class EntriesMaker {
     std::vector<ValueId> own = inputs;
     own.insert(own.end(), graph.inputs.begin() + static_cast<std::ptrdiff_t>(before), graph.inputs.end());
     optimize(graph, parameters);
+    if (random) changing_.push_back({graph.value(random->in).name, random->in, random->out, random->initial});
     if (options_.optimizer.rate_is_input) own.push_back(rate_);
     graph.inputs = std::move(own);
     for (const Changing& c : changing_) add_state(graph, c, c.out);
     return graph;
-  }
-
-  /// Refuses random numbers: a run would draw the same ones each time.
-  void check_nodes(const Graph& graph) {
-    for (NodeId id : graph.order()) {
-      const Node& node = graph.node(id);
-      const std::string_view name = node.op->name;
-      if (name == "Dropout") report_.dropouts.push_back(node.name);
-      if (name.starts_with("Random") || name == "Bernoulli" || name == "Multinomial")
-        fail("--train: node '", node.name, "' (", name,
-             ") draws random numbers, which training does not support; export the model with dropout switched off");
-    }
   }
 
   /// BatchNormalization normalises by the statistics of the batch, unless its running statistics are frozen or
@@ -107,18 +106,12 @@ class EntriesMaker {
     std::map<ValueId, size_t> known;  // by running statistic
     for (NodeId id : graph.order()) {
       Node& node = graph.node(id);
-      if (node.op != &op("BatchNormalization")) continue;
+      if (node.op != &op_BatchNormalization && node.op != &op_gart_TrainingBatchNormalization.def) continue;
       const std::vector<ValueId> running = {node.inputs[3], node.inputs[4]};
       if (std::any_of(running.begin(), running.end(), [&](ValueId v) { return candidates_.count(v) == 0; })) continue;
       node.op = &op_gart_TrainingBatchNormalization.def;
       for (size_t i = 0; i < 2; ++i) {
-        Value next;
-        next.name = concat(node.name, ".statistic");
-        next.producer = id;
-        next.output_index = static_cast<int>(i + 1);
-        const ValueId out = graph.add_value(std::move(next));
-        node.outputs.resize(std::max(node.outputs.size(), i + 2));
-        node.outputs[i + 1] = out;
+        const ValueId out = statistic_of(graph, id, i + 1);
         const auto [it, fresh] = known.try_emplace(running[i], statistics_.size());
         if (fresh) {
           const Value& value = graph.value(running[i]);
@@ -133,8 +126,21 @@ class EntriesMaker {
       make_input(graph, s.in);
       graph.outputs.push_back(s.out);
       candidates_.erase(s.in);
+      running_.insert(s.in);
     }
     report_.statistics = static_cast<int64_t>(statistics_.size());
+  }
+
+  /// The node's output `i`, which is added if the model omits it.
+  static ValueId statistic_of(Graph& graph, NodeId id, size_t i) {
+    Node& node = graph.node(id);
+    node.outputs.resize(std::max(node.outputs.size(), i + 1));
+    if (node.outputs[i].valid()) return node.outputs[i];
+    Value next;
+    next.name = concat(node.name, ".statistic");
+    next.producer = id;
+    next.output_index = static_cast<int>(i);
+    return node.outputs[i] = graph.add_value(std::move(next));
   }
 
   static void make_input(Graph& graph, ValueId parameter) {
@@ -172,9 +178,15 @@ class EntriesMaker {
     if (trained.empty()) fail("--train: the loss depends on no parameter that is not frozen");
     report_.trained = static_cast<int64_t>(trained.size());
     report_.frozen = static_cast<int64_t>(frozen_.size());
+    std::optional<Accumulation> accumulation;
+    if (options_.accumulate > 1) {
+      accumulation.emplace(graph, options_.accumulate);
+      for (TrainedParameter& p : trained) accumulation->add(p);
+    }
     const size_t before = graph.inputs.size();
-    const std::vector<OptimizerState> states = add_optimizer(graph, options_.optimizer, options_.clip, trained);
+    std::vector<OptimizerState> states = add_optimizer(graph, options_.optimizer, options_.clip, trained);
     if (options_.optimizer.rate_is_input) rate_ = graph.inputs[before];
+    if (accumulation) accumulation->finish(trained, states);
     for (const TrainedParameter& p : trained) {
       const Value& value = model_.value(p.value);
       shared_.push_back({value.name, p.value, p.updated, value.constant});
@@ -188,6 +200,8 @@ class EntriesMaker {
   Graph make_reader(const char* name, bool with_loss) {
     Graph graph = model_.clone();
     graph.name = name;
+    stop_dropout(graph);
+    use_running_statistics(graph, running_);
     if (with_loss) {
       keep_loss_argument(graph, options_.loss);
       eliminate_dead_code(graph);
@@ -221,7 +235,7 @@ class EntriesMaker {
 
   const TrainOptions& options_;
   Graph model_;
-  std::set<ValueId> candidates_, frozen_;
+  std::set<ValueId> candidates_, frozen_, running_;  // running_: statistics of BatchNormalization
   std::vector<Changing> statistics_, shared_, changing_;
   ValueId rate_;
   TrainedParameters report_;

@@ -172,7 +172,6 @@ struct Region {
 Plan packing_plan(Graph& graph, const Region& region) {
   infer_graph(graph);
   Plan plan = make_plan(graph);
-  plan.device = DeviceClass::cuda;
   plan.is_load_time_packing = true;
   plan.packed_bytes = region.bytes;
   for (Buffer& b : plan.buffers)
@@ -182,16 +181,19 @@ Plan packing_plan(Graph& graph, const Region& region) {
 
 /// Adds one packing plan for each GPU.
 void add_packing_plans(std::vector<Plan>& plans, Graph& graph, const Region& region) {
-  std::set<int> targets;
+  std::map<int, DeviceClass> targets;
   for (Plan& plan : plans) {
     if (!takes_packed(plan)) continue;
-    targets.insert(plan.target);
+    targets.emplace(plan.target, plan.device);
     plan.packed_bytes = region.bytes;
     for (Buffer& b : plan.buffers)
       if (b.kind == Buffer::Kind::constant && region.places.count(b.constant.get()) != 0) region.take(b, b.constant);
   }
   const Plan packing = packing_plan(graph, region);
-  for (int target : targets) plans.emplace_back(packing).target = target;
+  for (const auto& [target, device] : targets) {
+    plans.emplace_back(packing).target = target;
+    plans.back().device = device;
+  }
 }
 
 }  // namespace

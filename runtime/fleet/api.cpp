@@ -6,6 +6,7 @@
 #include "artifact_schema/verify_assembly.h"
 #include "runtime/errors.h"
 #include "runtime/fleet/bindings.h"
+#include "runtime/fleet/device_kind.h"
 #include "runtime/fleet/fleet.h"
 #include "runtime/fleet/program_engine.h"
 #include "runtime/fleet/without_device.h"
@@ -50,7 +51,8 @@ class ProgramEngines final : public Engines {
     try {
       if (options.device.empty()) options.device = device_here(wanted);
       if (has_target(wanted.target)) options.target = wanted.target;
-      if (wanted.is_gpu || options.device.starts_with("cuda")) options.threads = 0;
+      const DeviceKind* used = named_kind(options.device);
+      if (!wanted.kind->has_threads || (used != nullptr && !used->has_threads)) options.threads = 0;
       auto engine = std::make_unique<ProgramEngine>(artifact_.file, assembly_.entries, options);
       engine->add(parts);
       return engine;

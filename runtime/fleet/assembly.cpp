@@ -4,6 +4,7 @@
 
 #include "artifact_schema/spans.h"
 #include "runtime/errors.h"
+#include "runtime/fleet/device_kind.h"
 
 namespace gart::fleet {
 namespace {
@@ -57,8 +58,8 @@ void decode_places(const fb::Assembly& from, Assembly& to) {
   for (uint32_t i = 0; i < count_of(from.devices()); ++i) {
     const fb::FleetDevice& device = *from.devices()->Get(i);
     to.devices.push_back({text_of(device.name()), text_of(device.target()), text_of(device.host()),
-                          device.kind() != fb::TargetKind::cpu, numbers(device.cores()), device.ordinal(),
-                          device.memory()});
+                          &device_kind(device.kind(), view_of(device.name())), numbers(device.cores()),
+                          device.ordinal(), device.memory()});
   }
   for (uint32_t i = 0; i < count_of(from.groups()); ++i) {
     const fb::Group& group = *from.groups()->Get(i);

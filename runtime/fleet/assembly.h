@@ -14,6 +14,8 @@ namespace gart::fleet {
 
 inline constexpr uint32_t kNone = UINT32_MAX;
 
+struct DeviceKind;
+
 struct Value {
   TensorInfo info;
   std::vector<uint32_t> dims;  // slots
@@ -38,7 +40,7 @@ struct Constraint {
 
 struct Device {
   std::string name, target, host;
-  bool is_gpu = false;
+  const DeviceKind* kind = nullptr;
   std::vector<uint32_t> cores;
   uint32_t ordinal = 0;
   uint64_t memory = 0;  // 0: not known

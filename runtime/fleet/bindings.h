@@ -8,11 +8,10 @@
 
 namespace gart::fleet {
 
-/// The device as LoadOptions.device names it: "cpu:0-3" by its cores or else its name, "cuda:1" by its ordinal. Fails
-/// for a device of another host.
+/// The device as LoadOptions.device names it, such as "cpu:0-3". Fails for a device of another host.
 std::string device_here(const Device& device);
 
-/// "this process may use cpu:0-3 and no GPU"
+/// "this process may use cpu:0-3 and ...": the devices of all kinds
 std::string present_devices();
 
 }  // namespace gart::fleet

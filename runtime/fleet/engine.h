@@ -14,7 +14,7 @@ namespace gart::fleet {
 class Space {
  public:
   virtual ~Space() = default;
-  virtual const char* name() const = 0;  ///< its name in tensors: "cuda:1"
+  virtual const char* name() const = 0;  ///< its name in tensors
   virtual MemorySource& memory() = 0;
   // Both functions are called by the thread of the engine that owns the space, and return at the end of the copy.
   // copy_in copies from `other`; nobody writes to `from` any more.

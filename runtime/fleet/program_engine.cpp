@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/errors.h"
-#include "runtime/fleet/gpu_space.h"
+#include "runtime/fleet/device_kind.h"
 
 namespace gart::fleet {
 
@@ -24,7 +24,7 @@ void ProgramEngine::add(std::span<const uint32_t> parts) {
   gart::LoadOptions options = options_;
   options.entry_points = names;
   programs_.push_back(value_or_fail(gart::load(artifact_, options)));
-  if (space_ == nullptr) space_ = open_gpu_space(device());
+  if (space_ == nullptr) space_ = open_space(device());
   for (const uint32_t part : missing)
     parts_[part] = std::make_unique<Invocation>(value_or_fail(programs_.back().new_invocation(entries_[part])));
 }

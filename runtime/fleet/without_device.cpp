@@ -5,6 +5,7 @@
 
 #include "artifact_schema/spans.h"
 #include "runtime/errors.h"
+#include "runtime/fleet/device_kind.h"
 
 namespace gart::fleet {
 namespace {
@@ -15,14 +16,15 @@ bool has_cpu_code(const fb::Manifest& manifest, const fb::EntryPoint& entry) {
   return false;
 }
 
-/// The devices of this host except `device`, if together they run all groups; otherwise empty. GPUs do not count: if
-/// one is missing, others may be missing, too.
+/// The devices of this host except `device`, if together they run all groups; otherwise empty. Other devices of a
+/// kind that fails together do not count.
 std::string others_that_suffice(const Assembly& assembly, uint32_t device) {
-  const bool lacks_gpu = assembly.devices[device].is_gpu;
+  const DeviceKind* missing = assembly.devices[device].kind;
   std::set<uint32_t> others;
   for (const Group& group : assembly.groups) {
     const auto is_other = [&](uint32_t d) {
-      return d != device && assembly.devices[d].host.empty() && !(lacks_gpu && assembly.devices[d].is_gpu);
+      return d != device && assembly.devices[d].host.empty() &&
+             !(missing->fails_together && assembly.devices[d].kind == missing);
     };
     if (std::none_of(group.support.begin(), group.support.end(), is_other)) return {};
     std::copy_if(group.support.begin(), group.support.end(), std::inserter(others, others.end()), is_other);

@@ -79,7 +79,7 @@ class FleetFormsTest(CliCase):
                                ({"denies": ["Softplus", "f16"]}, softplus | casts), ({"supports": ["MatMul"]}, softplus | casts),
                                ({"supports": ["MatMul", "Cast", "f32"]}, softplus | casts), ({"supports": ["f32"]}, casts),
                                ({"supports": ["MatMul", "Softplus"], "denies": ["Softplus"]}, softplus | casts), ({}, set())):
-            groups = self.compile("layers.onnx", [pool("acc", **field), pool("cpu")])
+            groups = self.compile("layers.onnx", [pool("acc", **field), pool("cpu")], "--cut", "support")
             self.assertEqual(self.lacking(groups, "acc"), lacking, field)
             self.assertEqual(self.lacking(groups, "cpu"), set(), field)
 
@@ -164,7 +164,7 @@ class FleetFormsTest(CliCase):
         sizes = {}
         for count in (LAYERS, 3 * LAYERS):
             onnx.save(layers(count), self.path("deep.onnx"))
-            groups = self.compile("deep.onnx", [pool("acc", denies=["Softplus"]), pool("cpu")], "--target", "x86-64-v3")
+            groups = self.compile("deep.onnx", [pool("acc", denies=["Softplus"]), pool("cpu")], "--cut", "support", "--target", "x86-64-v3")
             self.assertEqual(len(groups), 2 * count + 1)
             report = json.loads(self.accepted("inspect", "m.gart", "--json"))
             self.assertEqual(report["stored_twice"]["bytes"], 0)

@@ -38,7 +38,7 @@ class FleetTest(CliCase):
         with open(cls.path("fleet.json"), "w") as f:
             json.dump(cls.fleet, f)
         cls.save("chain.onnx", CHAIN)
-        done = cls.tool("compile", "chain.onnx", "--fleet", "fleet.json", "--keep", "b", "-o", "chain.gart")
+        done = cls.tool("compile", "chain.onnx", "--fleet", "fleet.json", "--cut", "support", "--keep", "b", "-o", "chain.gart")
         assert done.returncode == 0, done.stderr
         random = np.random.default_rng(0)
         np.savez(cls.path("in.npz"), **{n: random.standard_normal((3, 8)).astype(np.float32) for n in "xy"})

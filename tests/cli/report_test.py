@@ -55,6 +55,14 @@ class Reports(CliCase):
             self.assertTrue(all("retq" in p.split("\ncode ")[0] for p in printed))
             self.assertTrue(any(register in p.split("\ncode ")[0] for p in printed))
 
+    def test_print_source_prints_the_text_before_machine_code_is_made(self):
+        said = self.accepted("compile", "model.onnx", "-o", "never.gart", "--target", "x86-64-v3,sm_80", "--print-source", "--stop-after", "plan")
+        self.assertFalse(os.path.exists(self.path("never.gart")))
+        for target, text in (("x86-64-v3", "define "), ("sm_80", "__global__")):
+            printed = said.split(f"source {target} k")[1:]
+            self.assertGreater(len(printed), 0)
+            self.assertTrue(all(text in p.split("\nsource ")[0] for p in printed))
+
     def test_a_profile_says_where_the_time_goes(self):
         report = json.loads(self.accepted("bench", "model.gart", "--inputs", "in.npz", "--seconds", "0.05", "--threads", "1", "--profile",
                                           "--trace", "trace.json", "--json"))

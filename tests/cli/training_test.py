@@ -7,7 +7,7 @@ import unittest
 
 import numpy as np
 import onnx
-from onnx import numpy_helper, parser
+from onnx import helper, numpy_helper, parser
 
 from cli_case import CliCase
 
@@ -68,6 +68,87 @@ class TrainingOfTheTool(CliCase):
             state = {n.removesuffix(".new"): np.array(v) for n, v in out.items() if n != "loss"}
         np.testing.assert_allclose(model.run({"x": x, "w": state["w"], "b": state["b"]})["y"], 2 * x @ state["w"] + state["b"],
                                    rtol=1e-5, atol=1e-6)
+
+    def test_dropout(self):
+        """A model that was exported in training mode: steps draw masks from a state, so runs and resumed runs are reproducible."""
+        text = HEADER + """net (float[n, 32] x) => (float[n, 32] y) {
+          half = Constant<value_float = 0.5>()
+          yes = Constant<value = bool {1}>()
+          p = Mul(x, w)
+          y, mask = Dropout(p, half, yes)
+        }"""
+        done = self.compile("drop", text, {"w": np.ones(32, np.float32)}, "loss=mse(y,t),optimizer=sgd(lr=0)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("training drops elements at random in 1 Dropout node", done.stdout + done.stderr)
+        x = np.ones((64, 32), np.float32)
+        model = self.load("drop")
+        self.assertEqual(sorted(model.states), ["random.state", "w"])
+        np.testing.assert_array_equal(model.run({"x": x})["y"], x)
+        losses = [float(model.run({"x": x, "t": 0 * x}, entry="train")["loss"]) for _ in range(3)]
+        for loss in losses:  # the mean of elements that are 0 or 4
+            self.assertAlmostEqual(loss, 2, delta=0.25)
+        self.assertEqual(len(set(losses)), 3)
+        np.testing.assert_array_equal(model.state("random.state"), [0, 3])
+        model.set_state("random.state", np.int64([0, 0]))
+        self.assertEqual(float(model.run({"x": x, "t": 0 * x}, entry="train")["loss"]), losses[0])
+        self.assertEqual(float(model.run({"x": x, "t": 0 * x}, entry="evaluate")["loss"]), 1)
+        self.compile("drop", text, {"w": np.ones(32, np.float32)}, "loss=mse(y,t),optimizer=adam")
+        np.savez(self.path("drop.npz"), x=x, t=0.5 * x)
+        train = ["train", "drop.gart", "--data", "drop.npz", "--batch", "16"]
+        self.accepted(*train, "--epochs", "4", "--seed", "7", "-o", "a.gart")
+        self.accepted(*train, "--epochs", "2", "--seed", "7", "--checkpoint", "d")
+        self.accepted(*train, "--epochs", "4", "--seed", "7", "--checkpoint", "d", "--resume", "-o", "b.gart")
+        self.assertEqual(self.read("a.gart"), self.read("b.gart"))
+        np.testing.assert_array_equal(self.load("a").state("random.state"), [7, 16])
+        self.accepted(*train, "--epochs", "4", "--seed", "8", "--no-shuffle", "-o", "c.gart")
+        self.accepted(*train, "--epochs", "4", "--seed", "9", "--no-shuffle", "-o", "d.gart")
+        self.assertFalse(np.array_equal(self.load("c").state("w"), self.load("d").state("w")))
+
+    def test_adapters(self):
+        """LoRA beside weights of 4 bits: 10 steps equal numpy's, and nothing but the adapters changes."""
+        r = np.random.default_rng(5)
+        sizes, block = [64, 96, 32], 32
+        nodes, constants, weights = [], [], []
+        for i, (k, n) in enumerate(zip(sizes, sizes[1:])):
+            packed = r.integers(0, 256, (n, k // block, block // 2), np.uint8)
+            scales = r.uniform(0.01, 0.03, (n, k // block)).astype(np.float32)
+            numbers = np.stack([packed & 15, packed >> 4], -1).reshape(n, k // block, block).astype(np.float32) - 8
+            weights.append((numbers * scales[:, :, None]).reshape(n, k).T.astype(np.float64))
+            constants += [numpy_helper.from_array(packed, f"w{i}"), numpy_helper.from_array(scales.ravel(), f"s{i}")]
+            nodes.append(helper.make_node("MatMulNBits", ["xh"[i > 0], f"w{i}", f"s{i}"], ["py"[i > 0]], name=f"/layer{i}/proj/MatMul_Q4",
+                                          domain="com.microsoft", K=k, N=n, bits=4, block_size=block))
+        nodes.insert(1, helper.make_node("Tanh", ["p"], ["h"]))
+        graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", 1, ["n", 64])],
+                                  [helper.make_tensor_value_info("y", 1, ["n", 32])], constants)
+        opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
+        onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), self.path("lora.onnx"))
+        compile_with = ["compile", "lora.onnx", "-o", "lora.gart", "--target", "x86-64-v3", "--train"]
+        self.accepted(*compile_with, "lora(rank=4,alpha=8,target='*proj'),loss=mse(y,t),optimizer=sgd(lr=0.5)")
+        model = self.load("lora")
+        names = [f"/layer{i}/proj.lora_{ab}" for i in range(2) for ab in "AB"]
+        self.assertEqual(sorted(model.states), names)
+        a0, b0, a1, b1 = (model.state(n).astype(np.float64) for n in names)
+        self.assertFalse(b0.any() or b1.any())
+        self.assertLess(np.abs(a0).max(), 1 / 8)
+        self.assertGreater(np.abs(a0).max(), 0.9 / 8)
+        x, t = r.standard_normal((20, 64)).astype(np.float32), r.standard_normal((20, 32)).astype(np.float32)
+        for _ in range(10):
+            h = np.tanh(x @ weights[0] + 2 * x @ a0 @ b0)
+            y = h @ weights[1] + 2 * h @ a1 @ b1
+            loss = float(model.run({"x": x, "t": t}, entry="train")["loss"])
+            self.assertAlmostEqual(loss, np.mean((y - t) ** 2), 4)
+            g = 2 * (y - t) / t.size
+            gh = (g @ weights[1].T + 2 * g @ b1.T @ a1.T) * (1 - h * h)
+            a1, b1 = a1 - h.T @ g @ b1.T, b1 - (h @ a1).T @ g
+            a0, b0 = a0 - x.T @ gh @ b0.T, b0 - (x @ a0).T @ gh
+        for name, want in zip(names, (a0, b0, a1, b1)):
+            np.testing.assert_allclose(model.state(name), want, atol=1e-5)
+        h = np.tanh(x @ weights[0] + 2 * x @ a0 @ b0)
+        np.testing.assert_allclose(model.run({"x": x})["y"], h @ weights[1] + 2 * h @ a1 @ b1, atol=1e-4)
+        self.refused(*compile_with, "lora(target='*q_proj'),loss=mse(y,t),optimizer=sgd",
+                     says="the target *q_proj of lora matches no product with constant weights; the nearest: '/layer0/proj/MatMul_Q4'")
+        self.refused(*compile_with, "lora(rank=0,target='*'),loss=mse(y,t),optimizer=sgd", says="rank is 0, expected a number from 1")
+        self.refused(*compile_with, "lora(rank=2),loss=mse(y,t),optimizer=sgd", says="lora needs target=")
 
     def test_states_of_the_program(self):
         r = np.random.default_rng(3)

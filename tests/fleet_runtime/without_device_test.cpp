@@ -6,6 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/fleet/device_kind.h"
+
 namespace gart::fleet::test {
 namespace {
 
@@ -39,8 +41,9 @@ class File {
     assembly.entries = {"main", "part"};
     assembly.devices.resize(2);
     assembly.devices[kGpu].name = "cuda:0";
-    assembly.devices[kGpu].is_gpu = true;
+    assembly.devices[kGpu].kind = named_kind("cuda");
     assembly.devices[kCpu].name = "cpu";
+    assembly.devices[kCpu].kind = named_kind("cpu");
     assembly.groups.resize(1);
     assembly.groups[0].support = support;
     assembly.groups[0].device = kGpu;

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The rules of the house that a program can check, for all files. Compilers and formatters check the others."""
+import ast
 import os
 import re
 import sys
@@ -12,8 +13,8 @@ LONGEST_TEST_FUNCTION = 80  # tables and test scripts are single units
 # The files that may name a class of devices: its definition, the code that builds fleets and targets, and the choices
 # of passes and file formats.
 NAMES_DEVICE_CLASS = re.compile(
-    r"codegen/cpu/cpu_backend|codegen/cuda/cuda_backend|compiler/(fleet|partition)/|compiler/kernel/(device_traits|machine|target)\."
-    r"|compiler/passes/(pass|pipeline)\.cpp|compiler/artifact/emit_artifact\.cpp|compiler/weights/load_time_packing\.cpp|tools/api/tune/")
+    r"codegen/cpu/cpu_backend|codegen/cuda/cuda_backend|compiler/fleet/fleet_tables|compiler/kernel/(device_traits|target)\."
+    r"|compiler/passes/pipeline\.cpp|tools/api/tune/")
 
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|^[ \t]*#(?:[^\n\\]|\\\n|\\.)*', re.S | re.M)
 SCOPE = re.compile(r"(template\s*<.*>\s*)?(inline\s+)?(namespace|class|struct|enum|union|extern)\b", re.S)
@@ -124,8 +125,63 @@ def words_of_the_field(path, text):
         if of_folder(path, *CODE) and path.endswith((".h", ".cpp")) else []
 
 
+def passes_say_what_they_ensure(path, text):
+    """The headers of passes, which the pipeline includes, have a line with the state that later passes rely on."""
+    if not of_folder(path, "compiler/passes") or not path.endswith(".h"):
+        return []
+    with open(os.path.join(ROOT, "compiler/passes/pipeline.cpp"), encoding="utf-8") as f:
+        is_pass = f'#include "{path}"' in f.read() and path != "compiler/passes/pass.h"
+    return [f"{path}: has no comment with 'Ensures: '"] if is_pass and not re.search(r"^///.*\bEnsures: ", text, re.M) else []
+
+
+def fleets_name_no_device(path, text):
+    """The kinds of devices of a fleet are rows in runtime/fleet_devices."""
+    if not of_folder(path, "runtime/fleet"):
+        return []
+    return lines_with(r"(?i)cuda|TargetKind::(?!cpu)", path, bare(text, strings=True))
+
+
 RULES = [functions_are_short, own_header_first, silent_below_the_tools, cpu_is_a_device, no_lists_of_operators,
-         devices_are_asked_not_named, hardware_is_in_one_table, words_of_the_field]
+         devices_are_asked_not_named, hardware_is_in_one_table, words_of_the_field, passes_say_what_they_ensure,
+         fleets_name_no_device]
+
+def imported(module, text, modules):
+    """The modules among `modules` that a Python module imports, also inside of functions."""
+    package, found = modules[module], set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[:len(package.split(".")) - max(node.level - 1, 0)] if node.level else []
+            base = ".".join(above + ([node.module] if node.module else []))
+            found.update(f"{base}.{alias.name}" if f"{base}.{alias.name}" in modules else base for alias in node.names)
+    # A package may load its own modules late, and these import the package.
+    return {m for m in found if m in modules and m != module and not m.startswith(module + ".") and not module.startswith(m + ".")}
+
+
+def circle_of_imports(texts):
+    """A circle among Python modules, as a list of their names; `texts`: by path below tools/python."""
+    modules = {}  # by name: its package
+    for path in texts:
+        name = path.removesuffix(".py").replace("/", ".")
+        modules[name.removesuffix(".__init__")] = name.rsplit(".", 1)[0]
+    names = {path: path.removesuffix(".py").replace("/", ".").removesuffix(".__init__") for path in texts}
+    edges = {names[path]: imported(names[path], text, modules) for path, text in texts.items()}
+    done = set()
+
+    def walk(module, way):
+        if module in way:
+            return way[way.index(module):] + [module]
+        if module in done:
+            return []
+        for other in sorted(edges[module]):
+            if circle := walk(other, way + [module]):
+                return circle
+        done.add(module)
+        return []
+
+    return next((circle for module in sorted(edges) if (circle := walk(module, []))), [])
+
 
 # Each rule must find its broken example.
 BROKEN = {
@@ -137,6 +193,8 @@ BROKEN = {
     devices_are_asked_not_named: ("compiler/passes/a.cpp", "if (device == DeviceClass::cpu) return;"),
     hardware_is_in_one_table: ("codegen/cpu/a.cpp", "constexpr int64_t l2_bytes = 1 << 20;"),
     words_of_the_field: ("codegen/cuda/a.cpp", "int few_lines = 8;"),
+    fleets_name_no_device: ("runtime/fleet/a.cpp", 'if (device.starts_with("cuda")) options.threads = 0;'),
+    passes_say_what_they_ensure: ("compiler/passes/canonicalize.h", "/// Requires: every value has a rank.\nbool canonicalize(Graph& graph);\n"),
 }
 
 
@@ -155,7 +213,15 @@ def main():
             for found in rule(path, text):
                 print(f"{found}  [{rule.__name__}]")
                 failed = 1
-    print(f"{len(files)} files, {len(RULES)} rules")
+    if circle_of_imports({"p/__init__.py": "from . import a", "p/a.py": "def f():\n    from .b import g", "p/b.py": "from . import a"}) != ["p.a", "p.b", "p.a"]:
+        print("circle_of_imports does not find a circle")
+        failed = 1
+    python = {f[len("tools/python/"):]: open(os.path.join(ROOT, f), encoding="utf-8").read()
+              for f in sources() if f.startswith("tools/python/gart/") and f.endswith(".py")}
+    if circle := circle_of_imports(python):
+        print(f"imports form a circle: {' -> '.join(circle)}")
+        failed = 1
+    print(f"{len(files)} files, {len(RULES)} rules, {len(python)} Python modules without circles")
     return failed
 
 

@@ -101,6 +101,29 @@ def device_decisions(tree):
     return len([f for f in tree.lines_with(r"\bDeviceClass::(cpu|cuda)\b") if not of_folder(f, "compiler/fleet", "compiler/partition")])
 
 
+@row("`static_cast`s in the compiler")
+def casts(tree):
+    return sum(text.count("static_cast<") for text in tree.code("compiler").values())
+
+
+@row("conditions outside operators' files that list three operators or more")
+def operator_lists(tree):
+    one = r"(?:\w+(?:\.|->))*\w*op\w* [=!]= &op_\w+"
+    several = re.compile(rf"(?:{one}\s*(?:\|\||&&)\s*){{2,}}{one}")
+    return sum(len(several.findall(text)) for f, text in tree.code("compiler", "codegen").items()
+               if not of_folder(f, "compiler/ops", "compiler/import", "compiler/export", "compiler/train"))
+
+
+@row("lines of the runtime's fleet that name a kind of device")
+def fleet_names(tree):
+    return len(tree.lines_with(r"(?i)cuda|is_gpu|gpu_space", "runtime/fleet"))
+
+
+@row("functions on a variant's kinds that a new kind of contraction must extend")
+def kind_functions(tree):
+    return len(tree.lines_with(r"\b(const )?AttentionKernel& \w+[,)]", "compiler", "codegen/cpu"))
+
+
 @row("lines of the compiler that ask whether something is on the host")
 def on_host(tree):
     return len(tree.lines_with(r"on_host|HostCode", "compiler"))

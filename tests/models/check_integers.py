@@ -1,6 +1,8 @@
 """Quantised operators compute exact integer arithmetic on every target that this machine runs. A table has every operator with 8-bit weights, for all zero points, signs and columns; random nodes follow, with frequent extreme values.
 
-  check_integers.py [--random NODES] [--seed N] [--seconds S] [--targets T,..]   the table, then NODES random nodes, or as many as S seconds allow
+  check_integers.py [--random NODES] [--runs R] [--seed N] [--seconds S] [--targets T,..]
+The table, then NODES random nodes, or as many as S seconds allow. A compiled node counts once for each of its R runs, which have inputs of their own:
+compiling it takes a hundred times as long as a run.
 """
 import argparse
 import os
@@ -32,6 +34,10 @@ def full_range(rng, dtype, shape):
     return array
 
 
+def drawn_runs(rng, dtype, shape, runs):
+    return np.stack([drawn(rng, dtype, shape) for _ in range(runs)])
+
+
 def drawn(rng, dtype, shape):
     """Numbers of one of these kinds: one end, both ends, near the ends, the whole range, mostly zeros."""
     low, high = ends(dtype)
@@ -52,7 +58,7 @@ def zero_points(dtype):
     return sorted({low, high, 0, 128 if low == 0 else -1})
 
 
-def table(rng):
+def table(rng, runs):
     """Every operator by zero points of the weights, signs, and per column; convolutions dense, depthwise and in groups."""
     for a_type in (np.uint8, np.int8):
         for w_type in (np.uint8, np.int8):
@@ -64,16 +70,16 @@ def table(rng):
                 for name, make in OF_MATRICES.items():
                     if name == "dynamic" and a_type != np.uint8:
                         continue
-                    yield make, Operands(full_range(rng, a_type, (3, 70)), full_range(rng, w_type, (70, 20)), za, zw)
+                    yield make, Operands(full_range(rng, a_type, (runs, 3, 70)), full_range(rng, w_type, (70, 20)), za, zw)
                 for channels, group in ((8, 1), (2, 1), (20, 20), (40, 20)):
-                    x, w = full_range(rng, a_type, (1, channels, 5, 6)), full_range(rng, w_type, (20, channels // group, 3, 3))
+                    x, w = full_range(rng, a_type, (runs, 1, channels, 5, 6)), full_range(rng, w_type, (20, channels // group, 3, 3))
                     for name, make in OF_IMAGES.items():
                         if name == "integer" and per_column and group > 1:
                             continue
                         yield make, Operands(x, w, za, zw, pads=[1, 1, 1, 1], group=group)
 
 
-def random_operands(rng, shape, name):
+def random_operands(rng, shape, name, runs):
     """A convolution if `shape` has seven numbers."""
     a_type = np.uint8 if name == "dynamic" else rng.choice([np.uint8, np.int8])
     w_type = rng.choice([np.uint8, np.int8])
@@ -85,16 +91,16 @@ def random_operands(rng, shape, name):
         return drawn(rng, dtype, (columns,) if per_column else ())
 
     za, zw = zero(a_type, False), zero(w_type, rng.random() < 0.3)
-    given = ("a", "w") if name == "integer" and rng.random() < 0.1 else ("a",)
+    w_is_input = bool(name == "integer" and rng.random() < 0.1)
     if len(shape) == 7:
         channels, outputs, group, height, width, kernel, pad = shape
-        return Operands(drawn(rng, a_type, (1, channels, height, width)), drawn(rng, w_type, (outputs, channels // group, kernel, kernel)), za, zw,
-                        given, pads=[pad] * 4, group=group)
+        return Operands(drawn_runs(rng, a_type, (1, channels, height, width), runs), drawn(rng, w_type, (outputs, channels // group, kernel, kernel)),
+                        za, zw, w_is_input, pads=[pad] * 4, group=group)
     rows, depth, columns = shape
-    return Operands(drawn(rng, a_type, (rows, depth)), drawn(rng, w_type, (depth, columns)), za, zw, given)
+    return Operands(drawn_runs(rng, a_type, (rows, depth), runs), drawn(rng, w_type, (depth, columns)), za, zw, w_is_input)
 
 
-def random_model(rng):
+def random_model(rng, runs):
     """One operator and shape with many operands."""
     net = Net()
     image = rng.random() < 0.4
@@ -110,7 +116,7 @@ def random_model(rng):
     else:
         shape = (int(rng.choice([1, 2, 5, 19])), int(rng.integers(2, deepest)), int(rng.choice([1, 3, 16, 17, 49, 100])))
     while len(net.expected) < NODES_OF_A_MODEL:
-        o = random_operands(rng, shape, name)
+        o = random_operands(rng, shape, name, runs)
         forms[name](net, o, rng)
     return net
 
@@ -123,10 +129,14 @@ def failures(net, folder, targets):
     import gart
     lines = []
     for target in model_check.targets_here(artifact):
-        got = gart.load(artifact, threads=1, target=target).run(net.feeds)
-        for name, (want, what) in net.expected.items():
-            bad = np.argwhere(got[name] != want)
-            if len(bad):
+        program = gart.load(artifact, threads=1, target=target)
+        for run in range(len(next(iter(net.feeds.values())))):
+            got = program.run({name: runs[run] for name, runs in net.feeds.items()})
+            for name, (runs, what) in net.expected.items():
+                want = runs[run]
+                if np.array_equal(got[name], want):
+                    continue
+                bad = np.argwhere(got[name] != want)
                 at = tuple(bad[0])
                 lines.append(f"{target}: {what}: {len(bad)} of {want.size} differ, at {list(map(int, at))} {got[name][at]} instead of {want[at]}")
     return lines
@@ -136,7 +146,7 @@ def nets(options):
     """Models: first the table's nodes, up to NODES_OF_A_MODEL in each; then random ones."""
     rng = np.random.default_rng(options.seed)
     net = Net()
-    for make, operands in table(rng):
+    for make, operands in table(rng, 2):
         make(net, operands, rng)
         if len(net.expected) >= NODES_OF_A_MODEL:
             yield net, "table"
@@ -144,27 +154,50 @@ def nets(options):
     yield net, "table"
     done, begin = 0, time.monotonic()
     while done < options.random and (options.seconds is None or time.monotonic() - begin < options.seconds):
-        net = random_model(rng)
-        done += len(net.expected)
+        net = random_model(rng, options.runs)
+        done += len(net.expected) * options.runs
         yield net, "random"
+
+
+class Progress:
+    """A line every ten seconds."""
+
+    def __init__(self, of):
+        self.of, self.done, self.begin, self.told = of, 0, None, time.monotonic()
+
+    def add(self, count, wrong):
+        now = time.monotonic()
+        self.begin = self.begin or now
+        self.done += count
+        if now - self.told < 10:
+            return
+        self.told = now
+        left = (self.of - self.done) * (now - self.begin) / self.done
+        print(f"{self.done} of {self.of} random nodes, {wrong} differ, {max(0, left):.0f} s left", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--random", type=int, default=480)
+    parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float)
     parser.add_argument("--targets", default=TARGETS)
     options = parser.parse_args()
-    counts, wrong = {"table": 0, "random": 0}, 0
+    counts, compiled, wrong, progress = {"table": 0, "random": 0}, {"table": 0, "random": 0}, 0, Progress(options.random)
     with tempfile.TemporaryDirectory(prefix="gcc-graph-integers-") as folder:
         for net, kind in nets(options):
             lines = failures(net, folder, options.targets)
-            counts[kind] += len(net.expected)
+            count = sum(len(runs) for runs, _ in net.expected.values())
+            compiled[kind] += len(net.expected)
+            counts[kind] += count
             wrong += len(lines)
             for line in lines[:8]:
                 print(f"FAIL {kind} {line}", flush=True)
-    print(f"{counts['table']} nodes of the table and {counts['random']} random ones beside exact integers: {wrong} differ")
+            if kind == "random":
+                progress.add(count, wrong)
+    print(f"{counts['table']} nodes of the table ({compiled['table']} compiled) and {counts['random']} random ones ({compiled['random']} compiled) beside "
+          f"exact integers: {wrong} differ")
     return 1 if wrong else 0
 
 

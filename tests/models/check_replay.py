@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks that the compiler still makes the same plans. A refactoring must change none, or shows its changes here.
+"""Checks that the compiler still makes the same plans and kernels. A refactoring must change none, or shows its changes here.
 
   check_replay.py [--update] [--texts DIR] [--against DIR] [NAME...]
 
-Compiles each small model (small_models.py), and some models of the zoo if it is beside the repository, with open and with fixed dims, for CPUs and for sm_80. The digest of the plan's text (kernels as expressions, buffers, steps, waits) must be the one in replay.json. --update rewrites that file. --texts DIR stores the texts in DIR; --against DIR shows the differences to texts that another build stored. With either, the digests of the whole artifacts for CPUs are compared as well; replay.json has none, because machine code depends on LLVM's version. NAME: patterns of models.
+Compiles each small model (small_models.py), and some models of the zoo if it is beside the repository, with open and with fixed dims, for CPUs and for sm_80. The digest of the plan's text (kernels as expressions, buffers, steps, waits) must be the one in replay.json. So must the digest of each kernel's source, which is the LLVM IR before LLVM's passes, or the CUDA C++ (rows that end in "source"). Sources of small models are also compared for CPUs with tiles, NEON, Hopper and Blackwell. --update rewrites that file. --texts DIR stores the texts in DIR; --against DIR shows the differences to texts that another build stored. With either, the digests of the whole artifacts for CPUs are compared as well; replay.json has none, because machine code depends on LLVM's version. NAME: patterns of models.
 """
 import argparse
 import difflib
@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ LIST = os.path.join(os.path.dirname(os.path.abspath(__file__)), "replay.json")
 ZOO = ("squeezenet1_1", "mobilenet_v2", "shufflenet_v2_x1_0", "regnet_y_400mf", "unet", "minilm_l6", "llama_tiny_step", "t5_small_step",
        "wavenet", "crnn_ctc", "gcn", "yolo_head")
 TARGETS = ("x86-64-v3", "sm_80")
+SOURCE_TARGETS = ("x86-64-v4", "x86-64-v4-amx", "aarch64", "sm_75", "sm_90a", "sm_100a")  # open dims, small models
 LONGEST_DIFF = 200  # lines
 
 
@@ -47,13 +49,31 @@ def of_zoo(folder):
         yield name, path, known[name]["sizes"][:1], lambda name=name: zoo.materialise(home, name, folder)
 
 
-def plan_text(path, target, options):
-    """The output of --print-plan. Machine code is not made: it depends on LLVM's version."""
-    done = subprocess.run([tool(), "compile", path, "-o", os.devnull, "--target", target, "--print-plan", "--stop-after", "plan", *options],
-                          capture_output=True, text=True)
+def printed(path, targets, options):
+    """The output of --print-plan and --print-source. Machine code is not made: it depends on LLVM's version."""
+    done = subprocess.run([tool(), "compile", path, "-o", os.devnull, "--target", ",".join(targets), "--print-plan", "--print-source",
+                           "--stop-after", "plan", *options], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     return done.stdout
+
+
+def parts(text):
+    """The plans' text, and by target the sources of its kernels, each with the line that names it."""
+    head, *plans = re.split(r"^(?=plan for a )", text, maxsplit=1, flags=re.M)
+    sources = {}
+    for source in re.split(r"^(?=source \S+ k\d+ ')", head, flags=re.M)[1:]:
+        sources.setdefault(source.split()[1], []).append(source)
+    return "".join(plans), sources
+
+
+def digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def digests(sources):
+    """A short digest of each kernel's source."""
+    return " ".join(digest(source)[:6] for source in sources)
 
 
 def artifact_digest(path, target, options):
@@ -62,8 +82,14 @@ def artifact_digest(path, target, options):
         return hashlib.sha256(open(artifact, "rb").read()).hexdigest() + "\n"
 
 
-def forms(sizes):
-    return [("open", [])] + ([("fixed", dim_options(sizes[:1]))] if sizes and sizes[0] else [])
+def compilations(name, sizes):
+    """The targets, the name of the form and the options of each."""
+    for target in TARGETS:
+        yield [target], "open", []
+        if sizes and sizes[0]:
+            yield [target], "fixed", dim_options(sizes[:1])
+    if name in small_models.MODELS:
+        yield SOURCE_TARGETS, "open", []
 
 
 def show(row, old, new):
@@ -71,6 +97,14 @@ def show(row, old, new):
     print("\n".join(lines[:LONGEST_DIFF]))
     if len(lines) > LONGEST_DIFF:
         print(f"... {len(lines) - LONGEST_DIFF} more lines")
+
+
+def difference(old, new):
+    """Which kernels have another source, for rows of sources."""
+    old, new = old.split(), new.split()
+    if len(old) != len(new):
+        return f"{len(old)} kernels before, {len(new)} now"
+    return "changed" if len(new) == 1 else "changed: " + ", ".join(f"k{k}" for k in range(len(new)) if old[k] != new[k])
 
 
 def compare_kept(row, kept, texts, against):
@@ -94,6 +128,13 @@ def main():
     a = p.parse_args()
     known = json.load(open(LIST)) if os.path.exists(LIST) else {}
     now, changed = {}, []
+
+    def note(row, value, kept):
+        now[row] = value
+        if value != known.get(row):
+            changed.append(row)
+        compare_kept(row, kept, a.texts, a.against)
+
     if a.texts:
         os.makedirs(a.texts, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
@@ -101,21 +142,20 @@ def main():
             if a.names and not any(fnmatch.fnmatch(name, pattern) for pattern in a.names):
                 continue
             make()
-            for target in TARGETS:
-                for form, options in forms(sizes):
-                    row = f"{name} {target} {form}"
-                    text = plan_text(path, target, options)
-                    now[row] = hashlib.sha256(text.encode()).hexdigest()[:16]
-                    if now[row] != known.get(row):
-                        changed.append(row)
-                    kept = {".txt": text}
-                    if (a.texts or a.against) and target != "sm_80":
-                        kept[".artifact"] = artifact_digest(path, target, options)
-                    compare_kept(row, kept, a.texts, a.against)
+            for targets, form, options in compilations(name, sizes):
+                plans, sources = parts(printed(path, targets, options))
+                for target, of_target in sources.items():
+                    note(f"{name} {target} {form} source", digests(of_target), {".txt": "".join(of_target)})
+                if len(targets) > 1:
+                    continue
+                kept = {".txt": plans}
+                if (a.texts or a.against) and targets[0] != "sm_80":
+                    kept[".artifact"] = artifact_digest(path, targets[0], options)
+                note(f"{name} {targets[0]} {form}", digest(plans), kept)
     if a.update:
         json.dump(dict(sorted({**known, **now}.items())), open(LIST, "w"), indent=0)
     for row in changed:
-        print(f"{row}: {'written' if a.update else 'changed' if row in known else 'is not in the list'}")
+        print(f"{row}: {'written' if a.update else difference(known[row], now[row]) if row in known else 'is not in the list'}")
     if changed and not a.update:
         print("if this was meant: check_replay.py --update; to see what changed: --texts with a build from before, --against with this one")
     print(f"{len(now) - len(changed)} passed, {0 if a.update else len(changed)} failed")

@@ -1,5 +1,6 @@
 """Quantised operators in one model, compared with exact integers. All forms use the same operands, a and w of 8 bits with zero
-points, and are computed here in i64. Scales are powers of two, so that the operations after the sums are exact, too."""
+points. Scales are powers of two, so that the operations after the sums are exact, too. A model runs several times: arrays of inputs and of expected
+results have the runs as their first axis."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -18,13 +19,16 @@ class Net:
         self.count += 1
         return f"v{self.count}"
 
-    def put(self, array, constant=True):
+    def put(self, array):
         name = self.fresh()
-        if constant:
-            self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
-        else:
-            self.inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape))
-            self.feeds[name] = np.ascontiguousarray(array)
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def feed(self, runs):
+        """An input, and its values in all runs."""
+        name = self.fresh()
+        self.inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(runs.dtype), runs.shape[1:]))
+        self.feeds[name] = np.ascontiguousarray(runs)
         return name
 
     def node(self, op, inputs, outputs=1, domain="", **attributes):
@@ -36,18 +40,18 @@ class Net:
         self.expected[name] = (array, what)
 
     def model(self):
-        outputs = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, (a, _) in self.expected.items()]
+        outputs = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape[1:]) for n, (a, _) in self.expected.items()]
         graph = helper.make_graph(self.nodes, "integers", self.inputs, outputs, self.constants)
         return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid(MICROSOFT, 1)], ir_version=10)
 
 
 class Operands:
-    """a [M, K] and w [K, N], or for a convolution x [1, C, H, W] and w [O, C / group, h, w]. `za` is a number, `zw` one number or
-    one per column; None: no zero point. Operands outside of `given` are constants of the model."""
+    """a [runs, M, K] and w [K, N], or for a convolution x [runs, 1, C, H, W] and w [O, C / group, h, w]. `za` is a number, `zw` one
+    number or one per column; None: no zero point. `a` is an input of the model, w a constant unless `w_is_input`."""
 
-    def __init__(self, a, w, za=None, zw=None, given=("a",), **attributes):
-        self.a, self.w, self.za, self.zw, self.given, self.attributes = a, w, za, zw, given, attributes
-        self.is_conv = a.ndim == 4
+    def __init__(self, a, w, za=None, zw=None, w_is_input=False, **attributes):
+        self.a, self.w, self.za, self.zw, self.w_is_input, self.attributes = a, w, za, zw, w_is_input, attributes
+        self.is_conv = a.ndim == 5
         self.channel = 0 if self.is_conv else 1
         self.columns = w.shape[self.channel]
 
@@ -56,26 +60,32 @@ class Operands:
         return values.reshape([-1] + [1] * (self.w.ndim - 1)) if self.is_conv else values
 
     def sums(self):
-        a = self.a.astype(np.int64) - (0 if self.za is None else int(self.za))
-        zero = np.int64(0) if self.zw is None else self.along_channels(self.zw.astype(np.int64)) if self.zw.ndim else np.int64(self.zw)
-        w = self.w.astype(np.int64) - zero
+        """In f64, which holds them exactly (they stay below 2^53), because NumPy multiplies integers without BLAS."""
+        a = self.a.astype(np.float64) - (0 if self.za is None else int(self.za))
+        zero = 0 if self.zw is None else self.along_channels(self.zw.astype(np.float64)) if self.zw.ndim else int(self.zw)
+        w = self.w.astype(np.float64) - zero
         if not self.is_conv:
-            return a @ w
+            return (a.reshape(-1, a.shape[-1]) @ w).reshape(*a.shape[:-1], -1).astype(np.int64)
         pads, group = self.attributes.get("pads", [0] * 4), self.attributes.get("group", 1)
-        a = np.pad(a, [(0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
-        windows = np.lib.stride_tricks.sliding_window_view(a[0], w.shape[2:], (1, 2))
-        windows = windows.reshape(group, -1, *windows.shape[1:])
-        y = np.einsum("gcyxhw,gochw->goyx", windows, w.reshape(group, -1, *w.shape[1:]))
-        return y.reshape(1, -1, *y.shape[2:])
+        a = np.pad(a, [(0, 0), (0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])])
+        windows = np.lib.stride_tricks.sliding_window_view(a[:, 0], w.shape[2:], (2, 3))  # [runs, C, y, x, h, w]
+        runs, _, height, width = windows.shape[:4]
+        windows = windows.transpose(0, 1, 4, 5, 2, 3).reshape(runs, group, -1, height * width)
+        y = w.reshape(1, group, w.shape[0] // group, -1) @ windows
+        return y.reshape(runs, 1, -1, height, width).astype(np.int64)
 
     def text(self):
         zero = "none" if self.zw is None else self.zw.tolist() if self.zw.ndim == 0 else "per column"
-        return f"a {self.a.dtype}{list(self.a.shape)} zero {self.za}, w {self.w.dtype}{list(self.w.shape)} zero {zero} {self.attributes or ''}"
+        return f"a {self.a.dtype}{list(self.a.shape[1:])} zero {self.za}, w {self.w.dtype}{list(self.w.shape)} zero {zero} {self.attributes or ''}"
 
     # ---- names of values
     def name(self, net, which):
         array = getattr(self, which)
-        return "" if array is None else net.put(np.asarray(array), which not in self.given)
+        if which == "a":
+            return net.feed(array)
+        if which == "w" and self.w_is_input:
+            return net.feed(np.broadcast_to(array, (len(self.a), *array.shape)))
+        return "" if array is None else net.put(np.asarray(array))
 
     def zero(self, net, which):
         array = getattr(self, "z" + which)
@@ -182,10 +192,10 @@ def qdq(net, o, rng):
 
 def dynamic(net, o, rng):
     """Floats that DynamicQuantizeLinear converts to a: their range is all of u8."""
-    o.a.flat[:2] = [0, 255]
+    o.a.reshape(len(o.a), -1)[:, :2] = [0, 255]
     o.za = np.uint8(0 if o.za is None else o.za)
     e = int(rng.integers(-8, 8))
-    x = net.put(((o.a.astype(np.float64) - int(o.za)) * 2.0**e).astype(np.float32), constant=False)
+    x = net.feed(((o.a.astype(np.float64) - int(o.za)) * 2.0**e).astype(np.float32))
     exponents = [int(rng.integers(-12, 0))]
     y = (o.sums() * 2.0**(e + exponents[0])).astype(np.float32)
     if rng.random() < 0.5:

@@ -41,5 +41,27 @@ TEST(Random, BitsAreThoseOfPhilox) {
               "gart"});
 }
 
+/// The state is added to the attributes.
+TEST(Random, BitsFollowTheState) {
+  const OpInput x = data(f32({3, 5}, {0}));
+  for (const int64_t word : {0, 3}) {
+    const auto bits = [&](std::vector<OpInput> in, int64_t seed, int64_t offset) {
+      return check_op({"a word",
+                       "RandomBits",
+                       std::move(in),
+                       {{"word", word}, {"seed", seed}, {"offset", offset}},
+                       {},
+                       1,
+                       true,
+                       0,
+                       "gart"})[0];
+    };
+    const int64_t seed = int64_t{1} << 40;
+    const Tensor sum = bits({x, data(i64({2}, {static_cast<double>(seed), 9}))}, 5, -20);
+    const Tensor plain = bits({x}, seed + 5, -11);
+    for (int64_t i = 0; i < plain.elements(); ++i) EXPECT_EQ(sum.at_int(i), plain.at_int(i)) << i;
+  }
+}
+
 }  // namespace
 }  // namespace gcg::test

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "compiler/gir/gir.h"
+#include "compiler/partition/by_crossings.h"
 #include "compiler/partition/runs_on.h"
 #include "compiler/support/error.h"
 #include "tests/partition/cut_text.h"
@@ -20,6 +21,15 @@ std::string sorted(const std::string& text) {
   std::string out;
   for (const std::string& g : groups) out += g;
   return out;
+}
+
+TEST(Cut, GroupsAreDividedWhereValuesCross) {
+  // m1 -> m, q1 -> q: q does not wait for m.
+  EXPECT_EQ(by_crossings(make_dag(4, {{0, 1}, {2, 3}}), {{0, 1, 2}, {3}}), (Groups{{0, 1}, {2}, {3}}));
+  // m0 -> m1 -> z, q -> z: m0 and m1 do not wait for q.
+  EXPECT_EQ(by_crossings(make_dag(4, {{0, 1}, {1, 3}, {2, 3}}), {{2}, {0, 1, 3}}), (Groups{{0, 1}, {2}, {3}}));
+  // Nodes that wait for the same groups stay together.
+  EXPECT_EQ(by_crossings(make_dag(4, {{0, 1}, {1, 2}, {2, 3}}), {{0}, {1, 2}, {3}}), (Groups{{0}, {1, 2}, {3}}));
 }
 
 TEST(Cut, Cases) {

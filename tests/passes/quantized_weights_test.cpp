@@ -169,5 +169,58 @@ TEST(QuantizedWeights, ScalesOfGpusAreHalfWhereExact) {
   }
 }
 
+/// The gradient of a product reads the product's integers. On CPUs, some rows at a time become floats.
+TEST(QuantizedWeights, TransposedProductsReadTheSameIntegers) {
+  for (const char* type : {"i4", "u8"}) {
+    const Graph after = keep(concat(R"(graph g(%x: f32[3,256], %g: f32[2,3,300]) -> (%y, %z) {
+      constant %q: )",
+                                    type, R"([300,256] = random(1)
+      constant %s: f32[300,8] = random(2)
+      constant %o: )",
+                                    type, R"([300,8] = random(3)
+      %w = DequantizeLinear(%q, %s, %o) {axis = 1, block_size = 32}
+      %t = Transpose(%w) {perm = [1, 0]}
+      %y = MatMul(%x, %t)
+      %u = Transpose(%t) {perm = [1, 0]}
+      %z = MatMul(%g, %u)
+    })"),
+                             true);
+    EXPECT_EQ(op_counts(after), (Counts{{"gart.QuantizedMatMul", 2}}));
+  }
+  const auto lowered = [](const char* target, const char* type, const char* scales, int columns, int k) {
+    return op_counts(check_rewrite(
+        concat("graph g(%x: f32[1,", columns, R"(]) -> (%y) {
+      constant %q: )",
+               type, "[", columns, ",", k, R"(] = random(1)
+      constant %s: f32[)",
+               columns, ",", (k + 31) / 32, R"(] = random(2)
+      constant %o: f32[)",
+               columns, ",", (k + 31) / 32, R"(] = random(3)
+      %y = gart.QuantizedMatMul(%x, %q, )",
+               scales, R"() {block = 32, transposed = 1}
+    })"),
+        [&](Graph& g) { return lower_quantized_products(g, *find_target(target)); }, true));
+  };
+  const Counts one = {{"MatMul", 1}, {"gart.UnpackWeights", 1}},
+               two = {{"Add", 1}, {"MatMul", 2}, {"Slice", 2}, {"gart.UnpackWeights", 2}};
+  for (const char* type : {"i2", "i4", "i8"})
+    for (const char* scales : {"%s", "%s, %o"}) {
+      EXPECT_EQ(lowered("x86-64-v4", type, scales, 60, 100), one);
+      EXPECT_EQ(lowered("sm_90a", type, scales, 60, 100), (Counts{{"MatMul", 1}}));
+    }
+  EXPECT_EQ(lowered("x86-64-v3", "i4", "%s", 2100, 2048), two);
+}
+
+/// Without a product that keeps the integers, weights with scales along the columns become floats.
+TEST(QuantizedWeights, TransposedProductsAloneStay) {
+  keep(R"(graph g(%g: f32[3,300]) -> (%z) {
+    constant %q: i4[300,256] = random(1)
+    constant %s: f32[300,8] = random(2)
+    %w = DequantizeLinear(%q, %s) {axis = 1, block_size = 32}
+    %z = MatMul(%g, %w)
+  })",
+       false);
+}
+
 }  // namespace
 }  // namespace gcg::test

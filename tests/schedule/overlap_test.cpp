@@ -63,7 +63,7 @@ struct Coded {
   Plan plan;
 };
 
-TEST(ConstantOperands, AreThoseOfEveryStep) {
+TEST(ConstantOperands, AreThoseOfEachLaunch) {
   const Plan chain = plan_of(kChain);
   int constants = 0;
   for (const Kernel& k : chain.kernels)
@@ -74,8 +74,13 @@ TEST(ConstantOperands, AreThoseOfEveryStep) {
     %a = MatMul(%x, %v)
     %y = MatMul(%a, %z)
   })");
-  ASSERT_EQ(mixed.kernels.size(), 1u);
-  for (const Operand& o : mixed.kernels.front().operands) EXPECT_FALSE(o.constant);
+  // The product that reads an input costs the other one nothing.
+  ASSERT_EQ(mixed.kernels.size(), 2u);
+  EXPECT_GE(weights_of(mixed.kernels.front()), 0);
+  EXPECT_EQ(weights_of(mixed.kernels.back()), -1);
+  const auto& steps = mixed.entry().steps;
+  EXPECT_EQ(weights_of(mixed.kernels[steps.front().as<Launch>()->kernel]), weights_of(mixed.kernels.front()));
+  EXPECT_EQ(weights_of(mixed.kernels[steps.back().as<Launch>()->kernel]), -1);
 }
 
 TEST(Overlaps, EveryLaunchAfterALaunch) {

@@ -37,9 +37,9 @@ TEST(RepeatedWork, IsSaidOfARowComputedForEveryElement) {
   })");
   Fusion fusion = fuse(graph);
   const ValueId row = named(graph, "b");
-  ASSERT_TRUE(fusion.materialized[static_cast<size_t>(row.index)]);
+  ASSERT_TRUE(fusion.materialized[row]);
   std::erase_if(fusion.groups, [&](const FusionGroup& g) { return g.result == row; });
-  fusion.materialized[static_cast<size_t>(row.index)] = false;
+  fusion.materialized[row] = false;
   const std::vector<gcg::RepeatedWork> found = repeated_work(graph, fusion);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].nodes, (std::vector<std::string>{"first", "second", "third"}));
@@ -60,7 +60,7 @@ TEST(RepeatedWork, AVectorIsComputedBeforeItIsExpanded) {
   })");
   EXPECT_TRUE(repeated_work(graph, DeviceClass::cpu).empty());
   const Fusion fusion = fuse(graph);
-  EXPECT_TRUE(fusion.materialized[static_cast<size_t>(named(graph, "e").index)]);
+  EXPECT_TRUE(fusion.materialized[named(graph, "e")]);
 }
 
 TEST(RepeatedWork, RowsOfANormAreNoRepetition) {

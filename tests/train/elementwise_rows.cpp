@@ -160,6 +160,11 @@ const std::vector<GradientCase> kRows = {
   %y = Mul(%f, %x)
 })"},
     {.what = "Dropout", .graph = R"(graph g(%x: f64[a]) -> (%y) { %y = Dropout(%x) })"},
+    {.what = "Dropout in training", .graph = R"(graph g(%x: f64[a,9]) -> (%y) {
+  constant %ratio: f32[] = {0.25}
+  %d = gart.TrainingDropout(%x, %ratio)
+  %y = Mul(%d, %x)
+})"},
     {.what = "a value that is read several times", .graph = R"(graph g(%x: f64[a,b]) -> (%y) {
   %s = Sigmoid(%x)
   %p = Mul(%s, %x)

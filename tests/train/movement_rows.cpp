@@ -177,6 +177,20 @@ const std::vector<GradientCase> kRows = {
   %i = Expand(%z, %s)
   %y = ScatterElements(%x, %i, %u) {axis = 1}
 })"},
+    {.what = "TensorScatter", .graph = R"(graph g(%x: f64[2,6,3], %u: f64[2,a,3]) -> (%y) {
+  constant %i: i64[2] = {1, 4}
+  %s = TensorScatter(%x, %u, %i)
+  %y = Mul(%s, %s)
+})"},
+    {.what = "TensorScatter that wraps", .graph = R"(graph g(%x: f64[2,3,6], %u: f64[2,3,a]) -> (%y) {
+  constant %i: i64[2] = {1, 4}
+  %s = TensorScatter(%x, %u, %i) {axis = 2, mode = "circular"}
+  %y = Mul(%s, %s)
+})"},
+    {.what = "TensorScatter at the front", .graph = R"(graph g(%x: f64[2,6,3], %u: f64[2,a,3]) -> (%y) {
+  %s = TensorScatter(%x, %u)
+  %y = Mul(%s, %s)
+})"},
     {.what = "ScatterND that adds",
      .graph = R"(graph g(%x: f64[4,b], %i: i64[a,1], %u: f64[a,b]) -> (%y) {
   %y = ScatterND(%x, %i, %u) {reduction = "add"}

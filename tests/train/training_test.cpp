@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "compiler/gir/gir.h"
 #include "compiler/ir/states.h"
@@ -178,6 +179,145 @@ TEST(TrainingEntries, TrainParametersOfSubgraphs) {
   }
 }
 
+/// Runs steps of an entry whose first inputs are `in`, and whose states follow.
+std::vector<std::vector<Tensor>> steps(const Graph& entry, std::vector<Tensor> in, int count) {
+  const size_t own = in.size();
+  for (const State& s : entry.states) in.push_back(*s.initial);
+  std::vector<std::vector<Tensor>> all;
+  for (int step = 0; step < count; ++step) {
+    all.push_back(interpret(entry, in));
+    for (size_t i = 0; i < entry.states.size(); ++i)
+      if (is_written(entry.states[i])) in[own + i] = all.back()[entry.states[i].output];
+  }
+  return all;
+}
+
+Tensor ones(const std::vector<int64_t>& shape) {
+  Tensor t(DType::f64, shape);
+  for (int64_t i = 0; i < t.elements(); ++i) t.set_double(i, 1);
+  return t;
+}
+
+/// Steps over parts of a batch, whose gradients are accumulated, equal one step over the batch.
+TEST(Accumulation, EqualsOneStepOverTheBatch) {
+  for (const char* optimizer : {"sgd(lr=0.1)", "adam(lr=0.1)", "momentum(lr=0.1),clip=0.5"}) {
+    const std::string options = concat("loss=mse(y,t),optimizer=", optimizer);
+    Graph whole = entries(kLinear, options).train, parts = entries(kLinear, options + ",accumulate=3").train;
+    infer_graph(whole);
+    infer_graph(parts);
+    const auto first = [](const Graph& g) {
+      std::vector<Tensor> in;
+      for (const State& s : g.states) in.push_back(*s.initial);
+      return in;
+    };
+    std::vector<Tensor> of_whole = first(whole), of_parts = first(parts);
+    const auto run = [](const Graph& g, std::vector<Tensor>& states, int64_t from, int64_t rows) {
+      std::vector<Tensor> in = {Tensor(DType::f64, {rows, 3}), Tensor(DType::f64, {rows, 1})};
+      for (int64_t i = 0; i < rows * 3; ++i) in[0].set_double(i, std::sin(static_cast<double>(from * 3 + i)));
+      for (int64_t i = 0; i < rows; ++i) in[1].set_double(i, static_cast<double>((from + i) % 5));
+      in.insert(in.end(), states.begin(), states.end());
+      const std::vector<Tensor> out = interpret(g, in);
+      states.assign(out.begin() + 1, out.end());
+    };
+    for (int64_t step = 0; step < 3; ++step) {
+      run(whole, of_whole, 6 * step, 6);
+      const Tensor before = of_parts[0];
+      for (int64_t part = 0; part < 3; ++part) {
+        run(parts, of_parts, 6 * step + 2 * part, 2);
+        if (part < 2) EXPECT_EQ(of_parts[0].at_double(0), before.at_double(0));
+      }
+      for (size_t s = 0; s < of_whole.size(); ++s)
+        for (int64_t i = 0; i < of_whole[s].elements(); ++i) {
+          ASSERT_EQ(whole.states[s].name, parts.states[s].name);
+          EXPECT_NEAR(of_whole[s].at_double(i), of_parts[s].at_double(i), 1e-12)
+              << optimizer << ", " << whole.states[s].name;
+        }
+    }
+  }
+}
+
+/// The loss is the mean of elements that are 0 or 1 / (1 - ratio), because the rate 0 keeps w = 1.
+const char* kDropout = R"(graph dropout(%x: f64[batch,n]) -> (%y, %loss) {
+  constant %w: f64[] = {1}
+  constant %ratio: f32[] = {0.25}
+  constant %mode: bool[] = {1}
+  %p = Mul(%x, %w)
+  %y = DROP
+  %loss = ReduceMean(%y) {keepdims = 0}
+})";
+
+TEST(Dropout, DropsElementsInTrainingOnly) {
+  for (const char* node :
+       {"Dropout(%p, %ratio)", "gart.TrainingDropout(%p, %ratio)", "gart.TrainingDropout(%p, %ratio, %mode)"}) {
+    std::string text = kDropout;
+    text.replace(text.find("DROP"), 4, node);
+    TrainingEntries made = entries(text, "loss=loss,optimizer=sgd(lr=0)");
+    EXPECT_EQ(made.report.dropouts.size(), 1u) << node;
+    ASSERT_EQ(made.train.states.size(), 2u) << node;
+    EXPECT_EQ(made.train.states[1].name, "random.state");
+    EXPECT_EQ(made.infer.states.size(), 1u);
+    for (Graph* g : {&made.train, &made.infer, &made.evaluate}) infer_graph(*g);
+    const auto trained = steps(made.train, {ones({50, 200})}, 3);
+    std::set<double> losses;
+    for (const auto& out : trained) {
+      losses.insert(out[0].at_double(0));
+      EXPECT_NEAR(out[0].at_double(0), 1, 0.02) << node;  // 4 sigma is 0.023 * sqrt(1/3)
+    }
+    EXPECT_EQ(losses.size(), 3u) << node;
+    EXPECT_EQ(trained[2][2].at_int(1), 3);  // finished steps
+    EXPECT_EQ(steps(made.infer, {ones({2, 3})}, 1)[0][0].at_double(5), 1) << node;
+    EXPECT_EQ(steps(made.evaluate, {ones({2, 3})}, 1)[0][0].at_double(0), 1) << node;
+    TrainingEntries off = entries(text, "loss=loss,optimizer=sgd(lr=0),dropout=off");
+    EXPECT_EQ(off.train.states.size(), 1u) << node;
+    infer_graph(off.train);
+    EXPECT_EQ(steps(off.train, {ones({2, 3})}, 1)[0][0].at_double(0), 1) << node;
+  }
+}
+
+/// Each iteration of a loop draws numbers of its own, and so does each step.
+TEST(Dropout, DrawsAnewInEachIteration) {
+  TrainingEntries made = entries(R"(graph g(%x: f64[n], %count: i64[]) -> (%loss) {
+    constant %w: f64[] = {1}
+    constant %zero: f64[] = {0}
+    %p = Mul(%x, %w)
+    %s, %all = Loop(%count, _, %p) graph body(%i: i64[], %c: bool[], %v: f64[n]) -> (%c2, %v2, %sum) {
+      %c2 = Identity(%c)
+      %v2 = Identity(%v)
+      %d = gart.TrainingDropout(%v)
+      %sum = ReduceSum(%d) {keepdims = 0}
+    }
+    %total = ReduceMax(%all) {keepdims = 0}
+    %least = ReduceMin(%all) {keepdims = 0}
+    %loss = Sub(%total, %least)
+  })",
+                                 "loss=loss,optimizer=sgd(lr=0)");
+  infer_graph(made.train);
+  Tensor count(DType::i64, {});
+  count.set_int(0, 8);
+  std::set<double> losses;
+  for (const auto& out : steps(made.train, {ones({1000}), count}, 4)) losses.insert(out[0].at_double(0));
+  EXPECT_EQ(losses.count(0), 0u);  // not all iterations drop as many elements
+  EXPECT_GE(losses.size(), 3u);
+}
+
+/// A model that was exported in training mode: `infer` uses the running statistics where they are parameters.
+TEST(TrainingEntries, UseRunningStatisticsInInference) {
+  TrainingEntries made = entries(R"(graph norm(%x: f64[n,2]) -> (%y, %loss) {
+    constant %scale: f64[2] = {1, 1}
+    constant %bias: f64[2] = {0, 0}
+    constant %mean: f64[2] = {10, 20}
+    constant %variance: f64[2] = {1, 4}
+    %y, %m, %v = gart.TrainingBatchNormalization(%x, %scale, %bias, %mean, %variance) {epsilon = 1e-14}
+    %loss = ReduceMean(%y) {keepdims = 0}
+  })",
+                                 "loss=loss,optimizer=sgd(lr=0)");
+  EXPECT_EQ(made.report.statistics, 2);
+  infer_graph(made.infer);
+  const Tensor y = steps(made.infer, {ones({3, 2})}, 1)[0][0];
+  EXPECT_NEAR(y.at_double(0), -9, 1e-12);
+  EXPECT_NEAR(y.at_double(1), -9.5, 1e-12);
+}
+
 TEST(TrainOptions, NameTheMistake) {
   const auto message = [](const std::string& text) { return refusal(kLinear, text); };
   EXPECT_EQ(message("optimizer=sgd"),
@@ -199,7 +339,10 @@ TEST(TrainOptions, NameTheMistake) {
   EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd(lr=fast)"), "--train: lr is 'fast', expected a number");
   EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd,frozen"),
             "--train: 'frozen' is not known; expected loss=, optimizer=, "
-            "frozen=, clip= or states=");
+            "lora(..), frozen=, clip=, accumulate=, states= or dropout=");
+  EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd,accumulate=0"),
+            "--train: accumulate is 0, expected a number of steps from 1");
+  EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd,dropout=0.5"), "--train: dropout is '0.5', expected on or off");
   EXPECT_EQ(message("loss=mse(y,t,optimizer=sgd"), "--train loss=mse(y,t,optimizer=sgd: a bracket is not closed");
 }
 

@@ -5,6 +5,7 @@
 
 #include "compiler/fleet/fleet.h"
 #include "compiler/import/import.h"
+#include "compiler/kernel/cpu_levels.h"
 #include "compiler/ops/custom_op.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
@@ -68,10 +69,7 @@ bool computes_with_bf16(const gcg::Graph& graph, const std::string& precision) {
 /// devices.
 std::vector<std::string> default_targets(const std::vector<std::string>& gpus, const std::optional<gcg::Fleet>& fleet,
                                          bool bytes, bool halves) {
-  std::vector<std::string> targets = {"x86-64-v3", "x86-64-v4"};
-  if (bytes) targets.push_back("x86-64-v4-vnni");
-  if (halves) targets.push_back("x86-64-v4-bf16");
-  if (bytes || halves) targets.push_back("x86-64-v4-amx");
+  std::vector<std::string> targets = gcg::default_cpu_levels(bytes, halves);
   targets.insert(targets.end(), gpus.begin(), gpus.end());
   if (!fleet) return targets;
   for (const gcg::FleetDevice& device : fleet->devices) {
@@ -137,6 +135,7 @@ gcg::CompileOptions own_options(const ModelOptions& requested) {
   options.passes.time_passes = requested.time_passes;
   options.passes.out = requested.out;
   options.print_plan = requested.print_plan;
+  options.print_source = requested.print_source;
   return options;
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "codegen/cpu/compile_kernel.h"
-#include "codegen/cuda/text/kernel_text.h"
 
 namespace gcc_graph::detail {
 namespace {
@@ -21,12 +20,7 @@ std::string assembly(const Kernel& kernel, const Target& target) {
   return gcg::cpu::kernel_assembly(kernel, gcg::cpu::cpu_target(target));
 }
 
-/// The text of a kernel. If the kernel consists of several launches, their texts in order.
-std::string cuda_code(const Kernel& kernel, const Target& target) {
-  const gcg::cuda::KernelText text = gcg::cuda::emit_kernel(kernel, target);
-  return text.then.empty() ? text.source : text.source + text.then.front().source;
-}
-
+/// Prints code(kernel, target); without `code`, the backend's own source.
 class PrintingBackend final : public gcg::Backend {
  public:
   PrintingBackend(std::unique_ptr<gcg::Backend> backend, Code code, std::ostream& out)
@@ -38,9 +32,13 @@ class PrintingBackend final : public gcg::Backend {
     for (size_t k = 0; k < kernels.size(); ++k) {
       out_ << "code " << target.name << " k" << k << " '" << kernels[k]->name << "'";
       for (const std::string& source : kernels[k]->sources) out_ << ' ' << source;
-      out_ << '\n' << code_(*kernels[k], target) << '\n';
+      out_ << '\n' << (code_ != nullptr ? code_(*kernels[k], target) : source(*kernels[k], target)) << '\n';
     }
     return backend_->compile(kernels, target, threads);
+  }
+
+  std::string source(const Kernel& kernel, const Target& target) const override {
+    return backend_->source(kernel, target);
   }
 
   void add_conditional_kernel(CompiledBlob& blob, const Target& target) const override {
@@ -60,7 +58,7 @@ std::unique_ptr<gcg::Backend> printing_assembly(std::unique_ptr<gcg::Backend> cp
 }
 
 std::unique_ptr<gcg::Backend> printing_cuda(std::unique_ptr<gcg::Backend> cuda_backend, std::ostream& out) {
-  return std::make_unique<PrintingBackend>(std::move(cuda_backend), cuda_code, out);
+  return std::make_unique<PrintingBackend>(std::move(cuda_backend), nullptr, out);
 }
 
 }  // namespace gcc_graph::detail

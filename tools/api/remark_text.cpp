@@ -69,8 +69,9 @@ Sentences say(const gcg::TrainedParameters& p) {
     all.push_back(concat("the loss does not depend on ", p.unreached.size(),
                          p.unreached.size() == 1 ? " parameter: " : " parameters: ", list_of(p.unreached)));
   if (!p.dropouts.empty())
-    all.push_back(concat("training keeps all elements in ", p.dropouts.size(),
-                         p.dropouts.size() == 1 ? " Dropout node: " : " Dropout nodes: ", list_of(p.dropouts)));
+    all.push_back(concat("training drops elements at random in ", p.dropouts.size(),
+                         p.dropouts.size() == 1 ? " Dropout node: " : " Dropout nodes: ", list_of(p.dropouts),
+                         " (dropout=off keeps them)"));
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include "codegen/cpu/cpu_backend.h"
 #include "compiler/compile.h"
 #include "compiler/support/error.h"
+#include "gcc_graph/fleet.h"
 #include "tools/lazy/disk_cache.h"
 #include "tools/lazy/graph_of_cut.h"
 
@@ -27,18 +28,6 @@ void release_all(const std::vector<Buffer*>& buffers) {
 }
 
 }  // namespace
-
-const char* host_target() {
-#if defined(__x86_64__)
-  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                 __builtin_cpu_supports("avx512cd")
-             ? "x86-64-v4"
-             : "x86-64-v3";
-#else
-  return "aarch64";
-#endif
-}
 
 std::vector<uint8_t> compile_for(gcg::Graph graph, const std::vector<std::string>& targets,
                                  std::map<std::string, gcg::TensorRef> parameters) {

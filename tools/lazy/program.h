@@ -52,8 +52,6 @@ struct Program {
   std::optional<gart::Invocation> invocation_;
 };
 
-/// "x86-64-v3": the best target that this machine runs.
-const char* host_target();
 /// Compiles to an artifact, for this machine if `targets` is empty. `parameters`: as in CompileOptions. Throws
 /// gcg::CompileError.
 std::vector<uint8_t> compile_for(gcg::Graph graph, const std::vector<std::string>& targets,

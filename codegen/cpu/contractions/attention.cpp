@@ -136,7 +136,7 @@ class AttentionEmitter {
 
 }  // namespace
 
-KernelEmission emit_attention_kernel(FunctionBuilder& f, const AttentionKernel& attention) {
+KernelEmission emit_body(FunctionBuilder& f, const Kernel&, const AttentionKernel& attention) {
   const AttentionPlan plan = plan_attention(f, attention);
   AttentionEmitter(f, plan).emit();
   const Dim arrays = array_offset(f.kernel(), f.kernel().operands.size());

@@ -345,7 +345,7 @@ class ConvEmitter : IndexArithmetic {
 
 }  // namespace
 
-KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel&, const ConvKernel& conv) {
+KernelEmission emit_body(FunctionBuilder& f, const Kernel&, const ConvKernel& conv) {
   if (conv.winograd > 0) return emit_winograd_conv(f, conv);
   const DType weights = f.kernel().operands[static_cast<size_t>(conv.weights)].dtype;
   const ConvPlan plan = plan_conv(conv, f.target(), /*flat_allowed=*/false, weights);

@@ -5,7 +5,7 @@
 
 namespace gcg::cpu {
 
-KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul) {
+KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul) {
   const DType right = kernel.operands[static_cast<size_t>(matmul.b.operand)].dtype;
   const Multiply multiply = multiply_of_product(f.target(), kernel, matmul);
   const MatMulPlan plan = plan_matmul(matmul, f.target(), multiply, right);

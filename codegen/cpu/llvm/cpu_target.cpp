@@ -41,29 +41,19 @@ void initialize_targets_once() {
 }  // namespace
 
 CpuTarget cpu_target(const Target& target) {
-  constexpr const char *kX86 = "x86_64-unknown-linux-gnu", *kArm = "aarch64-unknown-linux-gnu";
+  const CpuLevel& level = cpu_level(target.name);
   const Machine& m = machine_of(target);
-  CpuTarget cpu{.vector_bytes = m.vector_bytes, .vector_registers = m.vector_registers, .l2_bytes = m.l2_bytes};
-  const auto name = [&](Isa isa, const char* triple, const char* llvm_name, const char* features) {
-    cpu.isa = isa, cpu.triple = triple, cpu.cpu = llvm_name, cpu.features = features;
-    return cpu;
-  };
-  if (target.name == "aarch64") return name(Isa::neon, kArm, "generic", "+neon");
-  cpu.has_signed_dot = target.name == "aarch64-dotprod";
-  if (cpu.has_signed_dot) return name(Isa::neon, kArm, "generic", "+neon,+v8.2a,+dotprod,+fullfp16");
-  if (target.name == "x86-64-v3") return name(Isa::avx2, kX86, "x86-64-v3", "");
-  if (target.name == "x86-64-v4") return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw");
-  cpu.has_vnni = true;
-  if (target.name == "aarch64-i8mm")
-    return name(Isa::neon, kArm, "generic", "+neon,+v8.2a,+dotprod,+fullfp16,+i8mm,+bf16");
-  if (target.name == "x86-64-v4-vnni") return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw,+avx512vnni");
-  cpu.has_bf16 = true;
-  if (target.name == "x86-64-v4-bf16") return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw,+avx512vnni,+avx512bf16");
-  cpu.has_amx = true;
-  if (target.name == "x86-64-v4-amx")
-    return name(Isa::avx512, kX86, "x86-64-v4", "+prfchw,+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16");
-  GCG_CHECK(false, "the CPU code generator has no target '", target.name, "'");
-  return {};
+  return {.isa = level.isa,
+          .triple = level.isa == Isa::neon ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu",
+          .cpu = level.llvm_cpu,
+          .features = level.llvm_features,
+          .vector_bytes = m.vector_bytes,
+          .vector_registers = m.vector_registers,
+          .l2_bytes = m.l2_bytes,
+          .has_vnni = level.multiplies_bytes,
+          .has_signed_dot = level.multiplies_signed_bytes,
+          .has_bf16 = level.multiplies_bf16_pairs,
+          .has_amx = level.has_tiles};
 }
 
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CpuTarget& target) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "compiler/ir/dtype.h"
+#include "compiler/kernel/cpu_levels.h"
 #include "compiler/kernel/target.h"
 
 namespace llvm {
@@ -13,8 +14,6 @@ class TargetMachine;
 }
 
 namespace gcg::cpu {
-
-enum class Isa : uint8_t { avx2, avx512, neon };
 
 struct CpuTarget {
   Isa isa = Isa::avx2;

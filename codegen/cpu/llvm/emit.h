@@ -20,10 +20,10 @@ struct KernelEmission {
 
 /// Each of these emits the whole body into `f` at its insertion point. Afterwards the insertion point is where the
 /// function returns.
-KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop);
-KernelEmission emit_program(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program);
-KernelEmission emit_matmul_kernel(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul);
-KernelEmission emit_attention_kernel(FunctionBuilder& f, const AttentionKernel& attention);
-KernelEmission emit_conv_kernel(FunctionBuilder& f, const Kernel& kernel, const ConvKernel& conv);
+KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop);
+KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program);
+KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const MatMulKernel& matmul);
+KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const AttentionKernel& attention);
+KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const ConvKernel& conv);
 
 }  // namespace gcg::cpu

@@ -1,6 +1,7 @@
 #include "codegen/cpu/llvm/imports.h"
 
 #include "compiler/kernel/access_analysis.h"
+#include "compiler/kernel/kernel_parts.h"
 #include "compiler/kernel/operator_names.h"
 #include "compiler/support/error.h"
 
@@ -18,7 +19,7 @@ bool own_f32_polynomial(UnaryOp op) {
          op == UnaryOp::sigmoid || op == UnaryOp::asin || op == UnaryOp::acos || op == UnaryOp::atan;
 }
 
-struct Collector {
+struct Collector : PartVisitor {
   std::set<std::string> names;
 
   void add(const std::string& name) {
@@ -31,29 +32,16 @@ struct Collector {
       if (node.kind == ExprKind::binary) add(import_of(node.binary, node.dtype));
     });
   }
-  void add(const std::vector<Expr>& list) {
-    for (const Expr& e : list) add(e);
-  }
-  void operator()(const LoopKernel& loop) {
-    for (const Stage& stage : loop.stages) {
-      add(stage.value);
-      add(stage.index);
-    }
-  }
+  void expr(const Expr& e) { add(e); }
   void operator()(const ProgramKernel& program) {
     each_statement(program.body, [&](const Statement& s) {
       each_expr(s, [&](const Expr& e) { add(e); });
       add(s.function);
     });
   }
-  void operator()(const AttentionKernel& attention) {
-    for (const Expr& e : {attention.scores, attention.kept, attention.epilogue}) add(e);
-    add(attention.index);
-  }
-  template <class Contraction>
-  void operator()(const Contraction& contraction) {
-    add(contraction.epilogue);
-    add(contraction.index);
+  template <class Body>
+  void operator()(const Body& body) {
+    each_part(*this, body);
   }
 };
 

@@ -186,7 +186,7 @@ std::string describe(const LoopPlan& plan) {
 
 }  // namespace
 
-KernelEmission emit_loop_kernel(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop) {
+KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const LoopKernel& loop) {
   LoopPlan plan = plan_loops(f.target(), kernel, loop);
   const AxisTables tabulated = tabulate_axes(f, loop, plan);
   if (!tabulated.tables.empty()) plan = plan_loops(f.target(), f.kernel(), tabulated.loop, tabulated.rising);

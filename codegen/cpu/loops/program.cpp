@@ -213,7 +213,7 @@ Dim work_of(const Statements& block) {
 
 }  // namespace
 
-KernelEmission emit_program(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program) {
+KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const ProgramKernel& program) {
   const Dim points = extent_of(program.outer);
   const Dim per_task = points_per_task(work_of(program.body));
   ProgramEmitter(f, kernel, program).emit(per_task);

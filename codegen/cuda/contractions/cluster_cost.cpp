@@ -75,7 +75,7 @@ std::vector<ProductTile> cluster_tiles(const Kernel& kernel, const Target& targe
         ProductTile t{arithmetic_of(target), s.rows, s.columns, kStep * s.depths, s.rows / 16, 1, 1, s.columns / 8};
         t.stages = s.stages;
         t.splits = splits;
-        t.is_wide = t.is_cluster = true;
+        t.mma = Mma::wgmma_cluster;
         t.is_swapped = swapped;
         t.producers = kWarpThreads;
         // Swapped tiles store elements one by one. They pay if there are few rows, because they do not pad rows to 64.

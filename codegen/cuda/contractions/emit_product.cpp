@@ -27,7 +27,7 @@ class BlockProductText : public ProductText {
   using ProductText::ProductText;
 
   KernelText emit(const std::string& kind) {
-    f_.include(tile_.is_wide ? "gart_warpgroup.cuh" : "gart_product.cuh");
+    f_.include(traits_of(tile_.mma).header);
     f_.include("gart_register_pressure.cuh");
     f_.include("gart_window.cuh");
     coordinates("blockIdx.x");
@@ -48,7 +48,7 @@ class BlockProductText : public ProductText {
   void multiply() {
     const std::string depth = concat(tile_.depth), shape = concat(tile_.warp_rows, ", ", tile_.warp_columns, ", ",
                                                                   tile_.rows_each, ", ", tile_.columns_each);
-    if (tile_.is_wide) {
+    if (tile_.is_wide()) {
       f_.line("typedef gart_warpgroup_sums<gart_wide_", name_of(tile_.arithmetic), ", Left, Right, ",
               tile_.warp_rows / 4, ", ", tile_.columns, "> Sums;");
     } else if (is_half(tile_.arithmetic)) {
@@ -66,8 +66,8 @@ class BlockProductText : public ProductText {
     const Steps of_tile = steps(all_steps());
     const std::string first = of_tile.first == "0" ? "0" : concat(of_tile.first, " * ", depth);
     f_.line("Sums sums;");
-    const std::string loop = tile_.is_wide ? "gart_add_wide_products<" : concat("gart_add_products<", depth, ", ");
-    f_.line(loop, tile_.stages, ", ", copy_ahead(tile_.stages - (tile_.is_wide ? 2 : 1)),
+    const std::string loop = tile_.is_wide() ? "gart_add_wide_products<" : concat("gart_add_products<", depth, ", ");
+    f_.line(loop, tile_.stages, ", ", copy_ahead(tile_.stages - traits_of(tile_.mma).held_stages),
             ">(left, right, sums, shared, ", first, ", ", of_tile.count, ");");
   }
 };
@@ -86,9 +86,9 @@ std::string shape_text(const Product& p) {
 
 KernelText emit_product(const Kernel& kernel, const Product& product, const ProductTile& tile,
                         const std::string& kind) {
-  if (tile.is_cluster) return emit_cluster_product(kernel, product, tile, kind);
-  KernelText text = tile.producers > 0 ? emit_tile_loop(kernel, product, tile, kind)
-                                       : BlockProductText(kernel, product, tile).emit(kind);
+  if (tile.mma == Mma::wgmma_cluster) return emit_cluster_product(kernel, product, tile, kind);
+  KernelText text = tile.has_boxes() ? emit_tile_loop(kernel, product, tile, kind)
+                                     : BlockProductText(kernel, product, tile).emit(kind);
   if (tile.splits > 1) text.then.push_back(emit_split_sum(kernel, product, tile.splits, kind));
   return text;
 }
@@ -162,7 +162,7 @@ TileConstraints memory_constraints(const Product& product) {
 }
 
 std::string tile_type(const Conversion& conversion, const ProductTile& tile, int rows, bool along_depth) {
-  if (tile.is_wide) return concat("gart_swizzled_tile<", rows, ", ", along_depth ? "true" : "false", ">");
+  if (tile.is_wide()) return concat("gart_swizzled_tile<", rows, ", ", along_depth ? "true" : "false", ">");
   return tile_type(conversion, concat(rows, ", ", tile.depth), along_depth);
 }
 

@@ -65,7 +65,7 @@ double rate(const Machine& gpu, Arithmetic arithmetic) {
 
 /// Shared memory bytes per k that a warp's fragments read: every row and column of its tile.
 double shared_bytes_per_depth(const ProductTile& t) {
-  if (t.is_wide) return 2.0 * (t.rows + t.columns * t.warp_rows / 4);
+  if (t.is_wide()) return 2.0 * (t.rows + t.columns * t.warp_rows / 4);
   const bool scalar = t.arithmetic == Arithmetic::scalar;
   const double rows = (scalar ? 4 : 16) * t.rows_each, columns = (scalar ? 8 : 8) * t.columns_each;
   return element_bytes(t.arithmetic) * (rows + columns) * t.warp_rows * t.warp_columns;
@@ -78,7 +78,7 @@ double instructions(const ProductTile& t, const TileConstraints& constraints) {
   const double copies = (single * t.depth * kElementInstructions +
                          chunks * (constraints.gathers ? kGatheredInstructions : kChunkInstructions)) /
                         kWarpThreads;
-  if (t.is_wide || t.arithmetic == Arithmetic::scalar)
+  if (t.is_wide() || t.arithmetic == Arithmetic::scalar)
     return copies;  // products take few instructions, or their own rate limits them
   const double products = double{1} * t.rows * t.columns * t.depth / (16 * 8 * 16 / (element_bytes(t.arithmetic) / 2));
   return copies + products * (t.arithmetic == Arithmetic::tf32x3 ? 3 : 1) * 1.25;  // including the loads of fragments
@@ -93,16 +93,16 @@ double l2_rate(const Machine& gpu, double active) {
 double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& size,
                    const TileConstraints& constraints, double residents, double active) {
   const double warps = t.threads() / kWarpThreads * residents;
-  const double reached = t.is_wide                            ? 1 / kWideProductClocks
+  const double reached = t.is_wide()                          ? 1 / kWideProductClocks
                          : t.arithmetic == Arithmetic::scalar ? 1
                                                               : warps / (warps + kWarpsAtHalfRate);
   const double products = double{1} * t.rows * t.columns * t.depth * residents /
-                          (reached * (t.is_wide ? gpu.warpgroup_rate : rate(gpu, t.arithmetic)));
+                          (reached * (t.is_wide() ? gpu.warpgroup_rate : rate(gpu, t.arithmetic)));
   const double transfer = (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
   const double issue = instructions(t, constraints) / kSchedulers;
   // The products of a stage and of the next one overlap, so a stage is overwritten only after that.
-  const double latency = (issue + kLatencyClocks + transfer) / (t.stages - (t.is_wide ? 2 : 1));
+  const double latency = (issue + kLatencyClocks + transfer) / (t.stages - traits_of(t.mma).held_stages);
   return std::max({products, transfer * residents, fragments, issue * residents, latency}) + kBarrierClocks;
 }
 
@@ -113,7 +113,7 @@ double tiles_of(const ProductTile& t, const ProductSize& size) {
 }
 
 double steps_of(const ProductTile& t, const ProductSize& size) {
-  const double depth = t.producers > 0 ? std::max(size.depth, size.box_depth) : size.depth;
+  const double depth = t.has_boxes() ? std::max(size.depth, size.box_depth) : size.depth;
   return ceil_ratio(ceil_ratio(depth, t.depth), t.splits);
 }
 
@@ -166,13 +166,13 @@ double loop_microseconds(const Machine& gpu, const ProductTile& t, const Product
 double end_clocks(const ProductTile& t, const TileConstraints& constraints, double residents) {
   if (t.arithmetic == Arithmetic::scalar) return kScalarEndClocks;
   const bool reads = constraints.reads_boxes && t.splits == 1;
-  const double latency = reads ? kReadClocks * (t.is_wide ? t.columns / 8 : 1) : 0;
+  const double latency = reads ? kReadClocks * (t.is_wide() ? t.columns / 8 : 1) : 0;
   return kTileEndClocks + scattered_clocks(t) * residents + latency;
 }
 
 double microseconds(const Machine& gpu, const ProductTile& t, const ProductSize& size,
                     const TileConstraints& constraints, int residents_at_most) {
-  if (t.producers > 0) return loop_microseconds(gpu, t, size, constraints);
+  if (t.has_boxes()) return loop_microseconds(gpu, t, size, constraints);
   const double blocks = std::max(1.0, tiles_of(t, size) * t.splits);
   const double residents = std::min<double>(residents_at_most, ceil_ratio(blocks, gpu.processors));
   const double waves = ceil_ratio(blocks, gpu.processors * residents);
@@ -227,6 +227,17 @@ Arithmetic arithmetic_of(const Target& target) {
   return has_tf32 && faster ? Arithmetic::tf32x3 : Arithmetic::scalar;
 }
 
+const MmaTraits& traits_of(Mma mma) {
+  static constexpr MmaTraits kRows[] = {
+      {.note = "", .header = "gart_product.cuh"},
+      {.note = "", .header = "gart_product.cuh"},
+      {.note = " wgmma", .header = "gart_warpgroup.cuh", .is_wide = true, .held_stages = 2},
+      {.note = " wgmma", .header = "gart_warpgroup.cuh", .is_wide = true, .has_boxes = true, .held_stages = 2},
+      {.note = " wgmma", .header = "gart_warpgroup.cuh", .is_wide = true, .has_boxes = true, .held_stages = 2},
+  };
+  return kRows[static_cast<size_t>(mma)];
+}
+
 std::vector<ProductTile> best_product_tiles(const Target& target, const ProductSize& size,
                                             const TileConstraints& constraints, size_t most) {
   const Machine& gpu = machine_of(target);
@@ -236,7 +247,7 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
     const auto fit = static_cast<int>(gpu.shared_bytes / shared);
     const int residents = std::max(1, std::min({t.blocks, fit, gpu.threads / t.threads()}));
     const auto steps = static_cast<int>(ceil_ratio(size.depth, t.depth));
-    const int most_splits = t.is_wide && t.columns > 128 ? 1 : kMostSplits;  // see kWide of product_tiles.cpp
+    const int most_splits = t.is_wide() && t.columns > 128 ? 1 : kMostSplits;  // see kWide of product_tiles.cpp
     for (int splits = 1; splits <= std::min(most_splits, steps); splits = splits < 4 ? splits + 1 : splits * 2) {
       t.splits = static_cast<int>(ceil_ratio(steps, ceil_ratio(steps, splits)));  // so that every split has work
       t.microseconds = microseconds(gpu, t, size, constraints, residents);
@@ -246,7 +257,7 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
   GCG_CHECK(!all.empty(), "no tile fits a multiprocessor of ", gpu.name);
   // The model compares different kinds of loops less exactly than loops of one kind, so tuning always includes both.
   constexpr size_t kTmaCandidates = 6;
-  const auto fed = std::stable_partition(all.begin(), all.end(), [](const ProductTile& t) { return t.producers == 0; });
+  const auto fed = std::stable_partition(all.begin(), all.end(), [](const ProductTile& t) { return !t.has_boxes(); });
   std::vector<ProductTile> best = best_of_each_shape({fed, all.end()}, std::min(kTmaCandidates, most / 2));
   all.erase(fed, all.end());
   const std::vector<ProductTile> others = best_of_each_shape(std::move(all), most - best.size());
@@ -256,11 +267,11 @@ std::vector<ProductTile> best_product_tiles(const Target& target, const ProductS
 }
 
 std::string describe(const ProductTile& t) {
-  if (t.is_cluster)
-    return concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), " wgmma, cluster of ", t.splits,
-                  ", ", t.stages, " stages", t.is_swapped ? ", swapped" : "");
-  std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), t.is_wide ? " wgmma" : "",
-                            t.producers > 0 ? ", TMA, " : ", ", t.stages, " stages");
+  if (t.mma == Mma::wgmma_cluster)
+    return concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), traits_of(t.mma).note,
+                  ", cluster of ", t.splits, ", ", t.stages, " stages", t.is_swapped ? ", swapped" : "");
+  std::string text = concat(t.rows, "x", t.columns, "x", t.depth, " ", name_of(t.arithmetic), traits_of(t.mma).note,
+                            t.has_boxes() ? ", TMA, " : ", ", t.stages, " stages");
   return t.splits > 1 ? text + concat(", ", t.splits, " splits") : text;
 }
 

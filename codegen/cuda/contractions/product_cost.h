@@ -28,6 +28,24 @@ inline int element_bytes(Arithmetic a) { return is_half(a) ? 2 : 4; }
 /// accurate (22 bits of each factor, f32 sums).
 Arithmetic arithmetic_of(const Target& target);
 
+/// The instructions that multiply a tile, and how its factors come to shared memory.
+enum class Mma : uint8_t {
+  scalar,         // multiply-adds on CUDA cores; threads copy
+  mma_sync,       // tensor core instructions of a warp; threads copy
+  wgmma,          // tensor core instructions of a warpgroup (device/gart_warpgroup.cuh); threads copy
+  wgmma_tma,      // the same; producers request boxes of tensors (device/gart_tile_loop.cuh)
+  wgmma_cluster,  // the same; the blocks of a cluster share the depth in splits (device/gart_cluster_sums.cuh)
+};
+
+struct MmaTraits {
+  const char* note;        // in a kernel's note, after the arithmetic
+  const char* header;      // of device/, for blocks that compute one tile
+  bool is_wide = false;    // warpgroups multiply, each with `warp_rows` warps of 16 rows
+  bool has_boxes = false;  // producers copy boxes
+  int held_stages = 1;     // stages of the ring that instructions may still read while the next one is filled
+};
+const MmaTraits& traits_of(Mma mma);
+
 /// The tile of a block: rows x columns sums, `depth` products per step.
 struct ProductTile {
   Arithmetic arithmetic = Arithmetic::scalar;
@@ -38,16 +56,13 @@ struct ProductTile {
   int blocks = 1;                       // blocks resident on a multiprocessor; registers must leave room for them
   int splits = 1;                       // number of splits of the depth; each is a separate block
   double microseconds = 0;              // expected time of the whole product
-  // True if warpgroups compute it (device/gart_warpgroup.cuh), each with `warp_rows` warps of 16 rows.
-  bool is_wide = false;
-  // If is_wide: number of threads that request boxes, in addition to the multiplying ones (device/gart_tile_loop.cuh).
-  int producers = 0;
-  int grid = 0;  // with producers: the largest number of blocks; each computes one tile after
-                 // the other
-  /// True if the blocks of a cluster compute it and share the depth in `splits` (device/gart_cluster_sums.cuh). `rows`
-  /// are then the lines of the operand that the warpgroups divide: the right operand if is_swapped.
-  bool is_cluster = false, is_swapped = false;
+  Mma mma = Mma::scalar;
+  int producers = 0;        // has_boxes: threads that request boxes, in addition to the multiplying ones
+  int grid = 0;             // wgmma_tma: the largest number of blocks; each computes one tile after the other
+  bool is_swapped = false;  // wgmma_cluster: `rows` are lines of the right operand, which the warpgroups divide
 
+  bool is_wide() const { return traits_of(mma).is_wide; }
+  bool has_boxes() const { return traits_of(mma).has_boxes; }
   int threads() const { return kWarpThreads * warp_rows * warp_columns + producers; }
 };
 

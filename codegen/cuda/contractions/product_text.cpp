@@ -73,7 +73,7 @@ ProductText::Steps ProductText::steps(const Dim& all) {
 /// Issues the epilogue's loads before the first result is stored. A thread with many sums does this in parts.
 void ProductText::store_results() {
   constexpr int kPart = 8;
-  const bool in_parts = tile_.is_wide && has_loads(p_.epilogue);
+  const bool in_parts = tile_.is_wide() && has_loads(p_.epilogue);
   if (in_parts) {
     f_.line("#pragma unroll");
     f_.open("for (int part = 0; part < Sums::kColumns; part += ", kPart, ")");

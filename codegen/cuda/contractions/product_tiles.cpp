@@ -66,6 +66,7 @@ std::vector<ProductTile> shapes(const Target& target, const TileConstraints& con
       // Each value takes two registers, so more than one k-step of large fragments at a time would spill.
       if (arithmetic == Arithmetic::tf32x3 && s.rows_each * s.columns_each >= 16 && depth > 16) continue;
       ProductTile t{arithmetic, s.rows, s.columns, depth, s.warp_rows, s.warp_columns, s.rows_each, s.columns_each};
+      t.mma = arithmetic == Arithmetic::scalar ? Mma::scalar : Mma::mma_sync;
       // Without asynchronous copies, registers also hold the next tile.
       t.blocks = machine_of(target).has_async_copies ? s.blocks : std::min(s.blocks, 4);
       if (constraints.divides || (constraints.gathers && arithmetic == Arithmetic::tf32x3))
@@ -95,7 +96,7 @@ std::vector<ProductTile> wide_shapes(const Target& target, const TileConstraints
     if (constraints.is_held && s.columns > 128) return;  // registers
     ProductTile t{arithmetic, s.rows, s.columns, kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
     t.blocks = constraints.is_held ? 2 / s.groups : s.blocks;
-    t.is_wide = true;
+    t.mma = Mma::wgmma;
     all.push_back(t);
   };
   std::for_each(kWide.begin(), kWide.end(), add);
@@ -111,7 +112,7 @@ std::vector<ProductTile> loop_shapes(const Target& target, const TileConstraints
   const auto add = [&](const WideShape& s) {
     const bool is_f32 = arithmetic == Arithmetic::tf32x3;
     ProductTile t{arithmetic, s.rows, s.columns, is_f32 ? kF32Depth : kWideDepth, 4 * s.groups, 1, 1, s.columns / 8};
-    t.is_wide = true;
+    t.mma = Mma::wgmma_tma;
     t.producers = is_f32 ? 256 : 128;
     t.grid = gpu.processors;
     for (t.stages = 12; t.stages >= 3; --t.stages) {
@@ -147,10 +148,10 @@ int box_sets(const ProductTile& t, const TileConstraints& constraints) {
 
 int64_t shared_bytes(const ProductTile& t, const TileConstraints& constraints) {
   const int groups = t.warp_rows / 4;
-  const bool has_rests = t.is_wide && t.arithmetic == Arithmetic::tf32x3;
+  const bool has_rests = t.is_wide() && t.arithmetic == Arithmetic::tf32x3;
   const int sets = groups * box_sets(t, constraints), barriers = (has_rests ? 3 : 2) * t.stages + sets;
-  const int loop = t.producers > 0 ? sets * boxes_of(t, constraints) * kBoxBytes + barriers * int{sizeof(uint64_t)} : 0;
-  if (t.is_wide) return int64_t{128} * t.stages * (t.rows + (has_rests ? 2 : 1) * t.columns) + loop;
+  const int loop = t.has_boxes() ? sets * boxes_of(t, constraints) * kBoxBytes + barriers * int{sizeof(uint64_t)} : 0;
+  if (t.is_wide()) return int64_t{128} * t.stages * (t.rows + (has_rests ? 2 : 1) * t.columns) + loop;
   const int element = element_bytes(t.arithmetic);
   const auto elements = [&](int rows, bool along_depth) {
     return along_depth ? rows * (t.depth + 16 / element) : t.depth * (rows + 8);

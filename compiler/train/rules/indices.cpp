@@ -60,6 +60,31 @@ void scatter_rule(C& c, const char* scatter, const char* gather, const std::map<
 void scatter_elements_rule(C& c) { scatter_rule(c, "ScatterElements", "GatherElements", {{"axis", c.axis(0)}}); }
 void scatter_nd_rule(C& c) { scatter_rule(c, "ScatterND", "GatherND", {}); }
 
+/// Rows that are written replace those of the cache. Rows past the cache's end are dropped, or with 'circular' continue
+/// at its front.
+void tensor_scatter_rule(C& c) {
+  if (c.wants(0)) {
+    std::vector<Formula> in = {c.g(), zeros_like(c.x(1))};
+    if (c.has_x(2)) in.push_back(c.x(2));
+    c.set(0, c.make("TensorScatter", in, c.node().attributes));
+  }
+  if (!c.wants(1)) return;
+  const Formula cache = c.x(0), update = c.x(1);
+  const int64_t axis = c.axis(-2);
+  const auto column = [&](int64_t at) {
+    std::vector<int64_t> shape(static_cast<size_t>(update.rank()), 1);
+    shape[static_cast<size_t>(at)] = -1;
+    return shape;
+  };
+  Formula at = reshape(range(squeeze(extents_of(update, axis, axis + 1), {0})), column(axis));
+  if (c.has_x(2)) at = at + reshape(cast(c.x(2), DType::i64), column(0));
+  const Formula rows = squeeze(extents_of(cache, axis, axis + 1), {0});
+  const bool wraps = c.node().string_attribute("mode", "linear") == "circular";
+  const Formula read = wraps ? c.make("Mod", {at, rows}) : c.make("Min", {at, rows - 1});
+  const Formula g = c.make("GatherElements", {c.g(), expand_like(read, update)}, {{"axis", axis}});
+  c.set(1, wraps ? g : choose(compare("Less", at, rows), g, 0));
+}
+
 void compress_rule(C& c) {
   c.set(0, add_at(c.make("Compress", {positions(c.x()), c.x(1)}, c.node().attributes), c.g(), c.x()));
 }
@@ -77,6 +102,7 @@ constexpr GradientRow kRows[] = {
     {"GatherND", gather_nd_rule},
     {"ScatterElements", scatter_elements_rule},
     {"ScatterND", scatter_nd_rule},
+    {"TensorScatter", tensor_scatter_rule},
     {"TopK", top_k_rule},
 };
 

@@ -124,13 +124,13 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
       cuda::ProductTile tile = tiles[i];
       tile.splits = i % 2 == 0 ? 1 : 2;
       // The number of stages only changes shared memory.
-      const bool is_sample = tile.producers > 0 || tile.is_wide ? tile.producers > 0 || tile.stages == 3
-                             : all                              ? tile.stages == 2
-                                                                : i % (tiles.size() / 3) == 0;
+      const bool is_sample = tile.producers > 0 || tile.is_wide() ? tile.producers > 0 || tile.stages == 3
+                             : all                                ? tile.stages == 2
+                                                                  : i % (tiles.size() / 3) == 0;
       if (!is_sample) continue;
-      if (tile.is_wide) tile.splits = 1;
+      if (tile.is_wide()) tile.splits = 1;
       assemble(cuda::emit_product(kernel, *product, tile, is_conv ? "conv" : "matmul"), tile, all);
-      if (!tile.is_wide || tile.columns > 128) continue;
+      if (!tile.is_wide() || tile.columns > 128) continue;
       tile.splits = 2;
       assemble(cuda::emit_product(kernel, *product, tile, is_conv ? "conv" : "matmul"), tile, all);
     }

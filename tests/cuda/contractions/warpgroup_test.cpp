@@ -68,7 +68,7 @@ Emit in_tile(const Target& target, int number, int stages, int splits, bool& exi
     const auto product = is_conv ? cuda::conv_product(kernel) : cuda::matmul_product(kernel);
     std::vector<cuda::ProductTile> wide;
     for (const cuda::ProductTile& tile : cuda::product_tiles(target, cuda::constraints_of(*product, target)))
-      if (tile.is_wide && tile.stages == stages) wide.push_back(tile);
+      if (tile.is_wide() && tile.stages == stages) wide.push_back(tile);
     exists = number < static_cast<int>(wide.size());
     cuda::ProductTile tile = wide[static_cast<size_t>(exists ? number : 0)];
     tile.splits = tile.columns > 128 ? 1 : splits;

@@ -195,6 +195,9 @@ void add_debug_options(CLI::App& c, gcc_graph::ModelOptions& options, std::strin
   c.add_option("--disable-pass", options.disabled_passes, "Skip these passes")->delimiter(',')->allow_extra_args(false);
   c.add_flag("--time-passes", options.time_passes, "Print how long each pass takes");
   c.add_flag("--print-plan", options.print_plan, "Print every plan's kernels, buffers and steps");
+  c.add_flag(
+      "--print-source", options.print_source,
+      "Print each kernel as LLVM or the GPU's assembler gets it: LLVM IR or CUDA C++; also before --stop-after plan");
   c.add_flag("--print-code", options.print_code, "Print each kernel's code: assembly for CPUs, CUDA C++ for GPUs");
   c.add_option("--save-temps", temps,
                "DIR: write the graph after each pass that changed it, the plans, and each kernel's code as files")

@@ -69,12 +69,7 @@ void look_at_devices(Findings& all) {
     all.push_back({Finding::Kind::good, concat(device.name, ": ", inventory.about[i]), ""});
   }
   for (const std::string& remark : inventory.remarks) all.push_back({Finding::Kind::missing, remark, ""});
-  for (const std::string target : {"x86-64-v3", "x86-64-v4"}) {
-#if defined(__x86_64__)
-    if (target == "x86-64-v4" && !__builtin_cpu_supports("avx512f")) continue;
-#endif
-    try_out(all, target, "cpu");
-  }
+  for (const std::string& target : gcc_graph::host_targets()) try_out(all, target, "cpu");
   const DefaultTargets gpus = default_targets();
   for (const std::string& target : gpus.gpus) try_out(all, target, "cuda");
   for (const std::string& remark : gpus.remarks)

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <iostream>
 #include <optional>
@@ -22,7 +23,8 @@ namespace gcg::tools {
 namespace {
 
 constexpr int64_t kBatch = 32;
-constexpr int kInterrupted = 130;  // the exit code that shells give a command ended by SIGINT
+constexpr const char* kRandomState = "random.state";  // i64[2], as compiler/train/random_state.h says
+constexpr int kInterrupted = 130;                     // the exit code that shells give a command ended by SIGINT
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -85,7 +87,10 @@ class Training {
   /// Returns false if it was interrupted.
   bool run() {
     const InterruptGuard guard;
-    if (a_.resume) place_ = checkpoint_.load(program_, facts_);
+    if (a_.resume)
+      place_ = checkpoint_.load(program_, facts_);
+    else if (a_.seed)
+      seed_random_numbers();
     checkpoint_.prepare();
     gart::Invocation invocation = value_or_throw(program_.new_invocation(a_.load.entry));
     for (const auto& [name, tensor] : numbers_) value_or_throw(invocation.set_input(name, tensor.view()));
@@ -136,6 +141,15 @@ class Training {
     for (const gart::TensorInfo& info : infos_)
       if (!data_.has(info.name) && numbers_.count(info.name) == 0)
         fail("input '", info.name, "' is missing; give its samples in --data, or --input ", info.name, "=NUMBER");
+  }
+
+  /// Dropout and other random operators draw from a state of the program, {seed, finished steps}.
+  void seed_random_numbers() {
+    const auto states = program_.program_states();
+    if (std::none_of(states.begin(), states.end(), [](const auto& state) { return state.name == kRandomState; }))
+      return;
+    const std::array<int64_t, 2> value = {*a_.seed, 0};
+    value_or_throw(program_.set_state(kRandomState, {value.data(), gart::DType::i64, {2}}));
   }
 
   int64_t steps_per_epoch() const {
@@ -200,7 +214,7 @@ void add_train_command(CLI::App& app) {
       ->capture_default_str();
   c->add_option("--batch", a->batch, "Samples per step (default: the number that the model fixes, otherwise 32)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
-  c->add_option("--seed", a->seed, "Seed of the samples' order (default: 0)")
+  c->add_option("--seed", a->seed, "Seed of the samples' order, and of random operators (default: 0)")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   c->add_flag("--no-shuffle", a->no_shuffle, "Take the samples in the order of the file");
   c->add_option("--metrics", a->metrics, "M.jsonl: a line per step with step, epoch, loss, samples_per_s");

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "artifact_schema/cpu_features.h"
-#include "runtime/features.h"
 #include "tools/gcc-graph/devices/inventory.h"
 #include "tools/gcc-graph/devices/probe.h"
 #include "tools/gcc-graph/devices/quota.h"
@@ -42,19 +40,6 @@ std::vector<int> cores_of(hwloc_const_bitmap_t set, const std::vector<int>& allo
   for (const int core : allowed)
     if (hwloc_bitmap_isset(set, static_cast<unsigned>(core)) != 0) cores.push_back(core);
   return cores;
-}
-
-std::string target_here() {
-  const uint64_t features = gart::cpu_features();
-  const auto has = [&](uint64_t wanted) { return (features & wanted) == wanted; };
-  if (has(gart::kFeaturesX86_64v4Amx)) return "x86-64-v4-amx";
-  if (has(gart::kFeaturesX86_64v4Bf16)) return "x86-64-v4-bf16";
-  if (has(gart::kFeaturesX86_64v4Vnni)) return "x86-64-v4-vnni";
-  if (has(gart::kFeaturesX86_64v4)) return "x86-64-v4";
-  if (has(gart::kFeaturesX86_64v3)) return "x86-64-v3";
-  if (has(gart::kFeaturesAarch64I8mm)) return "aarch64-i8mm";
-  if (has(gart::kFeaturesAarch64Dot)) return "aarch64-dotprod";
-  return has(gart::kFeaturesAarch64) ? "aarch64" : "";
 }
 
 std::string mebibytes(uint64_t bytes) { return concat(bytes >> 20, " MiB"); }
@@ -121,7 +106,7 @@ void add_pool(Inventory& inventory, std::vector<int> cores, int64_t memory_bytes
   FleetDevice device;
   device.name = pool_name(cores);
   device.cores = std::move(cores);
-  device.target = target_here();
+  device.target = gcc_graph::host_target();
   device.memory_bytes = memory_bytes;
   inventory.fleet.devices.push_back(std::move(device));
   inventory.about.push_back(std::move(about));

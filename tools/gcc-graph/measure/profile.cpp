@@ -22,7 +22,7 @@ using Roofline = gcc_graph::Rates;
 
 #if defined(__x86_64__)
 Roofline measure_cpu(const std::string& target, int threads) {
-  const bool avx512 = target.find("v4") != std::string::npos;
+  const bool avx512 = gcc_graph::vector_bytes_of_cpu(target) == 64;
   const std::vector<char> memory(64 << 20, 1);
   return {threads * bench::fma_peak(avx512, false),
           threads * bench::read_bandwidth(memory.data(), static_cast<int64_t>(memory.size()))};

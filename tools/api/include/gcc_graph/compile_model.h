@@ -43,7 +43,7 @@ struct ModelOptions : CompileOptions {
 
   std::vector<std::string> print_after;  ///< names of passes, or "all"
   std::string stop_after;                ///< a pass, or "plan"; the artifact is then empty
-  bool time_passes = false, print_plan = false, print_code = false;
+  bool time_passes = false, print_plan = false, print_source = false, print_code = false;
   std::ostream* out = nullptr;  ///< where graphs, times, plans and code are printed; null: nowhere
 };
 

@@ -51,6 +51,14 @@ struct Rates {
 /// Error if `target` names no GPU.
 GCC_GRAPH_API Rates rates_of_gpu(const std::string& target, const std::string& note = "");
 
+/// The CPU target with the best code for this machine; empty: there is none. Asks the system for the permission to use
+/// AMX if the CPU has it.
+GCC_GRAPH_API std::string host_target();
+/// All CPU targets whose code this machine runs, the best one last.
+GCC_GRAPH_API std::vector<std::string> host_targets();
+/// Bytes of the vectors that code for a CPU target uses. Throws Error if there is no such target.
+GCC_GRAPH_API int vector_bytes_of_cpu(const std::string& target);
+
 /// The best target for an sm_<sm>: one with the GPU's own instructions; if there is none, the plain one; if there is
 /// none either, code that every GPU from sm_80 on runs. Empty: there is no target.
 GCC_GRAPH_API std::string target_of_sm(int sm);

@@ -71,8 +71,7 @@ def array(value, dtype=None):
     if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
         value = np.from_dlpack(value)
     if isinstance(value, (list, tuple)) and any(isinstance(v, Array) for v in value):
-        from ._shapes import stack
-        return stack([array(v, dtype) for v in value])
+        return LATER["stack"]([array(v, dtype) for v in value])
     is_typed = isinstance(value, (np.ndarray, np.generic)) or (hasattr(value, "__array__") and hasattr(value, "dtype"))
     data = np.asarray(value)
     if dtype is None:
@@ -217,6 +216,7 @@ class deterministic:
 
 # Functions that the extension records itself in their usual forms. The functions here handle all other forms.
 FORMS = {}
+LATER = {}  # functions that this module and _elementwise call, by name; the modules that import these fill it
 
 
 def form(function):

@@ -5,7 +5,7 @@ import operator
 
 import numpy as np
 
-from ._core import FORMS, Array, Error, array, bool_, cast, core, dtype_of, float32, floats_of, form, int32, is_float, is_operand, operand, record, result_type, together
+from ._core import FORMS, LATER, Array, Error, array, bool_, cast, core, dtype_of, float32, floats_of, form, int32, is_float, is_operand, operand, record, result_type, together
 
 _UNARY = ("exp", "log", "tanh", "sqrt", "sin", "cos", "tan", "sinh", "cosh", "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh",
           "erf", "sigmoid", "reciprocal", "softplus", "abs", "negative", "sign", "relu", "floor", "ceil", "rint")
@@ -91,16 +91,14 @@ class Function:
 
     def reduce(self, x, axis=0, keepdims=False):
         """Combines all elements along `axis`, like NumPy's `ufunc.reduce`."""
-        from . import _reductions
         known = _REDUCTIONS.get(self.__name__)
         if known is None:
             raise Error(f"{self.__name__} has no reduce")
-        return getattr(_reductions, known)(array(x), axis=axis, keepdims=keepdims)
+        return LATER[known](array(x), axis=axis, keepdims=keepdims)
 
     def accumulate(self, x, axis=0):
         """Running results along `axis`, like NumPy's `ufunc.accumulate`."""
-        from . import _reductions
-        return _reductions.accumulate(self, x, axis)
+        return LATER["accumulate"](self, x, axis)
 
     def outer(self, a, b):
         """The function of every element of `a` with every element of `b`."""
@@ -414,41 +412,13 @@ def isclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
     return near | ((a != a) & (b != b)) if equal_nan else near
 
 
-def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
-    """Whether all elements are close, as a bool; the values are computed now."""
-    from ._reductions import all
-    return bool(all(isclose(a, b, rtol, atol, equal_nan)))
-
-
-def array_equal(a, b, equal_nan=False):
-    """Whether shapes and elements are equal, as a bool; the values are computed now."""
-    from ._reductions import all
-    a, b = array(a), array(b)
-    if a.shape != b.shape:
-        return False
-    same = a == b
-    return bool(all(same | ((a != a) & (b != b)) if equal_nan else same))
-
-
-def array_equiv(a, b):
-    """Whether the arrays are equal after broadcasting, as a bool; the values are computed now."""
-    from ._reductions import all
-    a, b = array(a), array(b)
-    try:
-        np.broadcast_shapes(a.shape, b.shape)
-    except ValueError:
-        return False
-    return bool(all(a == b))
-
-
 @form
 def where(condition, a=None, b=None):
     """Elements of `a` where the condition holds, else of `b`. Without `a` and `b`: nonzero(condition)."""
     if a is None or b is None:
         if a is not b:
             raise Error("where takes both choices, or none")
-        from ._indices import nonzero
-        return nonzero(condition)
+        return LATER["nonzero"](condition)
     x, y = together(a, b)
     return record("Where", (cast(array(condition), bool_), x, y))
 

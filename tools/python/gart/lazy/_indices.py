@@ -4,7 +4,7 @@ import operator as _op
 
 import numpy as np
 
-from ._core import FORMS, Array, Error, IndexFault, array, axis_of, bool_, cast, dtype_of, int64, record, together
+from ._core import FORMS, LATER, Array, Error, IndexFault, array, axis_of, bool_, cast, dtype_of, int64, record, together
 from ._elementwise import where
 from ._reductions import argsort as _argsort
 from ._shapes import broadcast_arrays, broadcast_to, expand_dims, ravel, reshape, stack, transpose
@@ -179,3 +179,4 @@ def _now(name):
 for _name in ("nonzero", "argwhere", "flatnonzero", "extract", "compress", "unique", "union1d", "intersect1d", "setdiff1d", "setxor1d", "bincount",
               "histogram", "unravel_index", "ravel_multi_index"):
     globals()[_name] = _now(_name)
+LATER["nonzero"] = globals()["nonzero"]

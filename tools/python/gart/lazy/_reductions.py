@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from ._core import Array, Error, array, axes_of, axis_of, bool_, cast, core, dtype_of, float32, form, int32, int64, is_float, record, together, without_out
-from ._elementwise import isnan, maximum, minimum, where
+from ._core import LATER, Array, Error, array, axes_of, axis_of, bool_, cast, core, dtype_of, float32, form, int32, int64, is_float, record, together, without_out
+from ._elementwise import isclose, isnan, maximum, minimum, multiply, where
 from ._shapes import arange, broadcast_to, concatenate, expand_dims, full_like, moveaxis, ravel, reshape
 
 
@@ -271,7 +271,6 @@ def accumulate(function, x, axis=0):
 @without_out
 def cumprod(x, axis=None, dtype=None):
     """Running products along `axis`."""
-    from ._elementwise import multiply
     x = array(x)
     dtype = _sum_type(x, dtype)
     x = x if dtype is None else cast(x, dtype)
@@ -444,3 +443,32 @@ def _rows(x, y, rowvar):
         v = cast(v, _mean_type(v) or dtype_of(v))
         return reshape(v, (1, v.size)) if v.ndim < 2 else v if rowvar else v.T
     return rows(x) if y is None else concatenate([rows(x), rows(y)], 0)
+
+
+# ---- comparisons of whole arrays
+
+def allclose(a, b, rtol=1e-5, atol=1e-8, equal_nan=False):
+    """Whether all elements are close, as a bool; the values are computed now."""
+    return bool(all(isclose(a, b, rtol, atol, equal_nan)))
+
+
+def array_equal(a, b, equal_nan=False):
+    """Whether shapes and elements are equal, as a bool; the values are computed now."""
+    a, b = array(a), array(b)
+    if a.shape != b.shape:
+        return False
+    same = a == b
+    return bool(all(same | ((a != a) & (b != b)) if equal_nan else same))
+
+
+def array_equiv(a, b):
+    """Whether the arrays are equal after broadcasting, as a bool; the values are computed now."""
+    a, b = array(a), array(b)
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        return False
+    return bool(all(a == b))
+
+
+LATER.update({name: globals()[name] for name in ("sum", "prod", "max", "min", "all", "any", "accumulate")})

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ._core import (Array, Error, IndexFault, array, axes_of, axis_of, cast, core, dtype_of, extents_of, float32, form, operator, operator_index, record,
+from ._core import (LATER, Array, Error, IndexFault, array, axes_of, axis_of, cast, core, dtype_of, extents_of, float32, form, operator, operator_index, record,
                     together)
 
 # ---- created from shapes and numbers
@@ -359,6 +359,9 @@ def stack(arrays, axis=0):
     if builtins.any(a.shape != arrays[0].shape for a in arrays):
         raise Error(f"arrays of {', '.join(sorted({str(a.shape) for a in arrays}))} cannot be stacked")
     return concatenate([expand_dims(a, axis) for a in arrays], axis)
+
+
+LATER["stack"] = stack
 
 
 def unstack(x, axis=0):

@@ -1,4 +1,4 @@
-#include "runtime/fleet/gpu_space.h"
+#include "runtime/fleet_devices/gpu_space.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,0 +1,34 @@
+// Gradients that are summed over several steps before the optimizer uses them.
+#pragma once
+
+#include <vector>
+
+#include "compiler/train/formula.h"
+#include "compiler/train/optimizer.h"
+
+namespace gcg {
+
+/// The optimizer runs in each `steps`-th step, with the mean of the gradients of these steps. Each parameter gets a
+/// state NAME.gradient for the sum so far, and a state `accumulated` counts the steps in it.
+class Accumulation {
+ public:
+  Accumulation(Graph& graph, int64_t steps);
+
+  /// Replaces the parameter's gradient by the mean so far.
+  void add(TrainedParameter& parameter);
+  /// Before the last step, the optimizer's new values are dropped.
+  void finish(std::vector<TrainedParameter>& parameters, std::vector<OptimizerState>& states);
+
+ private:
+  Formula new_state(const std::string& name, DType dtype, const Shape& shape);
+  /// `next` in the last step, otherwise `before`.
+  ValueId at_last(ValueId next, ValueId before);
+
+  Graph& graph_;
+  FormulaWriter w_;
+  double share_;
+  Formula is_last_;
+  std::vector<OptimizerState> states_;
+};
+
+}  // namespace gcg

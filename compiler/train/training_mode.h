@@ -1,0 +1,23 @@
+// Operators that compute one thing while a model is trained, and another when it is used.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "compiler/ir/graph.h"
+
+namespace gcg {
+
+/// Makes the Dropout nodes of the graph and of its subgraphs drop elements at random. Returns the names of all nodes
+/// that drop elements.
+std::vector<std::string> start_dropout(Graph& graph);
+
+/// Makes all Dropout nodes keep all elements.
+void stop_dropout(Graph& graph);
+
+/// Makes BatchNormalization nodes that a model has in training mode use their running statistics, if these are in
+/// `statistics`. Without them, the statistics of the batch are what the model defines (weight standardization).
+void use_running_statistics(Graph& graph, const std::set<ValueId>& statistics);
+
+}  // namespace gcg
