@@ -22,11 +22,8 @@ static_assert(std::endian::native == std::endian::little, "the container is read
 
 /// As in PNG: a byte with the high bit set, the name, and line ends that a text-mode transfer would change.
 inline constexpr std::array<uint8_t, 8> kMagic = {0x89, 'G', 'A', 'R', 'T', '\r', '\n', 0x1a};
-inline constexpr uint16_t kFormatMajor = 1;
-inline constexpr uint16_t kFormatMinor = 9;
-/// From this minor version on, CPU kernels need input and output memory aligned to elements only; in older files, to 64
-/// bytes.
-inline constexpr uint16_t kElementAlignedMinor = 3;
+inline constexpr uint16_t kFormatMajor = 2;
+inline constexpr uint16_t kFormatMinor = 0;
 
 inline constexpr uint64_t kManifestAlignment = 64;
 inline constexpr uint64_t kRawAlignment = 64 << 10;  ///< a multiple of every page size in use

@@ -32,7 +32,7 @@ Status check_identity(const Prologue& prologue, uint64_t file_bytes) {
   if (prologue.magic != kMagic) return failure("this is not a .gart file: it does not begin with the magic bytes");
   if (prologue.format_major != kFormatMajor || prologue.format_minor > kFormatMinor) {
     return failure("the file has format ", prologue.format_major, ".", prologue.format_minor,
-                   ", this runtime reads format ", kFormatMajor, ".0 to ", kFormatMajor, ".", kFormatMinor);
+                   ", this runtime reads format ", kFormatMajor, ".", kFormatMinor);
   }
   if (prologue.digest_algorithm != DigestAlgorithm::xxh3_128_tree) {
     return failure("the file uses digest algorithm ", uint32_t(prologue.digest_algorithm),
@@ -61,7 +61,6 @@ Status read_section_table(std::span<const uint8_t> bytes, ArtifactView& view) {
     return failure("the file has ", prologue.section_count, " sections; 1 to ", kMaxSections,
                    " are possible, and their table must fit into its ", bytes.size(), " bytes");
   }
-  view.format_minor = prologue.format_minor;
   view.sections.resize(prologue.section_count);
   std::memcpy(view.sections.data(), bytes.data() + sizeof(Prologue), view.sections.size() * sizeof(SectionEntry));
   if (digest_header(prologue, view.sections) != prologue.digest) {

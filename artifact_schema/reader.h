@@ -14,7 +14,6 @@ namespace gart {
 /// A view into the bytes that were read, which must outlive it.
 struct ArtifactView {
   std::span<const uint8_t> file;
-  uint16_t format_minor = 0;
   std::vector<SectionEntry> sections;
   const fb::Manifest* manifest = nullptr;
 

@@ -15,10 +15,6 @@ inline constexpr size_t kMaxSymbolBytes = 1 << 10;
 inline constexpr uint32_t kMaxStreams = 1024;  // streams of a plan
 inline constexpr size_t kMaxBodyDepth = 64;    // depth of nested branches and loops
 
-/// True if the plan comes from an older compiler that left steps of a GPU's plan to the CPU. Only the target of such a
-/// plan is verified, and it never runs; the other plans of its file are not affected.
-bool is_retired(const fb::Manifest& manifest, const fb::Plan& plan);
-
 /// Requires that read_artifact succeeded. The sentence names the place: entry point, plan, sequence, step, operand.
 Status verify_artifact(const ArtifactView& artifact);
 

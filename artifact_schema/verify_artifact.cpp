@@ -297,7 +297,6 @@ Status check_entry(Budget& budget, const ArtifactView& artifact, const fb::Entry
   for (uint32_t i = 0; i < entry.plans()->size(); ++i) {
     const fb::Plan& plan = *entry.plans()->Get(i);
     if (Status status = budget.work(1 + count_of(plan.buffers())); !status.ok()) return status;
-    if (&entry != artifact.manifest->load_time_packing() && is_retired(*artifact.manifest, plan)) continue;
     if (!runs_gpu_plans() && is_gpu_plan(*artifact.manifest, plan)) continue;
     Status status = check_plan(budget, artifact, entry, plan);
     if (!status.ok()) return within(status, text("plan ", i));
@@ -307,14 +306,6 @@ Status check_entry(Budget& budget, const ArtifactView& artifact, const fb::Entry
 
 }  // namespace
 }  // namespace verify
-
-bool is_retired(const fb::Manifest& manifest, const fb::Plan& plan) {
-  if (plan.target() >= count_of(manifest.targets())) return false;
-  if (manifest.targets()->Get(plan.target())->kind() == fb::TargetKind::cpu) return false;
-  for (uint32_t i = 0; i < count_of(plan.buffers()); ++i)
-    if (plan.buffers()->Get(i)->place() == fb::Place::host) return true;
-  return false;
-}
 
 Status verify_artifact(const ArtifactView& artifact) {
   using namespace verify;

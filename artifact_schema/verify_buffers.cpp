@@ -28,8 +28,6 @@ Status check_buffer(const PlanCheck& check, uint32_t index) {
     Status status = check_index(buffer.index(), limit, "index", input ? "inputs" : "outputs");
     if (!status.ok()) return status;
   }
-  if (buffer.place() != fb::Place::device)
-    return failure("it is in host memory, where plans have no buffers of their own");
   if (buffer.alias_of() != -1) return check_view(check, index);
   if (!check.input_bound[buffer.size()] && (input || buffer.kind() == fb::BufferKind::constant)) {
     return failure("an input's or constant's size depends on a symbol that is only bound during the run");

@@ -19,6 +19,8 @@ namespace gart {
 class Device {
  public:
   virtual ~Device() = default;
+  Device(const Device&) = delete;  // `site` points into the name
+  Device& operator=(const Device&) = delete;
   const std::string name;  ///< "cpu", "cpu:0-1", "cuda:0"
   const Site site;
   /// Number of threads that share the work of one run, including the caller's.

@@ -31,19 +31,23 @@ template <class... Parts>
 /// The exception that is currently handled, as an Error.
 Error caught_error() noexcept;
 
+/// Calls body(data), and returns the error of its exception. One function for all calls: each handler costs code.
+Result<void> guarded_call(void (*body)(void* data), void* data) noexcept;
+
 /// Calls `body()`, which returns a T or void, and returns the value or the Error of its exception as a Result.
 template <class Body>
 auto guarded(Body&& body) noexcept {
   using Value = decltype(body());
-  try {
-    if constexpr (std::is_void_v<Value>) {
-      body();
-      return Result<void>();
-    } else {
+  if constexpr (std::is_void_v<Value>) {
+    using Called = std::remove_reference_t<Body>;
+    return guarded_call([](void* called) { (*static_cast<Called*>(called))(); },
+                        const_cast<void*>(static_cast<const void*>(&body)));
+  } else {
+    try {
       return Result<Value>(body());
+    } catch (...) {
+      return Result<Value>(caught_error());
     }
-  } catch (...) {
-    return Result<Value>(caught_error());
   }
 }
 

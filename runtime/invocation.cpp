@@ -58,6 +58,7 @@ BaseAddresses InvocationState::bases() const {
 }
 
 void InvocationState::prepare() {
+  if (cancelled.load(std::memory_order_relaxed)) fail(ErrorCode::cancelled, "the run was cancelled");
   inputs.check_complete(inputs.count());
   const auto found =
       std::find_if(bound.begin(), bound.end(), [&](const auto& plan) { return inputs.matches(plan->inputs()); });
@@ -103,17 +104,12 @@ void InvocationState::execute() {
   outputs.deliver();
 }
 
-/// A custom operator might start the run that it is part of.
-InvocationState::RunGuard::RunGuard(bool& under_way) : under_way_(under_way) {
-  if (under_way)
-    fail(ErrorCode::invalid_argument, "the invocation is running: its own custom operator cannot run it again");
-  under_way = true;
+void InvocationState::fail_busy() {
+  fail(ErrorCode::invalid_argument, "the invocation is running and cannot be used meanwhile");
 }
 
 template <class Body>
 auto InvocationState::with_states(Body&& run_prepared) {
-  // Cleared before the wait for the states, because cancel() may be called during it.
-  cancelled.store(false, std::memory_order_relaxed);
   if (entry->states() == 0) {
     prepare();
     return run_prepared();
@@ -133,21 +129,22 @@ auto InvocationState::with_states(Body&& run_prepared) {
 }
 
 void InvocationState::run() {
-  const RunGuard guard(under_way_);
+  const RunGuard guard(*this);
   with_states([&] { execute(); });
 }
 
 void InvocationState::run_async(void* stream) {
+  const RunGuard guard(*this);
   program->device().check_streams();
   if (session != nullptr || entry->states() > 0)
     fail(ErrorCode::unsupported, "an invocation with states runs with run(), not with run_async()");
-  cancelled.store(false, std::memory_order_relaxed);
   prepare();
   start({false, stream});
   note_shapes();
 }
 
 void InvocationState::wait() {
+  const RunGuard guard(*this);
   program->device().check_alive();
   const bool deliver = std::exchange(undelivered, false);
   lane->finish();
@@ -155,7 +152,7 @@ void InvocationState::wait() {
 }
 
 std::vector<Tensor> InvocationState::run_owned() {
-  const RunGuard guard(under_way_);
+  const RunGuard guard(*this);
   return with_states([&] { return execute_owned(); });
 }
 
@@ -228,30 +225,34 @@ Invocation::~Invocation() {
 Result<void> Invocation::set_input(size_t index, const TensorView& tensor) {
   return guarded([&] {
     check_own("input", index, state_->entry->own_inputs().size());
-    state_->inputs.set(index, tensor);
+    state_->idle().inputs.set(index, tensor);
   });
 }
 
 Result<void> Invocation::set_input(std::string_view name, const TensorView& tensor) {
-  return guarded([&] { state_->inputs.set(find_tensor(state_->entry->own_inputs(), name, "input"), tensor); });
+  return guarded([&] { state_->idle().inputs.set(find_tensor(state_->entry->own_inputs(), name, "input"), tensor); });
 }
 
 Result<void> Invocation::set_output(size_t index, const OutputBuffer& buffer) {
   return guarded([&] {
     check_own("output", index, state_->entry->own_outputs().size());
-    state_->outputs.set(index, buffer);
+    state_->idle().outputs.set(index, buffer);
   });
 }
 
 Result<void> Invocation::set_output(std::string_view name, const OutputBuffer& buffer) {
-  return guarded([&] { state_->outputs.set(find_tensor(state_->entry->own_outputs(), name, "output"), buffer); });
+  return guarded(
+      [&] { state_->idle().outputs.set(find_tensor(state_->entry->own_outputs(), name, "output"), buffer); });
 }
 
 void Invocation::record_steps(std::span<StepTime> times) { state_->log.places = times; }
 size_t Invocation::recorded_steps() const { return state_->log.count; }
 
 Result<void> Invocation::run() {
-  return guarded([&] { state_->run(); });
+  return guarded([&] {
+    const detail::RunPlace place(*state_->program);
+    state_->run();
+  });
 }
 
 Result<void> Invocation::run_async(void* stream) {

@@ -44,7 +44,7 @@ struct InvocationState {
   std::vector<std::unique_ptr<BoundPlan>> bound;
   std::vector<Shape> output_shapes;  // shapes of the last run that succeeded, if one did
   StepLog log;
-  std::atomic<bool> cancelled = false;  // asks the current run to end
+  std::atomic<bool> cancelled = false;  // asks the current run to end, or the next one if there is none
   bool has_run = false;
   bool undelivered = false;    // True if the last run was started, but not waited for
   std::unique_ptr<Lane> lane;  // destroyed first; waits for running work
@@ -57,6 +57,11 @@ struct InvocationState {
   void wait();
   /// The same as run(), but into new tensors.
   std::vector<Tensor> run_owned();
+  /// This, for a change of inputs or outputs. Fails during a run.
+  InvocationState& idle() {
+    if (under_way_) fail_busy();
+    return *this;
+  }
 
  private:
   /// Makes bound[0] the plan for the inputs' shapes.
@@ -64,18 +69,25 @@ struct InvocationState {
   void add_bound(std::span<const Shape> shapes);
   BaseAddresses bases() const;
   void start(const Queue& queue);
-  /// Guards against a second run of the same invocation while one is in progress.
+  [[noreturn]] static void fail_busy();
+  /// Guards against a second use of the invocation during a run, by its custom operator or by another thread. A
+  /// cancel() concerns the run that ends next.
   class RunGuard {
    public:
-    explicit RunGuard(bool& under_way);
-    ~RunGuard() { under_way_ = false; }
+    explicit RunGuard(InvocationState& state) : state_(state) {
+      if (state.under_way_.exchange(true)) fail_busy();
+    }
+    ~RunGuard() {
+      state_.cancelled = false;
+      state_.under_way_ = false;
+    }
     RunGuard(const RunGuard&) = delete;
     RunGuard& operator=(const RunGuard&) = delete;
 
    private:
-    bool& under_way_;
+    InvocationState& state_;
   };
-  bool under_way_ = false;
+  std::atomic<bool> under_way_ = false;
   std::vector<Shape> shapes_;  // shapes of the inputs, while they are bound
 
   void execute();

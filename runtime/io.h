@@ -25,7 +25,7 @@ struct Transfer {
   int64_t bytes = 0;
 };
 
-/// An argument of use_in_place(): data only needs to be aligned to its elements, as for CPU kernels since format 1.3.
+/// An argument of use_in_place(): data only needs to be aligned to its elements, as for CPU kernels.
 inline constexpr size_t kElementAlignment = 1;
 
 /// Inputs that are on the kernels' device and sufficiently aligned are used in place; others are copied.

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "artifact_schema/reader.h"
@@ -11,6 +12,7 @@
 #include "runtime/device.h"
 #include "runtime/entry.h"
 #include "runtime/memory.h"
+#include "runtime/turns.h"
 
 namespace gart::detail {
 
@@ -34,6 +36,9 @@ struct ProgramState {
   std::unique_ptr<DeviceProgram> part;  // on its device
   std::unique_ptr<StateSet> own_states;
 
+  std::optional<Turns> runs;  // places for runs; none: any number may run at a time
+  bool refuses_runs = false;  // a run without a place fails
+
   // Idle invocations of Program::run, so that it need not allocate an arena for each run.
   std::mutex mutex;
   std::vector<std::unique_ptr<InvocationState>> idle;
@@ -54,6 +59,20 @@ struct ProgramState {
   /// An idle invocation, or a new one. Fails for an entry with states of a session.
   std::unique_ptr<InvocationState> borrow(const Entry& entry);
   void give_back(std::unique_ptr<InvocationState> invocation) noexcept;
+};
+
+/// A run's place among those that the program allows at a time.
+class RunPlace {
+ public:
+  explicit RunPlace(ProgramState& program);
+  ~RunPlace() {
+    if (program_.runs) program_.runs->leave(1);
+  }
+  RunPlace(const RunPlace&) = delete;
+  RunPlace& operator=(const RunPlace&) = delete;
+
+ private:
+  ProgramState& program_;
 };
 
 }  // namespace gart::detail

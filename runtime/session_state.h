@@ -10,11 +10,15 @@
 namespace gart::detail {
 
 struct SessionState : StateSet {
-  explicit SessionState(std::shared_ptr<ProgramState> program)
-      : StateSet(std::move(program), fb::StateScope::session) {}
+  explicit SessionState(std::shared_ptr<ProgramState> p) : StateSet(std::move(p), fb::StateScope::session) {}
   std::vector<std::unique_ptr<InvocationState>> idle;  // invocations of run(), at most one per entry point
 
   InvocationState& invocation(const Entry& entry);
 };
+
+/// Sets the inputs, runs, and hands over the outputs. `session`: null for runs of the program itself. One function
+/// serves all forms of inputs and both kinds of runs, because this is most of their code.
+Result<std::vector<Tensor>> run_once(ProgramState& program, SessionState* session, std::string_view entry,
+                                     const AnyInputs& inputs);
 
 }  // namespace gart::detail

@@ -53,7 +53,7 @@ void grow(Block& block, MemorySource& source, size_t kept, size_t bytes) {
 
 StateGuard::StateGuard(StateSet& set, bool writes) : set_(set), writes_(writes) {
   if (set.scope == fb::StateScope::program) {
-    set.lock.enter(writes);
+    set.turns.enter(writes ? StateSet::kReaders : 1);
   } else if (set.under_way.exchange(true, std::memory_order_acquire)) {
     fail(ErrorCode::invalid_argument, "the session is in use: its runs and changes come one after the other");
   }
@@ -61,7 +61,7 @@ StateGuard::StateGuard(StateSet& set, bool writes) : set_(set), writes_(writes) 
 
 StateGuard::~StateGuard() {
   if (set_.scope == fb::StateScope::program) {
-    set_.lock.leave(writes_);
+    set_.turns.leave(writes_ ? StateSet::kReaders : 1);
   } else {
     set_.under_way.store(false, std::memory_order_release);
   }

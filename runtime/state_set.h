@@ -11,7 +11,7 @@
 #include "runtime/io.h"
 #include "runtime/memory.h"
 #include "runtime/program.h"
-#include "runtime/state_lock.h"
+#include "runtime/turns.h"
 
 namespace gart::detail {
 
@@ -34,7 +34,8 @@ struct StateSet {
   const fb::StateScope scope;
   std::vector<StateMemory> states;      // parallel to infos()
   std::atomic<bool> under_way = false;  // for a session: its uses must not overlap
-  StateLock lock;                       // for the program: its uses wait for each other
+  static constexpr uint32_t kReaders = 1 << 16;
+  Turns turns{kReaders};  // for the program: its uses wait for each other; a writer takes all places
 
   std::span<const TensorInfo> infos() const { return program->states_of(scope); }
   // The functions of Session and Program with these names.

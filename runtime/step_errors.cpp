@@ -86,7 +86,9 @@ Error kernel_error(const BoundPlan& bound, uint32_t index, uint32_t code, const 
     const std::string_view ranges = view_of(step.message());
     return step_error(step, text("an index is out of range", ranges.empty() ? "" : ": it must be in ", ranges));
   }
-  return step_error(step, text("its function returned ", returned(code)));
+  const int32_t value = returned(code);
+  if (value == kThrown) return step_error(step, "its function threw an exception");
+  return step_error(step, text("its function returned ", value));
 }
 
 Error fail_error(const fb::Step& step, const int64_t* params) {

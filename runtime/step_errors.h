@@ -9,6 +9,9 @@
 
 namespace gart {
 
+/// Stands for the value of an application's function that threw an exception.
+inline constexpr int32_t kThrown = -0x7F0DE;
+
 /// "step 'Conv_1'", or "one of the steps 'Conv_1' to 'Gemm_9'".
 std::string steps_text(const Plan& plan, uint32_t begin, uint32_t end);
 

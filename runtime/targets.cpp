@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "artifact_schema/cpu_features.h"
-#include "artifact_schema/verify.h"
 #include "runtime/errors.h"
 #include "runtime/features.h"
 
@@ -19,11 +18,7 @@ bool has_plans(const fb::Manifest& manifest, uint32_t target, const LoadOptions&
     if (!is_wanted(*manifest.entry_points()->Get(e), options)) continue;
     const auto& plans = *manifest.entry_points()->Get(e)->plans();
     bool found = false;
-    for (uint32_t p = 0; p < plans.size(); ++p) {
-      if (plans.Get(p)->target() != target) continue;
-      if (is_retired(manifest, *plans.Get(p))) return false;
-      found = true;
-    }
+    for (uint32_t p = 0; p < plans.size(); ++p) found = found || plans.Get(p)->target() == target;
     if (!found) return false;
   }
   return true;

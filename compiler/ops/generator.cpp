@@ -95,7 +95,7 @@ Expr range_scalar(LowerContext& ctx, int i, DType dtype) {
 
 Expr range_extent(LowerContext& ctx, int) {
   const DType dtype = ctx.input_value(0).dtype;
-  const DType type = is_float(dtype) ? arithmetic_dtype(dtype) : DType::i64;
+  const DType type = is_float(dtype) ? DType::f64 : DType::i64;  // as range_length; f32 would round the distance
   const Expr delta = range_scalar(ctx, 2, type), zero = number(type, 0);
   const Expr distance = range_scalar(ctx, 1, type) - range_scalar(ctx, 0, type);
   const Expr none = binary(BinaryOp::equal, delta, zero);  // a step of zero defines no number of elements

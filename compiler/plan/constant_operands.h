@@ -5,7 +5,8 @@
 
 namespace gcg {
 
-/// Fills Operand::constant for the kernels of a GPU plan. Launches of a kernel whose constants differ get a kernel each.
+/// Fills Operand::constant for the kernels of a GPU plan. Launches of a kernel whose constants differ get a kernel
+/// each.
 void mark_constant_operands(Plan& plan);
 
 }  // namespace gcg

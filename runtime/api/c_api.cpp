@@ -7,10 +7,6 @@
 #include "runtime/api/c_handles.h"
 #include "runtime/errors.h"
 
-struct gart_invocation {
-  gart::Invocation invocation;
-};
-
 namespace {
 
 using gart::DType;
@@ -22,7 +18,7 @@ using gart::Result;
 
 static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_U2 == static_cast<int>(DType::u2) &&
               GART_STRING == static_cast<int>(DType::string) && GART_MAX_RANK == gart::kMaxRank);
-static_assert(GART_CANCELLED == static_cast<int>(ErrorCode::cancelled) &&
+static_assert(GART_BUSY == static_cast<int>(ErrorCode::busy) &&
               GART_RUN_FAILED == static_cast<int>(ErrorCode::run_failed) &&
               GART_DEVICE_LOST == static_cast<int>(ErrorCode::device_lost));
 
@@ -61,6 +57,10 @@ gart::LoadOptions options_of(const gart_load_options* options, std::vector<std::
     out.entry_points = entry_points;
   }
   if (options->size >= offsetof(gart_load_options, no_spin) + sizeof(int)) out.spin = options->no_spin == 0;
+  if (options->size >= offsetof(gart_load_options, refuse_runs) + sizeof(int)) {
+    out.runs = options->runs;
+    out.refuse_runs = options->refuse_runs != 0;
+  }
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Handles of the C API that other libraries (libgart_generate) accept, too. Those libraries have the same version.
+// Handles of the C API that other libraries (libgart_generate, libgart_fleet) accept, too. Those libraries have the
+// same version.
 #pragma once
 
 #include <string>
@@ -9,6 +10,9 @@
 struct gart_program {
   gart::Program program;
   std::vector<std::string> entry_points;
+};
+struct gart_invocation {
+  gart::Invocation invocation;
 };
 struct gart_session {
   gart::Session session;

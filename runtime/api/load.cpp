@@ -36,6 +36,7 @@ void check_options(const LoadOptions& options) {
   check_count("intra", options.parallel.intra);
   check_count("inter", options.parallel.inter);
   check_count("replicas", options.parallel.replicas);
+  check_count("runs", options.runs);
 }
 
 /// The program on the device that the options name. If they name none: on the best device that the artifact has code
@@ -103,6 +104,8 @@ Program open_program(std::shared_ptr<ProgramState> program, std::span<const uint
   Status status = read_artifact(bytes, program->artifact, {options.verify, threads});
   if (status.ok()) status = verify_artifact(program->artifact);
   if (!status.ok()) throw Failure{{ErrorCode::invalid_artifact, status.message}};
+  if (options.runs > 0) program->runs.emplace(static_cast<uint32_t>(options.runs));
+  program->refuses_runs = options.refuse_runs;
   program->part = open_device(*program, options);
   program->target_name = view_of(program->target().name());
   decode_entries(*program, options);

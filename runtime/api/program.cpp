@@ -1,8 +1,7 @@
 #include "runtime/program.h"
 
 #include "runtime/errors.h"
-#include "runtime/invocation.h"
-#include "runtime/state_set.h"
+#include "runtime/session_state.h"
 
 namespace gart {
 namespace detail {
@@ -52,6 +51,11 @@ std::unique_ptr<InvocationState> ProgramState::borrow(const Entry& entry) {
     }
   }
   return std::make_unique<InvocationState>(*this, entry);
+}
+
+RunPlace::RunPlace(ProgramState& program) : program_(program) {
+  if (program.runs && !program.runs->enter(1, !program.refuses_runs))
+    fail(ErrorCode::busy, "the limit of runs (LoadOptions.runs) is reached");
 }
 
 void ProgramState::give_back(std::unique_ptr<InvocationState> invocation) noexcept {
@@ -114,44 +118,16 @@ const std::string& Program::target() const { return state_->target_name; }
 const std::string& Program::device() const { return state_->device().name; }
 int Program::threads() const { return state_->device().threads(); }
 
-namespace {
-
-/// An idle invocation of the program; its destructor gives it back.
-class InvocationLease {
- public:
-  InvocationLease(detail::ProgramState& program, std::string_view entry)
-      : program_(program), invocation_(program.borrow(program.entry(entry))) {}
-  ~InvocationLease() { program_.give_back(std::move(invocation_)); }
-  detail::InvocationState& operator*() { return *invocation_; }
-
- private:
-  detail::ProgramState& program_;
-  std::unique_ptr<detail::InvocationState> invocation_;
-};
-
-/// Sets the inputs, runs, and hands over the outputs. One function serves all forms of inputs, because this is most of
-/// their code.
-Result<std::vector<Tensor>> run_once(detail::ProgramState& program, std::string_view entry,
-                                     const detail::AnyInputs& inputs) {
-  return guarded([&] {
-    InvocationLease invocation(program, entry);
-    inputs.set(*invocation);
-    return (*invocation).run_owned();
-  });
-}
-
-}  // namespace
-
 Result<std::vector<Tensor>> Program::run(std::span<const TensorView> inputs) const {
-  return run_once(*state_, {}, detail::AnyInputs(inputs));
+  return detail::run_once(*state_, nullptr, {}, detail::AnyInputs(inputs));
 }
 
 Result<std::vector<Tensor>> Program::run(const std::vector<Tensor>& inputs) const {
-  return run_once(*state_, {}, detail::AnyInputs(std::span<const Tensor>(inputs)));
+  return detail::run_once(*state_, nullptr, {}, detail::AnyInputs(std::span<const Tensor>(inputs)));
 }
 
 Result<std::vector<Tensor>> Program::run(std::span<const NamedTensor> inputs, std::string_view entry) const {
-  return run_once(*state_, entry, detail::AnyInputs(inputs));
+  return detail::run_once(*state_, nullptr, entry, detail::AnyInputs(inputs));
 }
 
 Result<Invocation> Program::new_invocation(std::string_view entry) const {

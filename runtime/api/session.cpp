@@ -13,22 +13,41 @@ InvocationState& SessionState::invocation(const Entry& entry) {
   return *idle.back();
 }
 
-}  // namespace detail
-
 namespace {
 
-Result<std::vector<Tensor>> run_once(detail::SessionState& session, std::string_view entry,
-                                     const detail::AnyInputs& inputs) {
+/// An invocation of the session, or an idle one of the program; its destructor gives the latter back.
+class InvocationLease {
+ public:
+  InvocationLease(ProgramState& program, SessionState* session, const Entry& entry)
+      : place_(program), program_(program), idle_(session == nullptr ? program.borrow(entry) : nullptr) {
+    used_ = idle_ != nullptr ? idle_.get() : &session->invocation(entry).idle();
+    used_->inputs.forget();
+    used_->outputs.forget();
+  }
+  ~InvocationLease() {
+    if (idle_ != nullptr) program_.give_back(std::move(idle_));
+  }
+  InvocationState& operator*() { return *used_; }
+
+ private:
+  const RunPlace place_;  // comes before an arena is allocated
+  ProgramState& program_;
+  std::unique_ptr<InvocationState> idle_;
+  InvocationState* used_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::vector<Tensor>> run_once(ProgramState& program, SessionState* session, std::string_view entry,
+                                     const AnyInputs& inputs) {
   return guarded([&] {
-    detail::InvocationState& invocation = session.invocation(session.program->entry(entry));
-    invocation.inputs.forget();
-    invocation.outputs.forget();
-    inputs.set(invocation);
-    return invocation.run_owned();
+    InvocationLease invocation(program, session, program.entry(entry));
+    inputs.set(*invocation);
+    return (*invocation).run_owned();
   });
 }
 
-}  // namespace
+}  // namespace detail
 
 Result<Session> Program::new_session() const {
   return guarded([&] { return Session(std::make_shared<detail::SessionState>(state_)); });
@@ -37,15 +56,15 @@ Result<Session> Program::new_session() const {
 Session::Session(std::shared_ptr<detail::SessionState> state) : state_(std::move(state)) {}
 
 Result<std::vector<Tensor>> Session::run(std::span<const TensorView> inputs, std::string_view entry) const {
-  return run_once(*state_, entry, detail::AnyInputs(inputs));
+  return detail::run_once(*state_->program, state_.get(), entry, detail::AnyInputs(inputs));
 }
 
 Result<std::vector<Tensor>> Session::run(const std::vector<Tensor>& inputs, std::string_view entry) const {
-  return run_once(*state_, entry, detail::AnyInputs(std::span<const Tensor>(inputs)));
+  return detail::run_once(*state_->program, state_.get(), entry, detail::AnyInputs(std::span<const Tensor>(inputs)));
 }
 
 Result<std::vector<Tensor>> Session::run(std::span<const NamedTensor> inputs, std::string_view entry) const {
-  return run_once(*state_, entry, detail::AnyInputs(inputs));
+  return detail::run_once(*state_->program, state_.get(), entry, detail::AnyInputs(inputs));
 }
 
 Result<Invocation> Session::new_invocation(std::string_view entry) const {

@@ -19,8 +19,8 @@ std::unique_ptr<gart::Lane> Program::new_lane() { return std::make_unique<Lane>(
 void Lane::prepare(const Run& run) { touch_pages(run.bases.arena, static_cast<size_t>(run.bound.arena_bytes())); }
 
 void Lane::open(const Run& run, const Queue&) {
-  run.inputs.use_in_place(program_.alignment());
-  run.outputs.use_in_place(program_.alignment());
+  run.inputs.use_in_place(kElementAlignment);
+  run.outputs.use_in_place(kElementAlignment);
 }
 
 bool Lane::start(const Run&) {

@@ -27,8 +27,6 @@ class Program final : public DeviceProgram {
 
   Device& pool() { return pool_; }
   const void* const* imports() const { return imports_.data(); }
-  /// Alignment in bytes that the caller's memory needs for kernels to use it in place.
-  size_t alignment() const { return alignment_; }
 
  private:
   /// Throws if neither this runtime nor the application has a function of that name.
@@ -39,9 +37,13 @@ class Program final : public DeviceProgram {
   Mapping code_;
   std::span<const gart_custom_op> given_;
   std::vector<const void*> imports_;
-  std::unique_ptr<gart_custom_op[]> custom_ops_;  // one per import; imports of the application point to their entry
+  /// A function of the application, as kernels call it: no exception may pass through their code.
+  struct Guarded {
+    gart_custom_op call;   // catches
+    gart_custom_op given;  // may throw
+  };
+  std::unique_ptr<Guarded[]> custom_ops_;  // one per import; imports of the application point to their entry
   const uint8_t* weights_ = nullptr;
-  size_t alignment_ = kAlignment;
 };
 
 }  // namespace gart::cpu

@@ -32,8 +32,7 @@ int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, co
     const uint32_t fits = fitness(target, sm);
     if (fits <= best_fitness) continue;
     if (!has_plans(manifest, i, options)) {
-      reason = text("its code for ", name, " is for a fleet (gart::fleet::load), or an older compiler ",
-                    "left steps to the CPU: compile the model again");
+      reason = text("its code for ", name, " is for a fleet (gart::fleet::load)");
       continue;
     }
     if (target.driver() > uint32_t(driver.version)) {

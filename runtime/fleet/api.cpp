@@ -175,9 +175,9 @@ Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const Load
   Assembly assembly = engines->read(std::move(mapping), bytes);
   RequestedPlaces places = places_of(assembly, options);
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
-  return Program(std::make_shared<detail::FleetState>(std::move(assembly), std::move(engines),
-                                                      std::move(places.of_groups), std::min(requests, kMaxRequests),
-                                                      options.monitor, std::move(places.choices)));
+  return Program(std::make_shared<detail::FleetState>(
+      std::move(assembly), std::move(engines), std::move(places.of_groups), std::min(requests, kMaxRequests),
+      options.monitor, std::move(places.choices), !options.refuse_requests));
 }
 
 /// The index of the input named `name`.
@@ -223,10 +223,9 @@ std::vector<DeviceInfo> Program::devices() const {
 
 std::vector<GroupPlace> Program::placement() const {
   std::vector<GroupPlace> places;
-  const auto placement = guarded([&] { return state_->placement(); });
-  if (!placement) return places;
-  for (uint32_t group = 0; group < state_->assembly.groups.size(); ++group)
-    places.push_back({state_->assembly.groups[group].name, state_->assembly.devices[(*placement)->device[group]].name});
+  const std::vector<uint32_t> devices = state_->places();
+  for (uint32_t group = 0; group < devices.size(); ++group)
+    places.push_back({state_->assembly.groups[group].name, state_->assembly.devices[devices[group]].name});
   return places;
 }
 
@@ -322,11 +321,13 @@ Result<void> Request::start() {
 Result<void> Request::wait() {
   return guarded([&] {
     state_->run.wait_for_end();
+    state_->run.forget_cancel();
     if (state_->run.is_orphaned()) state_->run.check_here();
     if (const Error* failure = state_->run.failure()) throw Failure{*failure};
   });
 }
 
+void Request::cancel() { state_->run.cancel(); }
 bool Request::ready() const { return !state_->run.is_under_way(); }
 
 Result<void> Request::run() {

@@ -6,10 +6,8 @@
 #include "gart/fleet.hpp"
 #include "runtime/c_status.h"
 #include "runtime/errors.h"
+#include "runtime/fleet/c_handles.h"
 
-struct gart_fleet {
-  gart::fleet::Program program;
-};
 struct gart_fleet_request {
   gart::fleet::Request request;
 };
@@ -20,10 +18,13 @@ using gart::ErrorCode;
 using gart::fail;
 using gart::Failure;
 using gart::require;
-using gart::status_of;
 using gart::value_or_fail;
 
-thread_local std::string last_error;
+/// Runs `body()`, and returns its status.
+template <class Body>
+gart_status status_of(Body&& body) noexcept {
+  return gart::status_of(gart::fleet::last_error(), body);
+}
 
 void check(const gart::Result<void>& done) {
   if (!done) throw Failure{done.error()};
@@ -53,23 +54,40 @@ gart::fleet::LoadOptions options_of(const gart_fleet_options* options) {
   if (options->size >= offsetof(gart_fleet_options, custom_op_count) + sizeof(size_t))
     out.custom_ops = {options->custom_ops, options->custom_op_count};
   if (options->size >= offsetof(gart_fleet_options, dynamic) + sizeof(int)) out.dynamic = options->dynamic != 0;
+  if (options->size >= offsetof(gart_fleet_options, refuse_requests) + sizeof(int))
+    out.refuse_requests = options->refuse_requests != 0;
   return out;
-}
-
-gart::TensorView view_of(const gart_tensor& tensor) {
-  if (tensor.rank > GART_MAX_RANK)
-    fail(ErrorCode::invalid_argument, "the tensor has rank ", tensor.rank, ", the limit is ", GART_MAX_RANK);
-  return {tensor.data, static_cast<gart::DType>(tensor.dtype),
-          gart::Shape(std::span<const int64_t>(tensor.dims, tensor.rank)),
-          tensor.device == nullptr ? "cpu" : tensor.device};
 }
 
 }  // namespace
 
-const char* gart_fleet_last_error(void) { return last_error.c_str(); }
+namespace gart::fleet {
+
+std::string& last_error() {
+  thread_local std::string own;
+  return own;
+}
+
+TensorView view_of(const gart_tensor& tensor) {
+  if (tensor.rank > GART_MAX_RANK)
+    fail(ErrorCode::invalid_argument, "the tensor has rank ", tensor.rank, ", the limit is ", GART_MAX_RANK);
+  return {tensor.data, static_cast<DType>(tensor.dtype), Shape(std::span<const int64_t>(tensor.dims, tensor.rank)),
+          tensor.device == nullptr ? "cpu" : tensor.device};
+}
+
+gart_tensor tensor_of(const TensorView& view) {
+  gart_tensor tensor = {view.data, static_cast<gart_dtype>(view.dtype), view.shape.rank(), {}, view.device};
+  const std::span<const int64_t> extents = view.shape.extents();
+  std::memcpy(tensor.dims, extents.data(), extents.size_bytes());
+  return tensor;
+}
+
+}  // namespace gart::fleet
+
+const char* gart_fleet_last_error(void) { return gart::fleet::last_error().c_str(); }
 
 gart_status gart_fleet_load(const char* path, const gart_fleet_options* options, gart_fleet** fleet) {
-  return status_of(last_error, [&] {
+  return status_of([&] {
     require(path, fleet);
     *fleet = nullptr;
     *fleet = new gart_fleet{value_or_fail(gart::fleet::load(std::string(path), options_of(options)))};
@@ -98,14 +116,14 @@ const char* gart_fleet_output_name(const gart_fleet* fleet, size_t index) {
 
 size_t gart_fleet_places(const gart_fleet* fleet, gart_group_place* places, size_t capacity) {
   thread_local std::vector<gart::fleet::GroupPlace> last;
-  if (fleet == nullptr || status_of(last_error, [&] { last = fleet->program.placement(); }) != GART_OK) return 0;
+  if (fleet == nullptr || status_of([&] { last = fleet->program.placement(); }) != GART_OK) return 0;
   for (size_t i = 0; i < last.size() && i < capacity; ++i) places[i] = {last[i].group.c_str(), last[i].device.c_str()};
   return last.size();
 }
 
 double gart_fleet_run_us(const gart_fleet* fleet) {
   double us = 0;
-  if (fleet != nullptr) static_cast<void>(status_of(last_error, [&] { us = fleet->program.times().run_us; }));
+  if (fleet != nullptr) static_cast<void>(status_of([&] { us = fleet->program.times().run_us; }));
   return us;
 }
 
@@ -117,7 +135,7 @@ size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t 
   thread_local gart::fleet::Times last;
   if (fleet == nullptr) return 0;
   last = {};
-  if (status_of(last_error, [&] { last = fleet->program.times(); }) != GART_OK) return 0;
+  if (status_of([&] { last = fleet->program.times(); }) != GART_OK) return 0;
   for (size_t i = 0; i < last.groups.size() && i < capacity; ++i) {
     const gart::fleet::GroupTime& time = last.groups[i];
     times[i] = {time.group.c_str(), time.device.c_str(), time.operation_us, time.idle_us,
@@ -127,7 +145,7 @@ size_t gart_fleet_times(const gart_fleet* fleet, gart_group_time* times, size_t 
 }
 
 gart_status gart_fleet_request_new(const gart_fleet* fleet, gart_fleet_request** request) {
-  return status_of(last_error, [&] {
+  return status_of([&] {
     require(fleet, request);
     *request = nullptr;
     *request = new gart_fleet_request{value_or_fail(fleet->program.new_request())};
@@ -137,14 +155,14 @@ gart_status gart_fleet_request_new(const gart_fleet* fleet, gart_fleet_request**
 void gart_fleet_request_free(gart_fleet_request* request) { delete request; }
 
 gart_status gart_fleet_set_input(gart_fleet_request* request, const char* name, const gart_tensor* tensor) {
-  return status_of(last_error, [&] {
+  return status_of([&] {
     require(request, name, tensor);
-    check(request->request.set_input(std::string_view(name), view_of(*tensor)));
+    check(request->request.set_input(std::string_view(name), gart::fleet::view_of(*tensor)));
   });
 }
 
 gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* names, size_t count) {
-  return status_of(last_error, [&] {
+  return status_of([&] {
     require(request);
     std::vector<std::string_view> wanted;
     for (size_t i = 0; i < count; ++i) {
@@ -156,17 +174,21 @@ gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* nam
 }
 
 gart_status gart_fleet_start(gart_fleet_request* request) {
-  return status_of(last_error, [&] {
+  return status_of([&] {
     require(request);
     check(request->request.start());
   });
 }
 
 gart_status gart_fleet_wait(gart_fleet_request* request) {
-  return status_of(last_error, [&] {
+  return status_of([&] {
     require(request);
     check(request->request.wait());
   });
+}
+
+void gart_fleet_cancel(gart_fleet_request* request) {
+  if (request != nullptr) request->request.cancel();
 }
 
 int gart_fleet_ready(const gart_fleet_request* request) {
@@ -178,13 +200,11 @@ size_t gart_fleet_output_count(const gart_fleet_request* request) {
 }
 
 gart_status gart_fleet_get_output(const gart_fleet_request* request, size_t index, gart_tensor* tensor) {
-  return status_of(last_error, [&] {
+  return status_of([&] {
     require(request, tensor);
     const gart::TensorView view = request->request.output(index);
     if (view.dtype == gart::DType::undefined)
       fail(ErrorCode::invalid_argument, "there is no output ", index, ", or no run has succeeded yet");
-    *tensor = {view.data, static_cast<gart_dtype>(view.dtype), view.shape.rank(), {}, view.device};
-    const std::span<const int64_t> extents = view.shape.extents();
-    std::memcpy(tensor->dims, extents.data(), extents.size_bytes());
+    *tensor = gart::fleet::tensor_of(view);
   });
 }

@@ -24,15 +24,27 @@ std::vector<TensorInfo> all_infos(const Assembly& assembly) {
   return infos;
 }
 
+/// Opens a lock for the time of slow work.
+class Unlocked {
+ public:
+  explicit Unlocked(std::unique_lock<std::mutex>& lock) : lock_(lock) { lock.unlock(); }
+  ~Unlocked() { lock_.lock(); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  std::unique_lock<std::mutex>& lock_;
+};
+
 }  // namespace
 
 FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places,
-                       int requests, bool monitored, std::vector<uint8_t> choices)
+                       int requests, bool monitored, std::vector<uint8_t> choices, bool waits)
     : assembly(std::move(model)),
       inputs(infos_of(assembly, assembly.inputs)),
       outputs(infos_of(assembly, assembly.outputs)),
       values(all_infos(assembly)),
-      gate(requests),
+      gate(requests, waits),
       monitor(assembly.groups.size(), assembly.devices.size(), monitored),
       engines_(std::move(device_engines)),
       places_(std::move(places)),
@@ -46,9 +58,10 @@ FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, 
       there_(chooses() ? assembly.values.size() * lanes_.size() : 0),
       calls_of_(places_.size()) {
   for (uint32_t call = 0; call < assembly.calls.size(); ++call) calls_of_[assembly.calls[call].group].push_back(call);
+  std::unique_lock lock(mutex_);
   for (uint32_t device = 0; device < lanes_.size(); ++device) {
     if (chooses()) keep_what_fits(device);
-    if (!parts_on(device).empty()) chooses() ? try_open(device) : open(device);
+    if (!parts_on(device).empty()) chooses() ? try_open(device, lock) : open(device, lock);
   }
   chooses() ? sum_weights() : publish();
 }
@@ -71,17 +84,23 @@ std::vector<uint32_t> FleetState::parts_on(uint32_t device) const {
   return parts;
 }
 
-void FleetState::open(uint32_t device) {
+void FleetState::open(uint32_t device, std::unique_lock<std::mutex>& lock) {
   const std::vector<uint32_t> parts = parts_on(device);
-  if (lanes_[device] != nullptr) return engines_->add(lanes_[device]->engine(), parts);
-  lanes_[device] = std::make_unique<Lane>(assembly.devices[device].name, engines_->open(device, parts));
+  Lane* const known = lanes_[device].get();
+  std::unique_ptr<Lane> opened;
+  {
+    const Unlocked unlocked(lock);
+    if (known != nullptr) return engines_->add(known->engine(), parts);
+    opened = std::make_unique<Lane>(assembly.devices[device].name, engines_->open(device, parts));
+  }
+  lanes_[device] = std::move(opened);
 }
 
 /// Opens a device. If that fails, no group may choose it; throws if a group has no other choice.
-void FleetState::try_open(uint32_t device) {
+void FleetState::try_open(uint32_t device, std::unique_lock<std::mutex>& lock) {
   try {
-    open(device);
-  } catch (const Failure&) {
+    open(device, lock);
+  } catch (...) {
     for (uint32_t group = 0; group < places_.size(); ++group) {
       choices_[at(group, device)] = 0;
       bool is_left = false;
@@ -152,8 +171,13 @@ bool FleetState::has_room(uint32_t device, uint32_t with) const {
   return weights + peak <= memory;
 }
 
+bool FleetState::is_lost(uint32_t group) const {
+  const Lane* lane = lanes_[places_[group]].get();
+  return lane != nullptr && lane->is_lost();
+}
+
 /// Moves the group to the device that has the least work with it.
-void FleetState::place_anew(uint32_t group, const Error& loss) {
+void FleetState::place_anew(uint32_t group, std::unique_lock<std::mutex>& lock) {
   std::vector<std::pair<double, uint32_t>> devices;
   for (const uint32_t device : assembly.groups[group].support) {
     if (lanes_[device] != nullptr && lanes_[device]->is_lost()) continue;
@@ -161,17 +185,17 @@ void FleetState::place_anew(uint32_t group, const Error& loss) {
   }
   std::sort(devices.begin(), devices.end());
   const uint32_t before = places_[group];
-  std::string reasons;
+  std::string reasons = lanes_[before]->loss().message;
   for (const auto& [load, device] : devices) {
     try {
       places_[group] = device;
-      return open(device);
-    } catch (const Failure& failure) {
+      return open(device, lock);
+    } catch (...) {
       places_[group] = before;
-      reasons += text("; ", failure.error.message);
+      reasons += "; " + caught_error().message;
     }
   }
-  fail_lost(group, before, text(loss.message, reasons));
+  fail_lost(group, before, reasons);
 }
 
 void FleetState::fail_lost(uint32_t group, uint32_t device, const std::string& reasons) const {
@@ -278,17 +302,22 @@ void FleetState::fail_too_small(uint32_t group, std::span<const int64_t> sizes) 
 }
 
 std::shared_ptr<const Placement> FleetState::placement(std::span<const int64_t> sizes) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   if (chooses()) return place_by_load(sizes);
-  bool moved = false;
-  for (uint32_t group = 0; group < places_.size(); ++group) {
-    const Lane* lane = lanes_[places_[group]].get();
-    if (lane == nullptr || !lane->is_lost()) continue;
-    place_anew(group, lane->loss());
-    moved = true;
-  }
-  if (moved) publish();
+  const auto& lanes = placement_->lane;
+  if (std::none_of(lanes.begin(), lanes.end(), [](const Lane* lane) { return lane->is_lost(); })) return placement_;
+  lock.unlock();
+  const std::lock_guard moving(moving_);
+  lock.lock();
+  for (uint32_t group = 0; group < places_.size(); ++group)
+    if (is_lost(group)) place_anew(group, lock);
+  publish();
   return placement_;
+}
+
+std::vector<uint32_t> FleetState::places() const {
+  const std::lock_guard lock(mutex_);
+  return chooses() ? places_ : placement_->device;
 }
 
 std::shared_ptr<const Route> FleetState::route(const std::vector<uint32_t>& wanted) {

@@ -32,7 +32,7 @@ struct FleetState {
   /// Opens the devices on which groups are placed. `requests`: how many may run at once. `choices`: groups x devices; 1
   /// where each request may choose the device. If it is empty, groups stay on their `places`.
   FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places, int requests,
-             bool monitored = true, std::vector<uint8_t> choices = {});
+             bool monitored = true, std::vector<uint8_t> choices = {}, bool waits = true);
   ~FleetState();
 
   /// The placement of requests that begin now. Moves groups of lost devices; fails if a group has no device left.
@@ -40,6 +40,8 @@ struct FleetState {
   std::shared_ptr<const Placement> placement(std::span<const int64_t> sizes = {});
   std::shared_ptr<const Route> route(const std::vector<uint32_t>& wanted);
   DeviceInfo device(uint32_t index);
+  /// The device of each group: where requests choose, that of the last one.
+  std::vector<uint32_t> places() const;
 
   const Assembly assembly;
   std::vector<TensorInfo> inputs, outputs, values;
@@ -58,12 +60,14 @@ struct FleetState {
   }
   bool may_run(uint32_t group, uint32_t device) const;
   std::vector<uint32_t> parts_on(uint32_t device) const;
-  void open(uint32_t device);
-  void try_open(uint32_t device);
+  /// Opens the lock while it loads code and starts a thread.
+  void open(uint32_t device, std::unique_lock<std::mutex>& lock);
+  void try_open(uint32_t device, std::unique_lock<std::mutex>& lock);
   void keep_what_fits(uint32_t device);
   std::shared_ptr<Placement> make_placement() const;
   void publish();
-  void place_anew(uint32_t group, const Error& loss);
+  bool is_lost(uint32_t group) const;
+  void place_anew(uint32_t group, std::unique_lock<std::mutex>& lock);
   [[noreturn]] void fail_lost(uint32_t group, uint32_t device, const std::string& reasons) const;
   void look_up_times();
   std::shared_ptr<const Placement> place_by_load(std::span<const int64_t> sizes);
@@ -78,7 +82,8 @@ struct FleetState {
   bool has_room(uint32_t device, uint32_t with) const;
 
   const std::unique_ptr<Engines> engines_;
-  std::mutex mutex_;  // guards all members below
+  std::mutex moving_;         // held by the thread that moves groups of lost devices, longer than the mutex below
+  mutable std::mutex mutex_;  // guards all members below
   // Per group: its device or, if requests choose, the device that the last one chose.
   std::vector<uint32_t> places_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // per device; null: not opened

@@ -1,41 +1,34 @@
 // Limits how many requests run at once. Further ones wait until one has ended, so that no queue grows.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
-#include <mutex>
+#include <optional>
 
 #include "runtime/origin.h"
+#include "runtime/turns.h"
 
 namespace gart::fleet {
 
 class Gate {
  public:
-  explicit Gate(int most) : most_(most) {}
+  /// `waits`: whether enter() waits for a place.
+  explicit Gate(int most, bool waits = true) : waits_(waits), places_(static_cast<uint32_t>(most)) {}
   /// True if this process loaded the fleet. A child of fork() has no threads to work behind the gate.
   bool here() const { return origin_.here(); }
-  /// Waits until one more may run, and returns the request's number, ascending.
-  uint64_t enter() {
-    std::unique_lock lock(mutex_);
-    left_.wait(lock, [&] { return inside_ < most_; });
-    ++inside_;
+  /// Waits until one more may run, and returns the request's number, ascending. None: it does not wait, and no more may
+  /// run.
+  std::optional<uint64_t> enter() {
+    if (!places_.enter(1, waits_)) return std::nullopt;
     return next_++;
   }
-  void leave() {
-    {
-      const std::lock_guard lock(mutex_);
-      --inside_;
-    }
-    left_.notify_one();
-  }
+  void leave() { places_.leave(1); }
 
  private:
   const Origin origin_;
-  const int most_;
-  std::mutex mutex_;
-  std::condition_variable left_;
-  int inside_ = 0;
-  uint64_t next_ = 0;
+  const bool waits_;
+  Turns places_;
+  std::atomic<uint64_t> next_{0};
 };
 
 }  // namespace gart::fleet

@@ -1,7 +1,7 @@
 #include "runtime/fleet/lane.h"
 
-#include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "artifact_schema/lane_limits.h"
@@ -12,9 +12,23 @@ namespace {
 
 constexpr int kSpinsPerClockRead = 32;
 
-/// Orders a heap so that its first element is the oldest.
 bool is_later(const QueuedCall* a, const QueuedCall* b) {
   return a->order != b->order ? a->order > b->order : a->call > b->call;
+}
+
+/// Merges two skew heaps. Null: an empty one.
+QueuedCall* merged(QueuedCall* a, QueuedCall* b) {
+  QueuedCall* root = nullptr;
+  QueuedCall** place = &root;
+  while (a != nullptr && b != nullptr) {
+    if (is_later(a, b)) std::swap(a, b);
+    *place = a;
+    QueuedCall* const right = std::exchange(a->next, a->left);
+    place = &a->left;
+    a = right;
+  }
+  *place = a != nullptr ? a : b;
+  return root;
 }
 
 }  // namespace
@@ -23,7 +37,6 @@ int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch() / 
 
 Lane::Lane(std::string device, std::unique_ptr<Engine> engine)
     : device_(std::move(device)), engine_(std::move(engine)) {
-  queue_.reserve(1024);
   thread_ = std::thread(&Lane::loop, this);
 }
 
@@ -51,13 +64,17 @@ void Lane::push(QueuedCall& queued) {
 }
 
 void Lane::keep(QueuedCall& queued) {
-  queue_.push_back(&queued);
-  std::push_heap(queue_.begin(), queue_.end(), is_later);
+  queued.next = queued.left = nullptr;
+  queue_ = merged(queue_, &queued);
 }
 
-void Lane::lose(const Error& why) {
+void Lane::lose(const Error& why) noexcept {
   if (is_lost()) return;
-  loss_ = why;
+  try {
+    loss_ = why;
+  } catch (const std::bad_alloc&) {
+    loss_.code = why.code;
+  }
   lost_.store(true, std::memory_order_release);
 }
 
@@ -70,9 +87,8 @@ void Lane::collect() {
 }
 
 QueuedCall& Lane::take() {
-  std::pop_heap(queue_.begin(), queue_.end(), is_later);
-  QueuedCall& queued = *queue_.back();
-  queue_.pop_back();
+  QueuedCall& queued = *queue_;
+  queue_ = merged(queued.left, queued.next);
   return queued;
 }
 
@@ -95,7 +111,7 @@ void Lane::loop() {
   engine_->begin_thread();
   while (true) {
     collect();
-    if (!queue_.empty()) {
+    if (queue_ != nullptr) {
       const QueuedCall& queued = take();
       queued.job->work(*this, queued.call);
     } else if (stop_.load(std::memory_order_relaxed)) {

@@ -11,7 +11,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "gart/result.h"
 #include "runtime/fleet/engine.h"
@@ -35,7 +34,8 @@ struct QueuedCall {
   Job* job = nullptr;
   uint64_t order = 0;  // the job's number among all jobs
   uint32_t call = 0;
-  QueuedCall* next = nullptr;  // the next call in the lane's inbox
+  QueuedCall* next = nullptr;  // the next call in the lane's inbox; in its queue the right one of the heap's children
+  QueuedCall* left = nullptr;
 };
 
 class Lane {
@@ -69,7 +69,7 @@ class Lane {
 
   // For use by the lane's thread.
   Engine& engine() { return *engine_; }
-  void lose(const Error& why);
+  void lose(const Error& why) noexcept;
   int64_t idle_since = 0;  // time, in nanoseconds, at which its last work ended
 
  private:
@@ -85,8 +85,8 @@ class Lane {
   std::atomic<bool> lost_{false}, stop_{false};
   std::atomic<int64_t> ahead_us_{0}, held_bytes_{0};
   std::atomic<int> groups_{0};
-  // a heap whose first element is the oldest; only the thread uses it.
-  std::vector<QueuedCall*> queue_;
+  // The oldest call, the root of a skew heap: it allocates nothing, so that it cannot fail. Only the thread uses it.
+  QueuedCall* queue_ = nullptr;
   alignas(64) std::atomic<QueuedCall*> inbox_{nullptr};  // calls that others pushed; the newest comes first
   std::atomic<bool> sleeps_{false};                      // True if the thread sleeps or is about to
   alignas(64) std::atomic<uint32_t> awakenings_{0};      // a change of this number wakes the thread

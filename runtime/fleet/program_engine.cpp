@@ -24,7 +24,11 @@ void ProgramEngine::add(std::span<const uint32_t> parts) {
   gart::LoadOptions options = options_;
   options.entry_points = names;
   programs_.push_back(value_or_fail(gart::load(artifact_, options)));
-  if (space_ == nullptr) space_ = open_space(device());
+  if (programs_.size() == 1) {
+    device_ = programs_[0].device();
+    target_ = programs_[0].target();
+    space_ = open_space(device_);
+  }
   for (const uint32_t part : missing)
     parts_[part] = std::make_unique<Invocation>(value_or_fail(programs_.back().new_invocation(entries_[part])));
 }

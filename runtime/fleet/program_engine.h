@@ -15,11 +15,11 @@ class ProgramEngine final : public Engine {
   /// outlive this.
   ProgramEngine(std::span<const uint8_t> artifact, const std::vector<std::string>& entries,
                 const gart::LoadOptions& options);
-  /// Loads the parts that are not loaded yet. Call it before the first of them runs. Throws Failure.
+  /// Loads the parts that are not loaded yet. Others may run meanwhile. Throws Failure.
   void add(std::span<const uint32_t> parts);
   /// The device, such as "cpu:0-1", and the target whose code runs. Both are empty before the first part.
-  std::string device() const { return programs_.empty() ? std::string() : programs_[0].device(); }
-  std::string target() const { return programs_.empty() ? std::string() : programs_[0].target(); }
+  const std::string& device() const { return device_; }
+  const std::string& target() const { return target_; }
 
   Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
                    std::span<TensorView> results) override;
@@ -29,6 +29,8 @@ class ProgramEngine final : public Engine {
   const std::span<const uint8_t> artifact_;
   const std::vector<std::string>& entries_;
   const gart::LoadOptions options_;
+  // Set by the first add(), because the lane reads them while later parts are added.
+  std::string device_, target_;
   std::unique_ptr<Space> space_;
   std::vector<gart::Program> programs_;
   std::vector<std::unique_ptr<Invocation>> parts_;  // per entry point

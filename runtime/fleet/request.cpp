@@ -15,6 +15,8 @@ struct EngineBuffers {
   Block blank;  // data of extents: boolean vectors whose elements are never read
 };
 
+[[noreturn]] void fail_cancelled() { fail(ErrorCode::cancelled, "the run was cancelled"); }
+
 EngineBuffers& engine_buffers() {
   thread_local EngineBuffers own;
   return own;
@@ -128,6 +130,7 @@ void RequestState::bind_inputs() {
 void RequestState::start(std::shared_ptr<const Placement> placement) {
   if (is_under_way()) fail(ErrorCode::invalid_argument, "the request is running: wait for it first");
   has_run_ = false;
+  if (cancelled_.exchange(false)) fail_cancelled();
   check_inputs();
   for (const PartCall& call : assembly_.calls) {  // forgets the symbols that an earlier run found
     for (const uint32_t value : call.outputs)
@@ -138,10 +141,14 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
   failed_.store(false, std::memory_order_relaxed);
   error_ = {};
   expect(1);
-  const uint64_t order = shared_.gate.enter();
+  const std::optional<uint64_t> order = shared_.gate.enter();
+  if (!order) {
+    expect(-1);
+    fail(ErrorCode::busy, "as many requests as the fleet's limit allows are in progress");
+  }
   for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].time = {};
   for (const uint32_t call : route_->calls) {
-    calls_[call].queued.order = order;
+    calls_[call].queued.order = *order;
     calls_[call].waits.store(route_->waits[call], std::memory_order_relaxed);
   }
   under_way_.store(true, std::memory_order_relaxed);
@@ -295,10 +302,10 @@ void RequestState::note_time(Lane& lane, uint32_t call, int64_t begin, int64_t e
   lane.idle_since = end;
 }
 
-void RequestState::note_failure(const Error& error) {
+void RequestState::note_failure(Error error) {
   const std::lock_guard lock(failing_);
   if (failed_.load(std::memory_order_relaxed)) return;
-  error_ = error;
+  error_ = std::move(error);
   failed_.store(true, std::memory_order_release);
 }
 
@@ -307,6 +314,7 @@ void RequestState::work(Lane& lane, uint32_t call) noexcept {
   const bool timed = shared_.monitor.is_on();
   const int64_t begin = timed ? now_ns() : 0;
   const Result<void> done = guarded([&] {
+    if (cancelled_.load(std::memory_order_relaxed)) fail_cancelled();
     if (lane.is_lost()) throw Failure{lane.loss()};
     run_call(lane, call);
   });
@@ -314,11 +322,12 @@ void RequestState::work(Lane& lane, uint32_t call) noexcept {
   if (done) return pass_on(lane, call);
   if (done.error().code == ErrorCode::device_lost) lane.lose(done.error());
   const Result<void> noted = guarded([&] {
-    note_failure(
-        {done.error().code, text("device '", lane.device(), "', group '",
-                                 assembly_.groups[assembly_.calls[call].group].name, "': ", done.error().message)});
+    const Error& why = done.error();
+    if (why.code == ErrorCode::cancelled) return note_failure(why);
+    note_failure({why.code, text("device '", lane.device(), "', group '",
+                                 assembly_.groups[assembly_.calls[call].group].name, "': ", why.message)});
   });
-  if (!noted) note_failure(noted.error());
+  if (!noted) note_failure(noted.error());  // a text so short that its copy needs no memory
   end_one();
 }
 
@@ -367,11 +376,14 @@ void RequestState::add_times(int64_t run_ns) {
 void RequestState::finish() {
   const int64_t end = now_ns();
   has_run_ = !failed_.load(std::memory_order_relaxed);
-  if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty()) add_times(end - began_);
+  // Without memory for its times, a run is not counted.
+  if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty())
+    static_cast<void>(guarded([&] { add_times(end - began_); }));
   expect(-1);
   shared_.gate.leave();
   // a waiting thread continues only after this lock is released, and may then destroy this object.
   const std::lock_guard lock(ending_);
+  cancelled_.store(false, std::memory_order_relaxed);
   under_way_.store(false, std::memory_order_release);
   ended_.notify_all();
 }

@@ -53,6 +53,9 @@ class RequestState final : public Job {
   }
   /// Waits until another request may run. Fails before anything runs if inputs are missing or disagree.
   void start(std::shared_ptr<const Placement> placement);
+  /// For any thread: the current run, or the next one if there is none, fails before its next call.
+  void cancel() { cancelled_ = true; }
+  void forget_cancel() { cancelled_ = false; }
 
   void wait_for_end();
   /// The error of the last run, which must have ended; null if it succeeded.
@@ -110,7 +113,7 @@ class RequestState final : public Job {
   void run_call(Lane& lane, uint32_t call);
   bool is_crossed(uint32_t call) const;
   void note_time(Lane& lane, uint32_t call, int64_t begin, int64_t end);
-  void note_failure(const Error& error);
+  void note_failure(Error error);
   Lane& lane_of(uint32_t call) const { return *placement_->lane[assembly_.calls[call].group]; }
   void pass_on(Lane& lane, uint32_t call);
   void expect(int groups);
@@ -130,7 +133,7 @@ class RequestState final : public Job {
   std::unique_ptr<CallState[]> calls_;
   std::vector<GroupSample> times_;  // per group
   int64_t began_ = 0;
-  std::atomic<bool> failed_{false};
+  std::atomic<bool> failed_{false}, cancelled_{false};
   std::mutex failing_;
   Error error_;
   std::mutex run_bound_mutex_;  // guards slots_ while calls are running

@@ -17,7 +17,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
 PROGRAMS = os.path.join(TREE, "tests", "runtime", "alone")
-MODEL = os.path.join(TREE, "tests", "artifact", "golden", "1.0.gart")
+MODEL = os.path.join(TREE, "tests", "artifact", "golden", "2.0.gart")
 BUILD = sys.argv[1]
 
 

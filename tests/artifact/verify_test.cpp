@@ -263,12 +263,6 @@ TEST(Verify, KernelsStayInsideTheCode) {
   }
 }
 
-TEST(Verify, WhatLiesInHostMemoryIsRefused) {
-  ArtifactBuilder builder = with_kernel();
-  builder.plan().buffers[1]->place = fb::Place::host;
-  EXPECT_NE(verdict(builder).find("buffer 1: it is in host memory"), std::string::npos) << verdict(builder);
-}
-
 /// y[k], where the given step binds k; `middle` adds the steps between.
 ArtifactBuilder with_late_output(
     const std::function<void(ArtifactBuilder&, uint32_t count, uint32_t k, uint32_t y)>& middle) {

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Operators that the application computes: declared when a model is compiled and passed in when it is loaded. Otherwise a message
 refuses them."""
+import ctypes
 import os
 import sys
 import unittest
+import unittest.mock
 
 import numpy as np
 
@@ -53,6 +55,15 @@ class CustomOps(CliCase):
             outputs = model.run({"x": x, "y": y})
             np.testing.assert_allclose(outputs["z"], -np.concatenate([0.25 * a + b, a - b], 1), rtol=1e-4, atol=1e-5)
             np.testing.assert_array_equal(outputs["most"], np.argmax(b, 1))
+
+    def test_a_function_that_throws(self):
+        """A C++ exception ends the run, not the process: it does not pass through the kernels' code."""
+        throws = ctypes.cast(ctypes.CDLL("libstdc++.so.6")._ZSt17__throw_bad_allocv, gart._OpFunction)
+        path = self.compiled(MODEL, "throws", BLEND)
+        with unittest.mock.patch.object(gart, "_op_function", lambda function: function):
+            model = gart.load(path, custom_ops={"acme::Blend": throws})
+        with self.assertRaisesRegex(gart.GartError, "step 'both.*' failed: its function threw an exception"):
+            model.run({"x": np.zeros((2, 6), np.float32), "y": np.zeros((2, 3), np.float32)})
 
     def test_an_output_that_nothing_reads(self):
         path = self.compiled(MODEL.replace(", int64[n] most)", ")"), "unread", BLEND)

@@ -38,7 +38,7 @@ def chain(length, operators=("Relu", "Tanh"), side=16):
 
 class FleetCutTest(CliCase):
     def compile(self, model, *options, devices=None):
-        """What inspect says of the model on this fleet, or for the targets alone."""
+        """The report of inspect for the model on this fleet, or for the targets alone."""
         onnx.save(model, self.path("m.onnx"))
         if devices is not None:
             self.write("fleet.json", json.dumps({"devices": devices}).encode())

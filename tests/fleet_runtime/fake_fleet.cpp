@@ -37,6 +37,7 @@ class FakeEngine final : public Engine {
     if (world_->is_apart[device]) space_ = std::make_unique<FakeSpace>(world_, device);
   }
   Space* space() override { return space_.get(); }
+  uint32_t device() const { return device_; }
 
   Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
                    std::span<TensorView> results) override {
@@ -74,9 +75,12 @@ class FakeEngines final : public Engines {
  public:
   explicit FakeEngines(std::shared_ptr<FakeWorld> world) : world_(std::move(world)) {}
   std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t>) override {
+    world_->loading(device);
     return std::make_unique<FakeEngine>(world_, device);
   }
-  void add(Engine&, std::span<const uint32_t>) override {}
+  void add(Engine& engine, std::span<const uint32_t>) override {
+    world_->loading(static_cast<const FakeEngine&>(engine).device());
+  }
   DeviceInfo describe(const Engine&) const override { return {}; }
 
  private:

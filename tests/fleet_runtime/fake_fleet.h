@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -39,6 +40,8 @@ struct FakeWorld {
   std::vector<Own<int64_t>> fetched;       // per device: number of values copied from other devices' memory
   std::vector<Own<int64_t>> returned;      // per device: number of values copied to the host
   std::atomic<int64_t> poison{INT64_MIN};  // calls with this input value fail
+  /// Called with a device when parts are loaded there; may throw.
+  std::function<void(uint32_t)> loading = [](uint32_t) {};
   explicit FakeWorld(size_t devices)
       : work_ns(devices),
         sleep_ns(devices),

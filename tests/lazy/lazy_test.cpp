@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -82,6 +83,28 @@ TEST_F(Lazy, OnlyWhatIsNeededRuns) {
   evaluate({&f, 1});
   EXPECT_EQ(stats().nodes_run, before.nodes_run);
   EXPECT_FALSE(g.is_ready());
+}
+
+/// Otherwise other threads would wait for the compiler meanwhile.
+TEST_F(Lazy, CompilingAFunctionChangesNoSetting) {
+  const Array x = numbers({1, 2});
+  std::atomic<bool> over = false;
+  std::atomic<int> changed = 0;
+  std::thread other([&] {
+    while (!over) changed += settings().deterministic;
+  });
+  for (int i = 0; i < 5; ++i) {
+    const Array fixed = record(tanh_op(), numbers({float(i), 2}));
+    const Array y = record(add(), x, fixed);
+    SaveOptions options;
+    options.input_names = {"x"};
+    options.output_names = {"y"};
+    EXPECT_FALSE(compile({&x, 1}, {&y, 1}, options).empty());
+    EXPECT_TRUE(fixed.is_ready()) << "a value that depends on no input is computed";
+  }
+  over = true;
+  other.join();
+  EXPECT_EQ(changed, 0);
 }
 
 TEST_F(Lazy, ALoopWithNewNumbersCompilesOnce) {

@@ -39,6 +39,33 @@ def models():
     yield "Clip at the ends of i64", [NODE("Clip", ["x", "low", "high"], ["y"])], {"x": ends}, {"low": np.array(LEAST), "high": np.array(MOST)}, ["y"], 13
     yield "the least of the ends of i64", [NODE("ReduceMin", ["x"], ["y"], keepdims=0)], {"x": ends}, {}, ["y"], 13
     yield "the product of the ends of i64", [NODE("ReduceProd", ["x"], ["y"], keepdims=0)], {"x": np.array([MOST, 2, 3])}, {}, ["y"], 13
+    # The length is computed in f64: 1.1 - 0.1 is 1 in f32, and the range would have 10 elements.
+    for ends in ((0.1, 1.1, 0.1), (1.1, 0.1, -0.1), (0, 0.3, 0.1)):
+        yield f"Range of {ends}", [NODE("Range", ["a", "b", "c"], ["y"])], dict(zip("abc", map(scalar, ends))), {}, ["y"], 13
+    # A factor of 0 keeps NaN and turns infinities into it.
+    yield "a factor of 0", [NODE("Mul", ["x", "z"], ["y"])], {"x": np.array([np.nan, 1, np.inf, -1], np.float32)}, {"z": scalar(0)}, ["y"], 13
+    yield "x - (x + 1)", [NODE("Add", ["x", "o"], ["a"]), NODE("Sub", ["x", "a"], ["y"])], {"x": floats(3)}, {"o": scalar(1)}, ["y"], 13
+    for op in ("Sub", "Div", "Equal"):
+        yield f"{op} of NaN and infinity by themselves", [NODE(op, ["x", "x"], ["y"])], {"x": np.array([np.nan, 1, np.inf, 0], np.float32)}, {}, ["y"], 13
+    pad = np.array([0, 0, 1, 1, 0, 0, 1, 1])
+    for count in (0, 1):
+        yield f"a pad before AveragePool, count_include_pad {count}", [NODE("Pad", ["x", "p"], ["a"]), NODE(
+            "AveragePool", ["a"], ["y"], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], count_include_pad=count)], \
+            {"x": floats(1, 3, 9, 9)}, {"p": pad}, ["y"], 18
+    yield "a pad by 2 before Conv", [NODE("Pad", ["x", "p", "v"], ["a"]), NODE("Conv", ["a", "w"], ["y"])], {"x": floats(1, 3, 9, 9)}, \
+        {"p": pad, "v": scalar(2), "w": floats(4, 3, 3, 3)}, ["y"], 18
+    yield "a pad of channels before Conv", [NODE("Pad", ["x", "p"], ["a"]), NODE("Conv", ["a", "w"], ["y"], pads=[1, 1, 1, 1])], \
+        {"x": floats(1, 3, 9, 9)}, {"p": pad + [0, 1, 0, 0, 0, 0, 0, 0], "w": floats(4, 4, 3, 3)}, ["y"], 18
+    yield "a pad that is negative before Conv", [NODE("Pad", ["x", "p"], ["a"]), NODE("Conv", ["a", "w"], ["y"])], {"x": floats(1, 3, 9, 9)}, \
+        {"p": np.array([0, 0, -1, 1, 0, 0, 1, -2]), "w": floats(4, 3, 3, 3)}, ["y"], 18
+    yield "quotients of large i64", [NODE("Div", ["x", "k"], ["y"])], {"x": np.array([2**62, 2**40, 2**31, 2**31 - 1, -7, LEAST])}, {"k": np.array([11])}, ["y"], 14
+    yield "a sum of i8 that wraps before a Cast", [NODE("Sub", ["x", "k"], ["a"]), NODE("Cast", ["a"], ["y"], to=TensorProto.FLOAT)], \
+        {"x": np.array([-128, 100, 127], np.int8)}, {"k": np.array([1, -100, -1], np.int8)}, ["y"], 14
+    yield "a product of u8 that wraps", [NODE("Mul", ["x", "k"], ["y"])], {"x": np.array([200, 100, 50], np.uint8)}, {"k": np.array([200, 3, 6], np.uint8)}, ["y"], 14
+    yield "MaxPool's places by columns", [NODE("MaxPool", ["x"], ["y", "k"], kernel_shape=[2, 2], strides=[2, 2], storage_order=1)], \
+        {"x": floats(1, 2, 4, 6)}, {}, ["y", "k"], 12
+    yield "no rows, then zeros kept", [NODE("Reshape", ["x", "s"], ["m"]), NODE("Reshape", ["m", "t"], ["y"], allowzero=1)], \
+        {"x": np.zeros((0, 8, 2), np.float32)}, {"s": np.array([4, 2, -1]), "t": np.array([0, 0, 4])}, ["y"], 18
     # Parts that nothing reads count, too.
     yield "Split with an unread last part", [NODE("Split", ["x"], ["y", ""], axis=1)], {"x": floats(1, 8)}, {}, ["y"], 13
     yield "Split by sizes with unread parts", [NODE("Split", ["x", "s"], ["", "y", ""], axis=1)], {"x": floats(1, 8)}, {"s": np.array([3, 4, 1])}, ["y"], 13

@@ -12,7 +12,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.dirname(os.path.dirname(HERE))
-MODEL = os.path.join(TREE, "tests", "artifact", "golden", "1.0.gart")
+MODEL = os.path.join(TREE, "tests", "artifact", "golden", "2.0.gart")
 PROGRAM = os.path.join(TREE, "tests", "runtime", "alone", "program.c")
 FOLDER = sys.argv[1]
 NEEDS = {  # the dependencies that each package must have

@@ -56,7 +56,7 @@ class PlaceCommand(unittest.TestCase):
         cls.folder = cls.scratch.name
         cls.write("fleet.json", FLEET)
         chain(cls.path("model.onnx"), 32, 4)
-        cls.accepted("compile", "model.onnx", "--fleet", "fleet.json", "-o", "model.gart")
+        cls.accepted("compile", "model.onnx", "--fleet", "fleet.json", "--cut", "support", "-o", "model.gart")
         cls.groups = json.loads(cls.accepted("inspect", "model.gart", "--json"))["groups"]
 
     @classmethod

@@ -18,6 +18,7 @@ from onnx import parser
 
 import gart
 import gart.fleet
+import gart.queue
 
 OLDEST = (3, 10)
 MODEL = parser.parse_model("""<ir_version: 8, opset_import: ["": 17]>
@@ -112,7 +113,7 @@ class Stubs(unittest.TestCase):
                 self.assertEqual(public - {f.name for f in node.body if isinstance(f, ast.FunctionDef)}, set(), f"{where}.{node.name}")
 
     def test_stubs_and_modules_agree(self):
-        for name, module in (("__init__", gart), ("fleet", gart.fleet), ("_compiler", sys.modules["gart._compiler"])):
+        for name, module in (("__init__", gart), ("fleet", gart.fleet), ("queue", gart.queue), ("_compiler", sys.modules["gart._compiler"])):
             with open(os.path.join(PACKAGE, name + ".pyi")) as file:
                 body = ast.parse(file.read(), feature_version=OLDEST).body
             self.compare(body, module, name)

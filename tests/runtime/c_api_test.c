@@ -82,7 +82,8 @@ static int check_runs(gart_invocation* invocation) {
   CHECK(gart_get_output_by_name(invocation, "in", &result) == GART_INVALID_ARGUMENT);
   CHECK(gart_set_output_by_name(invocation, "in", out, sizeof(out), GART_F32, NULL) == GART_INVALID_ARGUMENT);
   CHECK(gart_set_output_by_name(invocation, "out", NULL, 0, GART_F32, "cpu") == GART_OK);
-  gart_cancel(invocation); /* nothing runs: the next run is not meant */
+  gart_cancel(invocation); /* nothing runs: the next run is meant */
+  CHECK(gart_run(invocation) == GART_CANCELLED);
   gart_cancel(NULL);
   CHECK(gart_run(invocation) == GART_OK);
   return 0;

@@ -22,7 +22,7 @@ using gart::store::Store;
 using gart::store::StoredVersion;
 using Access = Store::Access;
 
-const std::string kArtifact = GCC_GRAPH_SOURCE_DIR "/tests/artifact/golden/1.0.gart";
+const std::string kArtifact = GCC_GRAPH_SOURCE_DIR "/tests/artifact/golden/2.0.gart";
 
 class StoreFolder : public testing::Test {
  protected:

@@ -26,8 +26,10 @@ class Engine {
     return *engine;
   }
 
-  void evaluate(std::span<Node* const> wanted) {
+  /// `waits`: compiled code runs, also where the interpreter would be used meanwhile.
+  void evaluate(std::span<Node* const> wanted, bool waits) {
     const std::lock_guard lock(cut_mutex());
+    waits_ = waits || ProgramCache::instance().is_deterministic();
     make_cut(wanted, cut_);
     if (cut_.runs == 0) return;
     ++evaluations;
@@ -58,7 +60,7 @@ class Engine {
     KnownCut& found = programs.find(cut);
     const std::shared_ptr<Program> program = found.program;
     if (program->state < Program::State::ready) {
-      if (programs.is_deterministic() || program->work < 0 || program->work > kInterpreterWork)
+      if (waits_ || program->work < 0 || program->work > kInterpreterWork)
         programs.wait_for(program);
       else if (program->state == Program::State::wanted)
         programs.request(program);
@@ -124,23 +126,26 @@ class Engine {
   }
 
   Cut cut_;
+  bool waits_ = false;  // for the compiler
   std::vector<Node*> results_;
 };
 
-}  // namespace
-
-void evaluate(std::span<const Array> wanted) {
+void evaluate_arrays(std::span<const Array> wanted, bool waits) {
   std::vector<Node*> nodes;
   nodes.reserve(wanted.size());
   for (const Array& a : wanted)
     if (!a.is_ready()) nodes.push_back(a.node());
   if (nodes.empty()) return;
   try {
-    Engine::instance().evaluate(nodes);
+    Engine::instance().evaluate(nodes, waits);
   } catch (const gcg::CompileError& error) {
     throw Error(error.what());
   }
 }
+
+}  // namespace
+
+void evaluate(std::span<const Array> wanted) { evaluate_arrays(wanted, false); }
 
 Stats stats() {
   const Engine& engine = Engine::instance();
@@ -197,17 +202,7 @@ void compute_fixed_values(std::span<const Array> inputs, std::span<const Array> 
       fixed.emplace_back(node);
     }
   }
-  const Settings before = settings();
-  Settings compiled = before;
-  compiled.deterministic = true;
-  set(compiled);
-  try {
-    evaluate(fixed);
-  } catch (...) {
-    set(before);
-    throw;
-  }
-  set(before);
+  evaluate_arrays(fixed, true);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ typedef struct gart_op_call {
 
 /* Computes a node on the thread that runs the model; several threads may call it at once if several run the model. The
  * same inputs must give the same outputs. Returns 0 for success; another number ends the run with an error that names
- * it. Must not throw, nor run the invocation that called it, whose run is in progress. */
+ * it, and so does an exception. Must not run the invocation that called it, whose run is in progress. */
 typedef int32_t (*gart_op_function)(void* user, const gart_op_call* call);
 
 typedef struct gart_custom_op {

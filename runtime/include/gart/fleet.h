@@ -32,7 +32,8 @@ typedef struct gart_fleet_options {
   int no_monitor;                   /* measure nothing */
   const gart_custom_op* custom_ops; /* as gart_load_options; called by the lanes' threads */
   size_t custom_op_count;
-  int dynamic; /* each request's groups run where they are estimated to end first when it begins */
+  int dynamic;         /* each request's groups run where they are estimated to end first when it begins */
+  int refuse_requests; /* nonzero: starting a request beyond the limit fails with GART_BUSY */
 } gart_fleet_options;
 
 /* The times of a group on a device: microseconds per run, medians. */
@@ -73,6 +74,8 @@ GART_C_API gart_status gart_fleet_set_input(gart_fleet_request* request, const c
 GART_C_API gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* names, size_t count);
 GART_C_API gart_status gart_fleet_start(gart_fleet_request* request);
 GART_C_API gart_status gart_fleet_wait(gart_fleet_request* request);
+/* For any thread: the current run, or the next one if there is none, fails before its next part. NULL is allowed. */
+GART_C_API void gart_fleet_cancel(gart_fleet_request* request);
 GART_C_API int gart_fleet_ready(const gart_fleet_request* request); /* 1: gart_fleet_wait will not wait */
 GART_C_API size_t gart_fleet_output_count(const gart_fleet_request* request);
 GART_C_API gart_status gart_fleet_get_output(const gart_fleet_request* request, size_t index, gart_tensor* tensor);

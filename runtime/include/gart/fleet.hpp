@@ -58,8 +58,9 @@ struct LoadOptions {
   bool spin = true;  ///< as gart::LoadOptions.spin, within each CPU pool
   /// Limit of concurrent requests; start() of a further one waits. 0: two per device. At most 4096.
   int requests = 0;
-  bool blocking = false;  ///< as gart::LoadOptions.blocking
-  bool monitor = true;    ///< measure the times that times() returns
+  bool refuse_requests = false;  ///< start() of a request beyond the limit fails with ErrorCode::busy instead
+  bool blocking = false;         ///< as gart::LoadOptions.blocking
+  bool monitor = true;           ///< measure the times that times() returns
   /// Dynamic placement: each request's groups run where they are estimated to end first when it begins, given the
   /// devices' current work. Groups that `placement` names stay there. A device that has its share of the concurrent
   /// requests gets no more while another one has fewer. Needs memory for each group on all devices that support it, as
@@ -128,6 +129,10 @@ class GART_API Request {
   Result<void> start();
   /// Waits for the end of the run. Fails as the run did.
   Result<void> wait();
+  /// May be called by any thread, while the request lives. The current run fails with ErrorCode::cancelled before its
+  /// next part; parts that run go on to their end. Without a current run the next one fails, unless wait() comes before
+  /// it.
+  void cancel();
   bool ready() const;  ///< wait() will not wait
   Result<void> run();  ///< start() and wait()
 
@@ -154,7 +159,8 @@ class GART_API Program {
   std::span<const TensorInfo> outputs() const;
   std::span<const TensorInfo> values() const;  ///< all values that fetch() accepts
   std::vector<DeviceInfo> devices() const;
-  std::vector<GroupPlace> placement() const;  ///< for requests that begin now
+  /// The devices of groups in the latest placement. A group of a lost device moves when the next request begins.
+  std::vector<GroupPlace> placement() const;
 
   Result<Request> new_request() const;
   /// Makes a request with these inputs and starts it.

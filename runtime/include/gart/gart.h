@@ -30,7 +30,9 @@ typedef enum gart_status {
   GART_OUT_OF_MEMORY = 5,
   GART_RUN_FAILED = 6,
   GART_DEVICE_LOST = 7,
-  GART_CANCELLED = 8
+  GART_CANCELLED = 8,
+  GART_TIMED_OUT = 9,
+  GART_BUSY = 10
 } gart_status;
 
 typedef enum gart_dtype {
@@ -86,6 +88,7 @@ typedef struct gart_load_options {
   const char* const* entry_points; /* only these, in ascending order; may name a model's parts */
   size_t entry_point_count;        /* 0: all entry points except parts */
   int no_spin;                     /* nonzero: waiting CPU threads sleep at once; gart.hpp, spin */
+  int runs, refuse_runs;           /* most runs at a time, and whether a further one fails; gart.hpp, runs */
 } gart_load_options;
 
 /* Bytes, of an invocation and its program. */
@@ -164,7 +167,8 @@ GART_C_API gart_status gart_run(gart_invocation* invocation);
 /* Runs on a CUDA stream (CUstream, cudaStream_t); gart_wait waits for the end. */
 GART_C_API gart_status gart_run_async(gart_invocation* invocation, void* stream);
 GART_C_API gart_status gart_wait(gart_invocation* invocation);
-/* For any thread: the current run ends before its next step with GART_CANCELLED. NULL is allowed. */
+/* For any thread: the current run ends before its next step with GART_CANCELLED, or the next run if there is none.
+ * NULL is allowed. */
 GART_C_API void gart_cancel(gart_invocation* invocation);
 /* Output `index` of the last successful run; its data is valid until the next gart_run or gart_set_output. */
 GART_C_API gart_status gart_get_output(const gart_invocation* invocation, size_t index, gart_tensor* tensor);

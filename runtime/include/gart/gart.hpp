@@ -63,6 +63,11 @@ struct LoadOptions {
   /// the next run. If false, each wait is a sleep: runs of several threads take longer, but waiting costs no processor
   /// time. Programs share threads if they have the same cores, counts and value of `spin`.
   bool spin = true;
+  /// Limit of runs of this program at a time, of all callers: a further run waits for its turn, in the order of
+  /// arrival. So Program::run() allocates at most as many arenas. 0: no limit. Runs of run_async() do not count. A
+  /// custom operator must not run its own program if there is a limit.
+  int runs = 0;
+  bool refuse_runs = false;  ///< a run beyond the limit fails with ErrorCode::busy instead
   /// Use the code for this target ("x86-64-v3", "sm_90a") instead of the device's best supported one.
   std::string target = {};
   /// On a GPU: enqueue step by step and wait for each, so that an error names the exact step. Slow; use it to
@@ -216,8 +221,8 @@ class GART_API Invocation {
   Result<void> wait();
 
   /// May be called by any thread, while the invocation lives. The current run fails with ErrorCode::cancelled before
-  /// its next step, or iteration of a loop; work that was passed to a GPU runs to its end. Without a current run it
-  /// does nothing: later runs are not affected.
+  /// its next step, or iteration of a loop; work that was passed to a GPU runs to its end. Without a current run the
+  /// next one fails, unless wait() comes before it: a call just before a run is not lost.
   void cancel();
 
   /// Output `index` of the last run() that succeeded, with its actual shape; valid until the next run() or

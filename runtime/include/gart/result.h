@@ -18,7 +18,9 @@ enum class ErrorCode : int32_t {
   out_of_memory = 5,
   run_failed = 6,   ///< the model failed on this data: an index out of range, a size that overflows
   device_lost = 7,  ///< the device failed, and its memory is lost: this program will not run again
-  cancelled = 8,    ///< Invocation::cancel() ended the run
+  cancelled = 8,    ///< cancel() ended the run
+  timed_out = 9,    ///< the run was not over at its deadline
+  busy = 10,        ///< as many runs as allowed are in progress, or wait: try again later
 };
 
 struct Error {

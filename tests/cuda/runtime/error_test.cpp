@@ -53,12 +53,6 @@ TEST_F(CudaChoice, SaysWhyNot) {
   expect_error(load(both(), {.target = "sm_90"}), ErrorCode::unsupported,
                "the model has no CPU code for target 'sm_90', only for: " + cpu +
                    "; on GPUs: the model has no GPU code for target 'sm_90', only for: sm_80");
-  // Its plan for sm_80 left a step to the CPU; the CPU's plan is still used (tests/runtime/golden_test.cpp).
-  const std::string older = GCC_GRAPH_SOURCE_DIR "/tests/artifact/golden/1.2.gart";
-  expect_error(gart::load(older, {.device = "cuda:0"}), ErrorCode::unsupported,
-               "cannot load '" + older +
-                   "': cuda:0: its code for sm_80 is for a fleet (gart::fleet::load), or an older compiler left steps "
-                   "to the CPU: compile the model again");
   sim.set_sm(90);
   expect_error(load(model(), {.device = "cuda:1"}), ErrorCode::unsupported,
                "cuda:1: the GPU is an sm_90; the model has code for sm_80");

@@ -5,30 +5,14 @@
 #include <filesystem>
 #include <fstream>
 
-#include "artifact_schema/spans.h"
 #include "artifact_schema/verify.h"
 #include "artifact_schema/verify_assembly.h"
 #include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
 
-namespace {
-
-/// Refuses plans of a retired format, because only plans that were verified are shown.
-gart::Status refuse_retired(const gart::fb::Manifest& manifest) {
-  for (const auto* entry : *manifest.entry_points())
-    for (const auto* plan : *entry->plans())
-      if (gart::is_retired(manifest, *plan))
-        return gart::failure("a plan for ", gart::view_of(manifest.targets()->Get(plan->target())->name()),
-                             " leaves steps to the CPU, as older compilers did: compile the model again");
-  return {};
-}
-
-}  // namespace
-
 gart::Status verify_whole(const gart::ArtifactView& artifact) {
   if (gart::Status status = gart::verify_artifact(artifact); !status.ok()) return status;
-  if (gart::Status status = refuse_retired(*artifact.manifest); !status.ok()) return status;
   const gart::fb::Assembly* assembly = nullptr;
   return gart::verify_assembly(artifact, assembly);
 }

@@ -69,7 +69,8 @@ class _LoadOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("skip_verify", ctypes.c_int), ("threads", ctypes.c_int), ("device", ctypes.c_char_p),
                 ("target", ctypes.c_char_p), ("blocking", ctypes.c_int), ("custom_ops", ctypes.c_void_p),
                 ("custom_op_count", ctypes.c_size_t), ("intra", ctypes.c_int), ("inter", ctypes.c_int), ("replicas", ctypes.c_int),
-                ("entry_points", ctypes.c_void_p), ("entry_point_count", ctypes.c_size_t), ("no_spin", ctypes.c_int)]
+                ("entry_points", ctypes.c_void_p), ("entry_point_count", ctypes.c_size_t), ("no_spin", ctypes.c_int),
+                ("runs", ctypes.c_int), ("refuse_runs", ctypes.c_int)]
 
 
 class _OpTensor(ctypes.Structure):
@@ -264,6 +265,18 @@ class _Memory:
     def code(self):
         return _STRING if isinstance(self.array, ctypes.Array) else _CODES[self.dtype]
 
+    def tensor(self):
+        """A view of the array for the library."""
+        return _Tensor(self.data, self.code(), len(self.shape), (ctypes.c_int64 * _MAX_RANK)(*self.shape), self.device.encode())
+
+
+def _copy(tensor):
+    """A copy of a tensor in host memory, as an array."""
+    array = np.empty(tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype]))
+    if array.nbytes:
+        ctypes.memmove(array.ctypes.data, tensor.data, array.nbytes)
+    return array
+
 
 class DeviceArray:
     """An output in a GPU's memory, for readers of `__cuda_array_interface__`: valid until the next run or set_output() of its invocation.
@@ -364,9 +377,7 @@ class Invocation:
         when it is bound; the stream must live as long as the binding."""
         for name, array in feeds.items():
             memory = _Memory(f"input '{name}'", array, self.device, self._input_codes.get(name))
-            dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
-            tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
-            _check(_lib.gart_set_input_by_name(self._invocation, name.encode(), ctypes.byref(tensor)))
+            _check(_lib.gart_set_input_by_name(self._invocation, name.encode(), ctypes.byref(memory.tensor())))
             self._bound_inputs[name] = memory
 
     def set_output(self, which, place):
@@ -407,7 +418,8 @@ class Invocation:
         _check(_lib.gart_wait(self._invocation))
 
     def cancel(self):
-        """Stops the current run from any thread: it raises GartError before its next step, "the run was cancelled"."""
+        """Stops the current run from any thread, or the next one if there is none: it raises GartError before its next
+        step, "the run was cancelled"."""
         _lib.gart_cancel(self._invocation)
 
     def output(self, which):
@@ -420,12 +432,7 @@ class Invocation:
         if self._in_flight:
             self.wait()
             _check(_lib.gart_get_output(self._invocation, index, ctypes.byref(tensor)))
-        shape = tuple(tensor.dims[i] for i in range(tensor.rank))
-        dtype = np.dtype(_DTYPES[tensor.dtype])
-        array = np.empty(shape, dtype)
-        if array.nbytes:
-            ctypes.memmove(array.ctypes.data, tensor.data, array.nbytes)
-        return array
+        return _copy(tensor)
 
     def run(self, feeds):
         """Runs on exactly these inputs, {name: array}. Inputs of earlier calls are not used. Returns {name: array}; class labels that are
@@ -483,9 +490,7 @@ def _state(get, handle, name):
 
 def _set_state(assign, handle, name, array, device, codes):
     memory = _Memory(f"state '{name}'", array, device, codes.get(name))
-    dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
-    tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
-    _check(assign(handle, name.encode(), ctypes.byref(tensor)))
+    _check(assign(handle, name.encode(), ctypes.byref(memory.tensor())))
 
 
 class Session(Invocation):
@@ -531,10 +536,12 @@ class Session(Invocation):
             repetition_penalty=repetition_penalty, presence_penalty=presence_penalty, seed=seed, chunk=chunk, lookup=lookup)
 
     def cancel(self):
-        """Stops the current run or generation from any thread."""
-        super().cancel()
-        for generator in list(self._generators.values()):
+        """Stops the current generation from any thread, or else the current run, or the next one."""
+        generating = [generator for generator in list(self._generators.values()) if generator.is_generating]
+        for generator in generating:
             generator.cancel()
+        if not generating:
+            super().cancel()
 
     def state(self, name):
         """A copy of the state as a numpy array. Raises GartError if it has no value yet."""
@@ -567,7 +574,8 @@ class Model(Invocation):
     """A loaded model and an invocation of it. Any number of threads may call run() at once: if the model's own invocation is busy, a call uses
     another one. All other methods use the model's own invocation, so only one thread at a time may call them."""
 
-    def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True):
+    def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True, runs=0,
+                 refuse_runs=False):
         _use_library()
         device, target = device and device.encode(), target and target.encode()
         parallel = parallel or {}
@@ -575,7 +583,7 @@ class Model(Invocation):
             raise ValueError(f"parallel takes 'intra', 'inter' and 'replicas', not {sorted(parallel)}")
         self._own, self._spare = threading.Lock(), {}
         options = _LoadOptions(ctypes.sizeof(_LoadOptions), int(not verify), threads, device, target, int(blocking), no_spin=int(not spin),
-                               **parallel)
+                               runs=runs, refuse_runs=int(refuse_runs), **parallel)
         super().__init__(_Program(path, options, custom_ops or {}))
         self.states = list(self._program.own_states)
 
@@ -623,7 +631,7 @@ class Model(Invocation):
 
 
 def load(path=None, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True, *,
-         store=None, model=None):
+         runs=0, refuse_runs=False, store=None, model=None):
     """Loads a model from a file (`path`, a text or os.PathLike) or from an artifact's bytes: on `device` ("cpu", "cuda", "cuda:0";
     None: the first GPU that it has code for, otherwise the CPU), with its code for `target` ("sm_90a"; None: the best).
 
@@ -634,6 +642,8 @@ def load(path=None, device=None, target=None, threads=0, verify=True, blocking=F
 
     `spin`: if False, waiting CPU threads sleep at once; otherwise they keep their cores busy for up to 2 ms.
 
+    `runs`: most runs at a time (0: any number); a further one waits, or raises GartError if `refuse_runs`.
+
     `custom_ops`: {name: function} for the operators that `gcc-graph compile --custom-op` declared ("acme::Blend"). Each
     is called as function(inputs, outputs, attributes). The inputs are arrays to read, the outputs arrays to write
     completely, the attributes a dict. The arrays are the model's own memory and valid only during the call; None stands
@@ -643,4 +653,4 @@ def load(path=None, device=None, target=None, threads=0, verify=True, blocking=F
         raise TypeError("gart.load takes a path or an artifact's bytes, or store and model")
     if store is not None:
         path = _store.find(store, model)
-    return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin)
+    return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin, runs, refuse_runs)

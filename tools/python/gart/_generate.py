@@ -48,7 +48,7 @@ class Generator:
     def __init__(self, program, session, decode, prefill):
         global _lib
         _lib = _lib or _library()
-        self._handle = ctypes.c_void_p()
+        self._handle, self.is_generating = ctypes.c_void_p(), False
         self._check(_lib.gart_generator_new(program.handle, session, decode and decode.encode(), prefill and prefill.encode(),
                                             ctypes.byref(self._handle)))
 
@@ -79,8 +79,12 @@ class Generator:
         options = _Options(size=ctypes.sizeof(_Options), stop_ids=stops.ctypes.data_as(ctypes.POINTER(ctypes.c_int64)),
                            stop_id_count=len(stops), **numbers)
         result = _Generated()
-        self._check(_lib.gart_generate(self._handle, ctypes.c_void_p(ids.ctypes.data), ctypes.c_size_t(len(ids)), ctypes.byref(options),
-                                       _OnToken(each) if on_token else _OnToken(), None, ctypes.byref(result)))
+        self.is_generating = True
+        try:
+            self._check(_lib.gart_generate(self._handle, ctypes.c_void_p(ids.ctypes.data), ctypes.c_size_t(len(ids)), ctypes.byref(options),
+                                           _OnToken(each) if on_token else _OnToken(), None, ctypes.byref(result)))
+        finally:
+            self.is_generating = False
         if raised:
             raise raised[0]
         return [_lib.gart_generated_id(self._handle, ctypes.c_size_t(i)) for i in range(result.count)]

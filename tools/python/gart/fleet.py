@@ -14,10 +14,9 @@ libgart_fleet.so.0 is looked for beside libgart.so.0, then by the system's loade
 import ctypes
 import os
 
-import numpy as np
 
 import gart
-from gart import _DTYPES, _MAX_RANK, GartError, _Memory, _Tensor
+from gart import GartError, _Memory, _Tensor
 
 
 class _Options(ctypes.Structure):
@@ -25,7 +24,7 @@ class _Options(ctypes.Structure):
                 ("devices", ctypes.POINTER(ctypes.c_char_p)), ("device_count", ctypes.c_size_t),
                 ("places", ctypes.POINTER(ctypes.c_char_p)), ("place_count", ctypes.c_size_t),
                 ("only", ctypes.POINTER(ctypes.c_char_p)), ("only_count", ctypes.c_size_t), ("no_monitor", ctypes.c_int),
-                ("custom_ops", ctypes.c_void_p), ("custom_op_count", ctypes.c_size_t), ("dynamic", ctypes.c_int)]
+                ("custom_ops", ctypes.c_void_p), ("custom_op_count", ctypes.c_size_t), ("dynamic", ctypes.c_int), ("refuse_requests", ctypes.c_int)]
 
 
 class _GroupTime(ctypes.Structure):
@@ -48,9 +47,16 @@ def _library():
     for name, result in (("last_error", ctypes.c_char_p), ("input_name", ctypes.c_char_p), ("output_name", ctypes.c_char_p),
                          ("value_name", ctypes.c_char_p), ("times", ctypes.c_size_t), ("places", ctypes.c_size_t),
                          ("output_count", ctypes.c_size_t), ("run_us", ctypes.c_double), ("free", None), ("request_free", None),
-                         ("forget_times", None)):
+                         ("cancel", None), ("forget_times", None)):
         getattr(lib, "gart_fleet_" + name).restype = result
+    lib.gart_queue_waiting.restype = ctypes.c_size_t
+    lib.gart_queue_free.restype = lib.gart_queue_cancel.restype = None
     return lib
+
+
+def _use_library():
+    global _lib
+    _lib = _lib or _library()
 
 
 def _check(status):
@@ -78,9 +84,7 @@ class Request:
         """Sets all inputs, by name."""
         for name, array in feeds.items():
             memory = _Memory(f"input '{name}'", array, "cpu", None)
-            dims = (ctypes.c_int64 * _MAX_RANK)(*memory.shape)
-            tensor = _Tensor(memory.data, memory.code(), len(memory.shape), dims, memory.device.encode())
-            _check(_lib.gart_fleet_set_input(self._handle, name.encode(), ctypes.byref(tensor)))
+            _check(_lib.gart_fleet_set_input(self._handle, name.encode(), ctypes.byref(memory.tensor())))
             self._bound[name] = memory
 
     def fetch(self, names=()):
@@ -97,6 +101,10 @@ class Request:
         """Waits for the run to end; raises its error, if it failed."""
         _check(_lib.gart_fleet_wait(self._handle))
 
+    def cancel(self):
+        """Ends the current run from any thread, or the next one if there is none: wait() then raises GartError."""
+        _lib.gart_fleet_cancel(self._handle)
+
     def ready(self):
         """Whether the request has ended."""
         return bool(_lib.gart_fleet_ready(self._handle))
@@ -110,9 +118,7 @@ class Request:
         """A copy."""
         tensor = _Tensor()
         _check(_lib.gart_fleet_get_output(self._handle, ctypes.c_size_t(index), ctypes.byref(tensor)))
-        shape, dtype = tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype])
-        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-        return np.frombuffer(ctypes.string_at(tensor.data, size) if size else b"", dtype).reshape(shape).copy()
+        return gart._copy(tensor)
 
     def result(self):
         """Waits for the run and returns {name: array}."""
@@ -124,16 +130,15 @@ class Model:
     """A file for a fleet, loaded onto its devices."""
     _handle = None
 
-    def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops, dynamic):
-        global _lib
-        _lib = _lib or _library()
+    def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops, dynamic, refuse_requests):
+        _use_library()
         pairs = [[text for pair in given.items() for text in pair] for given in (devices, placement)]
         options = _Options(ctypes.sizeof(_Options), int(not verify), threads, requests, _texts(pairs[0]), len(devices), _texts(pairs[1]),
                            len(placement), _texts(only), len(only), int(not monitor))
         self._custom_ops = [gart._CustomOp(name.encode(), gart._op_function(function), None) for name, function in custom_ops.items()]
         functions = (gart._CustomOp * len(custom_ops))(*self._custom_ops)
         options.custom_ops, options.custom_op_count = ctypes.addressof(functions), len(functions)
-        options.dynamic = int(dynamic)
+        options.dynamic, options.refuse_requests = int(dynamic), int(refuse_requests)
         self._handle = ctypes.c_void_p()
         _check(_lib.gart_fleet_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._handle)))
         self.inputs, self.outputs, self.values = (self._names(of) for of in ("input", "output", "value"))
@@ -184,12 +189,15 @@ class Model:
         return self.submit(feeds, fetch).result()
 
 
-def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None, dynamic=False):
+def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None, dynamic=False,
+         refuse_requests=False):
     """Loads a model that was compiled with --fleet, its parts on their devices.
 
     `devices`: this machine's substitutes for devices of the file, {"acc:0": "cpu:1"}. `placement`: {group: device of
     the file}, instead of the file's placement. `only`: devices of the file; others are not used. `threads`: of each CPU
-    pool (0: one per core). `requests`: the maximum number in flight (0: two per device). `monitor`: measures, for
+    pool (0: one per core). `requests`: the maximum number in flight (0: two per device); a
+    further one waits, or raises GartError if `refuse_requests`. `monitor`: measures, for
     times(). `custom_ops`: as in gart.load; threads of the devices call them. `dynamic`: when a request starts, each of
     its groups is placed on the device that is estimated to finish it first, given the devices' pending work."""
-    return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic)
+    return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic,
+                 refuse_requests)

@@ -1,0 +1,16 @@
+import concurrent.futures
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from . import Model, Session, fleet
+
+class Run(concurrent.futures.Future[dict[str, np.ndarray]]):
+    def __init__(self, queue: Queue, kept: Mapping[str, Any]) -> None: ...
+    def cancel(self) -> bool: ...
+
+class Queue:
+    def __init__(self, model: Model | fleet.Model, runs: int = 0, waiting: int = 1024) -> None: ...
+    def submit(self, feeds: Mapping[str, Any], entry: str | None = None, session: Session | None = None, timeout: float | None = None) -> Run: ...
+    def waiting(self) -> int: ...
