@@ -14,6 +14,8 @@ enum CpuFeature : uint64_t {
   kCpuAvx512Bf16 = uint64_t{1} << 4,  // AVX-512 BF16: products of pairs of bf16
   kCpuAmx = uint64_t{1} << 5,         // AMX tiles of int8 and bf16, if the process may use them
   kCpuAarch64 = uint64_t{1} << 32,    // the architecture, with NEON
+  kCpuArmDot = uint64_t{1} << 33,     // dot products of bytes (SDOT, UDOT), and arithmetic in f16
+  kCpuArmI8mm = uint64_t{1} << 34,    // dot products of bytes of both signs (USDOT), and bf16
 };
 
 /// Values for Target.features.
@@ -23,6 +25,8 @@ inline constexpr uint64_t kFeaturesX86_64v4Vnni = kFeaturesX86_64v4 | kCpuAvx512
 inline constexpr uint64_t kFeaturesX86_64v4Bf16 = kFeaturesX86_64v4Vnni | kCpuAvx512Bf16;
 inline constexpr uint64_t kFeaturesX86_64v4Amx = kFeaturesX86_64v4Bf16 | kCpuAmx;
 inline constexpr uint64_t kFeaturesAarch64 = kCpuAarch64;
-inline constexpr uint64_t kKnownCpuFeatures = kFeaturesX86_64v4Amx | kFeaturesAarch64;
+inline constexpr uint64_t kFeaturesAarch64Dot = kFeaturesAarch64 | kCpuArmDot;
+inline constexpr uint64_t kFeaturesAarch64I8mm = kFeaturesAarch64Dot | kCpuArmI8mm;
+inline constexpr uint64_t kKnownCpuFeatures = kFeaturesX86_64v4Amx | kFeaturesAarch64I8mm;
 
 }  // namespace gart

@@ -8,6 +8,8 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 namespace gart {
@@ -52,7 +54,17 @@ uint64_t detect() {
   return features;
 }
 #elif defined(__aarch64__)
-uint64_t detect() { return kCpuAarch64; }
+/// The bits of AT_HWCAP and AT_HWCAP2 are Linux's (asm/hwcap.h); old headers lack some of their names.
+uint64_t detect() {
+  constexpr unsigned long kHalfScalars = 1UL << 9, kHalfVectors = 1UL << 10, kDot = 1UL << 20;  // AT_HWCAP
+  constexpr unsigned long kI8mm = 1UL << 13, kBf16 = 1UL << 14;                                 // AT_HWCAP2
+  constexpr unsigned long kFirst = kHalfScalars | kHalfVectors | kDot, kSecond = kI8mm | kBf16;
+  uint64_t features = kCpuAarch64;
+  if ((getauxval(AT_HWCAP) & kFirst) != kFirst) return features;
+  features |= kCpuArmDot;
+  if ((getauxval(AT_HWCAP2) & kSecond) == kSecond) features |= kCpuArmI8mm;
+  return features;
+}
 #else
 uint64_t detect() { return 0; }
 #endif
@@ -94,7 +106,7 @@ std::string cpu_feature_names(uint64_t features) {
   constexpr std::pair<uint64_t, const char*> kNames[] = {
       {kCpuX86_64, "x86-64"},           {kCpuX86_64v3, "x86-64-v3"},      {kCpuX86_64v4, "x86-64-v4"},
       {kCpuAvx512Vnni, "AVX-512 VNNI"}, {kCpuAvx512Bf16, "AVX-512 BF16"}, {kCpuAmx, "AMX"},
-      {kCpuAarch64, "aarch64"}};
+      {kCpuAarch64, "aarch64"},         {kCpuArmDot, "DotProd"},          {kCpuArmI8mm, "I8MM"}};
   std::string names;
   for (const auto& [bit, name] : kNames) {
     if ((features & bit) != 0) names += (names.empty() ? "" : ", ") + std::string(name);

@@ -56,6 +56,20 @@ std::deque<CpuLevel>& table() {
        .llvm_cpu = "generic",
        .llvm_features = "+neon",
        .also_called = {"arm64", "armv8"}},
+      {.name = "aarch64-dotprod",
+       .features = gart::kFeaturesAarch64Dot,
+       .isa = Isa::neon,
+       .llvm_cpu = "generic",
+       .llvm_features = "+neon,+v8.2a,+dotprod,+fullfp16",
+       .multiplies_signed_bytes = true,
+       .also_called = {"dotprod"}},
+      {.name = "aarch64-i8mm",
+       .features = gart::kFeaturesAarch64I8mm,
+       .isa = Isa::neon,
+       .llvm_cpu = "generic",
+       .llvm_features = "+neon,+v8.2a,+dotprod,+fullfp16,+i8mm,+bf16",
+       .multiplies_bytes = true,
+       .also_called = {"i8mm"}},
   };
   return rows;
 }

@@ -19,11 +19,12 @@ struct CpuLevel {
   std::string name;       // the target's
   uint64_t features = 0;  // all that its code needs: bits of artifact_schema/cpu_features.h
   Isa isa = Isa::avx2;
-  const char* llvm_cpu = "";           // LLVM's name
-  const char* llvm_features = "";      // features in addition to those of `llvm_cpu`
-  bool multiplies_bytes = false;       // VPDPBUSD on whole vectors
-  bool multiplies_bf16_pairs = false;  // VDPBF16PS on whole vectors
-  bool has_tiles = false;              // TDPBUSD, TDPBF16PS
+  const char* llvm_cpu = "";             // LLVM's name
+  const char* llvm_features = "";        // features in addition to those of `llvm_cpu`
+  bool multiplies_bytes = false;         // VPDPBUSD or USDOT on whole vectors
+  bool multiplies_signed_bytes = false;  // SDOT alone
+  bool multiplies_bf16_pairs = false;    // VDPBF16PS on whole vectors
+  bool has_tiles = false;                // TDPBUSD, TDPBF16PS
   Default is_default = Default::never;
   std::vector<std::string> also_called = {};  // names that other tools use, as small letters and digits
 };

@@ -85,6 +85,22 @@ class GartRun(CliCase):
         self.write("damaged.gart", damaged)
         self.not_run("check", "damaged.gart", says="damaged.gart")
 
+    def test_golden_vectors(self):
+        """The outputs of the compiler's machine travel in the file; a device compares its own with them."""
+        self.accepted("compile", "model.onnx", "-o", "golden.gart", "--golden=2", "--target", "x86-64-v3")
+        for run in (self.ran, self.accepted):
+            text = run("check", "golden.gart", "--run")
+            self.assertIn("golden vectors of seed 2", text)
+            self.assertEqual(text.count("z: ok, relative error 0"), 2, text)
+        self.assertIn("golden vectors: 2", self.accepted("inspect", "golden.gart"))
+        self.not_run("check", "model.gart", "--run", says="no golden vectors")
+        self.refused("check", "model.gart", "--run", says="no golden vectors")
+        self.refused("check", "model.onnx", "--run", says="'model.onnx' is a model")
+        self.accepted("compile", "model.onnx", "-o", "far.gart", "--golden", "--target", "aarch64")
+        self.assertIn("golden vectors: 1", self.accepted("inspect", "far.gart"))
+        for name in ("golden.gart", "far.gart"):
+            os.remove(self.path(name))
+
     def test_faults_are_sentences(self):
         self.not_run("run", "model.gart", says="input 'x' is not given")
         self.not_run("run", "model.gart", "--input", "q=x.npy", says="no input 'q'")

@@ -2,6 +2,7 @@
 """The output and the files of gcc-graph when it succeeds, and the verdicts of `run --expect`."""
 import json
 import os
+import shutil
 import stat
 import subprocess
 import unittest
@@ -237,6 +238,27 @@ class Reports(CliCase):
             self.assertEqual(done.returncode, 3)
             self.assertIn("aarch64", done.stdout)
             self.assertIn("cannot run on this machine", done.stdout)
+
+    def test_intermediate_forms_become_files(self):
+        """--save-temps: graphs that differ, plans, and code that an assembler takes."""
+        self.accepted("compile", "model.onnx", "-o", "temps.gart", "--target", "x86-64-v3", "--save-temps", "temps")
+        names = sorted(os.listdir(self.path("temps")))
+        endings = {os.path.splitext(name)[1] for name in names}
+        self.assertEqual(endings, {".gir", ".txt", ".s"})
+        graphs = [self.read(f"temps/{name}").decode() for name in names if name.endswith(".gir")]
+        bodies = [graph.split("\n", 1)[1] for graph in graphs]
+        self.assertTrue(all(graph.startswith("# after ") for graph in graphs))
+        self.assertTrue(all(a != b for a, b in zip(bodies, bodies[1:])))
+        plan = next(name for name in names if name.endswith("-plan.txt"))
+        self.assertIn("plan for ", self.read(f"temps/{plan}").decode())
+        code = next(name for name in names if name.endswith(".s"))
+        self.assertIn("x86-64-v3", code)
+        self.assertIn(".type", self.read(f"temps/{code}").decode())
+        self.write("taken", b"")
+        self.refused("compile", "model.onnx", "-o", "none.gart", "--save-temps", "taken", says="taken")
+        shutil.rmtree(self.path("temps"))
+        os.remove(self.path("temps.gart"))
+        os.remove(self.path("taken"))
 
     def test_check_of_a_model(self):
         self.assertEqual(self.accepted("check", "model.onnx"), "model.onnx compiles\n")

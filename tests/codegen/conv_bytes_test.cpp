@@ -196,7 +196,8 @@ TEST_P(ConvBytes, NarrowWeights) {
 }
 
 TEST(ConvBytesPlan, CompilesForEveryTarget) {
-  for (const char* target : {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx", "aarch64"})
+  for (const char* target :
+       {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx", "aarch64", "aarch64-dotprod", "aarch64-i8mm"})
     for (const int64_t groups : {1, 32}) {
       ConvCase c = conv_case(32, 9, 32, 3, 1, 1);
       c.groups = groups;

@@ -118,7 +118,8 @@ TEST_P(Quads, SymbolicRows) {
 TEST_P(Quads, NothingSaturates) { check({.m = 9, .n = 48, .k = 64, .extreme = true}); }
 
 TEST(QuadsPlan, CompilesForEveryTarget) {
-  for (const char* target : {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx", "aarch64"}) {
+  for (const char* target :
+       {"x86-64-v3", "x86-64-v4", "x86-64-v4-vnni", "x86-64-v4-amx", "aarch64", "aarch64-dotprod", "aarch64-i8mm"}) {
     const Kernel kernel = kernel_of({.m = 7, .n = 100, .k = 64, .symbolic_m = true});
     EXPECT_FALSE(cpu::make_cpu_backend()->compile({&kernel}, *find_target(target), 1).code.empty());
   }

@@ -133,6 +133,22 @@ class Binding(unittest.TestCase):
         if len(os.sched_getaffinity(0)) > 1:
             self.assertLess(still, waiting(True) / 2)
 
+    def test_arrays_that_speak_dlpack_alone(self):
+        class Speaker:
+            def __init__(self, array, kind=1):
+                self.array, self.kind = array, kind
+
+            def __dlpack__(self, **options):
+                return self.array.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return (self.kind, 0)
+
+        model, feeds = gart.load(self.artifact, threads=1), self.feeds(3)
+        self.expect(feeds, model.run({name: Speaker(array) for name, array in feeds.items()}))
+        with self.assertRaisesRegex(gart.GartError, "kind 2; GPU arrays"):
+            model.run({**feeds, "x": Speaker(feeds["x"], kind=2)})
+
     def test_a_missing_input_is_no_earlier_one(self):
         model, feeds = gart.load(self.artifact, threads=1), self.feeds(1)
         self.expect(feeds, model.run(feeds))

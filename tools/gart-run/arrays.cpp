@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <random>
 
+#include "tools/gcc-graph/io/exact_numbers.h"
 #include "tools/gcc-graph/io/npy.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/write_file.h"
@@ -47,35 +47,6 @@ std::vector<int64_t> shape_of(const gart::TensorInfo& info, const Extents& exten
     shape.push_back(is_number(d) ? whole_number("input '" + info.name + "'", d) : at == extents.end() ? 1 : at->second);
   }
   return shape;
-}
-
-void put(uint8_t* to, const auto& value) { std::memcpy(to, &value, sizeof value); }
-
-/// Floats are about standard normal; integers are 0 or 1, which are valid ids, masks and booleans.
-HostTensor random_numbers(const gart::TensorInfo& info, const std::vector<int64_t>& shape, uint64_t seed) {
-  HostTensor out{info.dtype, shape, {}};
-  out.bytes.resize(static_cast<size_t>(checked_bytes(shape, info.dtype, "input '" + info.name + "'")));
-  for (const unsigned char c : info.name) seed = seed * 1099511628211u + c;
-  std::mt19937_64 random(seed);
-  std::normal_distribution<double> normal;
-  const size_t size = gart::size_of(info.dtype);
-  for (uint8_t* to = out.bytes.data(); to != out.bytes.data() + out.bytes.size(); to += size) switch (info.dtype) {
-      case gart::DType::f32:
-        put(to, static_cast<float>(normal(random)));
-        break;
-      case gart::DType::f64:
-        put(to, normal(random));
-        break;
-      case gart::DType::f16:
-        put(to, static_cast<uint16_t>(0x3c00 | (random() & 1) << 15));
-        break;
-      case gart::DType::bf16:
-        put(to, static_cast<uint16_t>(0x3f80 | (random() & 1) << 15));
-        break;
-      default:
-        *to = static_cast<uint8_t>(random() & 1);
-    }
-  return out;
 }
 
 template <class T>
@@ -128,7 +99,7 @@ Arrays inputs_of(const gart::Program& program, const std::string& entry, const s
   for (const gart::TensorInfo& info : infos) {
     if (arrays.count(info.name) != 0) continue;
     if (seed < 0) fail("input '", info.name, "' is not given: --input ", info.name, "=F.npy, or --random SEED for all");
-    arrays[info.name] = random_numbers(info, shape_of(info, extents), static_cast<uint64_t>(seed));
+    arrays[info.name] = exact_numbers(info.name, info.dtype, shape_of(info, extents), static_cast<uint64_t>(seed));
   }
   return arrays;
 }

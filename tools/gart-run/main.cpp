@@ -8,6 +8,7 @@
 
 #include "tools/gart-run/arrays.h"
 #include "tools/gcc-graph/io/compare_elements.h"
+#include "tools/gcc-graph/io/golden.h"
 #include "tools/gcc-graph/io/printable.h"
 #include "tools/gcc-graph/support/fail.h"
 
@@ -24,6 +25,7 @@ struct Arguments {
   std::vector<std::string> given, dims;
   int64_t seed = -1;
   int threads = 0;
+  bool runs = false;
   double seconds = 2;
   Tolerance tolerance;
 };
@@ -138,6 +140,7 @@ void inspect(const Arguments& a) {
 /// Loading verifies the file and the digests of its code and weights.
 void check_file(const Arguments& a) {
   const gart::Program program = load(a);
+  if (a.runs && !check_golden(program, a.tolerance, element_at, std::cout)) throw CLI::RuntimeError(kDiffers);
   std::cout << a.artifact << ": sound; it runs on " << program.device() << " with code for " << program.target()
             << '\n';
 }
@@ -158,15 +161,19 @@ void add_inputs(CLI::App& c, Arguments& a) {
   c.add_option("--entry", a.entry, "The entry point to run (default: the file's first)");
 }
 
+void add_tolerance(CLI::App& c, Arguments& a) {
+  c.add_option("--rtol", a.tolerance.rtol, "Largest error relative to the largest expected element")
+      ->capture_default_str();
+  c.add_option("--atol", a.tolerance.atol, "Absolute error that is always accepted")->capture_default_str();
+}
+
 void add_commands(CLI::App& app, Arguments& a) {
   CLI::App* c = app.add_subcommand("run", "Run an artifact once");
   add_device(*c, a);
   add_inputs(*c, a);
   c->add_option("--outputs", a.outputs, "Folder for the outputs, one NAME.npy each");
   c->add_option("--expect", a.expect, "Folder of .npy files: compare the outputs; exit code 3 if they differ");
-  c->add_option("--rtol", a.tolerance.rtol, "Largest error relative to the largest expected element")
-      ->capture_default_str();
-  c->add_option("--atol", a.tolerance.atol, "Absolute error that is always accepted")->capture_default_str();
+  add_tolerance(*c, a);
   c->callback([&a] { run(a); });
   c = app.add_subcommand("bench", "Measure the latency of an artifact");
   add_device(*c, a);
@@ -178,6 +185,10 @@ void add_commands(CLI::App& app, Arguments& a) {
   c->callback([&a] { inspect(a); });
   c = app.add_subcommand("check", "Verify a file and load it");
   add_device(*c, a);
+  c->add_flag("--run", a.runs,
+              "Run the golden vectors that gcc-graph compile --golden stored, and print the error of each output; exit "
+              "code 3 if one is too large");
+  add_tolerance(*c, a);
   c->callback([&a] { check_file(a); });
 }
 
@@ -196,7 +207,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("-V,--version", "gart-run " GART_RUN_VERSION);
   app.footer(
       "\nExample:\n  gart-run run model.gart --input x=x.npy --outputs results\nExit codes: 0; 1 if it failed; 3 if "
-      "the outputs differ from those of --expect\n");
+      "the outputs differ from those of --expect or the golden vectors\n");
   Arguments a;
   add_commands(app, a);
   const PrintableStream output(std::cout);

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   gcg::tools::add_inspect_command(app);
   gcg::tools::add_check_command(app);
   gcg::tools::add_compare_command(app);
+  gcg::tools::add_sign_commands(app);
   gcg::tools::add_function_command(app);
   gcg::tools::add_operators_command(app);
   gcg::tools::add_devices_command(app);

@@ -18,9 +18,11 @@ packages=(
   libflatbuffers-dev flatbuffers-compiler libxxhash-dev          # artifact
   libcli11-dev libhwloc-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
   libsqlite3-dev libboost-dev curl                               # store of models, server
+  libssl-dev openssl                                             # signatures
   python3 python3-venv python3-dev binutils                      # model maker, comparisons, size checks
   xz-utils                                                       # bundles for machines with a GPU
   dpkg-dev                                                       # the dependencies of packages
+  g++-aarch64-linux-gnu qemu-user-static                         # the runtime for aarch64, and its tests
 )
 
 install_packages() {

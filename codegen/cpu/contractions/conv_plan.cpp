@@ -24,7 +24,8 @@ constexpr int64_t most_prefetched = 8;  // most prefetched lines
 /// Pixels of a dense register tile. The registers that are not accumulators hold weights and a broadcast; without VNNI
 /// they also hold a product and a constant. With more sums, the scheduler mixes more k steps.
 int64_t dense_pixels(const CpuTarget& target, int64_t vectors, Multiply multiply) {
-  const bool in_steps = multiply == Multiply::widened_bytes || multiply == Multiply::narrow_bytes;
+  const bool in_steps =
+      multiply == Multiply::widened_bytes || multiply == Multiply::narrow_bytes || multiply == Multiply::signed_bytes;
   const int64_t others = multiply == Multiply::pairs ? 2 : !in_steps ? 1 : target.has_avx512() ? 5 : 3;
   return std::clamp<int64_t>((target.vector_registers - vectors - others) / vectors, 1, 14);
 }

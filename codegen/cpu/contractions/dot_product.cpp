@@ -1,6 +1,7 @@
 #include "codegen/cpu/contractions/dot_product.h"
 
 #include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 #include <llvm/TargetParser/Triple.h>
@@ -27,6 +28,7 @@ Multiply multiply_of(const CpuTarget& target, DType left, bool narrow) {
   if (left == DType::f32) return Multiply::floats;
   GCG_CHECK(left == DType::u8, "a contraction of ", name_of(left));
   if (target.has_vnni) return Multiply::bytes;
+  if (target.has_signed_dot) return Multiply::signed_bytes;
   return narrow && target.is_x86() ? Multiply::narrow_bytes : Multiply::widened_bytes;
 }
 
@@ -55,11 +57,9 @@ llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value*
       return ir_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
                                  {sum, ir_.CreateBitCast(left, pairs), ir_.CreateBitCast(right, pairs)});
     }
-    case Multiply::bytes: {
-      const auto dot =
-          lanes_of(sum) == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512 : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
-      return ir_.CreateIntrinsic(dot, {}, {sum, left, right});
-    }
+    case Multiply::bytes:
+    case Multiply::signed_bytes:
+      return add_bytes(left, right, sum);
     case Multiply::narrow_bytes: {
       const bool wide = lanes_of(sum) == 16;
       auto* bytes = llvm::FixedVectorType::get(ir_.getInt8Ty(), lanes_of(sum) * 4);
@@ -73,6 +73,26 @@ llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value*
       break;
   }
   return add_pairs(left, right, sum);
+}
+
+llvm::Value* DotProduct::add_bytes(llvm::Value* left, llvm::Value* right, llvm::Value* sum) {
+  if (is_x86(ir_)) {
+    const auto dot =
+        lanes_of(sum) == 16 ? llvm::Intrinsic::x86_avx512_vpdpbusd_512 : llvm::Intrinsic::x86_avx512_vpdpbusd_256;
+    return ir_.CreateIntrinsic(dot, {}, {sum, left, right});
+  }
+  auto* bytes = llvm::FixedVectorType::get(ir_.getInt8Ty(), lanes_of(sum) * 4);
+  const auto dot = [&](llvm::Intrinsic::ID id, llvm::Value* to, llvm::Value* a, llvm::Value* b) {
+    return ir_.CreateIntrinsic(id, {sum->getType(), bytes},
+                               {to, ir_.CreateBitCast(a, bytes), ir_.CreateBitCast(b, bytes)});
+  };
+  if (multiply_ == Multiply::bytes) return dot(llvm::Intrinsic::aarch64_neon_usdot, sum, left, right);
+  // The products of 64 depend on the weights alone, so the rows of a tile share them.
+  constexpr auto kSdot = llvm::Intrinsic::aarch64_neon_sdot;
+  auto* zero = llvm::Constant::getNullValue(sum->getType());
+  llvm::Value* half = dot(kSdot, zero, llvm::ConstantInt::get(bytes, 64), right);
+  llvm::Value* lowered = ir_.CreateXor(ir_.CreateBitCast(left, bytes), llvm::ConstantInt::get(bytes, 0x80));
+  return dot(kSdot, ir_.CreateAdd(sum, ir_.CreateShl(half, 1)), lowered, right);
 }
 
 llvm::Value* DotProduct::add_pairs(llvm::Value* left, llvm::Value* right, llvm::Value* sum) {

@@ -25,7 +25,8 @@ namespace gcg::cpu {
 
 enum class Multiply : uint8_t {
   floats,
-  bytes,          // VPDPBUSD
+  bytes,          // VPDPBUSD; USDOT on aarch64
+  signed_bytes,   // SDOT: the left operand is signed, so 128 is subtracted from it and the products of 128 are added
   narrow_bytes,   // VPMADDUBSW; sums of two products fit into 16 bits
   widened_bytes,  // VPMADDWD on x86, plain multiplications elsewhere
   pairs,          // VPMADDWD on operands that are 16-bit integers in memory already
@@ -60,6 +61,7 @@ class DotProduct {
   llvm::Value* add_sums(llvm::Value* a, llvm::Value* b);
 
  private:
+  llvm::Value* add_bytes(llvm::Value* left, llvm::Value* right, llvm::Value* sum);
   llvm::Value* add_pairs(llvm::Value* left, llvm::Value* right, llvm::Value* sum);
 
   llvm::IRBuilder<>& ir_;

@@ -255,7 +255,9 @@ class TileEmitter {
 
   /// Alignment of A: rows of bytes may begin anywhere.
   uint64_t a_alignment() const {
-    return m_.multiply == Multiply::bytes || m_.multiply == Multiply::narrow_bytes ? 1 : word_bytes;
+    const bool bytes = m_.multiply == Multiply::bytes || m_.multiply == Multiply::signed_bytes ||
+                       m_.multiply == Multiply::narrow_bytes;
+    return bytes ? 1 : word_bytes;
   }
 
   const MicroKernel& m_;

@@ -56,6 +56,7 @@ struct MicroKernel {
   int registers() const {
     const int sums = sets() * rows * vectors;
     if (multiply == Multiply::widened_bytes) return sums + DotProduct::parts(multiply) * vectors + 2;
+    if (multiply == Multiply::signed_bytes) return sums + 2 * vectors + 2;  // the columns, and their products with 64
     if (multiply == Multiply::narrow_bytes) return sums + vectors + 2;
     return sums + (rows > 1 ? vectors : size_of(right) < 4 ? 1 : 0) + 1;
   }

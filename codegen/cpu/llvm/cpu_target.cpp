@@ -51,6 +51,7 @@ CpuTarget cpu_target(const Target& target) {
           .vector_registers = m.vector_registers,
           .l2_bytes = m.l2_bytes,
           .has_vnni = level.multiplies_bytes,
+          .has_signed_dot = level.multiplies_signed_bytes,
           .has_bf16 = level.multiplies_bf16_pairs,
           .has_amx = level.has_tiles};
 }

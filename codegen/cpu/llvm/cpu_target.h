@@ -22,10 +22,11 @@ struct CpuTarget {
   const char* features = "";  // features in addition to those of `cpu`
   int vector_bytes = 32;
   int vector_registers = 16;
-  int64_t l2_bytes = 0;   // L2 size that every CPU of the target has
-  bool has_vnni = false;  // supports VPDPBUSD on whole vectors
-  bool has_bf16 = false;  // VDPBF16PS on whole vectors
-  bool has_amx = false;   // tiles: TDPBUSD, TDPBF16PS
+  int64_t l2_bytes = 0;         // L2 size that every CPU of the target has
+  bool has_vnni = false;        // supports VPDPBUSD or USDOT on whole vectors
+  bool has_signed_dot = false;  // supports SDOT, but not USDOT
+  bool has_bf16 = false;        // VDPBF16PS on whole vectors
+  bool has_amx = false;         // tiles: TDPBUSD, TDPBF16PS
 
   bool has_avx512() const { return isa == Isa::avx512; }
   bool is_x86() const { return isa != Isa::neon; }

@@ -5,8 +5,11 @@
 
 #include "gart/gart.hpp"
 #include "gcc_graph/compile_model.h"
+#include "gcc_graph/values.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/io/artifact_file.h"
+#include "tools/gcc-graph/io/golden.h"
+#include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/options/default_targets.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/support/fail.h"
@@ -105,6 +108,36 @@ int check_artifact(const std::string& path, bool json) {
   return any ? 0 : 3;
 }
 
+/// Runs the golden vectors on the device.
+int run_golden(const std::string& path, const std::string& device, const Tolerance& tolerance) {
+  gart::LoadOptions options;
+  options.device = device;
+  const auto element = [](const gart::TensorView& t, int64_t i) {
+    return gcc_graph::element_at(static_cast<gcc_graph::DType>(t.dtype), t.data, i);
+  };
+  return check_golden(value_or_throw(gart::load(path, options)), tolerance, element, std::cout) ? 0 : 3;
+}
+
+struct GoldenOptions {
+  bool runs = false;
+  std::string device;
+  Tolerance tolerance;
+
+  void add_to(CLI::App& c) {
+    CLI::Option* run = c.add_flag("--run", runs,
+                                  "For an artifact: run the golden vectors that compile --golden stored, and print the "
+                                  "error of each output; exit code 3 if one is too large");
+    c.add_option("--device", device, "For --run: cpu, cuda or cuda:1; default: the best that the file has code for")
+        ->needs(run);
+    c.add_option("--rtol", tolerance.rtol, "For --run: largest error relative to the largest expected element")
+        ->needs(run)
+        ->capture_default_str();
+    c.add_option("--atol", tolerance.atol, "For --run: absolute error that is always accepted")
+        ->needs(run)
+        ->capture_default_str();
+  }
+};
+
 }  // namespace
 
 void add_check_command(CLI::App& app) {
@@ -115,10 +148,16 @@ void add_check_command(CLI::App& app) {
   c->add_option("file", *path, "The .gart file, or an .onnx file")->required();
   c->add_option("--dim", *dims, "For a model: extents, as in compile")->delimiter('\0')->allow_extra_args(false);
   auto json = std::make_shared<bool>(false);
-  c->add_flag("--json", *json, "Print JSON");
-  c->callback([path, dims, json] {
+  CLI::Option* as_json = c->add_flag("--json", *json, "Print JSON");
+  auto golden = std::make_shared<GoldenOptions>();
+  golden->add_to(*c);
+  c->get_option("--run")->excludes(as_json);
+  c->callback([path, dims, json, golden] {
+    if (golden->runs && is_model(*path)) fail("--run is for artifacts; '", *path, "' is a model");
     if (!is_model(*path) && !dims->empty()) fail("--dim is for models; '", *path, "' is an artifact");
-    const int code = is_model(*path) ? check_model(*path, *dims, *json) : check_artifact(*path, *json);
+    const int code = golden->runs      ? run_golden(*path, golden->device, golden->tolerance)
+                     : is_model(*path) ? check_model(*path, *dims, *json)
+                                       : check_artifact(*path, *json);
     if (code != 0) throw CLI::RuntimeError(code);
   });
 }

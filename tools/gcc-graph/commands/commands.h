@@ -20,6 +20,7 @@ void add_serve_command(CLI::App& app);
 void add_inspect_command(CLI::App& app);
 void add_check_command(CLI::App& app);
 void add_compare_command(CLI::App& app);
+void add_sign_commands(CLI::App& app);
 void add_function_command(CLI::App& app);
 void add_operators_command(CLI::App& app);
 void add_devices_command(CLI::App& app);

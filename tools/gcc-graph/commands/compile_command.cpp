@@ -2,13 +2,17 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <sstream>
 #include <thread>
 
+#include "gart/gart.hpp"
 #include "gcc_graph/compile_model.h"
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/commands/compile_report.h"
 #include "tools/gcc-graph/fleet/fleet_options.h"
 #include "tools/gcc-graph/io/read_file.h"
+#include "tools/gcc-graph/io/save_temps.h"
+#include "tools/gcc-graph/io/store_golden.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/options/default_targets.h"
 #include "tools/gcc-graph/options/gpu_options.h"
@@ -22,10 +26,11 @@ struct Arguments {
   std::string model, output;
   gcc_graph::ModelOptions compile;  // all options except those that need parsing
   std::vector<std::string> dims;
-  std::string memory_limit, tuning;
+  std::string memory_limit, tuning, temps;
   GpuOptions gpu;
   FleetOptions fleet;
   bool quiet = false, json = false;
+  int golden = 0;  // number of golden vectors
 };
 
 /// Prints how many measurements of --tuning were used.
@@ -40,6 +45,46 @@ void print_use(const std::string& path, const gcc_graph::TuningReport& tuning) {
 gcc_graph::NamedText text_of(const std::string& path) {
   const std::vector<uint8_t> bytes = read_file(path);
   return {{bytes.begin(), bytes.end()}, path};
+}
+
+/// The values of open extents, the first one of each: "batch=1,8" gives "batch=1".
+std::vector<std::string> first_extents(const std::vector<std::string>& dims) {
+  std::vector<std::string> first;
+  for (const std::string& dim : dims) first.push_back(dim.substr(0, dim.find(',')));
+  return first;
+}
+
+/// If no target of the artifact runs on this machine's CPU, the model is compiled for it, too.
+std::vector<uint8_t> with_golden_vectors(const Arguments& a, gcc_graph::ModelOptions options,
+                                         const std::vector<uint8_t>& artifact) {
+  gart::LoadOptions here;
+  here.device = "cpu";
+  if (gart::load(std::span<const uint8_t>(artifact), here).ok())
+    return with_golden(artifact, artifact, a.golden, first_extents(a.dims));
+  options.targets.clear();
+  options.gpus.clear();
+  options.fleet.reset();
+  options.tuning.reset();
+  options.out = nullptr;
+  options.progress = nullptr;
+  return with_golden(artifact, gcc_graph::compile_model(a.model, options).artifact, a.golden, first_extents(a.dims));
+}
+
+/// With --save-temps, the compiler's intermediate forms become files, also those before an error.
+gcc_graph::CompiledModel compile_with_temps(const Arguments& a, gcc_graph::ModelOptions options) {
+  if (a.temps.empty()) return gcc_graph::compile_model(a.model, options);
+  std::ostringstream printed;
+  options.print_after = {"all"};
+  options.print_plan = options.print_code = true;
+  options.out = &printed;
+  try {
+    gcc_graph::CompiledModel result = gcc_graph::compile_model(a.model, options);
+    save_temps(a.temps, printed.str());
+    return result;
+  } catch (const gcc_graph::Error&) {
+    save_temps(a.temps, printed.str());
+    throw;
+  }
 }
 
 void run(const Arguments& a) {
@@ -58,8 +103,10 @@ void run(const Arguments& a) {
   options.out = &std::cout;
   options.progress = [&](const std::string& stage) { progress.show(stage); };
   if (options.stop_after.empty()) check_writable(a.output);
-  gcc_graph::CompiledModel result = gcc_graph::compile_model(a.model, options);
+  gcc_graph::CompiledModel result = compile_with_temps(a, options);
   if (result.artifact.empty()) return;  // --stop-after
+  if (a.golden > 0) progress.show("golden vectors");
+  if (a.golden > 0) result.artifact = with_golden_vectors(a, options, result.artifact);
   progress.show("write");
   write_file(a.output, result.artifact);
   progress.clear();
@@ -139,7 +186,7 @@ void add_state_options(CLI::App& c, gcc_graph::ModelOptions& options) {
 }
 
 /// Options that print or stop the compiler's intermediate stages.
-void add_debug_options(CLI::App& c, gcc_graph::ModelOptions& options) {
+void add_debug_options(CLI::App& c, gcc_graph::ModelOptions& options, std::string& temps) {
   c.add_option("--print-after", options.print_after, "Print the graph after these passes, or all")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -152,6 +199,9 @@ void add_debug_options(CLI::App& c, gcc_graph::ModelOptions& options) {
       "--print-source", options.print_source,
       "Print each kernel as LLVM or the GPU's assembler gets it: LLVM IR or CUDA C++; also before --stop-after plan");
   c.add_flag("--print-code", options.print_code, "Print each kernel's code: assembly for CPUs, CUDA C++ for GPUs");
+  c.add_option("--save-temps", temps,
+               "DIR: write the graph after each pass that changed it, the plans, and each kernel's code as files")
+      ->excludes("--print-after", "--print-plan", "--print-code");
 }
 
 }  // namespace
@@ -170,7 +220,12 @@ void add_compile_command(CLI::App& app) {
   args->fleet.add_to(*c);
   c->add_option("--threads", args->compile.threads, "Host threads for code generation; 0: one per CPU")
       ->check(CLI::Range(0, 256));
-  add_debug_options(*c, args->compile);
+  c->add_flag(
+       "--golden{1}", args->golden,
+       "--golden=N: store N golden vectors (default: 1): random inputs as seeds, and outputs that this machine's "
+       "CPU computes; check --run compares a device's outputs with them")
+      ->check(CLI::Range(0, 64));
+  add_debug_options(*c, args->compile, args->temps);
   c->add_flag("--json", args->json, "Print JSON");
   c->add_flag("-q,--quiet", args->quiet, "Print nothing but errors")->excludes("--json");
   c->callback([args] { run(*args); });

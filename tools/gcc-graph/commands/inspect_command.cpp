@@ -18,6 +18,7 @@
 #include "tools/gcc-graph/inspect/inspect_weights.h"
 #include "tools/gcc-graph/inspect/step_times.h"
 #include "tools/gcc-graph/io/artifact_file.h"
+#include "tools/gcc-graph/io/golden.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
@@ -235,7 +236,10 @@ Json describe(const ArtifactFile& file, const Arguments& a) {
     out["provenance"] = {
         {"compiler", text(p->compiler())}, {"source_hash", text(p->source_hash())}, {"model", text(p->model())}};
   for (uint32_t i = 0; i + 1 < count(m.metadata()); i += 2)
-    out["metadata"][text(m.metadata()->Get(i))] = text(m.metadata()->Get(i + 1));
+    if (const std::string name = text(m.metadata()->Get(i)); name == kGoldenKey)
+      out["golden"] = parse_golden(text(m.metadata()->Get(i + 1))).size();
+    else
+      out["metadata"][name] = text(m.metadata()->Get(i + 1));
   Json targets = Json::array();
   for (const auto* t : *m.targets()) targets.push_back(target_json(file, *t));
   out["targets"] = targets;

@@ -111,6 +111,7 @@ void print_report(const Json& j) {
   if (j.contains("provenance"))
     std::cout << "compiled by " << str(j["provenance"]["compiler"]) << " from model "
               << str(j["provenance"]["source_hash"]) << '\n';
+  if (j.contains("golden")) std::cout << "golden vectors: " << j["golden"] << '\n';
   if (j.contains("metadata"))
     for (const auto& [name, value] : j["metadata"].items())
       std::cout << "metadata " << name << ": " << str(value) << '\n';

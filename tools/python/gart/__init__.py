@@ -192,6 +192,16 @@ def _synchronize(stream, device):
         cuda.cuDevicePrimaryCtxRelease_v2(ordinal)
 
 
+def _from_dlpack(what, array):
+    """An array that speaks DLPack alone, without a copy; any other object as it is."""
+    if not hasattr(array, "__dlpack__") or hasattr(array, "__array__"):
+        return array
+    kind = int(array.__dlpack_device__()[0])
+    if kind != 1:  # kDLCPU
+        raise GartError(f"{what} is on a device of DLPack's kind {kind}; GPU arrays are read by __cuda_array_interface__")
+    return np.from_dlpack(array)
+
+
 class _Memory:
     """An array that a caller passes in. `device`: where its bytes are. `stream`: where they are still being written, or
     None."""
@@ -206,6 +216,7 @@ class _Memory:
             self.array = array
             self._read_interface(what, array.__cuda_array_interface__, home)
         else:
+            array = _from_dlpack(what, array)
             if np.ma.is_masked(array):
                 raise GartError(f"{what} has masked elements, which have no value")
             self.array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
