@@ -36,7 +36,7 @@ struct QueuedRun {
   RunQueue::Done done;
   Clock::time_point deadline = Clock::time_point::max();
   std::optional<ErrorCode> stop;  // why it is to end early
-  // What is in progress, which cancel() concerns: one of the two, or none.
+  // cancel() ends the run in progress: one of these two, or none.
   Invocation* invocation = nullptr;
   fleet::Request* request = nullptr;
 

@@ -37,6 +37,8 @@ struct GeneratorState {
   void read_with(int64_t& past, int64_t id, std::vector<int64_t>& guess);
   void shorten(int64_t& past, int64_t length);
   void check_lookup(const GenerateOptions& options, int64_t past) const;
+  /// A cancel() of an earlier generation must not end a run of this one.
+  void drop_cancels();
   void check_cancelled() const;
 };
 
@@ -101,6 +103,12 @@ int64_t GeneratorState::length() const {
          "the session has values, but no extent of its states tells how many tokens they hold: reset it");
   }
   return written;
+}
+
+void GeneratorState::drop_cancels() {
+  decode.drop_cancel();
+  if (prefill) prefill->drop_cancel();
+  if (extend) extend->drop_cancel();
 }
 
 void GeneratorState::check_cancelled() const {
@@ -236,6 +244,7 @@ Result<Generated> Generator::generate(std::span<const int64_t> ids, const Genera
       fail(ErrorCode::invalid_argument, "the generator is in use: its generations come one after the other");
     }
     const Release release{state_->use};
+    state_->drop_cancels();
     return state_->generate(ids, options, on_token);
   });
 }
