@@ -21,6 +21,8 @@ struct GeneratorState {
                      const std::function<bool(int64_t)>& on_token);
   /// The number of tokens in the caches.
   int64_t length() const;
+  /// Forgets a cancel() of an earlier generation, which must not end a run of the next one.
+  void drop_cancels();
 
   Session session;
   EntryRuns decode;
@@ -37,8 +39,6 @@ struct GeneratorState {
   void read_with(int64_t& past, int64_t id, std::vector<int64_t>& guess);
   void shorten(int64_t& past, int64_t length);
   void check_lookup(const GenerateOptions& options, int64_t past) const;
-  /// A cancel() of an earlier generation must not end a run of this one.
-  void drop_cancels();
   void check_cancelled() const;
 };
 
