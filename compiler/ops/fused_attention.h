@@ -8,7 +8,7 @@ namespace gcg {
 /// optional, and broadcasts to the body's result; rows where it is false have zero weights.
 enum : int { kFusedAttentionQ, kFusedAttentionK, kFusedAttentionV, kFusedAttentionKept };
 
-/// If set to 1, NaN weights become zero; they occur where a query has no key.
+/// If set to 1, NaN weights become zero. They occur where a query has no key.
 constexpr const char* kNanToZeroAttribute = "nan_to_zero";
 
 }  // namespace gcg
