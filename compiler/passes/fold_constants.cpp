@@ -77,7 +77,7 @@ bool worth_storing(const Graph& graph, const Node& node, const std::set<ValueId>
 
 bool foldable(const Graph& graph, const Node& node, const std::set<ValueId>& tables) {
   if (!node.op->reference || !node.bodies.empty() || std::string_view(node.op->name) == "Fail") return false;
-  if (node.op == &op("UnpackWeights", "gart")) return false;  // the words are kept for another product
+  if (node.op == &op("UnpackWeights", "gart")) return false;  // the packed words are kept for another product
   const bool constant = std::all_of(node.inputs.begin(), node.inputs.end(),
                                     [&](ValueId v) { return !v.valid() || graph.value(v).is_constant(); });
   return constant && worth_storing(graph, node, tables);

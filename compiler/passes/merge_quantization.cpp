@@ -82,7 +82,7 @@ class QuantizationMerger {
     return std::span(n.inputs).first(n.op == &op_Concat ? n.inputs.size() : std::min<size_t>(n.inputs.size(), 1));
   }
 
-  /// The quantised elements of a value that is_undone.
+  /// The quantised elements of a value for which is_undone() is true.
   ValueId undo(ValueId v, const Node& q) {
     if (const ValueId same = quantized(v, q); same.valid()) return same;
     if (is_table(v)) {

@@ -74,8 +74,8 @@ constexpr Pass kMergeProducts = {"merge-products", [](Graph& g, const Target*) {
 constexpr Pass kFuseAttention = {"fuse-attention", [](Graph& g, const Target* t) { return fuse_attention(g, *t); }};
 constexpr Pass kDeadCode = {"eliminate-dead-code", [](Graph& g, const Target*) { return eliminate_dead_code(g); }};
 
-/// Each pass makes work for the others. For example, a folded shape makes a view known, and without this view two nodes
-/// are equal.
+/// Repeats, because a pass may make another one possible. For example, folding a shape can show that a view changes
+/// nothing; without the view, two nodes are equal.
 const PassGroup& clean_up() {
   static const PassGroup group = {
       {
@@ -196,7 +196,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
           kFoldConstants,  // transposes the weights
           {"transpose-weights", [](Graph& g, const Target* t) { return transpose_weights(g, *t); }},
           kDeadCode,
-          // Runs last, because later passes would make values that these three must see.
+          // These three run after the passes above, because they must see the values that those passes make.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
           {"narrow-ends", [](Graph& g, const Target* t) { return narrow_ends(g, *t); }},
           {"channels-last", [](Graph& g, const Target*) { return channels_last(g); }},
