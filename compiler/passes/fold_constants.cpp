@@ -39,7 +39,7 @@ class ConstantContext final : public ReferenceContext {
   const Node& node_;
 };
 
-/// True for packing of weights: constant ones are folded regardless of their size.
+/// True for operators that pack weights. They are folded for constant weights of any size.
 bool packs(const Node& node) { return node.op == &op("PackMatMul", "gart") || node.op == &op("PackConv", "gart"); }
 bool transforms_weights(const Node& node) { return node.op == &op("WinogradWeights", "gart"); }
 

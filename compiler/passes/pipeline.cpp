@@ -103,7 +103,7 @@ const PassGroup& clean_up() {
 const std::vector<PassGroup>& model_passes() {
   static const std::vector<PassGroup> groups = {
       // Ranks come first, because no other pass can handle a value of unknown rank. A known rank may allow a shape to
-      // be folded, and the other way round.
+      // be folded, and a folded shape may make a rank known.
       {{kSinkConstants,
         kFoldButQuantized,
         {"settle-extents", [](Graph& g, const Target*) { return settle_extents(g); }},
@@ -135,7 +135,7 @@ const std::vector<PassGroup>& model_passes() {
         {"appends-as-rows", [](Graph& g, const Target*) { return appends_as_rows(g); }},
         {"grow-scan-outputs", [](Graph& g, const Target*) { return grow_scan_outputs(g); }}}},
       clean_up(),
-      // Last, because clean-up leaves the Concat that appends to a state next to the state's input.
+      // Runs last, because clean-up leaves the Concat that appends to a state next to the state's input.
       {{{"append-states", [](Graph& g, const Target*) { return append_states(g); }},
         {"update-states", [](Graph& g, const Target*) { return update_states(g); }}}},
   };

@@ -7,7 +7,7 @@
 namespace gcg {
 
 /// Stores constant right operands of matrix products by columns: [..., N, K]. Warpgroup tensor-core instructions take
-/// tf32 only in this order, and products of few rows read 16 bytes of a column at once
+/// tf32 only in this order. Products of few rows read 16 bytes of a column at once
 /// (codegen/cuda/contractions/vector_product.h). All products that share a matrix read the same constant. Kernel
 /// creation sees through a Transpose in between.
 ///
