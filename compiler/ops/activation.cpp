@@ -18,7 +18,8 @@ Expr minimum(const Expr& a, const Expr& b) { return binary(BinaryOp::min, a, b);
 Expr zero(const Expr& like) { return number(like->dtype, 0); }
 Expr less(const Expr& a, const Expr& b) { return binary(BinaryOp::less, a, b); }
 
-/// log(1 + e) for e in [0, 1]. u = 1 + e is rounded; the lost part of e is added times 1 / u, approximated by 2 - u.
+/// log(1 + e) for e in [0, 1]. u = 1 + e is rounded. The part of e that u has lost is multiplied by 2 - u, which
+/// approximates 1 / u, and added.
 Expr log1p(const Expr& e) {
   const Expr u = literal(e, 1) + e, lost = e - (u - literal(e, 1));
   return unary(UnaryOp::log, u) + lost * (literal(e, 2) - u);
@@ -60,8 +61,8 @@ constexpr auto kGelu = [](const Node& n, double x) {
 };
 constexpr auto kRelu = [](const Node&, auto x) { return x > 0 || x != x ? x : decltype(x){0}; };
 
-/// exp(x) - 1 for x <= 0. Near 0 the difference would cancel, so it uses x + x^2 p. For f32, p is a minimax fit; for
-/// f64, a piece of the series.
+/// exp(x) - 1 for x <= 0. The subtraction would cancel near 0, so the result is x + x^2 p there. For f32, p is a
+/// minimax fit. For f64, p has the first terms of the Taylor series.
 Expr expm1(const Expr& x) {
   std::vector<double> p = {0x1.fffffcp-2, 0x1.555492p-3, 0x1.5558f2p-5, 0x1.1239f2p-7, 0x1.6a2416p-10};
   if (x->dtype == DType::f64) {
@@ -206,8 +207,8 @@ void infer_clip(InferContext& ctx) {
   });
 }
 
-/// `bounded`, or x if the bound is NaN: ONNX takes a bound only if x lies beyond it. Constants say whether they are
-/// NaN.
+/// `bounded`, or x if the bound is NaN: ONNX takes a bound only if x lies beyond it. For a constant bound, the compiler
+/// knows whether it is NaN.
 Expr unless_nan(const Value& bound, const Expr& loaded, Expr bounded, const Expr& x) {
   if (!is_float(bound.dtype)) return bounded;
   if (bound.constant) return std::isnan(bound.constant->at_double(0)) ? x : bounded;

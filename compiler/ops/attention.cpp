@@ -179,7 +179,7 @@ class AttentionReference {
     return mask_->at_double(at);
   }
 
-  /// One row of the softmax. Stores in `scores` the stage that qk_matmul_output_mode asks for.
+  /// One row of the softmax. Stores in `scores` the stage that qk_matmul_output_mode selects.
   std::vector<double> probabilities(int64_t b, int64_t h, int64_t s, Tensor& scores, int64_t at) const {
     std::vector<double> row;
     double most = -kInfinity, most_bias = -kInfinity, sum = 0;

@@ -1,6 +1,6 @@
 // gart.BlockedConv: a 2-D or 3-D convolution of channel-blocked activations with packed weights; no bias.
-//   x   [N, ceil(CI/16), spatial..., 16], with `plain` [N, CI, spatial...]. Lanes past CI are never read, except by the
-//       same lanes of a result of narrow groups.
+//   x   [N, ceil(CI/16), spatial..., 16]; with `plain` it is [N, CI, spatial...]. Lanes past CI are never read, except
+//       with narrow groups, where only the same lanes of the result depend on them.
 //   wp  the result of gart.PackConv with the same `group` and `plain`
 //   y   [N, ceil(CO/16), output extents..., 16]; lanes past CO are undefined
 // x and wp may be u8 and i8 if the convolution is not plain; y is then i32.

@@ -81,7 +81,7 @@ Expr lower_col2im(LowerContext& ctx, int output, const std::vector<Expr>& at) {
     axes.push_back(ctx.fresh_axis(block[d]));
     const Expr k = axis_ref(axes.back());
     const Dim count = blocks_along(w, d, y[d + 2], block[d]);
-    const Expr start = at[d + 2] + index(w.pad[d]) - k * index(w.dilation[d]);  // start of the block, times the stride
+    const Expr start = at[d + 2] + index(w.pad[d]) - k * index(w.dilation[d]);  // the block's number times the stride
     const Expr number = w.stride[d] == 1 ? start : binary(BinaryOp::floor_div, start, index(w.stride[d]));
     covered = both(covered, in_range(number, 0, count));
     if (w.stride[d] != 1) covered = both(covered, binary(BinaryOp::equal, number * index(w.stride[d]), start));

@@ -1,4 +1,4 @@
-// If, Loop, Scan. Each body is a subgraph; its last inputs are the node's captures (see Node::bodies).
+// If, Loop, Scan. The last inputs of their subgraphs are the node's captures (see Node::bodies).
 #include <algorithm>
 
 #include "compiler/ops/control_types.h"

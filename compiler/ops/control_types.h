@@ -8,13 +8,13 @@
 
 namespace gcg {
 
-/// Set on a Loop whose scan outputs have one row for every iteration that its trip count allows. Rows of iterations
-/// that did not run, because the condition ended the loop, are undefined.
+/// Attribute of a Loop whose scan outputs have one row for every iteration that its trip count allows. If the condition
+/// ends the loop, the rows of iterations that did not run are undefined.
 constexpr const char* kAllRowsAttribute = "gart.all_rows";
 
 /// The number of the node's inputs without its captures.
 inline int own_inputs(const Node& node) { return static_cast<int>(node.inputs.size()) - node.captures; }
-/// True if own input `i` is given.
+/// True if input `i` is given and is not a capture.
 inline bool own_input(const InferContext& c, int i) { return i < own_inputs(c.node()) && c.has_input(i); }
 
 Value value_type(DType dtype, std::optional<Shape> shape);
@@ -35,14 +35,14 @@ Value visible_outside(InferContext& c, const Value& type);
 
 /// Values that an iteration takes from the previous one, with types that hold in every iteration.
 struct CarriedValues {
-  std::vector<Value> types;             // types of the body's inputs
-  std::vector<std::vector<bool>> open;  // per dimension: its extent changes, so it is a symbol inside the body
+  std::vector<Value> types;             // types of the subgraph's inputs
+  std::vector<std::vector<bool>> open;  // per dimension: true if its extent changes; it is a symbol inside
   std::vector<Value> body_outputs;      // all of them
-  size_t first_output = 0;              // the body output with the next value of the first carried value
+  size_t first_output = 0;              // the output with the next value of the first carried value
 };
 
-/// Infers body 0 with inputs `before`, carried, `after` until the types of the carried values are stable. Their next
-/// values are the body's outputs from `first_output` on. Extents that change become symbols.
+/// Infers subgraph 0 with inputs `before`, carried, `after` until the types of the carried values are stable. Their
+/// next values are the subgraph's outputs from `first_output` on. Extents that change become symbols.
 CarriedValues settle_carried(InferContext& c, const std::vector<Value>& before, const std::vector<Value>& initial,
                              const std::vector<Value>& after, size_t first_output);
 /// The type of carried value `k` after the loop. An extent that grows by a constant is known if the trip count is.

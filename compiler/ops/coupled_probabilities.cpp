@@ -15,7 +15,7 @@ namespace gcg {
 namespace {
 
 constexpr int64_t kMaxIterations = 100;
-constexpr double kTolerance = 0.005;  // is divided by the number of classes
+constexpr double kTolerance = 0.005;  // divided by the number of classes before use
 
 int64_t classes_of(const Node& node) { return node.int_attribute("classes", 0); }
 
@@ -95,7 +95,8 @@ class Coupling {
     return sum;
   }
 
-  /// Finds the best p[t] for the other values, then scales all to a sum of 1 and updates qp and p Q p.
+  /// Finds the p[t] that is best for the current other values. Then scales all values to a sum of 1, and updates qp and
+  /// p Q p.
   void step(const Expr& t, const Expr& sum) {
     const Expr by = p_.let(over(sum - p_.at(qp_, t), q(t, t)));
     const Expr scale = p_.let(of(1) + by);

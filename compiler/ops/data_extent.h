@@ -15,7 +15,8 @@ Node extent_node(const Node& of, int symbol);
 /// Makes a gart.DimValue, without outputs yet: the value of an extent (i64, rank 0).
 Node dim_value_node(const std::string& name, const Dim& dim);
 
-/// Makes a gart.WithExtents, without outputs yet: x with other names for its extents, which are equal in every run.
+/// Makes a gart.WithExtents, without outputs yet: x with other names for its extents. In every run, the extents under
+/// both names are equal.
 Node with_extents_node(const std::string& name, ValueId x, const Shape& extents);
 
 /// The symbols that a gart.Bind sets to the values of its inputs, in order.

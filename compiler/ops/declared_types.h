@@ -21,8 +21,8 @@ enum class Types : uint8_t {
   unsigned_integers,
   booleans,
   bytes,        // i8, u8
-  quantized,    // types that represent numbers with a scale: integers of up to 32 bits, and floats of up to 8
-  rounded,      // target types of quantization: integers of up to 16 bits, and floats of up to 8
+  quantized,    // types that represent numbers with a scale: integers of up to 32 bits, and floats of up to 8 bits
+  rounded,      // target types of quantization: integers of up to 16 bits, and floats of up to 8 bits
   to_quantize,  // floats and i32
   f32,
   i32,

@@ -25,7 +25,8 @@ void move_ratio(UpgradeContext& ctx) {
   ctx.node.attributes.erase("ratio");
 }
 
-/// A seed requests the numbers of a generator that ONNX does not specify. Such a node stays, and is refused.
+/// A node with a seed needs the numbers of one specific generator, which ONNX does not define. The node stays a
+/// Dropout, and is refused.
 void upgrade_dropout(UpgradeContext& ctx) {
   if (ctx.version < 7 && ctx.node.int_attribute("is_test", 0) == 0)
     fail_node(ctx.node, "without is_test=1 it drops elements at random, which is for training");

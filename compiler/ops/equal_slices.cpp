@@ -226,7 +226,7 @@ std::vector<Tensor> slices_compared(const Tensor& x) {
     for (int64_t k = 0; k < rows; ++k) {
       const bool is_less = before(row(k), row(i));
       if (!is_less && !before(row(i), row(k))) equal = std::min(equal, k);
-      bool is_first = true;  // among the rows equal to it
+      bool is_first = true;  // k is the first of the rows equal to it
       for (int64_t j = 0; j < k && is_first; ++j) is_first = before(row(j), row(k)) || before(row(k), row(j));
       smaller += is_less && is_first ? 1 : 0;
     }

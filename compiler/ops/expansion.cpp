@@ -56,7 +56,7 @@ std::vector<ValueId> copy_inputs(const InferContext& ctx, Graph& to) {
   return inputs;
 }
 
-/// The pairs of extents that the operator needs to be equal, for those that its inputs have.
+/// Requires of the node the constraints of its expansion that use only symbols of the inputs' extents.
 void take_constraints(InferContext& ctx, const Graph& inside) {
   std::set<std::string> known;
   for (int i = 0; i < ctx.input_count(); ++i)

@@ -101,8 +101,8 @@ bool divides_by_symbol(const Dim& d, std::set<Dim::AtomRef>& seen) {
   return false;
 }
 
-/// Each dimension that equals an extent of `x` (input 0) takes that extent; the others take the solution. One dimension
-/// may take the remaining factor of the number of elements.
+/// A dimension that equals an extent of `x` (input 0) becomes that extent; another dimension becomes its solution. At
+/// most one dimension has neither: it becomes the remaining factor of the number of elements.
 std::optional<std::vector<Dim>> write_shape(const Shape& shape, const Shape& x, const Solution& known) {
   std::vector<Dim> out(shape.size());
   std::optional<size_t> open;

@@ -21,7 +21,7 @@ struct ViewParams {
 };
 
 /// Expresses the view of `x` under `shape`; `lenders` may become further inputs. nullopt if the extents of x and the
-/// lenders do not determine the shape, or need a division that could be by zero.
+/// lenders do not determine the shape, or if the shape needs a division by a number that may be zero.
 std::optional<ViewParams> express_view(const Graph& graph, ValueId x, const Shape& shape,
                                        const std::vector<ValueId>& lenders);
 

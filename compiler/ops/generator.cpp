@@ -27,7 +27,7 @@ void infer_constant_of_shape(InferContext& ctx) {
   } else {
     if (!ctx.shape(0)[0].is_constant()) ctx.fail("the number of dimensions of the shape is not known at compile time");
     for (const auto& known : ctx.known_contents(0)) {
-      // Known extents request a symbol too, so that every dimension always gets the same one.
+      // Requests a symbol for a known extent, too, so that every dimension always gets the same symbol.
       const Dim symbol = ctx.fresh_symbol("filled");
       shape.push_back(known.value_or(symbol));
     }
@@ -95,7 +95,7 @@ Expr range_scalar(LowerContext& ctx, int i, DType dtype) {
 
 Expr range_extent(LowerContext& ctx, int) {
   const DType dtype = ctx.input_value(0).dtype;
-  const DType type = is_float(dtype) ? DType::f64 : DType::i64;  // as range_length; f32 would round the distance
+  const DType type = is_float(dtype) ? DType::f64 : DType::i64;  // as in range_length: f32 would round the distance
   const Expr delta = range_scalar(ctx, 2, type), zero = number(type, 0);
   const Expr distance = range_scalar(ctx, 1, type) - range_scalar(ctx, 0, type);
   const Expr none = binary(BinaryOp::equal, delta, zero);  // a step of zero defines no number of elements

@@ -47,7 +47,7 @@ void infer_grid_sample(InferContext& ctx) {
 
 Expr f32(double v) { return constant_float(DType::f32, v); }
 
-/// The range at whose ends positions are reflected: it starts at `low` and is `range` wide.
+/// Positions are reflected at both ends of [low, low + range].
 struct Borders {
   Expr low, range;
 };

@@ -27,7 +27,7 @@ Expr clamp_index(const Expr& i, const Dim& extent);
 Expr wrap_index(const Expr& i, const Dim& extent);
 /// low <= i < high
 Expr in_range(const Expr& i, const Dim& low, const Dim& high);
-/// `e`, with each of its loads executed only if the selects around it take its side.
+/// `e`, with a load executed only if the selects around it choose the operand that contains it.
 Expr guarded(const Expr& e);
 /// The element of integer input `i` at `at` as i64; a literal or an extent if the compiler knows it.
 Expr integer_input(LowerContext& ctx, int i, const Index& at);

@@ -21,8 +21,8 @@ bool same_type(const Value& a, const Value& b) {
 }
 
 /// Caches the results of inferring subgraphs, by their input types. It is valid within the outermost call of this file,
-/// because then only inference changes the graph. Loops infer their bodies again with wider types, each time from the
-/// narrowest ones. Without the cache, each nesting level would double the number of inferences.
+/// because then only inference changes the graph. Loops infer their subgraphs again with wider types, each time from
+/// the narrowest ones. Without the cache, each nesting level would double the number of inferences.
 class BodyMemo {
  public:
   BodyMemo() : is_outermost_(current_ == nullptr) {
@@ -34,7 +34,7 @@ class BodyMemo {
   BodyMemo(const BodyMemo&) = delete;
   BodyMemo& operator=(const BodyMemo&) = delete;
 
-  /// The outputs. Until settle(), the body itself may still have types of an earlier inference.
+  /// The outputs. Until settle(), the subgraph itself may still have types of an earlier inference.
   static std::vector<Value> infer(Graph& body, const std::vector<Value>& types, Graph& outermost) {
     Known& known = (*current_)[&body];
     for (size_t i = 0; i < known.all.size(); ++i)
@@ -49,7 +49,7 @@ class BodyMemo {
     return outputs;
   }
 
-  /// Gives the body the types of the last request.
+  /// Gives the subgraph the types of the last request.
   static void settle(Graph& body, Graph& outermost) {
     const auto known = current_->find(&body);
     if (known == current_->end() || known->second.all.empty() || known->second.asked == known->second.inferred) return;
@@ -90,7 +90,7 @@ class NodeInference final : public InferContext {
   }
 };
 
-/// A body may be inferred several times with ever wider input types, so it must not keep earlier types.
+/// A subgraph may be inferred several times with ever wider input types, so it must not keep earlier types.
 void forget_types(Graph& body) {
   body.constraints.clear();
   for (int64_t v = 0; v < body.value_count(); ++v) {
@@ -111,8 +111,8 @@ void set_type(Value& input, const Value& type) {
     input.contents = as_contents(*c);
 }
 
-/// Inference records facts on the outermost graph. Facts from a body only hold when the body runs, so this class moves
-/// them to the body, also if inference fails.
+/// Inference records facts on the outermost graph. Facts from a subgraph only hold when the subgraph runs. Therefore
+/// this class moves them to the subgraph, also if inference fails.
 class FactKeeper {
  public:
   FactKeeper(Graph& graph, Graph& outermost)

@@ -36,7 +36,7 @@ Term term_of(LowerContext& ctx, const Index& at) {
   const Expr ignored = node.has_attribute("ignore_index")
                            ? binary(BinaryOp::equal, label, index(node.int_attribute("ignore_index", 0)))
                            : boolean(false);
-  // An invalid label gives an index out of range, which kernels report. An ignored label may be any number.
+  // An invalid label gives an index out of range, which kernels report. An ignored label may have any value.
   const Expr target = select(ignored, clamp_index(label, classes), label);
   Index where = at;
   where.insert(where.begin() + 1, target);

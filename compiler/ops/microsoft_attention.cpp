@@ -140,7 +140,7 @@ enum : size_t {
   kIndirection
 };
 
-/// Adds the biases of the three projections, which are concatenated in input 3, while the values are 3-D.
+/// Adds a projection's bias to `v`, which is still 3-D. Elements [from, to) of input 3 are this bias.
 ValueId with_bias(Expansion& x, ValueId v, int64_t from, int64_t to) {
   return x.has_input(kProjectionBias) ? x.add(v, x.slice(x.input(kProjectionBias), 0, from, to)) : v;
 }

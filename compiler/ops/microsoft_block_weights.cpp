@@ -84,7 +84,7 @@ Results expand_matmul_nbits(Expansion& x) {
   if (!float_zeros) operands.push_back(zeros);
   ValueId weights = x.node("DequantizeLinear", operands, {{"axis", int64_t{1}}, {"block_size", per_scale}});
   if (float_zeros) weights = x.subtract(weights, x.multiply(zeros, scales));
-  // Levels 0 (unset) and 1 ask for the precision of f32; levels 2 to 4 for that of f16, bf16 and i8.
+  // Levels 0 (unset) and 1 request the precision of f32; levels 2 to 4 that of f16, bf16 and i8.
   const int64_t level = node.int_attribute("accuracy_level", 0);
   const ValueId y =
       x.node("MatMul", {x.input(kA), x.transpose(weights, {1, 0})}, {{"exact", static_cast<int64_t>(level <= 1)}});

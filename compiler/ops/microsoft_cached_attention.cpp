@@ -76,7 +76,7 @@ class GroupQueryAttention {
     queries_ = x_.extent_of(q_, 2);
     const ValueId zero = x_.constant(Tensor::scalar_i64(0)), one = x_.constant(Tensor::scalar_i64(1));
     valid_ = x_.add(x_.reshape(x_.cast(x_.input(kLastKeys), DType::i64), {-1}), one);
-    // The past lengths, [B]. Prompts that are shorter than the longest one have no past either.
+    // The past lengths, [B]. A prompt that is shorter than the longest one gives a negative difference; it has no past.
     past_ = x_.node("Max", {x_.subtract(valid_, queries_), zero});
     if (appends()) past_ = as_long_as_cache(past_);
     if (x_.node().int_attribute("do_rotary", 0) != 0) rotate();

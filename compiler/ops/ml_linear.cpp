@@ -20,7 +20,7 @@ Results expand_linear_regressor(Expansion& x) {
   return {transformed(x, scores_of(x, x.node().int_attribute("targets", 1)), post_transform(x))};
 }
 
-/// A single score decides between two classes: the second is chosen if it is positive.
+/// A single score decides between two classes: the second class is chosen if the score is positive.
 Results one_score(Expansion& x, const ClassLabels& labels, ValueId score) {
   const ValueId positive = x.node("Squeeze", {x.node("Greater", {score, x.scalar(DType::f32, 0)}), x.ints({1})});
   const std::string kind = post_transform(x);

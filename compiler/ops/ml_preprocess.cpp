@@ -93,7 +93,8 @@ Results expand_zip_map(Expansion& x) { return {x.node("Identity", {x.input(0)})}
 
 // ---- LabelEncoder: the value that belongs to each key
 
-/// A list of keys or values: a tensor, floats or integers. Without one, an empty tensor.
+/// The keys or values of the node, from the attribute that it has for them: a tensor, floats or integers. Empty if it
+/// has none.
 Tensor listed(const Expansion& x, const std::string& what) {
   if (const TensorRef t = x.node().tensor_attribute(what + "_tensor")) return *t;
   if (const auto v = x.node().floats_attribute(what + "_floats"); !v.empty())

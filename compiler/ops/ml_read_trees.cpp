@@ -149,7 +149,7 @@ TreeEnsembleParams read_old_ensemble(Expansion& x, const std::string& votes, int
       x.fail(concat("a leaf votes for target ", vote_targets[i], " of ", targets));
     const int64_t leaf = find(at(x, vote_trees, i, votes + "_treeids"), at(x, vote_nodes, i, votes + "_nodeids"));
     auto& leaf_votes = form.nodes[static_cast<size_t>(leaf)].votes;
-    // skl2onnx writes one weight per class when it asks for leaf indices; onnxruntime takes the first.
+    // skl2onnx writes one weight per class if leaf indices are wanted; onnxruntime takes the first weight.
     if (targets == 1 && !leaf_votes.empty()) continue;
     leaf_votes.emplace_back(vote_targets[i], at(x, weights, i, votes + "_weights"));
   }

@@ -39,8 +39,8 @@ Expr row_mean(LowerContext& ctx, const std::vector<bool>& axes, const std::vecto
   return mean_over(row.axes, arithmetic_input(ctx, 0, row.index));
 }
 
-/// Mean of (x - center)^2 over the row, in a pass of its own: so it is exact even if the mean is large. A null center
-/// is zero.
+/// Mean of (x - center)^2 over the row. A pass of its own keeps it accurate if the mean is large. A null center is
+/// zero.
 Expr row_variance(LowerContext& ctx, const std::vector<bool>& axes, const Expr& center, const std::vector<Expr>& at) {
   const Sweep row = sweep(ctx, ctx.input_shape(0), axes, at);
   Expr x = arithmetic_input(ctx, 0, row.index);

@@ -82,7 +82,7 @@ constexpr Harmless kHarmless[] = {
     {kMl, "TreeEnsembleRegressor", "nodes_hitrates_as_tensor"},
     // The training method, one class against the rest or all classes at once; the scores are the same.
     {kMl, "LinearClassifier", "multi_class"},
-    // The tables of angles give this number too, and Attention does not rotate.
+    // RotaryEmbedding takes this number from its tables of angles, and Attention does not rotate.
     {kMicrosoft, "Attention", "rotary_embedding_dim"},
     {kMicrosoft, "RotaryEmbedding", "rotary_embedding_dim"},
     // A parameter of Selu; FusedGemm does not support that activation here.

@@ -35,7 +35,7 @@ enum class OpKind : uint8_t {
 
 /// The cost to compute an element of the result, without reductions.
 enum class Cost : uint8_t {
-  by_kind,    // cheap for views and generators, plain for all others
+  by_kind,    // `cheap` for views and generators, `plain` for all others
   cheap,      // nearly free: an element of the input, at most converted
   plain,      // like an addition
   expensive,  // like ten additions: transcendental functions
@@ -43,7 +43,7 @@ enum class Cost : uint8_t {
 
 /// How often a kernel reads an element of the input.
 enum class Reads : uint8_t {
-  by_kind,  // window for contractions, once for all others
+  by_kind,  // `window` for contractions, `once` for all others
   once,
   row,     // a few times: statistics of its row are computed first
   window,  // once for each of many results
@@ -51,7 +51,7 @@ enum class Reads : uint8_t {
 
 /// Whether operands and results of the operator may be stored in 16 bits.
 enum class Narrow : uint8_t {
-  by_kind,  // links for pointwise, movement, view and contraction; no for all others
+  by_kind,  // `links` for pointwise, movement, view and contraction; `no` for all others
   no,
   reads,  // operands may be stored in 16 bits, but results may not, because they may exceed the range of f16
   links,  // operands may be stored in 16 bits, and so may results if the operands may

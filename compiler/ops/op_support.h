@@ -33,7 +33,7 @@ Expr arithmetic_input(LowerContext& ctx, int i, const std::vector<Expr>& index);
 Expr as_output(const LowerContext& ctx, int output, const Expr& value);
 /// The index into a tensor of `shape` that numpy broadcasting (aligned right) gives for an output index.
 std::vector<Expr> broadcast_index(const Shape& shape, std::span<const Expr> output_index);
-/// `a && b`; a null operand stands for true.
+/// `a && b`; a null operand means true.
 Expr both(const Expr& a, const Expr& b);
 
 /// `index` with fresh reduction axes in the swept dimensions.

@@ -74,7 +74,7 @@ void ProgramBuilder::copy(int output, int from, const Range& elements) {
   if (!wants(output)) return;
   each(elements, [&](const Expr& i) { store(output, {i}, input(from, {i})); });
   const Expr& value = block_->back().value;
-  // A constant is never in the output's storage; only a load may be.
+  // Only a load may be in the output's storage already; a constant never is.
   if (value->kind != ExprKind::load) return;
   block_->back().unless_same = value->operand;
   replaces(from);

@@ -86,7 +86,7 @@ class ProgramBuilder {
   /// storage. The program must not read the input in any other way.
   void copy(int output, int input, const Range& elements);
   /// States that the program reads each element of the input before it stores the element of output 0 at the same
-  /// position, and does not read it afterwards.
+  /// position. After that it does not read the element.
   void replaces(int input) { replaced_ = input; }
 
   // ---- control

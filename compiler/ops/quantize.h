@@ -6,7 +6,7 @@
 namespace gcg {
 
 /// An 8-bit tensor that represents scale * (values - zero_point). A factor of a product has one scale per column, or
-/// one for all. Without a zero point it is 0.
+/// one for all. An omitted zero point is 0.
 struct QuantizedFactor {
   ValueId values, scale, zero_point;
 };

@@ -1,6 +1,6 @@
 // RandomUniform(Like), RandomNormal(Like), Bernoulli and Multinomial, all built on gart.RandomBits.
 //
-// They follow from the node's `seed` or, without one, from its name. Two nodes with the same seed draw the same
+// The numbers follow from the node's `seed` or, without one, from its name. Two nodes with the same seed draw the same
 // numbers. Every run draws the same numbers, except in training, where gart.RandomBits reads a state
 // (compiler/train/random_state.h).
 #include "compiler/ops/random.h"

@@ -23,7 +23,7 @@ void require_shape(InferContext& c, int input, const Shape& expected, const std:
     c.require_equal(c.shape(input)[d], expected[d], concat("dimension ", d, " of ", what));
 }
 
-/// Checks W or R. Its shape as floats is `expected`.
+/// Checks the shape of W or R. `expected` is the shape of float weights; quantised weights are transposed.
 void require_factor(InferContext& c, int input, Shape expected, const char* what) {
   const bool quantized = recurrent_params(c.node()).quantized;
   if (quantized) std::swap(expected[1], expected[2]);

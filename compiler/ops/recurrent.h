@@ -20,9 +20,9 @@ struct Activation {
 /// The attributes of a recurrent node, with defaults filled in.
 ///
 /// Inputs: X, W, R, B, sequence_lens, initial_h, and for LSTM initial_c, P. Order of gates in W, R and B: LSTM i o f c,
-/// GRU z r h, RNN one gate. Order in P: i o f. W and R are [directions, gates * H, of], or in a quantised LSTM
-/// [directions, of, gates * H]. A quantised LSTM has more inputs after P: scale and zero point of W and of R. Each is
-/// one number for each direction or for each column.
+/// GRU z r h, RNN one gate. Order in P: i o f. W and R are [directions, gates * H, depth], or in a quantised LSTM
+/// [directions, depth, gates * H]. The depth is the size of X's rows for W, and H for R. A quantised LSTM has more
+/// inputs after P: scale and zero point of W and of R. Each is one number for each direction or for each column.
 struct RecurrentParams {
   int gates = 1;
   std::vector<bool> backward;                        // per direction

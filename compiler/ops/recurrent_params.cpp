@@ -9,7 +9,7 @@
 namespace gcg {
 namespace {
 
-/// An activation, the parameters of alpha and beta that it takes, and their defaults.
+/// An activation, with the default values of those of alpha and beta that it takes.
 struct Known {
   const char* name;
   std::optional<double> alpha, beta;

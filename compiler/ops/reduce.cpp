@@ -167,8 +167,8 @@ Expr log_sum_exp(LowerContext& ctx, DType dtype, const std::vector<Expr>& output
   return unary(UnaryOp::log, reduce_over(ReduceOp::sum, second.axes, body)) + shift;
 }
 
-/// The number of points, but at least 1, so that the mean of no points is 0, as in onnxruntime. ONNX does not define
-/// it.
+/// The number of points, but at least 1. The mean of no points, which ONNX does not define, is then 0, as in
+/// onnxruntime.
 Expr divisor_of_mean(DType dtype, const std::vector<Axis>& axes) {
   Axis all{-1, 1};
   for (const Axis& a : axes) all.extent = all.extent * a.extent;

@@ -1,6 +1,6 @@
 // Resize: nearest, linear and cubic interpolation along any dimensions; Upsample is its older name. Positions are
-// computed exactly, as fractions. There are two exceptions, computed in f32 as in onnxruntime: crops or scales that
-// depend on data, and f32 positions whose nearest element differs.
+// computed exactly, as fractions. They are computed in f32, as in onnxruntime, in two cases: if crops or scales depend
+// on data, and if f32 gives another nearest element.
 #include <cmath>
 #include <numeric>
 
@@ -186,7 +186,8 @@ class Source {
       return select(binary(BinaryOp::greater, distance, f32(0)), over(x * f32(d_.in - 1), distance), f32(0));
     }
     const Expr ratio = over(x + half, scale), centre = ratio - half;
-    // In onnxruntime's order: where the position is a whole number, rounding decides which element is the nearest.
+    // The operations have onnxruntime's order: where the position is a whole number, rounding decides which element is
+    // the nearest.
     if (how == "half_pixel_symmetric") return half * in * (f32(1) - over(f32(*d_.out), scale * in)) + ratio - half;
     if (how == "pytorch_half_pixel") return select(binary(BinaryOp::equal, extent(*d_.out), index(1)), f32(0), centre);
     return centre;

@@ -159,7 +159,7 @@ SourceLine source_line(const ResizeParams& form, const ResizedDim& d) {
   const std::string& how = form.coordinates;
   if (how == "asymmetric") return {down, 0, up};
   if (how == "tf_half_pixel_for_nn") return {down * 2, down, up * 2};
-  // The last element of the output maps to the last one of the input; a single output element maps to the first.
+  // The last element of the output maps to the last element of the input. A single output element maps to the first.
   if (how == "align_corners" && d.by_size) return {d.in - 1, 0, max(*d.out - 1, 1)};
   // If a scale is given, the output's length before rounding down counts.
   if (how == "align_corners") return {(d.in - 1) * down, 0, max(d.in * up - down, 1)};

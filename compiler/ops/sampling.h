@@ -20,7 +20,7 @@ inline Expr unless_empty(const Shape& shape, const Expr& y) {
   return some ? select(some, y, number(y->dtype, 0)) : y;
 }
 
-/// A load from a tensor of this shape, below unless_empty.
+/// A load from a tensor of this shape, for use in the `y` of unless_empty.
 inline Expr sample_of(const Shape& shape, const Expr& load) { return has_elements(shape) ? guarded(load) : load; }
 
 }  // namespace gcg

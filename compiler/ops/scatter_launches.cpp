@@ -140,8 +140,8 @@ class ScatterLaunches {
 
   // ---- order is free
 
-  /// Sums are used directly. For extremes, the key's order as an unsigned integer is the order of the numbers; NaN is
-  /// the extreme.
+  /// For sums, the key is the number itself. For extremes, the keys have the order of the numbers as unsigned integers;
+  /// NaN is the extreme.
   Expr key(const Expr& x) const {
     if (dtype_ == DType::boolean) return cast(DType::u32, x);
     if (!is_extreme()) return cast(sum_dtype(), x);

@@ -77,7 +77,7 @@ void infer_expand(InferContext& ctx) {
     ctx.set_contents(0, std::vector<Dim>(static_cast<size_t>(size.constant()), from->front()));
 }
 
-/// The symbols stand for the dimensions in which the input has the extent 1.
+/// The symbols are the extents of the dimensions in which the input has the extent 1.
 Expr expanded_extent(LowerContext& ctx, int symbol) {
   const Shape& x = ctx.input_shape(0);
   const int64_t asked = ctx.input_shape(1)[0].constant(), own = static_cast<int64_t>(x.size());
@@ -89,8 +89,8 @@ Expr expanded_extent(LowerContext& ctx, int symbol) {
   GCG_CHECK(false, "Expand has fewer open extents");
 }
 
-/// Index 0 of one element. It gives an index error if an extent that is only known at run time is neither 1 nor the
-/// input's own. Null if no extent can be wrong.
+/// An index that is normally 0. It is out of range, so that the run fails, if an extent that is only known at run time
+/// is neither 1 nor the input's own. Null if no extent can be wrong.
 Expr agreement(LowerContext& ctx) {
   const Shape& x = ctx.input_shape(0);
   if (known_dims(ctx.input_value(1))) return nullptr;

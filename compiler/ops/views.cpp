@@ -101,7 +101,7 @@ void infer_reshape(InferContext& ctx) {
     ctx.fail("the number of dimensions of the new shape is not known at compile time");
   Shape out;
   for (const auto& known : ctx.known_contents(1)) {
-    // Known extents request a symbol too, so that every dimension always gets the same one.
+    // Requests a symbol for a known extent, too, so that every dimension always gets the same symbol.
     const Dim symbol = ctx.fresh_symbol("reshaped");
     out.push_back(known && known->lower_bound().value_or(0) > 0 ? *known : symbol);  // 0 and -1 have special meanings
   }

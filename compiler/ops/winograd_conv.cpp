@@ -72,8 +72,8 @@ void infer_conv(InferContext& ctx) {
   ctx.set_output(0, ctx.dtype(1), y);
 }
 
-/// Row `tap` of the weights is `first` times one row of G w plus `second` times another. The points are 0, two that are
-/// negatives of each other, ..., infinity.
+/// Recovers the weights of a tap: `first` times row `row` of G w, plus `second` times row `other`. The interpolation
+/// points begin with 0 and two numbers that are negatives of each other, and end with infinity.
 struct TapRows {
   Expr row, other, first, second;
 };

@@ -39,7 +39,8 @@ std::string fresh_symbol(const Graph& graph) {
   return name;
 }
 
-/// Makes the extent of a cache that past and present share symbolic, and makes it the state's capacity.
+/// If past and present share the cache, its extent is constant. Makes this extent symbolic. It becomes the state's
+/// capacity if none is given.
 void open(Graph& graph, State& state, const std::string& symbol) {
   Dim& rows = (*graph.value(graph.inputs[state.input]).shape)[kRowsAxis];
   if (!rows.is_constant()) return;

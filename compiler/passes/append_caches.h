@@ -5,7 +5,8 @@
 
 namespace gcg {
 
-/// Attribute of a GroupQueryAttention whose caches hold exactly the tokens of earlier runs, so that it appends to them.
+/// Attribute of a GroupQueryAttention whose caches hold exactly the tokens of earlier runs. Such a node appends to
+/// them.
 inline constexpr const char* kAppendsAttribute = "gart.appends";
 
 /// Marks each com.microsoft.GroupQueryAttention whose past and present are states. A cache whose extent is fixed (a

@@ -97,7 +97,8 @@ class Finder {
     return found_.product.valid() && !several_;
   }
 
-  /// True if v comes from a matrix product through nodes that keep the order of elements. These nodes are the change.
+  /// True if v comes from a matrix product through nodes that keep the order of elements. These nodes change the
+  /// scores.
   bool leads(ValueId v, const Dim& size) {
     if (const auto it = leads_.find(v); it != leads_.end()) return it->second;
     leads_[v] = false;

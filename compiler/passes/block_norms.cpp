@@ -41,7 +41,7 @@ class NormBlocking {
     const ValueId factor = add("Mul", {add("Reciprocal", {deviation}), weight(scale_)});
     ValueId shift = weight(bias_);
     if (offset.valid()) shift = add("Add", {add("Mul", {offset, factor}), shift});
-    // A separate value from `centred`; if both shared a node, it would be stored.
+    // Subtracts the mean again instead of reading `centred`, because a shared value would be stored.
     const ValueId product = add("Mul", {add("Sub", {x, mean}), per_lane(factor)});
     layout_.replace(y_, add("Add", {product, per_lane(shift)}));
   }

@@ -68,7 +68,7 @@ Attributes window_attributes(const Window& window) {
   return {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", begin}};
 }
 
-/// The Winograd tile with which the convolution is faster; 0: none.
+/// The Winograd tile that is faster than the direct convolution; 0 if none is.
 int64_t winograd_tile(const BlockedLayout& layout, const Source& from, const ConvShape& conv) {
   const Value& w = layout.value(from.inputs[1]);
   if (!w.is_constant() || w.dtype != DType::f32 || conv.group != 1 || conv.window.size() != 2) return 0;
@@ -119,7 +119,7 @@ bool block_conv(BlockedLayout& layout, const Node& node) {
 // ---- operators that continue a region
 
 /// Continues a region if an operand that spans the whole result is already blocked. If only a gate [N, C, 1, 1] is
-/// blocked, converting a large plain operand does not pay.
+/// blocked, converting a large plain operand would cost more than it saves.
 bool block_pointwise(BlockedLayout& layout, const Node& node) {
   if (!layout.is_activation(node.outputs[0]) || node.has_attribute("axis")) return false;
   const Shape& shape = *layout.value(node.outputs[0]).shape;
@@ -216,7 +216,8 @@ bool leaves_region(const Graph& graph, ValueId v) {
 bool stays_blocked(const Graph& graph, const Node& node, ValueId read) {
   if (node.op->kind != OpKind::pointwise)
     return node.op->kind == OpKind::contraction || (node.op->keeps_channels() && node.op != &op_Transpose);
-  // True for an input other than `read`. A pointwise node that reads only this value is decided by its own readers.
+  // True for an input other than `read`. A pointwise node without such an input stays blocked if one of its readers
+  // does.
   const auto is_other = [&](ValueId in) { return in.valid() && in != read && !graph.value(in).is_constant(); };
   return std::any_of(node.inputs.begin(), node.inputs.end(), is_other) || node.outputs.size() != 1 ||
          !leaves_region(graph, node.outputs[0]);
@@ -264,8 +265,8 @@ bool block_resize(BlockedLayout& layout, const Node& node) {
   return true;
 }
 
-/// Whole blocks can be joined if every operand except the last fills its blocks. This pays if half of the channels are
-/// already blocked.
+/// Whole blocks can be joined if every operand except the last fills its blocks. Joins them only if at least half of
+/// the channels are already blocked, because converting the others costs time.
 bool block_concat(BlockedLayout& layout, const Node& node) {
   if (!layout.is_activation(node.outputs[0])) return false;
   const auto rank = static_cast<int64_t>(layout.value(node.outputs[0]).shape->size());

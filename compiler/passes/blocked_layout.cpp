@@ -122,8 +122,8 @@ ValueId BlockedLayout::unblocked(ValueId form, const std::string& name, const Sh
   return add("Reshape", "", name, {form, add_ints(name + ".shape", to)});
 }
 
-/// Blocks the constant's channel dimension if it has one. Otherwise its channel dimension stays 1, and so does its lane
-/// dimension.
+/// Blocks the constant's channel dimension if it holds all channels. Otherwise the channel dimension and the lane
+/// dimension have the extent 1.
 ValueId BlockedLayout::blocked_constant(const Value& constant, int64_t rank, int64_t channel_count) {
   const Tensor& from = *constant.constant;
   const std::vector<int64_t> shape = lifted(aligned(from.shape(), rank));
@@ -190,7 +190,7 @@ ValueId BlockedLayout::operand(ValueId id, int64_t rank, int64_t channel_count) 
   const auto found = operands_.find(key);
   if (found != operands_.end()) return found->second;
   if (v.is_constant()) return operands_[key] = blocked_constant(v, rank, channel_count);
-  // The operand has no channels, or only one. A lane dimension of extent 1 broadcasts over the lanes.
+  // The operand has no channel dimension, or one of extent 1. A lane dimension of extent 1 broadcasts over the lanes.
   const std::vector<int64_t> axes = rank == 3 && own_rank == 3 ? std::vector<int64_t>{2, 4} : std::vector{own_rank};
   return operands_[key] = add("Unsqueeze", "", v.name, {id, add_ints(v.name + ".axes", axes)});
 }

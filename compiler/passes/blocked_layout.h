@@ -44,7 +44,8 @@ class BlockedLayout {
   bool fits(ValueId id, int64_t rank, int64_t channel_count) const;
   /// True if the value has exactly one number per channel.
   bool is_vector(ValueId id, int64_t channel_count) const;
-  /// Requires fits. An omitted input stays omitted.
+  /// Returns the form in which a value that fits() broadcasts against the activation's blocked form. An omitted input
+  /// stays omitted.
   ValueId operand(ValueId id, int64_t rank, int64_t channel_count);
   /// A vector of one element per channel, shaped to broadcast against the blocked form of an activation of this rank.
   ValueId channel_vector(ValueId id, int64_t rank);
@@ -57,7 +58,7 @@ class BlockedLayout {
   ValueId add(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,
               std::map<std::string, Attribute> attributes = {});
   ValueId add_ints(const std::string& name, const std::vector<int64_t>& values);
-  /// Declares `form` the blocked form of `plain`. It replaces the producer of `plain`.
+  /// Declares `form` the blocked form of `plain`. `form` replaces the producer of `plain`.
   void replace(ValueId plain, ValueId form);
   /// Computes `plain`, [N, C], from the blocked form of [N, C, 1, 1(, 1)], instead of by its producer.
   void replace_vector(ValueId plain, ValueId form);

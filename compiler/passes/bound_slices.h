@@ -9,7 +9,7 @@ namespace gcg {
 /// Requires: constants are folded.
 /// Ensures: a Slice from s to s + n of one dimension has n as its greatest length in "gart.most"; the graph is
 ///   inferred.
-/// Before: resolve-ranks, which makes an extent without a known limit agree with the extents it meets.
+/// Before: resolve-ranks, which makes an extent without a known limit agree with those of other operands.
 /// Example: Slice(x, s, Add(s, 1)) -> the same with gart.most = 1, whose extent is min(sliced, 1) for sliced
 bool bound_slices(Graph& graph);
 

@@ -220,7 +220,7 @@ bool inline_constant_if(Rewriter& r, NodeId id) {
   if (!condition || condition->elements() != 1) return false;
   inline_body(r.graph, id, condition->at_int(0) != 0 ? 0 : 1);
   r.forget_readers();
-  // Infers the copies, because they have symbols of their own.
+  // Infers the inlined nodes, because copies get symbols of their own.
   for (NodeId node : r.graph.order()) infer_node(r.graph, node, r.outermost);
   return true;
 }

@@ -25,8 +25,8 @@ Joined joined_by(const Rewriter& r, const Node& n) {
   return {axis < 0 ? axis + rank : axis, n.inputs};
 }
 
-/// Finds the longest prefix of `whole` that an earlier Concat joins. It has at least two parts, but not all. Invalid:
-/// there is none. `parts` receives the number of its parts.
+/// Finds the longest proper prefix of `whole`, of at least two parts, that an earlier Concat joins. Returns an invalid
+/// id if there is none. `parts` receives the number of parts of the prefix.
 ValueId known_beginning(const std::map<Joined, ValueId>& known, const Joined& whole, size_t& parts) {
   Joined beginning = whole;
   for (parts = whole.parts.size() - 1; parts >= 2; --parts) {

@@ -17,7 +17,7 @@ constexpr int64_t kMostPhases = 16;
 /// With at most this many outputs and at least this many inputs, the result is computed as sums of products of single
 /// taps.
 constexpr int64_t kFewOutputs = 4, kManyInputs = 16;
-constexpr int64_t kMostOverlaps = 64;  // patches that meet in one output
+constexpr int64_t kMostOverlaps = 64;  // the most patches that may add to one output
 
 /// One sub-pixel phase along one dimension. Its taps are first, first + step, ... of the transposed kernel; in reverse
 /// order they are the taps of an ordinary convolution.
@@ -137,8 +137,8 @@ class Expansion {
  private:
   /// Patches along a dimension.
   struct Overlap {
-    int64_t blocks;  // of `stride` outputs in a patch: as many patches meet in an output
-    int64_t rest;    // outputs after the last one that the result keeps; negative: missing ones, which are zero
+    int64_t blocks;  // blocks of `stride` outputs per patch; as many patches add to one output
+    int64_t rest;    // outputs to cut at the end; if negative, this many outputs are missing and zero
   };
 
   /// [N, spatial..., CO, blocks, stride, ...] with the weights padded to whole blocks.

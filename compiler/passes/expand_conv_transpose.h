@@ -18,7 +18,7 @@ namespace gcg {
 /// if an output would need more patches, or if only a run knows its weights or padding.
 ///
 /// Requires: every value has a rank.
-/// Ensures: the ConvTransposes that are left have weights or padding from a run, or need more than 64 patches.
+/// Ensures: a ConvTranspose that is left has weights or padding that only a run knows, or needs more than 64 patches.
 /// Before: fold_scale_shift, which folds later operators into the convolutions; fold_constants, which makes their
 ///   weights.
 /// Example, stride 2, kernel 4, pads 1, 1 (w transposed and its taps picked):

@@ -78,7 +78,7 @@ class EinsumWriter {
     return true;
   }
 
-  /// The labels of two operands that the result or another operand has.
+  /// The labels of two operands that also occur in the result or in another operand.
   static Labels kept_of(const std::vector<Operand>& all, size_t first, size_t second, const Labels& result) {
     Labels kept;
     for (size_t own : {first, second})

@@ -32,8 +32,8 @@ Tensor matrix(const Spectrum& s, DType dtype) {
 }
 
 /// A length as outer * inner: x[inner * i + j] is row i, column j of a matrix. The columns are transformed, the results
-/// are rotated by an angle each, then the rows are transformed. This gives the whole transform: element k + outer * l
-/// is in row k, column l.
+/// are multiplied by twiddle factors, then the rows are transformed. This gives the whole transform: element k + outer
+/// * l is in row k, column l.
 struct Factors {
   int64_t outer = 1, inner = 1;
   int64_t columns = 1;  // columns of the result; fewer than `inner` if only the first half of the elements is needed

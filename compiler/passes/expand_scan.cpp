@@ -62,7 +62,7 @@ class Expansion {
     return axis < 0 ? axis + static_cast<int64_t>(graph_.value(v).shape->size()) : axis;
   }
 
-  /// Computes `slice`, so far an input of the subgraph, from the whole sequence.
+  /// Replaces `slice`, an input of the subgraph, by a Gather from the whole sequence.
   void take_slice(Node& loop, ValueId slice, ValueId sequence, size_t i, ValueId iteration, ValueId steps) {
     const ValueId whole = capture(loop, sequence, "sequence");
     ValueId at = iteration;

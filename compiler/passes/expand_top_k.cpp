@@ -16,7 +16,7 @@ void expand(Rewriter& r, NodeId id) {
   const Attributes axis = {{"axis", r.graph.node(id).int_attribute("axis", -1)}};
   Attributes order = axis;
   order["largest"] = r.graph.node(id).int_attribute("largest", 1);
-  // The run finds out this extent through TopK's symbol; the caller knows it.
+  // PlacesOfRanks keeps the symbol that TopK has for this extent, because the graph around it uses the symbol.
   Attributes chosen = axis;
   if (const auto symbols = r.graph.node(id).attributes.find(kSymbolsAttribute);
       symbols != r.graph.node(id).attributes.end())

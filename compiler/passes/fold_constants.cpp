@@ -39,7 +39,7 @@ class ConstantContext final : public ReferenceContext {
   const Node& node_;
 };
 
-/// True for packing of weights: constant ones are folded regardless of their size.
+/// True for operators that pack weights. They are folded for constant weights of any size.
 bool packs(const Node& node) { return node.op == &op("PackMatMul", "gart") || node.op == &op("PackConv", "gart"); }
 bool transforms_weights(const Node& node) { return node.op == &op("WinogradWeights", "gart"); }
 
@@ -77,7 +77,7 @@ bool worth_storing(const Graph& graph, const Node& node, const std::set<ValueId>
 
 bool foldable(const Graph& graph, const Node& node, const std::set<ValueId>& tables) {
   if (!node.op->reference || !node.bodies.empty() || std::string_view(node.op->name) == "Fail") return false;
-  if (node.op == &op("UnpackWeights", "gart")) return false;  // the words are kept for another product
+  if (node.op == &op("UnpackWeights", "gart")) return false;  // the packed words are kept for another product
   const bool constant = std::all_of(node.inputs.begin(), node.inputs.end(),
                                     [&](ValueId v) { return !v.valid() || graph.value(v).is_constant(); });
   return constant && worth_storing(graph, node, tables);

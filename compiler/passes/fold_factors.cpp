@@ -27,7 +27,8 @@ struct Scaling {
   Factors factors;
 };
 
-/// Null if an element of the result is not finite: sums of such products differ from the factor times the sum.
+/// The tensor times its factors. Null if an element of the result is not finite, because a sum of such products differs
+/// from the factor times the sum.
 TensorRef scaled(const Tensor& t, const Factors& f) {
   auto out = std::make_shared<Tensor>(t.dtype(), t.shape());
   for (int64_t i = 0; i < t.elements(); ++i) {

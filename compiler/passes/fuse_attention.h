@@ -12,7 +12,7 @@ namespace gcg {
 /// Requires: attention is written as plain operators (expand_attention); factors are folded; the types and layouts
 ///   in which values are stored are decided (narrow_storage, channels_last).
 /// Ensures: no value of the scores is stored where a single kernel is as fast as its parts.
-/// Example: MatMul(Softmax(Add(MatMul(q, k), m)), v) -> gart.Attention(q, k, v, _ | m) with a body (s, m) -> Add(s, m)
+/// Example: MatMul(Softmax(Add(MatMul(q, k), m)), v) -> gart.Attention(q, k, v, _ | m) {(s, m) -> Add(s, m)}
 bool fuse_attention(Graph& graph, const Target& target);
 
 }  // namespace gcg

@@ -47,7 +47,7 @@ ValueId nothing(Graph& graph, const std::string& name, DType dtype, const Shape&
                 {{"value", std::make_shared<const Tensor>(Tensor(dtype, {1}))}});
 }
 
-/// Turns a number into an extent that inference names.
+/// Turns a number into an extent, for which inference has a symbol.
 ValueId as_extent(NodeBuilder& b, ValueId count) {
   const ValueId range = b.node("Range", {b.constant(Tensor::scalar_i64(0)), count, b.constant(Tensor::scalar_i64(1))});
   return b.element(b.node("Shape", {range}), 0, 0);

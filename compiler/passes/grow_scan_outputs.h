@@ -12,9 +12,9 @@ namespace gcg {
 /// Ensures: no Loop, subgraphs included, has a scan output with a data-dependent number of rows, if all rows have the
 ///   same extents; the graph is inferred.
 /// Before: bind_extents, which handles growing values.
-/// Example: y = Loop(, go; s) with the scan output row
-///       -> y = Loop(, go; n = 0, s, zeros [0, ..]) that carries Concat(y so far, rows[:m - n]) of
-///          m, s, rows = Loop(Max(n, 64), ; n, s) with as many rows as it may run iterations
+/// Example: y = Loop(, go; s) with a scan output becomes a loop over chunks, y = Loop(, go; n = 0, s, zeros [0, ..]).
+///   A chunk is m, s, rows = Loop(Max(n, 64), ; n, s), with one row for each iteration that it may run.
+///   The loop over chunks carries Concat(y so far, rows[:m - n]).
 bool grow_scan_outputs(Graph& graph);
 
 }  // namespace gcg

@@ -12,7 +12,7 @@
 namespace gcg {
 namespace {
 
-/// An element of a captured value, times a matrix.
+/// A product of one element of a captured value and a matrix.
 struct Projection {
   NodeId product, bias;  // nodes of the subgraph; bias: the Add of a bias, if there is one
   ValueId index;         // in the subgraph

@@ -7,9 +7,9 @@ namespace gcg {
 
 /// A recurrent layer that was written as a loop then has the form that expand-recurrent makes.
 /// Requires: every value has a rank; canonicalize has written Gemm as MatMul and Add.
-/// Ensures: suppose that the iterations of a Loop, subgraphs included, go through all elements of a captured value.
-///   Then no iteration multiplies its element by a matrix that all iterations share. The product, and a bias added to
-///   it, are computed for all iterations before the loop. The graph is inferred.
+/// Ensures: if the iterations of a Loop, subgraphs included, go through all elements of a captured value, no iteration
+///   multiplies its element by a matrix that all iterations share. The product, and a bias added to it, are computed
+///   for all iterations before the loop. The graph is inferred.
 /// Before: pack-weights, fusion.
 /// Example: Loop(Shape(x)[0] ..) { MatMul(x[i], w) }  ->  p = MatMul(x, w); Loop(..) { p[i] }
 bool hoist_projections(Graph& graph);

@@ -14,8 +14,8 @@ namespace gcg {
 /// i32 for any data: deeper products stay floats, and larger biases are added as floats.
 ///
 /// Requires: DequantizeLinear of constants is not folded yet. Values and weights have 8 bits.
-/// Ensures: no MatMul, Gemm (alpha = beta = 1, A not transposed) or Conv of that form is left, with at most 33,025
-///   products per sum.
+/// Ensures: no MatMul, Gemm (alpha = beta = 1, A not transposed) or Conv of that form with at most 33,025 products per
+///   sum is left.
 /// Before: canonicalize, and fold_constants, which computes the remaining DequantizeLinears of constants.
 /// Example: Conv(DequantizeLinear(x, 0.5, 3), DequantizeLinear(W, {0.25, 2}), DequantizeLinear(B, {0.125, 1})) ->
 ///   Mul(Cast(Add(ConvInteger(x, W, 3), B)), {0.125, 1})

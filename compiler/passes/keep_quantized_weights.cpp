@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kLeastElements = 64 << 10;  // 256 KB in f32
 
-/// Signed integers of 2, 4 or 8 bits, and the number by which the stored ones exceed them.
+/// The signed type for weights of 2, 4 or 8 bits, and the number to subtract from each weight of the model.
 struct Signed {
   DType type = DType::undefined;
   int middle = 0;
@@ -61,7 +61,7 @@ class Product {
                {{"block", block_}, {"exact", n_.int_attribute("exact", 0)}, {"transposed", int64_t{by_transposed_}}});
     if (n_.inputs.size() > 2 && n_.inputs[2].valid()) y = r_.add(op_Add, n_.name, {y, n_.inputs[2]});
     r_.replace(n_.outputs[0], y);
-    // The replaced nodes must go before constants are folded, which would take as much memory as f32 weights.
+    // Removes the replaced nodes before constants are folded: folding them would take as much memory as f32 weights.
     for (NodeId id : replaced_) r_.erase_if_dead(id);
     return true;
   }

@@ -28,7 +28,7 @@ bool is_one_row(const Rewriter& r, ValueId v) {
 std::optional<size_t> row_input(const Rewriter& r, const Node& n) {
   const size_t rank = r.shape(n.outputs[0]).size();
   const auto has_rank = [&](ValueId v) { return r.has_shape(v) && r.shape(v).size() == rank; };
-  if (n.op == &op_MatMul) {  // a matrix is the same for all rows
+  if (n.op == &op_MatMul) {  // all rows are multiplied by the same matrix
     const bool fits = has_rank(n.inputs[0]) && r.has_shape(n.inputs[1]) && r.shape(n.inputs[1]).size() == 2;
     return fits ? std::optional<size_t>(0) : std::nullopt;
   }
@@ -42,8 +42,8 @@ std::optional<size_t> row_input(const Rewriter& r, const Node& n) {
   return found;
 }
 
-/// The nodes that compute the rows of `logits` one by one, last to first, up to the first product. `end`: the node that
-/// is none of them, if there is one.
+/// The nodes that compute the rows of `logits` one by one, last to first, up to the first product. `end` receives the
+/// node that ends the search because it computes rows in another way; otherwise an invalid id.
 std::vector<RowStep> row_steps(const Rewriter& r, ValueId logits, NodeId& end) {
   std::vector<RowStep> steps;
   size_t products = 0;  // the steps up to the first product
@@ -62,7 +62,7 @@ std::vector<RowStep> row_steps(const Rewriter& r, ValueId logits, NodeId& end) {
   return steps;
 }
 
-/// The same, after composed operators before the product are expanded. `logits`: an element of graph.outputs, which an
+/// The same, but expands composed operators before the product first. `logits`: an element of graph.outputs, which an
 /// expansion may replace.
 std::vector<RowStep> expanded_row_steps(Graph& graph, const ValueId& logits) {
   while (true) {

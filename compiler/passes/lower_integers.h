@@ -17,7 +17,7 @@ namespace gcg {
 ///
 /// Requires: constants are folded. Operands and zero points have 8 bits.
 /// Ensures: the only ConvIntegers left are those that block_channels takes. No MatMulInteger is left that a float
-///   product replaces, and on CPUs none by a constant matrix.
+///   product can replace. On CPUs, no MatMulInteger by a constant matrix is left.
 /// Before: block_channels and pack_conv_weights, which make kernels of the convolutions, and fold_constants, which
 ///   packs weights.
 /// Example: MatMulInteger(a, B, 3) -> Add(gart.PackedMatMul(a, gart.PackMatMul(B)), {-3 * sums of B's columns})

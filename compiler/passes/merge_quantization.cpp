@@ -65,8 +65,8 @@ class QuantizationMerger {
   }
   int64_t zero_number(const Node& n) const { return has_zero(n) ? zero_of(n)->at_int(0) : 0; }
 
-  /// True if all elements of `v` are constants, or were dequantised with the scale and zero point of `q`, and nothing
-  /// else reads the values in between.
+  /// True if all elements of `v` are constants, or were dequantised with the scale and zero point of `q`. Nothing else
+  /// may read the values in between.
   bool is_undone(ValueId v, const Node& q, int nodes = kMostBetween) const {
     if (quantized(v, q).valid() || (nodes < kMostBetween && is_table(v))) return true;
     const NodeId producer = r_.value(v).producer;
@@ -82,7 +82,7 @@ class QuantizationMerger {
     return std::span(n.inputs).first(n.op == &op_Concat ? n.inputs.size() : std::min<size_t>(n.inputs.size(), 1));
   }
 
-  /// The quantised elements of a value that is_undone.
+  /// The quantised elements of a value for which is_undone() is true.
   ValueId undo(ValueId v, const Node& q) {
     if (const ValueId same = quantized(v, q); same.valid()) return same;
     if (is_table(v)) {

@@ -11,7 +11,7 @@ namespace gcg {
 /// rounded.
 ///
 /// The pass marks activations and weights of chains of matrix products, convolutions, pointwise operators, softmax,
-/// normalisation, pooling and movement. Not marked are
+/// normalisation, pooling and movement. These are not marked:
 ///   * inputs and outputs of graphs and subgraphs, and values that share their storage: they have the model's types;
 ///   * integers, and floats made of them: positions and coordinates are exact only up to 2048;
 ///   * values with large factors or terms (masks of -1e9, -infinity): f16 ends at 65504. A softmax or another bounded

@@ -12,7 +12,7 @@
 namespace gcg {
 namespace {
 
-/// The extents of results, and the pairs of extents that meet in them.
+/// The extents of results, and the pairs of extents that broadcast to them.
 class JoinedExtents {
  public:
   explicit JoinedExtents(const Graph& graph) {

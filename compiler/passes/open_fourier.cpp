@@ -100,7 +100,7 @@ class OpenDftWriter {
       return b.concat(std::move(last), 0);
     };
     const ValueId extent = b.extent_of(body.inputs[0], form_.axis);
-    // The slice cuts off lines that take the other branch, so the bound on the matrix also bounds the factor.
+    // Longer lines take the other branch. The slice bounds the lines by kMostRows, as the matrix is bounded.
     ValueId lines = b.transpose(b.slice(body.inputs[0], form_.axis, 0, kMostRows), to_end);
     const ValueId row = b.node("Shape", {body.inputs[1]}, {{"end", int64_t{1}}});
     lines = b.node("MatMul", {b.node("Reshape", {lines, with_last({row})}), body.inputs[1]});

@@ -6,8 +6,8 @@
 namespace gcg {
 
 /// Turns convolutions into gart.PlainConv, which has its own kernel (an implicit matrix product). The weights are
-/// transposed from [CO, CI/group, kernel...] to [CO, kernel..., CI/group]. A row of this matrix holds the channels of
-/// one tap after the other.
+/// transposed from [CO, CI/group, kernel...] to [CO, kernel..., CI/group]. A row of this matrix holds one tap after
+/// the other, with all channels of a tap side by side.
 ///
 /// The pass takes f32 Convs of 1 to 3 spatial dimensions with known channels and kernel extents, except those with
 /// infinite weights. A depthwise Conv with constant weights is not a matrix product, but a loop over taps. Its weights

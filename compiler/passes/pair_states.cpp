@@ -31,7 +31,7 @@ std::optional<size_t> position(const std::vector<std::string>& names, const std:
   return static_cast<size_t>(it - names.begin());
 }
 
-/// The text that "*" stands for if the pattern matches the name. A pattern without "*" matches itself only.
+/// The text that "*" matches if the pattern matches the name. A pattern without "*" matches only its own text.
 std::optional<std::string> wildcard(const std::string& pattern, const std::string& name) {
   const size_t star = pattern.find('*');
   if (star == std::string::npos) return pattern == name ? std::optional<std::string>("") : std::nullopt;
@@ -75,7 +75,7 @@ class Pairs {
     return found;
   }
 
-  /// Says why no graph has a pair for the request; this is the first graph.
+  /// Fails with the reason why no graph has a pair for the request. Called for the first graph.
   [[noreturn]] void refuse(const std::string& request) const {
     if (request == "auto") fail("--state auto: no input is called like an output, as 'past.0' and 'present.0' are");
     const std::string past = request.substr(0, request.find('='));
@@ -84,8 +84,8 @@ class Pairs {
 
   const std::vector<Pair>& all() const { return pairs_; }
 
-  /// Inputs that this graph reads as they are, because their caches are outputs of another one that lacks the input (an
-  /// encoder's keys and values). To `written`: the name of the output by the input's.
+  /// Inputs that this graph only reads, such as an encoder's keys and values: `writer` has an output with their name,
+  /// but lacks the input. Adds the output's name to `written` under the input's name.
   std::vector<size_t> read_from(const Pairs& writer, std::map<std::string, std::string>& written) const {
     std::vector<size_t> out;
     for (size_t i = 0; i < inputs_.size(); ++i) {

@@ -42,7 +42,7 @@ const std::vector<PassGroup>& model_passes();
 /// The passes for one shape set, on every device.
 const std::vector<PassGroup>& shape_passes();
 /// The passes of a device class, for the graph of one shape set. `keeps_weights`: sums must have the same bits as with
-/// weights that only a run knows, so no pass may transform constant weights in a way that changes sums.
+/// weights that only a run knows. Then no pass may transform constant weights in a way that changes sums.
 const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weights = false);
 /// Every pass once.
 std::vector<Pass> all_passes();

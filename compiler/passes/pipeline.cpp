@@ -74,8 +74,8 @@ constexpr Pass kMergeProducts = {"merge-products", [](Graph& g, const Target*) {
 constexpr Pass kFuseAttention = {"fuse-attention", [](Graph& g, const Target* t) { return fuse_attention(g, *t); }};
 constexpr Pass kDeadCode = {"eliminate-dead-code", [](Graph& g, const Target*) { return eliminate_dead_code(g); }};
 
-/// Each pass makes work for the others. For example, a folded shape makes a view known, and without this view two nodes
-/// are equal.
+/// Repeats, because a pass may make another one possible. For example, folding a shape can show that a view changes
+/// nothing; without the view, two nodes are equal.
 const PassGroup& clean_up() {
   static const PassGroup group = {
       {
@@ -103,7 +103,7 @@ const PassGroup& clean_up() {
 const std::vector<PassGroup>& model_passes() {
   static const std::vector<PassGroup> groups = {
       // Ranks come first, because no other pass can handle a value of unknown rank. A known rank may allow a shape to
-      // be folded, and the other way round.
+      // be folded, and a folded shape may make a rank known.
       {{kSinkConstants,
         kFoldButQuantized,
         {"settle-extents", [](Graph& g, const Target*) { return settle_extents(g); }},
@@ -135,7 +135,7 @@ const std::vector<PassGroup>& model_passes() {
         {"appends-as-rows", [](Graph& g, const Target*) { return appends_as_rows(g); }},
         {"grow-scan-outputs", [](Graph& g, const Target*) { return grow_scan_outputs(g); }}}},
       clean_up(),
-      // Last, because clean-up leaves the Concat that appends to a state next to the state's input.
+      // Runs last, because clean-up leaves the Concat that appends to a state next to the state's input.
       {{{"append-states", [](Graph& g, const Target*) { return append_states(g); }},
         {"update-states", [](Graph& g, const Target*) { return update_states(g); }}}},
   };
@@ -196,7 +196,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
           kFoldConstants,  // transposes the weights
           {"transpose-weights", [](Graph& g, const Target* t) { return transpose_weights(g, *t); }},
           kDeadCode,
-          // Runs last, because later passes would make values that these three must see.
+          // These three run after the passes above, because they must see the values that those passes make.
           {"narrow-storage", [](Graph& g, const Target* t) { return narrow_storage(g, *t); }},
           {"narrow-ends", [](Graph& g, const Target* t) { return narrow_ends(g, *t); }},
           {"channels-last", [](Graph& g, const Target*) { return channels_last(g); }},

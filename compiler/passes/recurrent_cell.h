@@ -9,7 +9,7 @@
 
 namespace gcg {
 
-/// The factor of X or of a state, [of, G*H]. It holds floats, or bytes if it has a scale. With a scale, the other
+/// The factor of X or of a state, [depth, G*H]. It holds floats, or bytes if it has a scale. With a scale, the other
 /// operand is quantised by its range.
 using RecurrentFactor = QuantizedFactor;
 ValueId recurrent_product(NodeBuilder& b, ValueId x, const RecurrentFactor& factor);

@@ -207,7 +207,7 @@ void collect_unknown(const Graph& graph, std::vector<UnsupportedNode>& rows) {
     const auto known = [&](ValueId v) {
       return !v.valid() || (graph.value(v).shape && graph.value(v).dtype != DType::undefined);
     };
-    // Otherwise the unknown rank follows from an earlier error.
+    // Otherwise an earlier error makes the rank unknown.
     if (std::all_of(node.inputs.begin(), node.inputs.end(), known))
       for (ValueId v : node.outputs)
         if (!known(v)) {

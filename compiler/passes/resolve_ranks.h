@@ -10,8 +10,8 @@ namespace gcg {
 ///   whose outputs have data-dependent ranks.
 /// Before: all other passes, because they need ranks.
 ///
-/// If the branches of an If with an unknown condition give different ranks, all nodes that depend on the If move into
-/// both branches, where the rank is known:
+/// The branches of an If with an unknown condition may give different ranks. All nodes that depend on the If then move
+/// into both branches, where the rank is known:
 ///   y = If(n == 1) {Squeeze(x)} else {x};  z = f(y)    ->    z = If(n == 1) {f(Squeeze(x))} else {f(x)}
 /// Computations of the rank (Size(Shape(y))) then fold. If such a move shows a branch to be ill-typed, the branch
 /// becomes gart.Fail: a run that takes it ends with that message.

@@ -25,8 +25,8 @@ std::vector<NodeId>& Rewriter::readers(ValueId v) const {
   return readers_[static_cast<size_t>(v.index)];
 }
 
-/// Looks only at as many readers as necessary, because a value may have very many. Removes from the list those that no
-/// longer read it.
+/// Stops at the second reader, because a value may have very many. Removes nodes that no longer read the value from the
+/// list.
 int64_t Rewriter::uses(ValueId v) const {
   std::vector<NodeId>& nodes = readers(v);
   int64_t count = 0;

@@ -26,7 +26,7 @@ class Rewriter {
   const Tensor* constant(ValueId v) const;
   /// The node that computes `v` if its operator is `op`; otherwise null.
   const Node* producer(ValueId v, const OpDef& op) const;
-  /// The number of reads by nodes plus appearances among the graph's outputs; 2 stands for 2 or more.
+  /// The number of reads by nodes plus appearances among the graph's outputs; 2 means 2 or more.
   int64_t uses(ValueId v) const;
   bool is_read(ValueId v) const { return uses(v) != 0; }
 

@@ -12,9 +12,9 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-/// True if the windows of spatial dimension `d` should be pooled before the later dimensions. Then an output costs the
-/// side of this window, plus two accesses of the intermediate value, for each element that the windows of later
-/// dimensions read.
+/// True if the windows of spatial dimension `d` should be pooled before the later dimensions. For each
+/// element that the windows of later dimensions read, an output then costs as many accesses as this window is long, and
+/// two accesses of the intermediate value.
 bool pays(const Window& window, size_t d) {
   int64_t rest = 1, between = 1;
   for (size_t other = d + 1; other < window.size(); ++other) {

@@ -59,11 +59,11 @@ bool gathers_from_rows(const Graph& graph, const Node& n, const Changes& changes
   constexpr int64_t kMostShrunk = 6;
   const Shape& x = *graph.value(n.inputs[kX]).shape;
   const ResizedDim& last = changes.dims.back();
-  const DType dtype = graph.value(n.inputs[kX]).dtype;  // others would be rounded in between
+  const DType dtype = graph.value(n.inputs[kX]).dtype;  // other types would be rounded between the two nodes
   if (changes.form.mode == "nearest" || changes.form.antialias || changes.form.crops()) return false;
   if ((dtype != DType::f32 && dtype != DType::f64) || last.dim + 1 != x.size() || repeats_soon(changes.form, last))
     return false;
-  if (n.has_attribute(kSymbolsAttribute)) return false;  // extents that depend on data: each node would name its own
+  if (n.has_attribute(kSymbolsAttribute)) return false;  // extents depend on data: each node would name its own
   const bool known = last.in.is_constant() && last.out && last.out->is_constant();
   return !known || last.in.constant() <= kMostShrunk * last.out->constant();
 }

@@ -13,10 +13,11 @@ namespace gcg {
 ///   window of h * w elements becomes one of h and one of w
 bool separate_resize(Graph& graph);
 
-/// For CPUs, where a row is interpolated by loads of whole registers and a column by gathers: half of the gathers go.
+/// For CPUs, where a row is interpolated by loads of whole registers and a column by gathers. The split removes half of
+/// the gathers.
 /// Requires: channels are blocked.
-/// Ensures: no linear or cubic Resize of floats changes the last dimension and another one, unless its taps in a row
-///   repeat after a few outputs, or rows shrink to less than a sixth. The graph is inferred.
+/// Ensures: no linear or cubic Resize of floats changes the last dimension and another one. Exceptions have taps in a
+///   row that repeat after a few outputs, or rows that shrink to less than a sixth. The graph is inferred.
 /// Before: fusion.
 /// Example: Resize(x[n, 3, h, w], sizes [224, 224], axes [2, 3]) =
 ///   Resize(Resize(x, sizes [224], axes [2]), sizes [224], axes [3])

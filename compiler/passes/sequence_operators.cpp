@@ -5,8 +5,8 @@
 namespace gcg {
 namespace {
 
-/// Attributes of our own SequenceConstruct: the kind and axis of each part (a part's table is the input after its
-/// value), and whether it stands for an optional.
+/// Attributes of the SequenceConstructs that this pass makes: the kind and axis of each part (a part's table is the
+/// input after its value), and whether the sequence is an optional.
 constexpr const char* kKinds = "gart.kinds";
 constexpr const char* kAxes = "gart.axes";
 constexpr const char* kOptional = "gart.optional";
@@ -48,7 +48,8 @@ void list(Node& n, const SequenceParts& sequence) {
   n.attributes = {{kKinds, kinds}, {kAxes, axes}, {kOptional, int64_t{sequence.is_optional}}};
 }
 
-/// True if new nodes make the sequence. It is then listed, so that these nodes are not made again.
+/// True if new nodes make the sequence. The node then becomes a list of the parts, so that these nodes are not made
+/// again.
 bool is_made(const Node& n, const SequenceParts& out) {
   return n.op == &op_SplitToSequence ||
          (n.op != &op_SequenceConstruct && out.parts.size() == 1 && out.parts[0].kind == SequencePart::Kind::packed);

@@ -45,7 +45,7 @@ bool ranks_known(const Graph& graph) {
 
 /// The facts of the outermost graph that every run must satisfy, also a run whose extents broadcast.
 std::vector<DimConstraint> required(const Graph& graph) {
-  // Where ranks are not known, broadcasts cannot be analysed. A fact of a later round settles the extent.
+  // Broadcasts cannot be analysed while a rank is unknown. A later round then settles the extents.
   if (!ranks_known(graph)) return {};
   const std::optional<OpenBroadcasts> open = open_broadcasts(graph);
   return open ? open->graph.constraints : graph.constraints;
@@ -68,11 +68,11 @@ SymbolValues settled(const Graph& graph) {
   SymbolValues values;
   if (std::none_of(graph.constraints.begin(), graph.constraints.end(), settles)) return values;
   for (const DimConstraint& fact : required(graph))
-    if (settles(fact)) values.insert(*only_value(fact));  // of facts that contradict each other, the first one counts
+    if (settles(fact)) values.insert(*only_value(fact));  // the first of several contradictory facts counts
   return values;
 }
 
-/// The extents of a gart.View that gives extents of `shape` their values where the symbols have one.
+/// The extents of a gart.View of a value of this shape. An extent becomes a number if the symbols' values give one.
 std::vector<std::string> pinned_form(const Shape& shape, const std::map<std::string, Dim>& numbers) {
   std::vector<std::string> form;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -82,7 +82,7 @@ std::vector<std::string> pinned_form(const Shape& shape, const std::map<std::str
   return form;
 }
 
-/// The readers of a value with one of these symbols read a view of it that has numbers instead. The view has facts of
+/// Makes the readers of a value with one of these symbols read a view that has numbers instead. The view has facts of
 /// its own, which a run checks as soon as it knows the extents.
 class LateExtents {
  public:
@@ -156,7 +156,7 @@ bool settle_inputs(Graph& graph) {
   const std::map<std::string, Dim> numbers(values.begin(), values.end());
   const std::vector<DimConstraint> facts = std::move(graph.constraints);
   graph = specialise(graph, values);
-  // Adds facts again whose nodes earlier passes have replaced, because inference does not find them.
+  // Restores the facts of nodes that earlier passes have replaced, because inference does not find these facts.
   for (const DimConstraint& fact : facts) {
     const Dim a = fact.a.substitute(numbers), b = fact.b.substitute(numbers);
     const bool known = a == b || std::any_of(graph.constraints.begin(), graph.constraints.end(), [&](const auto& c) {

@@ -10,8 +10,8 @@
 namespace gcg {
 
 /// Pass: settle-extents. An input extent that only one number satisfies becomes that number, so that layouts and
-/// kernels can be chosen for it. A run with another number is refused by the check of its inputs. If a run finds out an
-/// extent that only one number satisfies, readers of the value read a view with that number, and the run checks it.
+/// kernels can be chosen for it. A run with another number is refused by the check of its inputs. If only one
+/// number satisfies a run-bound extent, readers of the value read a view with that number, and the run checks it.
 /// Requires: an inferred graph.
 /// Ensures: no fact of the outermost graph has the form n == 3, where n is an extent of the inputs and the fact holds
 ///   in every run. Extents of inputs that may broadcast stay open. The graph is inferred.

@@ -59,7 +59,7 @@ void add_fact(std::vector<DimConstraint>& facts, const DimConstraint& fact) {
   if (!known) facts.push_back(fact);
 }
 
-/// Inference has collected the constraints of the subgraphs again. This adds constraints of nodes that passes have
+/// Inference has collected the constraints of the subgraphs again. This adds the constraints of nodes that passes have
 /// replaced.
 void restore_facts(Graph& graph, const BodyFacts& facts) {
   for (NodeId id : graph.order())

@@ -5,8 +5,8 @@
 
 namespace gcg {
 
-/// A copy of the graph with these symbols replaced by numbers and types inferred again. Fails if a name is not an
-/// extent of the model (the message lists the extents), if a value is negative, or if the values violate the model's
+/// A copy of the graph in which these symbols are numbers; types are inferred again. Fails if a name is not an extent
+/// of the model, and lists the extents. Also fails if a value is negative, or if the values violate the model's
 /// constraints.
 Graph specialise(const Graph& graph, const SymbolValues& fixed);
 

@@ -19,8 +19,8 @@ ValueId slice(Rewriter& r, const std::string& name, ValueId x, int64_t from, int
   return r.add(op_Slice, name, {x, ints(r, name, from), ints(r, name, to), ints(r, name, 1)});
 }
 
-/// The number of channels of a node that blocks or unblocks them, if they fill at least one block and leave a last
-/// block that is not full. Otherwise 0.
+/// For a node that blocks or unblocks channels: their number, if they fill at least one block and leave a last block
+/// that is not full. Otherwise 0.
 int64_t channels_to_split(const Rewriter& r, const Node& n) {
   const bool blocks = n.op == &op_gart_BlockChannels;
   if (!blocks && n.op != &op_gart_UnblockChannels) return 0;

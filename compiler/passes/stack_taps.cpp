@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMostChannels = 15, kMostStacked = 128, kLeastOutputs = 16;
 constexpr int64_t kWholeChannels = 16;  // kernels copy lines of this many channels without divisions
 
-/// The convolution's window, if its taps shall be stacked.
+/// The convolution's window, if its taps are to be stacked.
 std::optional<Window> window_to_stack(const Rewriter& r, const Node& n) {
   if (n.op != &op_Conv || n.int_attribute("group", 1) != 1) return std::nullopt;
   const Value &x = r.value(n.inputs[0]), &w = r.value(n.inputs[1]);

@@ -20,13 +20,14 @@ constexpr size_t kMostNodes = 32;
 
 bool is_byte(DType t) { return t == DType::i8 || t == DType::u8; }
 
-/// The pointwise operators that lead to a value, back to the bytes that they start from.
+/// The pointwise operators that compute a value, and the bytes that they start from.
 struct Cone {
   std::set<ValueId> bytes;
   std::set<NodeId> nodes;
 };
 
-/// Adds the nodes that compute `v`, which has this shape. Returns false if some of them are not pointwise.
+/// Adds the nodes that compute `v` from bytes of the given shape. Returns false if a node is not pointwise, a value has
+/// another shape, or there are too many nodes.
 bool collect(const Rewriter& r, ValueId v, const Shape& shape, Cone& cone) {
   const Value& value = r.value(v);
   if (!value.producer.valid()) return false;
@@ -43,8 +44,8 @@ bool collect(const Rewriter& r, ValueId v, const Shape& shape, Cone& cone) {
          });
 }
 
-/// If a byte in the cone depends on other bytes, replaces it by the nodes that compute it. Returns false if there is no
-/// such byte.
+/// If a byte of the cone follows from the cone's other bytes, replaces it by the nodes that compute it. Returns false
+/// if there is no such byte.
 bool take_in_one(const Rewriter& r, const Shape& shape, Cone& cone) {
   for (const ValueId byte : cone.bytes) {
     Cone inner;

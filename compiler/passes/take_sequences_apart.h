@@ -16,16 +16,16 @@ namespace gcg {
 ///   * the vector of all numbers with a table of the elements' shapes, for everything that only a run knows.
 /// The rewrites:
 ///   SplitToSequence(x), ConcatFromSequence(s) = Split(x), Concat(parts of s)
-///   SplitToSequence(x, lengths), SequenceAt(s, i) = x, Slice(x, end i - length i, end i); ends: the sums of lengths
+///   SplitToSequence(x, lengths), SequenceAt(s, i) = x, Slice(x, end i - length i, end i); end: sums of lengths
 ///   SequenceErase(s, i), i known              = s without part i
 ///   SequenceErase(s, i), i not known          = Concat(numbers[:begin i], numbers[end i:]), and the same for shapes
 ///   a Loop of few, known iterations           = its subgraph, repeated
-///   a Loop that appends x to a sequence       = a Loop with the scan output x, which is the sequence's last part
-///   ... x of a changing shape, or other changes of the sequence = a Loop that carries numbers and shapes
+///   a Loop that appends x of a fixed shape    = a Loop with the scan output x, which is the sequence's last part
+///   a Loop that changes a sequence otherwise  = a Loop that carries numbers and shapes
 ///   a SequenceMap of unknown length           = a Loop that appends
 /// Inputs and outputs of subgraphs are passed part by part, and packed if branches differ. A graph output that is a
-/// sequence becomes one output per element, or NAME.numbers and NAME.shapes if only a run knows the number of elements.
-/// Throws UnsupportedModel with a row for each node with any other sequence.
+/// sequence becomes one output per element. If only a run knows the number of elements, it becomes NAME.numbers and
+/// NAME.shapes. Throws UnsupportedModel with a row for each node with any other sequence.
 bool take_sequences_apart(Graph& graph);
 
 }  // namespace gcg

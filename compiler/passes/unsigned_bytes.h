@@ -7,9 +7,10 @@
 
 namespace gcg {
 
-/// Finds or makes the u8 counterpart of an i8 value: the same numbers plus 128. If constants quantise the value, they
-/// also quantise the counterpart, and nodes that dequantise the value read the counterpart instead. Zero points of i8
-/// move by the same 128, so that differences from them stay within [-255, 255] and do not change.
+/// Finds or makes the u8 counterpart of an i8 value: the same numbers plus 128. If a QuantizeLinear with a constant
+/// zero point makes the value, another one makes the counterpart. Nodes that dequantise the value then read the
+/// counterpart instead. Zero points of i8 grow by the same 128, so differences from them do not change: they are in
+/// [-255, 255].
 class UnsignedBytes {
  public:
   explicit UnsignedBytes(Rewriter& r) : r_(r) {}

@@ -5,9 +5,9 @@
 
 namespace gcg {
 
-/// If the output of a state is a TensorScatter of its input, and nothing else reads the input, the TensorScatter
-/// becomes a gart.Append that replaces rows. Input and output then share memory, and a run writes only the new rows.
-/// Circular updates stay, because one new row could replace another.
+/// A TensorScatter that makes a state's output from its input becomes a gart.Append that replaces rows, if nothing else
+/// reads the input. Input and output then share memory, and a run writes only the new rows. Circular updates stay,
+/// because one new row could replace another.
 /// Requires: the graph is inferred; append-states has run.
 /// Ensures: a TensorScatter into a state that only it reads is left only if it is circular.
 /// Example: present = TensorScatter(past, rows, first)  ->  present = gart.Append(past, rows, first) {replaces}

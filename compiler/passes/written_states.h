@@ -9,11 +9,11 @@
 
 namespace gcg {
 
-/// A graph whose output is called like the output of another graph's state, but that lacks the state's input (a first
-/// model without past, beside one with past), gets the state: each run replaces its value. The state's input is a new
-/// input of the graph, which nothing reads. `written`: for a state that its graph only reads, the name of such an
-/// output. Requires: the graphs' states are paired, and their outputs are inferred. Throws CompileError if the output's
-/// type does not fit the state.
+/// Adds a state to each graph that has the output of another graph's state, by name, but lacks the state's input. An
+/// example is a first model without past, beside one with past. Each run of the graph replaces the state's value. The
+/// state's input is a new input of the graph, which nothing reads. `written`: for a state that its graph only reads,
+/// the name of the output that writes it. Requires: the graphs' states are paired, and their outputs are inferred.
+/// Throws CompileError if the output's type does not fit the state.
 void add_written_states(const std::vector<Graph*>& graphs, const std::map<std::string, std::string>& written);
 
 }  // namespace gcg
