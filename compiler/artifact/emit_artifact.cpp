@@ -138,7 +138,7 @@ std::unique_ptr<fb::StateT> emit_state(const State& state, const WeightsSection&
   return out;
 }
 
-/// Writes the entry point without plans. Keeps those facts in `facts.assumed` that are checked before the run.
+/// Writes the entry point without plans. Removes from `facts.assumed` the facts that are not checked before the run.
 std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols,
                                              const WeightsSection& weights, EntryFacts& facts) {
   auto out = std::make_unique<fb::EntryPointT>();
@@ -192,8 +192,8 @@ void label_tensors(fb::EntryPointT& entry, const std::map<std::string, std::vect
       if (const auto known = labels.find(tensor->name); known != labels.end()) tensor->labels = known->second;
 }
 
-/// The positions of the plan's assumed facts in the entry point's list of constraints. The last ones in the list are
-/// facts.assumed.
+/// The positions of the plan's assumed facts in the entry point's list of constraints. `facts.assumed` are the last
+/// entries of that list.
 std::vector<uint32_t> assumed_of(const Plan& plan, const EntryFacts& facts, const fb::EntryPointT& entry) {
   std::vector<uint32_t> numbers;
   const size_t first = entry.constraints.size() - facts.assumed.size();

@@ -87,7 +87,7 @@ void name_sampling(Node& node) {
   if (mode == "bilinear" || mode == "bicubic") node.attributes["mode"] = mode.substr(2);
 }
 
-/// Dropout in training: a mode, and behind it a ratio, are inputs.
+/// Makes the node a Dropout in training mode; the mode is input 2. Without that input, adds the constant true.
 void name_training(Graph& graph, Node& node) {
   node.op = &op_Dropout;
   node.inputs.resize(3);
