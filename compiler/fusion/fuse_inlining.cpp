@@ -129,8 +129,7 @@ bool Fuser::is_read(ValueId v) const {
 /// The inputs that only this node reads and that movement operators make: they will have no storage.
 std::vector<ValueId> Fuser::moved_inputs(const Node& n) const {
   std::vector<ValueId> result;
-  if (n.op->reads() == Reads::window)
-    return result;  // windows overlap, so an element would be moved once for each window
+  if (n.op->reads() == Reads::window) return result;  // windows overlap: an element would be moved for each
   for (ValueId in : n.inputs) {
     if (!reads(in)) continue;
     const ValueId base = out_.view_of[in];
