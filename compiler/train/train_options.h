@@ -56,7 +56,7 @@ struct TrainOptions {
   LoraOptions lora;
   std::vector<std::string> frozen;  // patterns of the names of parameters that stay as they are (fits_pattern)
   double clip = 0;                  // limit of the norm of all gradients together; 0: none
-  int64_t accumulate = 1;           // the optimizer runs in each such step, with the mean of the gradients since
+  int64_t accumulate = 1;           // the optimizer runs once in this many steps, with their mean gradient
   StateOwner states = StateOwner::program;
   bool drops = true;  // Dropout drops elements; dropout=off
 };

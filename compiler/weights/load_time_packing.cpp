@@ -19,7 +19,7 @@ constexpr int64_t kLeastBytes = 16 << 10;
 /// True if weight relayout at load may make constants of the plan.
 bool takes_packed(const Plan& plan) { return !traits_of(plan.device).reads_mapped_weights; }
 
-/// The constants that kernels of such plans (or of all other plans) read.
+/// `packed`: the constants of the plans that takes_packed accepts. Otherwise: the constants of all other plans.
 std::vector<TensorRef> constants_of(const std::vector<Plan>& plans, bool packed) {
   std::vector<TensorRef> out;
   for (const Plan& plan : plans)
