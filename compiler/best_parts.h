@@ -8,7 +8,7 @@
 
 namespace gcg {
 
-/// The arguments of take_apart, and those of planning parts: `sets` are the extents that the model is compiled for.
+/// The arguments for take_apart and for planning the parts. `sets`: the extents that the model is compiled for.
 struct PartsRequest {
   const Graph& model;
   size_t model_outputs = 0;

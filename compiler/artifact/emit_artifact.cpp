@@ -85,7 +85,7 @@ bool is_input_bound(const fb::EntryPointT& entry, const Dim& d) {
                       [&](const auto& s) { return s->input < 0 && names.count(s->name) != 0; });
 }
 
-/// Returns the library's number, and widens its version range to include that of the call.
+/// Returns the library's number, and widens its version range to include the call's range.
 uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
   for (size_t i = 0; i < manifest.libraries.size(); ++i) {
     fb::LibraryT& known = *manifest.libraries[i];

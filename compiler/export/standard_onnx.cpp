@@ -142,7 +142,8 @@ int64_t opset_of(DType dtype) {
   }
 }
 
-/// The first opset with the node's operator and the features that it uses. It only checks features newer than opset 21.
+/// The first opset with the node's operator and the features that it uses. Only features newer than opset 21 are
+/// checked.
 int64_t opset_of(const Graph& graph, const Node& node) {
   int64_t opset = node.op->since;
   const auto from = [&](int64_t version, bool has) { opset = has ? std::max(opset, version) : opset; };

@@ -20,7 +20,7 @@ FusionGroup::Kind kind_of(const Node& anchor) {
   return anchors_attention(anchor) ? FusionGroup::Kind::attention : FusionGroup::Kind::matmul;
 }
 
-/// The values that a kernel computes. It grows by one reader of these values at a time.
+/// The values that a kernel computes. The set grows by one reader of these values at a time.
 class Growth {
  public:
   using Users = IndexedVector<ValueId, std::vector<NodeId>>;

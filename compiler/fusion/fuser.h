@@ -122,8 +122,8 @@ class Fuser {
   bool depends_on_row(const Node& n, int group);
   /// True if `v` has the extents of `result`, with one or more trailing extents replaced by 1.
   bool row_shaped(ValueId v, ValueId result) const;
-  /// True if the reduction joins the group: its result is computed once per row or per element of the group, at no more
-  /// cost than in its own kernel.
+  /// True if the reduction joins the group. Its result is then computed once per row or per element of the group, at no
+  /// more cost than in its own kernel.
   bool reduction_fits(ValueId v, const FusionGroup& group, int id);
   /// True if a contraction that is lowered to a loop joins its reader's group, which computes each of its elements.
   bool sum_fits(const Node& n, ValueId v, const Use& u);

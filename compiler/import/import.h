@@ -15,7 +15,7 @@ namespace gcg {
 
 /// A call of a function. The function's nodes replace the call; their names begin with the calling node's name and "/".
 struct FunctionCall {
-  std::string node;      // the calling node's name, prefixed with those of the calls around it
+  std::string node;      // the calling node's name, prefixed with the names of the enclosing calls
   std::string function;  // "functions::Block"
 };
 

@@ -23,7 +23,8 @@ using LabelList = std::shared_ptr<const std::vector<std::string>>;
 
 class Labels {
  public:
-  /// The strings among which those of inputs are looked up, in ascending order; empty if no input has strings.
+  /// The strings among which the runtime looks up the strings of inputs, in ascending order; empty if no input has
+  /// strings.
   void set_dictionary(std::vector<std::string> strings);
 
   /// Null if the value holds no strings.

@@ -85,7 +85,7 @@ struct Node {
 };
 
 /// A fact that the model assumes: at run time `a` must equal `b`. The runtime checks the facts of the outermost graph
-/// before the first step, and those of a subgraph each time before it runs.
+/// before the first step, and a subgraph's facts each time before it runs.
 struct DimConstraint {
   Dim a, b;
   std::string reason;  // "Add 'node': dimension 1 of its inputs"

@@ -1,5 +1,5 @@
-// The CPU targets: one row holds all that the compiler, the code generator, files and tools know of a level. Sizes and
-// rates of a core are in machine.cpp, by instruction set.
+// The CPU targets: one row holds all facts about a level that the compiler, the code generator, files and tools use.
+// Sizes and rates of a core are in machine.cpp, by instruction set.
 #pragma once
 
 #include <cstdint>

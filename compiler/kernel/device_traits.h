@@ -1,4 +1,4 @@
-// Facts that hold for all devices of a class. Callers ask for a fact and not for the class.
+// Facts that hold for all devices of a class. Callers test a fact, not the class.
 #pragma once
 
 #include "compiler/kernel/target.h"

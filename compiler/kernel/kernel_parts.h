@@ -1,5 +1,5 @@
-// The parts of each kind of kernel, listed once. The text that tells kernels apart, operands, expressions, symbols and
-// imports of a kernel are read from these lists, so a new kind of contraction needs one list.
+// The parts of each kind of kernel, listed once. These lists give the text that distinguishes kernels, and a kernel's
+// operands, expressions, symbols and imports. Therefore a new kind of contraction needs one list.
 #pragma once
 
 #include <concepts>

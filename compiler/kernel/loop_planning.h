@@ -26,8 +26,8 @@ using LaneCost = std::function<double(const Stage&, const Axis&)>;
 /// once per axis, in order.
 std::optional<size_t> best_lane(const Stage& stage, const std::vector<Axis>& axes, const LaneCost& cost);
 
-/// The outer axis that is a cheaper lane axis than the best of the stages' own axes, because its neighbouring points
-/// use memory better. nullopt if no such axis `fits`.
+/// Among the outer axes that `fits` accepts: the one with the least lane cost, because its neighbouring points use
+/// memory best. nullopt if there is none, or if the stages' own axes cost no more.
 std::optional<Axis> outer_lane(const LoopKernel& loop, const LaneCost& cost,
                                const std::function<bool(const Axis&)>& fits);
 

@@ -35,7 +35,7 @@ double points(const std::vector<Axis>& axes) {
 }
 
 /// Counts one stage with `lane` as the axis of its vector loop. Loop-invariant subexpressions are computed outside the
-/// loops and count nothing.
+/// loops and do not count.
 class StageWork {
  public:
   StageWork(const std::vector<Operand>& operands, const Stage& stage, const std::vector<Axis>& loops, int lane,

@@ -1,8 +1,8 @@
 // Decides which reductions get their own stage, which axes are outer ones, and which axes are merged.
 //
-// A reduction is *hoisted* into a stage when its value is shared along some axis (a row's maximum), or when memory
-// runs along the reduction axis; otherwise (a pooling window over channel vectors) it stays inside the store. The outer
-// axes are those that hoisted reductions depend on. All other axes belong to the store.
+// A reduction is *hoisted* into a stage if its value is shared along some axis (a row's maximum), or if memory runs
+// along the reduction axis. Otherwise it stays inside the store (a pooling window over channel vectors). The outer axes
+// are those that hoisted reductions depend on. All other axes belong to the store.
 #include "compiler/lowering/loop_schedule.h"
 
 #include <algorithm>

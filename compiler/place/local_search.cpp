@@ -217,7 +217,7 @@ class Annealing {
   SearchResult best_;
   Placement before_;
   bool memory_alone_ = false;
-  double group_bytes_ = 0;  // the group's share of the whole memory
+  double group_bytes_ = 0;  // memory of all devices, divided by the number of groups
   double byte_price_ = 0, least_price_ = 0;
   int streak_ = 0;                    // number of consecutive evaluations that fit; negative: that did not fit
   double hot_ = kHot, cold_ = kCold;  // in large problems, one move changes less

@@ -41,7 +41,7 @@ struct LoraOptions {
   std::vector<std::string> targets;  // patterns of the names of products; none: no adapters
   int64_t rank = 8;
   double alpha = 16;   // an adapter's result is multiplied by alpha / rank
-  double dropout = 0;  // ratio of the elements that an adapter does not see in training
+  double dropout = 0;  // share of an adapter's input elements that are dropped in training
 };
 
 /// The owner of parameters, moments and counters between runs.
