@@ -18,7 +18,7 @@ struct Decision {
   std::vector<std::string> candidates;  // distinct; the cost model's favourite comes first
 };
 
-/// A library's algorithm for a call. Its number and configuration have a meaning only for this version of the library
+/// A library's algorithm for a call. The configuration has a meaning only for this version of the library
 /// (artifact_schema/gart.fbs, Algorithm).
 struct LibraryAlgorithm {
   uint32_t version = 0;

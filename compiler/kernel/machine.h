@@ -97,7 +97,7 @@ inline constexpr double kPoolWakes = 25;
 /// features and sizes that all GPUs running it have.
 const Machine& machine_of(const Target& target);
 
-/// The mid-range GPU that plans for several kinds of GPUs assume.
+/// The GPU that cost models assume for a plan that serves several kinds of GPUs: a mid-range one.
 const Machine& typical_gpu();
 
 }  // namespace gcg

@@ -47,7 +47,7 @@ void GroupLowering::matmul() {
   e = flat.flatten(e);
   index = flat.flatten_store(kernel.result, index);
 
-  // Axes are merged only if the operands' own strides also allow it, so these are passed as index expressions.
+  // Axes are merged only if the operands' own strides also allow it, so these strides are passed as index expressions.
   Expr a_index = linear(a.affine, axes, k), b_index = linear(b.affine, axes, k);
   const Axis n = axes.back();
   std::vector<Axis> rows(axes.begin(), axes.end() - 1);
