@@ -15,9 +15,9 @@
 namespace gcg {
 namespace {
 
-constexpr double kGain = 0.99;         // largest share of the time that a cut of more groups may take
-constexpr int64_t kMostNodes = 2'000;  // of a model whose cuts are compared, because each one is planned
-constexpr size_t kMostGroups = 500;    // of a cut that is planned
+constexpr double kGain = 0.99;         // a cut with more groups must take less than this share of the best time
+constexpr int64_t kMostNodes = 2'000;  // larger models get no comparison of cuts, because each cut is planned
+constexpr size_t kMostGroups = 500;    // a cut with more groups is not planned
 
 /// A cut and its placement.
 struct Candidate {
@@ -39,7 +39,8 @@ class Comparison {
     best_.parts = parts();
     if (!worth_comparing(best_)) return std::move(best_.parts);
     place(best_);
-    // Rules that divide into stages begin with the same chains; fewer groups would leave a pipeline less to move.
+    // Default rules with stages already form chains first. Without stages, the placement of a pipeline would have fewer
+    // groups to move.
     if (default_rules(request_.fleet) == std::vector<CutRule>{CutRule::support}) {
       cut_.rules = {CutRule::support, CutRule::chains};
       if (!keep_if_better()) cut_.rules.clear();
@@ -68,7 +69,7 @@ class Comparison {
     keep_if_better();
   }
 
-  /// Tries the cut of `cut_`. A placement that is impossible is worse.
+  /// Tries the cut of `cut_`. A cut that cannot be placed counts as worse.
   bool keep_if_better() {
     Candidate other{parts(), {}};
     if (other.groups() == best_.groups() || other.groups() > kMostGroups) return false;
@@ -93,7 +94,7 @@ class Comparison {
     }
   }
 
-  /// Plans of all parts for their first set of extents. Their kernels have no code.
+  /// Plans all parts for their first set of extents. Their kernels have no code.
   std::vector<Plan> planned(const PartedModel& parts) const {
     std::vector<Plan> plans;
     for (size_t p = 0; p < parts.assembly.parts.size(); ++p) {

@@ -8,7 +8,7 @@
 
 namespace gcg {
 
-/// The arguments of take_apart, and those of planning parts: `sets` are the extents that the model is compiled for.
+/// The arguments for take_apart and for planning the parts. `sets`: the extents that the model is compiled for.
 struct PartsRequest {
   const Graph& model;
   size_t model_outputs = 0;
@@ -21,10 +21,10 @@ struct PartsRequest {
 };
 
 /// The parts of the cut whose placement is predicted to be fastest. If the user asks for rules, these make the cut.
-/// Otherwise, the candidates are the fleet's default rules and chains; then the better one with its groups joined where
-/// one device runs them (CutOptions::placed); then this one with groups divided, so that they start as early as their
-/// first inputs are there. Another cut than the default must promise a gain of 1 %, except one with fewer groups.
-/// Models of more than a few thousand nodes are cut by the default rules alone.
+/// Otherwise, the first candidates are the fleet's default rules and chains. The next candidate is the better of these
+/// two, with its groups joined where one device runs them (CutOptions::placed). The last one also divides the joined
+/// groups, so that each starts as soon as its first inputs are ready. A cut that is not the default must promise a gain
+/// of 1 %, unless it has fewer groups. Models of more than a few thousand nodes are cut by the default rules alone.
 PartedModel best_parts(const PartsRequest& request);
 
 }  // namespace gcg

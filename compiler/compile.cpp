@@ -159,7 +159,7 @@ class Compilation {
     if (options_.progress) options_.progress(text);
   }
 
-  /// Makes states in all graphs.
+  /// Pairs inputs and outputs of all graphs as states (options_.states).
   Graph with_states(Graph graph) {
     std::vector<Graph*> graphs = {&graph};
     for (Graph& other : more_) graphs.push_back(&other);

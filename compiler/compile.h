@@ -51,7 +51,7 @@ struct CompileOptions {
   std::vector<std::string> states;
   int64_t state_capacity = 0;     // limit of the extent along which states grow; 0: none
   std::vector<std::string> keep;  // lists of ONNX names: values that can be fetched from runs on a fleet
-  /// By output: the names of its elements or columns. By input: the strings that it tells apart
+  /// By output: the names of its elements or columns. By input: the strings that it distinguishes
   /// (artifact_schema/gart.fbs, TensorInfo.labels).
   std::map<std::string, std::vector<std::string>> labels;
   /// Metadata from the model's author; copied into the artifact.

@@ -10,7 +10,7 @@
 namespace gcg {
 
 /// Plans of the model assume that two open extents that meet in a broadcast are equal. Another plan, which is slower,
-/// serves the other runs. It has its own graph, because passes make use of equal extents.
+/// serves the other runs. That plan has its own graph, because passes rely on equal extents.
 class OpenModel {
  public:
   /// `ranked`: the model after the first group of model passes, so ranks are known. Nullopt if no extents may differ,
@@ -23,7 +23,7 @@ class OpenModel {
 
   /// False if an output of graph() has an extent that plans of `graph` only learn during the run.
   bool fits(const Graph& graph) const;
-  /// The facts that a plan of `graph` with these extents needs in addition to graph()'s.
+  /// The facts that a plan of `graph` with these extents needs in addition to the facts of graph().
   std::vector<DimConstraint> assumed(const Graph& graph, const SymbolValues& fixed) const;
   /// True if plans of these extents cannot treat a pair as equal, because one of its extents is fixed to 1.
   bool broadcasts_with(const SymbolValues& fixed) const;

@@ -1,4 +1,4 @@
-// The targets that the options of a compilation ask for.
+// The targets that the options of a compilation request.
 #pragma once
 
 #include <string>

@@ -85,7 +85,7 @@ bool is_input_bound(const fb::EntryPointT& entry, const Dim& d) {
                       [&](const auto& s) { return s->input < 0 && names.count(s->name) != 0; });
 }
 
-/// Returns the library's number, and widens its version range to include that of the call.
+/// Returns the library's number, and widens its version range to include the call's range.
 uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
   for (size_t i = 0; i < manifest.libraries.size(); ++i) {
     fb::LibraryT& known = *manifest.libraries[i];
@@ -138,7 +138,7 @@ std::unique_ptr<fb::StateT> emit_state(const State& state, const WeightsSection&
   return out;
 }
 
-/// Writes the entry point without plans. Keeps those facts in `facts.assumed` that are checked before the run.
+/// Writes the entry point without plans. Removes from `facts.assumed` the facts that are not checked before the run.
 std::unique_ptr<fb::EntryPointT> entry_point(const Graph& graph, const std::vector<std::string>& symbols,
                                              const WeightsSection& weights, EntryFacts& facts) {
   auto out = std::make_unique<fb::EntryPointT>();
@@ -192,8 +192,8 @@ void label_tensors(fb::EntryPointT& entry, const std::map<std::string, std::vect
       if (const auto known = labels.find(tensor->name); known != labels.end()) tensor->labels = known->second;
 }
 
-/// The positions of the plan's assumed facts in the entry point's list of constraints. The last ones in the list are
-/// facts.assumed.
+/// The positions of the plan's assumed facts in the entry point's list of constraints. `facts.assumed` are the last
+/// entries of that list.
 std::vector<uint32_t> assumed_of(const Plan& plan, const EntryFacts& facts, const fb::EntryPointT& entry) {
   std::vector<uint32_t> numbers;
   const size_t first = entry.constraints.size() - facts.assumed.size();

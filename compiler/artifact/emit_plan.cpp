@@ -93,7 +93,7 @@ class PlanEmitter {
     return out;
   }
 
-  /// Emits the temporaries of one block as views of its first.
+  /// Emits each temporary of a block, except the first, as a view of the block's first temporary.
   void lay_out(BufferId id, fb::BufferT& out) {
     const int block = plan_.buffers[id].block;
     if (plan_.memory.is_static)
@@ -104,7 +104,8 @@ class PlanEmitter {
     out.alias_offset = program_.slot(Dim(0));
   }
 
-  /// Lists the buffers that the runtime places in a symbolic plan, and the buffers that must not overlap with each.
+  /// Lists the buffers that the runtime places in a symbolic plan. Gives for each the earlier ones that it must not
+  /// overlap.
   void placement(fb::PlanT& out) const {
     std::set<int> placed;
     for (int block : plan_.memory.placement) {

@@ -12,9 +12,9 @@
 
 namespace gcg {
 
-/// `symbols`: those of the entry point. The plan's constants must have places in `weights`. Nothing is decided here:
-/// every step, buffer and kernel of the plan becomes a table. A library call and the launches that replace it without
-/// the library each become a step.
+/// `symbols`: the entry point's symbols. The plan's constants must have places in `weights`. This function decides
+/// nothing: every step, buffer and kernel of the plan becomes a table. A library call becomes a step, and so does each
+/// launch that replaces the call where the library is missing.
 std::unique_ptr<gart::fb::PlanT> emit_plan(const Plan& plan, const Target& target,
                                            const std::vector<std::string>& symbols, const WeightsSection& weights,
                                            const LibraryNumber& library_number);

@@ -15,7 +15,8 @@ void tidy(std::string& text) {
   if (text.size() > kMostBytes || text.find('\0') != std::string::npos) text = file_text(text);
 }
 
-/// Tidies the names of one entry point's tensors. Changed names get the tensor's number, so that no two are equal.
+/// Makes the names of one entry point's tensors fit for the file. Changed names get the tensor's number, so that no two
+/// are equal.
 void tidy(std::vector<std::unique_ptr<fb::TensorInfoT>>& tensors) {
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string was = tensors[i]->name;

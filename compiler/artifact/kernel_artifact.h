@@ -11,7 +11,7 @@ namespace gcg {
 
 /// Requires: extents without symbols. The entry point "main" has an input for each operand that the kernel reads and an
 /// output for each that it writes, named "operand0" and so on. It launches the kernel `launches` times, one after the
-/// other. `blob`: the code that the target's backend made of this kernel alone.
+/// other. `blob`: the code that the target's backend made from this kernel alone.
 std::vector<uint8_t> kernel_artifact(const Kernel& kernel, const Target& target, CompiledBlob blob, int launches);
 
 /// The same for a library call, with an input or output for each of its tensors. The target's decisions may give the

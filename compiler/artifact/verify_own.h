@@ -1,4 +1,4 @@
-// The runtime's verifier on the compiler's own output.
+// Runs the runtime's verifier on the compiler's own output.
 #pragma once
 
 #include <cstdint>

@@ -173,7 +173,7 @@ onnx::GraphProto GraphExporter::export_graph(const Graph& graph) {
     input.set_name(name_of(scope, id));
     *input.mutable_type() = export_type(value.dtype, value.shape, true);
   }
-  for (ValueId id : graph.outputs) name_of(scope, id);  // the model's interface: outputs are named first
+  for (ValueId id : graph.outputs) name_of(scope, id);  // first, because output names are the model's interface
   export_constants(scope, proto);
   export_nodes(scope, proto);
   export_outputs(scope, proto);

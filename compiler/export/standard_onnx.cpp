@@ -87,7 +87,7 @@ void name_sampling(Node& node) {
   if (mode == "bilinear" || mode == "bicubic") node.attributes["mode"] = mode.substr(2);
 }
 
-/// Dropout in training: a mode, and behind it a ratio, are inputs.
+/// Makes the node a Dropout in training mode; the mode is input 2. Without that input, adds the constant true.
 void name_training(Graph& graph, Node& node) {
   node.op = &op_Dropout;
   node.inputs.resize(3);
@@ -142,7 +142,8 @@ int64_t opset_of(DType dtype) {
   }
 }
 
-/// The first opset with the node's operator and the features that it uses. It only checks features newer than opset 21.
+/// The first opset with the node's operator and the features that it uses. Only features newer than opset 21 are
+/// checked.
 int64_t opset_of(const Graph& graph, const Node& node) {
   int64_t opset = node.op->since;
   const auto from = [&](int64_t version, bool has) { opset = has ? std::max(opset, version) : opset; };

@@ -8,7 +8,7 @@
 
 namespace gcg {
 
-/// Rewrites, in subgraphs too, forms that upgrades of old opsets produce and that newer opsets cannot express:
+/// Rewrites forms that upgrades of old opsets produce and that newer opsets cannot express, also in subgraphs:
 /// normalisations over flattened tails (Softmax before opset 13), scales per group (GroupNormalization-18), Resize-10,
 /// Scatter, batch normalisation by the batch's own statistics, equal parts of a Split. Removes attributes that no newer
 /// opset has. New values are not typed. Throws CompileError, naming the node, if ONNX cannot express it.

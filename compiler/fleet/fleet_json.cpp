@@ -14,7 +14,7 @@
 namespace gcg {
 namespace {
 
-constexpr int kMostCores = 1024;  // the most that the system can number
+constexpr int kMostCores = 1024;  // core numbers on the system are below this
 constexpr int kMostGpus = 1024;
 
 /// A JSON value and its position in the text.
@@ -33,7 +33,7 @@ struct Field {
   bool has(const char* name) const { return value.contains(name); }
 };
 
-/// Requires an object that has no fields but these.
+/// Requires an object with no other fields than these.
 void require_object(const Field& field, const std::vector<const char*>& names) {
   std::string list;
   for (const char* name : names) list += (list.empty() ? "" : ", ") + std::string(name);

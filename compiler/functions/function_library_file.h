@@ -1,8 +1,8 @@
-// Files of named functions: carving subgraphs out of models into them, listing and removing functions.
+// Files of named functions: adds a subgraph of a model as a function, lists functions, removes them.
 //
 // A function is a FunctionProto. Its inputs and outputs are the values that bound the carved subgraph; nodes and opsets
-// are the model's. Weights in it become Constant nodes, unless they are listed as inputs. The functions of the model
-// that it calls are added too.
+// are the model's. Weights in the subgraph become Constant nodes, unless they are listed as inputs. The functions of
+// the model that the subgraph calls are added too.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ FusionGroup::Kind kind_of(const Node& anchor) {
   return anchors_attention(anchor) ? FusionGroup::Kind::attention : FusionGroup::Kind::matmul;
 }
 
-/// The values that a kernel computes. It grows by one reader of these values at a time.
+/// The values that a kernel computes. The set grows by one reader of these values at a time.
 class Growth {
  public:
   using Users = IndexedVector<ValueId, std::vector<NodeId>>;
@@ -78,8 +78,8 @@ void Fuser::absorb_epilogue(NodeId anchor) {
   size_t best = 0;  // length of the chain in nodes
   ValueId result = node(anchor).outputs[0];
   const auto& users = users_of();
-  // Every input of an added node is in the set or ready before it. An input that depends on the set from outside would
-  // mean that more than one value leaves the set.
+  // Every input of an added node is in the set or is ready before the set runs. If an input outside of the set depended
+  // on the set, more than one value would leave the set.
   Growth growth(g_, users, [&](NodeId id, ValueId v) { return may_follow(id, v); }, result);
   double room = kMostCost / 2;
   for (;;) {
@@ -156,8 +156,8 @@ void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
   const bool is_attention = group.kind == FusionGroup::Kind::attention;
   const size_t read = is_attention ? size_t{kFusedAttentionKept} : n.inputs.size();
   const size_t operands = id == group.anchor ? read : 0;
-  // The walk stops at movement nodes that another group computes, and at a Transpose that another product applies by
-  // storing.
+  // The walk stops at movement nodes that another group computes, and at a Transpose that another product applies when
+  // it stores its result.
   const auto is_seen_through = [&](NodeId m) { return node_group_[m] < 0; };
   for (size_t i = 0; i < operands; ++i) {
     const ValueId in = n.inputs[i];

@@ -34,7 +34,7 @@ bool Fuser::is_mask(ValueId v, const Use& u) const {
   constexpr double kMost = 8;
   const Shape& shape = *value(v).shape;
   const bool is_matrix = shape.size() > 1 && !shape.back().is(1) && !shape[shape.size() - 2].is(1);
-  // An attention kernel computes a row once for all queries.
+  // A stored row of floats is computed once for all queries.
   if (value(v).dtype == DType::f32 && !is_matrix) return false;
   if (node(value(v).producer).op->kind == OpKind::reduction) return false;
   return std::any_of(u.groups.begin(), u.groups.end(), [&](int g) {
@@ -129,7 +129,7 @@ bool Fuser::is_read(ValueId v) const {
 /// The inputs that only this node reads and that movement operators make: they will have no storage.
 std::vector<ValueId> Fuser::moved_inputs(const Node& n) const {
   std::vector<ValueId> result;
-  if (n.op->reads() == Reads::window) return result;  // windows overlap, so elements would be moved once per result
+  if (n.op->reads() == Reads::window) return result;  // windows overlap: an element would be moved for each
   for (ValueId in : n.inputs) {
     if (!reads(in)) continue;
     const ValueId base = out_.view_of[in];

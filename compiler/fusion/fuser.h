@@ -31,7 +31,7 @@ class Fuser {
  private:
   using Users = IndexedVector<ValueId, std::vector<NodeId>>;
   struct Use {
-    bool must = false;         // needs storage at any cost
+    bool must = false;         // the value must have storage
     std::set<int> groups;      // groups that would compute the value on the fly
     std::set<int> contexts;    // loop nests in which the value would be evaluated (each reduction pass is a nest)
     bool broadcast = false;    // a use reads an element several times
@@ -43,12 +43,12 @@ class Fuser {
   const Value& value(ValueId id) const { return g_.value(id); }
   Use& use(ValueId v) { return uses_[out_.view_of[v]]; }
   bool live(NodeId id) const { return live_.count(id) != 0; }
-  /// Does a node read this input's elements at run time?
+  /// True if a node that has this input reads its elements at run time.
   bool reads(ValueId v) const { return v.valid() && !value(v).is_constant() && !is_symbolic_content(value(v)); }
 
   void resolve_views();
   void find_live();
-  /// Is the value a view whose extents may depend on data?
+  /// True if the value is a view whose extents may depend on data.
   bool is_run_bound_view(ValueId v) const;
   /// Gives every graph output its own storage. Inputs, constants and values that are already outputs are copied.
   void own_outputs();
@@ -67,11 +67,11 @@ class Fuser {
   /// then be stored in the transposed order at no cost.
   NodeId row_keeping_transpose(ValueId v, const Users& users) const;
   const Users& users_of();
-  /// May values in the epilogue of a contraction have this type? Integers are for quantised models.
+  /// True if values in the epilogue of a contraction may have this type. Integers are for quantised models.
   bool in_epilogues(DType dtype) const;
-  /// Is it a pointwise node on values of such types and on booleans?
+  /// True if the node is pointwise and its values are booleans or have types that in_epilogues accepts.
   bool fits_epilogues(const Node& n) const;
-  /// May an epilogue that contains `v` also contain this reader of it?
+  /// True if an epilogue that contains `v` may also contain this reader of `v`.
   bool may_follow(NodeId reader, ValueId v) const;
   void decide_contraction(NodeId id, const FusionGroup& group);
   /// Records that group `id` reads the input once for each of the `elements` that it computes.
@@ -87,46 +87,47 @@ class Fuser {
   void decide_program(NodeId id);
   void decide_value(const Node& n, ValueId v);
   void record_inputs(const Node& n, ValueId v, const Use& u);
-  /// `out` repeats elements of `in`. Does it repeat them so often that computing `in` for each would be a waste?
+  /// True if `out` repeats elements of `in` so often that computing `in` for each element of `out` is wasteful.
   bool repeats_elements(ValueId in, ValueId out) const;
 
   // ---- fuse_concat.cpp ----------------------------------------------------------------------------------------------
 
-  /// Should one kernel read all parts? A launch per part is expensive on a GPU, so this is done if several parts would
-  /// be copied. The kernel may be that of the Concat's reader.
+  /// True if one kernel reads all parts, because several parts would be copied and a launch per part is expensive on a
+  /// GPU. The kernel may be that of the Concat's reader.
   bool gathers_parts(const Node& n);
-  /// Gives a Concat or Interleave storage. Each part gets its own group, which writes into that storage and where
-  /// fusion continues.
+  /// Gives a Concat or Interleave storage. Each part gets its own group, which writes into that storage. Fusion
+  /// continues in these groups.
   void materialize_parts(const Node& n, ValueId v);
   /// For each input of a Concat or Interleave: the places of its elements in the result.
   std::vector<std::vector<FusionGroup::StridedSlice>> strided_slices(const Node& n) const;
-  /// Does the value's contraction write directly into the Concat or Interleave that is its only reader?
+  /// True if the value's contraction writes directly into the Concat or Interleave that is the value's only reader.
   bool is_direct(ValueId in);
   bool direct_part(ValueId in, const FusionGroup& part);
 
   // ---- fuse_inlining.cpp --------------------------------------------------------------------------------------------
 
   bool inlines(const Node& n, ValueId v, const Use& u);
-  /// Is it arithmetic that one epilogue needs once per element? Inlining then adds no work and saves storage.
+  /// True if the node is arithmetic that one epilogue needs once per element. Inlining then adds no work and saves
+  /// storage.
   bool is_own_arithmetic(const Node& n, const Use& u) const;
-  /// Is the value index arithmetic that masks an attention's scores? The kernel then knows which keys count, for no
-  /// more work than a load.
+  /// True if the value is index arithmetic that masks an attention's scores. The attention kernel then computes which
+  /// keys count, at no more than the cost of a load.
   bool is_mask(ValueId v, const Use& u) const;
-  /// Work of one element of such a mask, in additions. Infinite for other values, and for masks that read many numbers
-  /// compared to the `scores` of a head.
+  /// Work of one element of an attention mask, in additions. Infinite for other values, and for masks that read many
+  /// numbers compared to the number of `scores` of a head.
   double mask_cost(ValueId v, double scores) const;
-  /// May the kernels of all groups that use `v` also compute its node?
+  /// True if the kernels of all groups that use the node's value have room to compute the node too.
   bool has_room(const Node& n, const Use& u) const;
-  /// Does some input of `n` come from a reduction that may join this group, so that `n` is a per-row scalar?
+  /// True if some input of `n` comes from a reduction that may join this group, so that `n` is a per-row scalar.
   bool depends_on_row(const Node& n, int group);
-  /// Does `v` have the extents of `result`, with one or more trailing extents replaced by 1?
+  /// True if `v` has the extents of `result`, with one or more trailing extents replaced by 1.
   bool row_shaped(ValueId v, ValueId result) const;
-  /// Does the reduction join the group? It does if its result is computed once per row or per element of the group, at
-  /// no more cost than in its own kernel.
+  /// True if the reduction joins the group. Its result is then computed once per row or per element of the group, at no
+  /// more cost than in its own kernel.
   bool reduction_fits(ValueId v, const FusionGroup& group, int id);
   /// True if a contraction that is lowered to a loop joins its reader's group, which computes each of its elements.
   bool sum_fits(const Node& n, ValueId v, const Use& u);
-  /// Does a node that is already decided use the value?
+  /// True if a node that is already decided uses the value.
   bool is_read(ValueId v) const;
   std::vector<ValueId> moved_inputs(const Node& n) const;
   /// True if it is cheaper to compute `v` inside the group's kernel than to store and load it. Both costs assume that

@@ -6,8 +6,8 @@
 
 namespace gcg {
 
-/// Nodes that anchor kernels with their own templates (f32 only), control flow, and concatenation, whose parts are
-/// written in place.
+/// Nodes that anchor kernels with templates of their own (f32 only), control-flow nodes, and concatenations, whose
+/// parts are written in place.
 bool anchors_matmul(const Graph& graph, const Node& node);
 bool anchors_conv(const Node& node);
 bool anchors_attention(const Node& node);
@@ -16,10 +16,10 @@ bool is_concat(const Node& node);
 bool is_interleave(const Node& node);
 bool is_transpose(const Node& node);
 
-/// Is the value's content known without running anything, as expressions over the symbols?
+/// True if the value's elements are known before the run, as expressions over the symbols.
 bool is_symbolic_content(const Value& value);
 
-/// Do the node's elements cost next to nothing to compute again?
+/// True if computing the node's elements again costs almost nothing.
 bool is_cheap(const Node& node);
 /// Cost of one element, in additions.
 double cost(const Node& node);

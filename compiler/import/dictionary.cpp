@@ -37,7 +37,7 @@ class Collector {
     for (const auto& graph : attribute.graphs()) add(graph);
   }
 
-  std::set<std::string> found_ = {"", "_Unused"};  // the second is what LabelEncoder gives for an unknown key
+  std::set<std::string> found_ = {"", "_Unused"};  // "_Unused": LabelEncoder's value for unknown keys
 };
 
 bool is_string(const onnx::ValueInfoProto& input) {

@@ -70,7 +70,7 @@ class GraphImporter {
   Graph import_graph();
   /// One row for each node that was left out.
   std::vector<UnsupportedNode>& unsupported() { return unsupported_; }
-  /// Names of the numbers or columns of outputs, where they are known, and the strings that inputs tell apart.
+  /// Names of the numbers or columns of outputs, where they are known, and the strings that inputs distinguish.
   const std::map<std::string, std::vector<std::string>>& text_labels() const { return text_labels_; }
   const std::vector<FunctionCall>& calls() const { return calls_; }
   const std::vector<NodeLabel>& node_labels() const { return node_labels_; }

@@ -15,7 +15,7 @@ namespace gcg {
 
 /// A call of a function. The function's nodes replace the call; their names begin with the calling node's name and "/".
 struct FunctionCall {
-  std::string node;      // the calling node's name, prefixed with those of the calls around it
+  std::string node;      // the calling node's name, prefixed with the names of the enclosing calls
   std::string function;  // "functions::Block"
 };
 
@@ -29,7 +29,7 @@ struct NodeLabel {
 struct ImportedModel {
   Graph graph;
   /// For each output that has them: the strings that its elements are indices of, or the names of its columns. For each
-  /// input of strings: those that the model tells apart, in ascending order.
+  /// input of strings: the strings that the model distinguishes, in ascending order.
   std::map<std::string, std::vector<std::string>> labels;
   std::string source_hash;                      // XXH3-128 of the model file's bytes, 32 hex digits
   std::string producer;                         // "pytorch 2.9.0"; empty if the model does not say

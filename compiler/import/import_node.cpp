@@ -56,7 +56,7 @@ void drop_omitted_tail(std::vector<ValueId>& ids) {
   while (!ids.empty() && !ids.back().valid()) ids.pop_back();
 }
 
-/// The parts of a Split that nothing reads have an extent nevertheless.
+/// Adds the omitted outputs of a Split, because these parts have an extent even if nothing reads them.
 void keep_omitted_tail(Graph& graph, Node& node) {
   for (size_t i = node.outputs.size(); i-- > 0 && !node.outputs[i].valid();) {
     Value part;

@@ -27,7 +27,7 @@ std::string hash_of(std::span<const uint8_t> bytes) {
   return text;
 }
 
-/// Makes the model's graph the entry point `infer`, and the others those of training.
+/// Makes the model's graph the entry point `infer`, and the other graphs the entry points of training.
 void import_training(const TrainingInfo& step, std::vector<FunctionLibrary> functions, const std::string& folder,
                      ImportedModel& result, std::vector<UnsupportedNode>& unsupported,
                      const std::vector<CustomOp>& custom_ops) {

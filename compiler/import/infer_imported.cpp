@@ -40,8 +40,8 @@ class Collector {
     return source ? std::make_shared<const Tensor>(source->reshaped(std::move(extents))) : nullptr;
   }
 
-  /// Composed operators take some operands apart while they are expanded, so a view of a constant must be one, too (an
-  /// embedding table that is a Reshape of the last product's packed weights).
+  /// Replaces inputs that are views of constants by constants, because the expansion of composed operators reads the
+  /// elements of some operands. Example: an embedding table that is a Reshape of the last product's packed weights.
   static void fold_views(Graph& graph, NodeId id) {
     if (expand_of(*graph.node(id).op) == nullptr) return;
     for (size_t i = 0; i < graph.node(id).inputs.size(); ++i) {

@@ -89,7 +89,7 @@ Tensor values_of(const Node& node) {
 }
 
 /// Makes a LabelEncoder of strings a Gather from a table that has a value for each string of the list. The last value
-/// is that of unknown strings: their number, -1, is the last index.
+/// is for unknown strings: their number, -1, is the last index.
 std::string make_table(Graph& graph, Node& node, const std::vector<std::string>& list) {
   const std::vector<std::string> keys = node.strings_attribute("keys_strings");
   if (keys.empty()) return "it reads strings, but has no attribute keys_strings";
@@ -104,7 +104,7 @@ std::string make_table(Graph& graph, Node& node, const std::vector<std::string>&
   };
   for (int64_t i = 0; i <= strings; ++i) put(i, count);
   const std::vector<int64_t> numbers = find_all(list, keys);
-  for (int64_t i = count; i-- > 0;)  // of equal keys the first counts
+  for (int64_t i = count; i-- > 0;)  // the first of equal keys counts
     if (numbers[static_cast<size_t>(i)] >= 0) put(numbers[static_cast<size_t>(i)], i);
   Value constant;
   constant.name = graph.unique_name(node.name + ".table");
@@ -176,7 +176,8 @@ std::string Labels::read(Graph& graph, Node& node, const LabelList& first) {
   return {};
 }
 
-/// All moved inputs, and only these, must be strings of one list. A result may be unknown if one of them may.
+/// All moved inputs, and no others, must be strings of one list. A result may be unknown if one of these inputs may be
+/// unknown.
 std::string Labels::move(const Graph& graph, Node& node) {
   const std::span<const ValueId> moved = moved_inputs(node);
   size_t strings = 0;
@@ -203,7 +204,7 @@ std::string Labels::compare(const Graph& graph, const Node& node) const {
   return {};
 }
 
-/// Turns a LabelEncoder's values that are strings into numbers of a list, and returns the list; null without such
+/// Turns a LabelEncoder's string values into numbers of a list, and returns the list; null if the node has no string
 /// values.
 LabelList Labels::number_values(Node& node) const {
   const std::vector<std::string> values = node.strings_attribute("values_strings");

@@ -203,7 +203,7 @@ bool all_typed(const Graph& graph) {
   return true;
 }
 
-// From this many inputs with equal declarations on, they count as the caches of a decoder's layers.
+// The least number of inputs with equal declarations that count as the caches of a decoder's layers.
 constexpr int kCaches = 4;
 
 void separate_strangers(Graph& graph, Names& names, std::map<std::string, std::string>& separated) {

@@ -1,4 +1,4 @@
-// The training step that an ONNX model brings along (ModelProto.training_info).
+// The training step that an ONNX model contains (ModelProto.training_info).
 #pragma once
 
 #include <onnx/onnx_pb.h>
@@ -13,18 +13,19 @@
 
 namespace gcg {
 
-/// A model with a training step, taken apart. ONNX says: a step runs the model's nodes and then those of `algorithm`,
-/// which may read the values of the model. After it, each initializer that `update_binding` names gets the value that
-/// it is bound to, all at once.
+/// The parts of a model with a training step. ONNX defines a step so: it runs the model's nodes and then those of
+/// `algorithm`, which may read the values of the model. At the end of the step, all initializers that `update_binding`
+/// names get their bound values at once.
 class TrainingInfo {
  public:
   /// Moves nodes, initializers, inputs and outputs of the algorithm to the model's graph, and removes the training info
-  /// from it. Nullopt, and no change, if the model has none that updates anything. Throws CompileError for a binding
-  /// that names no initializer or no output, or whose key is bound twice, and for a second training info.
+  /// from it. Returns nullopt and changes nothing if the model has no training info that updates anything. Throws
+  /// CompileError for a binding that names no initializer or no output, or whose key is bound twice, and for a second
+  /// training info.
   static std::optional<TrainingInfo> take(onnx::ModelProto& model);
 
   /// Splits the graph of the joined model, before inference, into two: `infer` is the model, and `train` is a step.
-  /// Bound initializers become states of the program. A graph that neither reads nor updates one leaves it out.
+  /// Bound initializers become states of the program. A graph leaves out the states that it neither reads nor updates.
   std::vector<Graph> entries(const Graph& joined) const;
 
   /// The model's graph of initial values; null if it has none.

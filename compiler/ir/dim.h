@@ -45,7 +45,7 @@ class Dim {
   /// The symbol's name if this is exactly one symbol.
   std::optional<std::string> symbol_name() const;
 
-  /// The atom itself, without simplification; for the functions below, which have already simplified.
+  /// Makes a Dim of the atom without simplification, for functions that have already simplified it.
   static Dim from_atom(AtomRef atom);
 
   const Terms& terms() const { return terms_; }

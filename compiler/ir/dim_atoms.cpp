@@ -51,7 +51,7 @@ Division divide_polynomials(const Dim& a, const Dim& b) {
   return out;
 }
 
-/// 0 if 0 <= r < b, -1 if -b <= r < 0; else nullopt. Requires: b > 0 wherever it is not zero.
+/// 0 if 0 <= r < b, -1 if -b <= r < 0; else nullopt. Requires: b is never negative.
 std::optional<int64_t> small_quotient(const Dim& r, const Dim& b) {
   if (r.is(0)) return 0;
   if (at_least(r, 0)) return at_least(b - r, 1) ? std::optional<int64_t>(0) : std::nullopt;
@@ -88,7 +88,8 @@ Dim content(const Dim& r, const Dim& b) {
 
 Dim exact_quotient(const Dim& a, const Dim& b) { return divide_polynomials(a, b).quotient; }
 
-/// True if the leading coefficient is negative. Then a // b becomes (-a) // (-b), so that both have one form.
+/// True if the leading coefficient is negative. Then a // b becomes (-a) // (-b), so that equal quotients have one
+/// form.
 bool is_negative(const Dim& d) { return d.terms().begin()->second < 0; }
 
 Dim constant_term(const Dim& d) {

@@ -102,7 +102,7 @@ class LowerBound {
 
   Bound lower(const Dim& d, int depth) { return lower(d, depth, std::numeric_limits<int64_t>::max()); }
 
-  /// The same, but an overflow of 64 bits gives no bound instead of an error.
+  /// As by_relaxing, but an overflow of 64 bits gives no bound instead of an error.
   Bound relaxed(const Dim& d, const Dim::AtomRef& atom, int64_t coefficient, int depth) {
     try {
       return by_relaxing(d, atom, coefficient, depth);
@@ -111,15 +111,15 @@ class LowerBound {
     }
   }
 
-  /// The bound after replacing one atom by its limits. The atom's only monomial is itself times `coefficient`.
+  /// The bound after replacing one atom by its limits. The atom occurs in `d` only in the term `coefficient` * atom.
   Bound by_relaxing(const Dim& d, const Dim::AtomRef& atom, int64_t coefficient, int depth) {
     const Dim factor(coefficient), rest = d - Dim::from_atom(atom) * factor;
     const auto with = [&](const Dim& by) { return lower(rest + by * factor, depth); };
     switch (atom->kind) {
       case Dim::AtomKind::max:
       case Dim::AtomKind::min: {
-        // The atom equals one of its sides. If the bound needs the larger side (max) or the smaller one (min), either
-        // is valid.
+        // The atom equals one of its sides. A lower limit of a max follows from either side, and so does an upper limit
+        // of a min; the better one counts. In the other direction only the worse of both is valid.
         const Bound a = with(atom->a), b = with(atom->b);
         if ((atom->kind == Dim::AtomKind::max) == (coefficient > 0)) return larger(a, b);
         return a && b ? smaller(a, b) : std::nullopt;

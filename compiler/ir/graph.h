@@ -85,7 +85,7 @@ struct Node {
 };
 
 /// A fact that the model assumes: at run time `a` must equal `b`. The runtime checks the facts of the outermost graph
-/// before the first step, and those of a subgraph each time before it runs.
+/// before the first step, and a subgraph's facts each time before it runs.
 struct DimConstraint {
   Dim a, b;
   std::string reason;  // "Add 'node': dimension 1 of its inputs"
@@ -95,11 +95,11 @@ struct DimConstraint {
 enum class StateScope : uint8_t { session, program };
 
 /// A value that lasts from one run to the next, such as a cache or a trained weight. The graph has an ordinary input
-/// and an ordinary output for it, so passes need not know it. Its owner supplies the memory of both, and the output
-/// becomes the input of the next run (XLA's input-output aliasing).
+/// and an ordinary output for it, so passes need not treat it specially. Its owner supplies the memory of both, and the
+/// output becomes the input of the next run (XLA's input-output aliasing).
 struct State {
   std::string name;
-  size_t input = 0, output = 0;  // positions in Graph::inputs and Graph::outputs, behind those of the caller
+  size_t input = 0, output = 0;  // positions in Graph::inputs and Graph::outputs, after those of the caller
   int axis = -1;                 // the axis of the model's tensor along which each run appends; -1: the extents stay
   int64_t capacity = 0;          // limit of the extent of `axis`; 0: none
   /// True if the output is the input with rows appended along axis 0, and a run only writes these rows (gart.Append):

@@ -10,30 +10,30 @@
 
 namespace gcg {
 
-/// Does the value depend on the axis?
+/// True if the value depends on the axis.
 bool depends_on(const Expr& e, int axis);
-/// Does it read memory or an earlier result? An index computed from such a value needs a range check.
+/// True if the expression reads memory or an earlier result. An index computed from such a value needs a range check.
 bool is_data(const Expr& e);
-/// Does it contain a guarded load (ExprNode::guarded)?
+/// True if the expression contains a guarded load (ExprNode::guarded).
 bool has_guarded_load(const Expr& e);
 bool has_reduction(const Expr& e);
 /// exp, log, sin and similar functions: many instructions on every machine. A node counts only if it computes floats.
 bool is_elementary_function(UnaryOp op);
 bool is_elementary_function(const ExprNode& n);
 int count_nodes(const Expr& e);
-/// Is it an index that its own operator checks (BinaryOp::checked_index)?
+/// True if the expression is an index with its own check (BinaryOp::checked_index).
 bool is_checked_index(const Expr& e);
-/// Must an index be checked before the kernel uses it? True if it depends on data. Reads of the kernel's own arrays are
-/// exempt; in a program, all data except elements of read-only operands is exempt.
+/// True if the index must be checked before the kernel uses it, because it depends on data. Reads of the kernel's own
+/// arrays are exempt; in a program, all data except elements of read-only operands is exempt.
 bool is_checked(const Kernel& kernel, const Expr& index);
 
-/// Is the index clamped into [0, extent), and is extent known to be above 0?
+/// True if the index is clamped into [0, extent) and the extent is known to be above 0.
 bool is_clamped_into(const Expr& index, const Dim& extent);
 
 /// Change of the i64 value when `axis` advances by one; nullopt if the change is not constant.
 std::optional<Dim> index_stride(const Expr& e, int axis);
 
-/// Is every value of the Dim a multiple of n, whatever its symbols are?
+/// True if the Dim is a multiple of n for all values of its symbols.
 bool is_multiple(const Dim& dim, int64_t n);
 
 /// Element strides of the dimensions an access has indices for: row-major strides, or {1} for one linear index.

@@ -26,7 +26,7 @@ struct TensorMap {
   int swizzle = 128;            // line length in bytes within which 16-byte chunks are permuted: 128, 64, 32; 0: none
   std::vector<int> steps = {};  // distance of a box's elements, per dimension; empty: 1 in all dimensions
   Kind kind = Kind::tiled;
-  // im2col: images have the dimensions channels, columns, rows, images. Along columns and rows, the window's corner
+  // im2col: the tensor's dimensions are channels, columns, rows, images. Along columns and rows, the window's corner
   // runs from `lower` to extent + `upper` - 1.
   std::vector<int> lower = {}, upper = {};
   int pixels = 0;  // im2col: pixels per box

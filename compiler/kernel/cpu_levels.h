@@ -1,5 +1,5 @@
-// The CPU targets: one row holds all that the compiler, the code generator, files and tools know of a level. Sizes and
-// rates of a core are in machine.cpp, by instruction set.
+// The CPU targets: one row holds all facts about a level that the compiler, the code generator, files and tools use.
+// Sizes and rates of a core are in machine.cpp, by instruction set.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,8 @@ const CpuLevel* find_cpu_level(const std::string& name);
 const CpuLevel& cpu_level(const std::string& target);
 /// The preferred level among those that need no other features; null if there is none.
 const CpuLevel* best_cpu_level(uint64_t features);
-/// The names of the levels that a model gets by default, which computes with bytes or 16-bit floats or neither.
+/// The names of the levels that a model gets by default. `bytes`: the model computes with 8-bit integers. `halves`: it
+/// computes with 16-bit floats.
 std::vector<std::string> default_cpu_levels(bool bytes, bool halves);
 
 }  // namespace gcg

@@ -18,7 +18,8 @@ struct Decision {
   std::vector<std::string> candidates;  // distinct; the cost model's favourite comes first
 };
 
-/// A library's algorithm for a call; only this version of the library knows it: artifact_schema/gart.fbs, Algorithm.
+/// A library's algorithm for a call. The configuration has a meaning only for this version of the library
+/// (artifact_schema/gart.fbs, Algorithm).
 struct LibraryAlgorithm {
   uint32_t version = 0;
   std::vector<int64_t> config;

@@ -1,4 +1,4 @@
-// Facts that hold for all devices of a class. Callers ask for a fact and not for the class.
+// Facts that hold for all devices of a class. Callers test a fact, not the class.
 #pragma once
 
 #include "compiler/kernel/target.h"
@@ -23,7 +23,7 @@ struct DeviceTraits {
   bool inlines_sums = false;           // a contraction lowered to a loop joins the pointwise operator that reads it
   bool computes_masks = false;         // attention computes masks itself, from positions and a few numbers
   bool calls_the_application = false;  // can call the functions of the application's own operators
-  int64_t fewest_queries = 0;          // if fewer queries are known to come, attention takes three steps
+  int64_t fewest_queries = 0;          // with a known, smaller number of queries, attention is three steps
   // The most columns of Q and V that an attention kernel supports (their number must be known); 0: any.
   int64_t largest_head = 0;
   double step_work = 0;  // cost of starting a kernel and waiting for it, in the unit of loop_work

@@ -1,9 +1,9 @@
 // Tensor expressions: one element of a tensor as a function of its index.
 //
 // An op's lowering (compiler/ops) returns an Expr for one element of its output; composing lowerings by substitution is
-// fusion. Expressions are immutable, compared by their structural `key()`, and typed: index
-// arithmetic is i64, everything else has the dtype of its node. f16 and bf16 are storage types: a Load of one is
-// widened to f32 by an explicit Cast and arithmetic is f32.
+// fusion. Expressions are immutable, compared by their structural `key()`, and typed: index arithmetic is i64,
+// everything else has the dtype of its node. f16 and bf16 are storage types: an explicit Cast widens their Loads to
+// f32, and arithmetic is f32.
 #pragma once
 
 #include <functional>

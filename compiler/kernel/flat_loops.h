@@ -30,7 +30,7 @@ class FlatIndices {
 /// axes of extent 1. A merged axis gets the id `next_axis`, which is then incremented.
 void merge_axes(std::vector<Axis>& axes, const std::vector<Expr*>& expressions, int& next_axis);
 
-/// An id above those of all axes.
+/// An id greater than the ids of all axes.
 int fresh_axis_id(const LoopKernel& loop);
 
 }  // namespace gcg

@@ -114,7 +114,7 @@ class Checks {
     if (std::ranges::find(checks_, check) == checks_.end()) checks_.push_back(std::move(check));
   }
 
-  /// Finds which elements of the operand are such indices: all of them, or one of each tuple.
+  /// Finds which elements of the operand are checked indices: all of them, or one of each tuple.
   bool place(const Expr& data, IndexCheck& check) const {
     const Operand& operand = kernel_.operands[static_cast<size_t>(check.operand)];
     if (operand.array || operand.written) return false;

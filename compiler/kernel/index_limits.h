@@ -1,4 +1,4 @@
-// The limits that a kernel checks the indices against that it reads from its operands.
+// The limits against which a kernel checks the indices that it reads from its operands.
 #pragma once
 
 #include <set>

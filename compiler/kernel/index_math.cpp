@@ -209,8 +209,8 @@ Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
   return from_linear(whole) + binary(BinaryOp::floor_div, from_linear(rest), b);
 }
 
-/// Removes from the index its check, its clamp, or its test whether it counts from the end, if the index is known to be
-/// in range. Otherwise null.
+/// If the index is known to be in range, returns it without its check, its clamp, or its test whether it counts from
+/// the end. Otherwise returns null.
 Expr known_inside(const Expr& e, const Extents& extents) {
   if (e->kind == ExprKind::select) {
     const Expr& test = e->args[0];

@@ -103,7 +103,7 @@ struct ConvKernel {
   // Outputs per side of a tile of Winograd's algorithm (winograd.h), for 3x3 and stride 1; 0: direct sum.
   int64_t winograd = 0;
   int input = -1;
-  int weights = -1;  // an operand in the layout of `packing`; in Winograd's algorithm the products replace the taps
+  int weights = -1;  // an operand in the layout of `packing`; with Winograd, a tile's products take the place of taps
   // The epilogue's axes: batch n, channel block cb (of 16), plane (in two dimensions no axis: id -1), row, column,
   // lane. Logical channel = cb*16 + lane.
   Axis n, cb, d{-1, 1}, h, w, lane;

@@ -11,7 +11,7 @@ namespace gcg {
 /// iteration. 0: not known, because the product of the extents has too many terms.
 Dim kernel_operations(const Kernel& kernel);
 
-/// The number of products that an element of a contraction's result sums, with typical values for open extents.
+/// The number of products whose sum is one element of a contraction's result. Symbolic extents have typical values.
 double products_per_element(const MatMulKernel& k);
 double products_per_element(const ConvKernel& k);
 double products_per_element(const PlainConvKernel& k);

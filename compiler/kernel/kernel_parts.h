@@ -1,5 +1,5 @@
-// The parts of each kind of kernel, listed once. The text that tells kernels apart, operands, expressions, symbols and
-// imports of a kernel are read from these lists, so a new kind of contraction needs one list.
+// The parts of each kind of kernel, listed once. These lists give the text that distinguishes kernels, and a kernel's
+// operands, expressions, symbols and imports. Therefore a new kind of contraction needs one list.
 #pragma once
 
 #include <concepts>
@@ -17,7 +17,7 @@ concept Contraction = requires(const Body& k) {
   { k.index } -> std::convertible_to<std::vector<Expr>>;
 };
 
-/// A kernel body, or a constant one.
+/// T is the kernel body Body, or const Body.
 template <class T, class Body>
 concept Is = std::same_as<std::remove_const_t<T>, Body>;
 
@@ -29,7 +29,7 @@ struct PartVisitor {
   void axis(const Axis&) {}    // axes that the kernel runs through
   void operand(const int&) {}  // a position in Kernel::operands; -1: there is none
   void expr(const Expr&) {}    // null: there is none
-  void begin(size_t) {}        // a list of so many parts follows
+  void begin(size_t) {}        // a list of this many parts follows
 };
 
 namespace parts {

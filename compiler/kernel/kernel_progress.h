@@ -10,7 +10,7 @@
 
 namespace gcg {
 
-/// Reports to the observer of the thread that makes it. Its worker threads may then share it.
+/// Reports to the observer of the thread that constructs the object. That thread's workers may then share the object.
 class KernelProgress {
  public:
   /// Called with the number of compiled kernels and the number of all, by one thread at a time.
@@ -39,8 +39,8 @@ class KernelProgress {
   size_t done_ = 0, all_;
 };
 
-/// Tells how far code generation is and how long it will still take: "code x86-64-v4 12/40, about 3 s left". The time
-/// left assumes that all targets take equally long.
+/// Reports the progress of code generation and the remaining time: "code x86-64-v4 12/40, about 3 s left". The
+/// remaining time assumes that all targets take equally long.
 class CodeStages {
  public:
   /// `say` may be empty.

@@ -11,7 +11,7 @@ constexpr int kArgument = -1;  // the local that stands for the argument in a pa
 
 bool is_argument(const Expr& e) { return e->kind == ExprKind::local && e->local == kArgument; }
 
-/// Are the two nodes the same, apart from their arguments?
+/// True if the two nodes are equal apart from their arguments.
 bool same_node(const ExprNode& a, const ExprNode& b) {
   const auto is_same_axis = [](const Axis& x, const Axis& y) { return x.id == y.id && x.extent == y.extent; };
   return a.kind == b.kind && a.dtype == b.dtype && a.number == b.number && a.integer == b.integer && a.axis == b.axis &&

@@ -58,7 +58,7 @@ class LibraryBinder {
   virtual ~LibraryBinder() = default;
   /// The libraries that the binder can use, for messages.
   virtual std::vector<LibraryScope> scopes() const { return {}; }
-  /// The call that does the kernel's whole work; nullopt if no library can.
+  /// The call that does the kernel's whole work; nullopt if no library supports such a call.
   virtual std::optional<LibraryCall> bind(const Kernel& kernel) const = 0;
 };
 

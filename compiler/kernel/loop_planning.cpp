@@ -17,7 +17,7 @@ bool is_contiguous(const Expr& load, const Axis& axis, const std::vector<Operand
   return stride && stride->is(1);
 }
 
-/// The loads that are not contiguous along `lane`. Empty, too, if one of them cannot be read in transposed tiles.
+/// The loads that are not contiguous along `lane`. Also empty if one of them cannot be read in transposed tiles.
 std::vector<Expr> jumping_loads(const Stage& stage, const Axis& lane, const std::vector<Operand>& operands,
                                 const std::function<bool(const Expr&)>& can_transpose) {
   std::vector<Expr> jumping;

@@ -10,12 +10,12 @@
 
 namespace gcg {
 
-/// The loop is one stage that stores. Its axes are all the axes, and all are parallel.
+/// True if the loop is one stage that stores. The loop has no axes besides the stage's own, and these are all parallel.
 bool is_single_store(const LoopKernel& loop);
 
 /// The product of the axes' extents.
 Dim extent_of(const std::vector<Axis>& axes);
-/// Is the extent below the limit for all values of its symbols?
+/// True if the extent is below the limit for all values of its symbols.
 bool is_below(const Dim& extent, int64_t limit);
 
 /// Cost, on one machine, of making the axis the lane axis. Neighbouring lanes (of a vector, or threads of a warp) are
@@ -26,8 +26,8 @@ using LaneCost = std::function<double(const Stage&, const Axis&)>;
 /// once per axis, in order.
 std::optional<size_t> best_lane(const Stage& stage, const std::vector<Axis>& axes, const LaneCost& cost);
 
-/// The outer axis whose neighbouring points use memory better than neighbouring elements of the stages' own axes do;
-/// nullopt if no such axis `fits`.
+/// Among the outer axes that `fits` accepts: the one with the least lane cost, because its neighbouring points use
+/// memory best. nullopt if there is none, or if the stages' own axes cost no more.
 std::optional<Axis> outer_lane(const LoopKernel& loop, const LaneCost& cost,
                                const std::function<bool(const Axis&)>& fits);
 

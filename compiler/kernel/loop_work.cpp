@@ -35,7 +35,7 @@ double points(const std::vector<Axis>& axes) {
 }
 
 /// Counts one stage with `lane` as the axis of its vector loop. Loop-invariant subexpressions are computed outside the
-/// loops and count nothing.
+/// loops and do not count.
 class StageWork {
  public:
   StageWork(const std::vector<Operand>& operands, const Stage& stage, const std::vector<Axis>& loops, int lane,
@@ -101,7 +101,7 @@ double point_work(const std::vector<Operand>& operands, const Stage& stage, cons
   return 1 + work.evaluation(stage.value) + (stage.operand < 0 ? 0 : work.access(stage.operand, stage.index, true));
 }
 
-/// Can machines transpose tiles for a single store whose lanes run along `lane`?
+/// True if a single store whose lanes run along `lane` can read its strided loads in transposed tiles.
 bool transposes(const std::vector<Operand>& operands, const Stage& stage, const Axis& lane) {
   const auto any = [](const Expr&) { return true; };
   const auto is_long = [](const Axis& a) { return typical(a.extent) >= kTileSide; };

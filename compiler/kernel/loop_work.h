@@ -7,8 +7,8 @@
 namespace gcg {
 
 /// Work of every stage at all of its points, including reductions within its expressions. The unit is one addition in a
-/// vector loop. An access to memory counts by its pattern: next to nothing if all lanes read one element, much if the
-/// lanes are not contiguous in memory. Symbolic extents count as kTypicalExtent.
+/// vector loop. The cost of a memory access depends on its pattern: almost nothing if all lanes read one element, high
+/// if the lanes are not contiguous in memory. Symbolic extents count as kTypicalExtent.
 double loop_work(const Kernel& kernel, const LoopKernel& loops);
 
 }  // namespace gcg

@@ -47,7 +47,8 @@ struct Machine {
   int threads = 0;                 // resident threads per processor
   bool has_async_copies = false;   // has cp.async, and tf32 on tensor cores
   bool overlaps_launches = false;  // griddepcontrol: a launch may start before its predecessor has ended
-  // The GPU shares memory with the CPU, which needs most of it: there is no room for libraries.
+  // The GPU shares memory with the CPU, which needs most of it. Library calls are not used, because libraries do not
+  // fit into the rest.
   bool shares_memory = false;
   NodeCosts nodes;
   double memory_latency = kMemoryLatency, l2_latency = 0.5;  // per read, in microseconds
@@ -71,15 +72,15 @@ struct Machine {
 /// Constants of all GPUs.
 inline constexpr int kWarpThreads = 32;
 inline constexpr int kMostBlockThreads = 1024;
-inline constexpr int64_t kReservedShared = 1024;     // bytes of shared memory that the system takes per block
+inline constexpr int64_t kReservedShared = 1024;     // bytes of shared memory per block that CUDA reserves for itself
 inline constexpr int kProcessorRegisters = 65536;    // 32-bit registers
 inline constexpr double kTypicalResidentBlocks = 2;  // per processor
 
 /// Defaults for all CPUs: the cache line, a typical L2 size, and (kCacheSpeed) the cache-to-memory bandwidth ratio.
 inline constexpr int64_t kCacheLine = 64;
 inline constexpr int64_t kCommonL2 = 512 << 10;
-/// Assumed L2 size when a small feature map should stay in it. A map that is a little larger still stays there for most
-/// groups.
+/// The L2 size that is assumed in the test whether a small feature map stays in the L2. A map that is a little larger
+/// still stays there for most groups.
 inline constexpr int64_t kL2OfSmallMaps = 1 << 20;
 inline constexpr double kCacheSpeed = 4;
 
@@ -92,11 +93,11 @@ inline constexpr double kThreadFork = 0.7, kThreadHandover = 0.25, kThreadBarrie
 /// Waking a sleeping pool, in microseconds (measured on virtual machines).
 inline constexpr double kPoolWakes = 25;
 
-/// The row of the target's level. A GPU without a row gets the nearest older one. PTX gets a row that assumes no more
-/// than all GPUs that run it have.
+/// The row of the target's level. A GPU without a row gets the nearest older one. PTX gets a row that assumes only
+/// features and sizes that all GPUs running it have.
 const Machine& machine_of(const Target& target);
 
-/// The mid-range GPU that plans for several GPUs at once are made for.
+/// The GPU that cost models assume for a plan that serves several kinds of GPUs: a mid-range one.
 const Machine& typical_gpu();
 
 }  // namespace gcg

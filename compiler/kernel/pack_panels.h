@@ -5,7 +5,7 @@
 
 namespace gcg {
 
-/// Smaller matrices are not packed: they fit into the L1 cache, where strides cost nothing.
+/// Smaller matrices are not packed, because they fit into the L1 cache, where strided access is not slower.
 inline constexpr int64_t kLeastPackedElements = 4096;
 
 /// A matrix in memory; strides are in elements.

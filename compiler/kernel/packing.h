@@ -37,8 +37,8 @@ struct ConvPacking {
   /// True if groups are not whole blocks: each lane of a result multiplies channels of its own group. Includes
   /// depthwise.
   bool by_lane() const { return groups > 1 && (inputs % kChannelBlock != 0 || group_outputs() % kChannelBlock != 0); }
-  /// Channels that one instruction multiplies together: four neighbours in bytes, otherwise one. With by_lane(), a
-  /// lane's channels have no neighbours.
+  /// Channels that one instruction multiplies together: four neighbours in bytes, otherwise one. With by_lane(), the
+  /// channels of a lane are not adjacent, so the number is 1.
   int64_t vnni_group() const { return bytes && !by_lane() ? kVnniGroup : 1; }
   int64_t unit() const { return plain ? 1 : by_lane() ? inputs : kChannelBlock; }
   int64_t columns() const {
@@ -76,8 +76,8 @@ struct BlockPacking {
   int64_t words_of_block() const { return blocks_of(block, per_word()); }
 };
 
-/// For weights in VNNI groups: can the products of u8 with the first two weights of a group, and with the last two, be
-/// added in 16 bits? True if |w0| + |w1| <= 128.
+/// For weights in VNNI groups: true if |w0| + |w1| <= 128 for the first two weights of each group and for the last two.
+/// Then the two products with u8 can be added in 16 bits.
 bool in_narrow_pairs(const Tensor& packed);
 
 }  // namespace gcg

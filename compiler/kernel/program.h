@@ -79,7 +79,7 @@ struct ProgramKernel {
 };
 
 bool is_launch(const Statement& s);
-/// Does the program consist of launches?
+/// True if the program consists of launches.
 bool has_launches(const ProgramKernel& program);
 
 /// Calls `see` for every statement, including those in bodies, outer ones first.

@@ -16,7 +16,7 @@ enum class DeviceClass : uint8_t { cpu, cuda };
 enum class Precision : uint8_t {
   fp32,  // no rounding: results are as accurate as those of f32 arithmetic
   tf32,  // factors to 10 bits of fraction
-  fp16,  // ... and to the range of f16
+  fp16,  // factors to 10 bits of fraction and to the range of f16
   bf16,  // factors to 7 bits of fraction
 };
 

@@ -54,7 +54,8 @@ WinogradVariant make_form(int64_t tile, const Row& points) {
 
 // Costs on a core with two multiply-adds of 16 floats per clock. Cycles per byte: reading weights from memory in every
 // run (kReadCycles), and the penalty for a larger file (kStoreCycles). Cycles per product: the transforms of one block
-// of channels (kInputCycles, kOutputCycles). In channels: the start of a product's sums (kBeginChannels).
+// of channels (kInputCycles, kOutputCycles). Starting a product's sums costs as much as this many channels
+// (kBeginChannels).
 constexpr double kReadCycles = 0.14, kStoreCycles = 0.21;
 constexpr double kInputCycles = 11, kOutputCycles = 9, kBeginChannels = 8;
 

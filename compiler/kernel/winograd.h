@@ -25,8 +25,8 @@ struct WinogradVariant {
 };
 
 /// The variant for 2 or 4 outputs per side, by Toom-Cook on symmetric points and infinity. For 4 the points are 0,
-/// +-sqrt(1/2), +-sqrt(2). Rounding errors are then within twice those of the direct sum, a fourth of those that the
-/// usual points 0, +-1, +-2 give.
+/// +-sqrt(1/2), +-sqrt(2). Rounding errors are then at most twice those of the direct sum. With the usual points 0,
+/// +-1, +-2, the errors are four times as large.
 const WinogradVariant& winograd_variant(int64_t tile);
 
 /// The tile with which a 3x3 convolution of stride 1 takes the least time, including the reads of weights from memory.

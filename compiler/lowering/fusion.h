@@ -36,7 +36,7 @@ struct FusionGroup {
   };
   std::vector<StridedSlice> slices;
   std::vector<NodeId> epilogue;  // contraction: pointwise nodes computed on the accumulator, in order
-  NodeId transpose;              // contraction: a Transpose that keeps the last axis, applied by storing in its order
+  NodeId transpose;              // contraction: a Transpose that keeps the last axis; the store applies it
   int output_copy = -1;          // loop: copies a stored value into the storage of this graph output
 };
 

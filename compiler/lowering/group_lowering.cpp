@@ -154,8 +154,8 @@ LoweredGroup lower_group(const Graph& graph, const Fusion& fusion, const FusionG
 
 namespace {
 
-/// out[to] = value[axes]. `to`: one index per axis of `value`, changed by `place`. The operands are those of `kernel`,
-/// then the value, then out.
+/// out[to] = value[axes]. `to`: one index per axis of `value`, changed by `place`. The operands are the present
+/// operands of `kernel`, then the value, then out.
 void store_elsewhere(Kernel& kernel, const Value& value, const Shape& out_shape,
                      const std::function<std::vector<Expr>(std::vector<Expr>)>& place) {
   const DType dtype = storage_dtype(value.dtype);

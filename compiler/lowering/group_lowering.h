@@ -39,7 +39,7 @@ class GroupLowering {
   const Node& anchor() const { return g_.node(group_.anchor); }
   ValueId computed_value() const;
   Expr epilogue(const std::vector<Axis>& axes);
-  /// The index into the result's storage, after the Transpose that the group applies by storing.
+  /// The index into the result's storage, after the Transpose that the group's store applies.
   std::vector<Expr> contraction_index(const std::vector<Axis>& axes) const;
 
   // ---- lower_product.cpp -------------------------------------------------------------------------------------------

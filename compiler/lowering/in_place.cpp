@@ -1,5 +1,5 @@
-// Finds operands that may be overwritten: only the point that overwrites an element may read it. The row's reductions
-// may also read it, before anything of that row is stored.
+// Finds operands that may be overwritten: an element is read only by the point that overwrites it. Reductions of the
+// element's row may also read it, before any element of that row is stored.
 #include "compiler/lowering/in_place.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ bool same_row(const ExprNode& load, const Stage& stage, const Stage& store) {
   return along == stored && l->strides == s->strides;
 }
 
-/// Looks for operands that the kernel reads otherwise than in the epilogue, at the stored element.
+/// Looks for reads of the operands that are not reads of the stored element in the epilogue.
 class ReadersOfParts : public PartVisitor {
  public:
   ReadersOfParts(const std::vector<int>& operands, const Expr& epilogue, const std::vector<Expr>& index)

@@ -1,8 +1,8 @@
 // Decides which reductions get their own stage, which axes are outer ones, and which axes are merged.
 //
-// A reduction is *hoisted* into a stage when its value is shared along some axis (a row's maximum), or when memory
-// runs along the reduction axis; otherwise (a pooling window over channel vectors) it stays inside the store. The outer
-// axes are those that hoisted reductions depend on. All other axes belong to the store.
+// A reduction is *hoisted* into a stage if its value is shared along some axis (a row's maximum), or if memory runs
+// along the reduction axis. Otherwise it stays inside the store (a pooling window over channel vectors). The outer axes
+// are those that hoisted reductions depend on. All other axes belong to the store.
 #include "compiler/lowering/loop_schedule.h"
 
 #include <algorithm>
@@ -97,7 +97,7 @@ class AxisSplitter {
   int& next_axis_;
 };
 
-/// Does the load's address advance by 1 to `most` elements along the axis?
+/// True if the load's address advances by 1 to `most` elements along the axis.
 bool short_stride(const ExprNode& load, int axis, int64_t most) {
   if (load.args.size() != 1) return false;
   const auto a = as_affine(load.args[0]);
@@ -182,7 +182,7 @@ class Stager {
       along_domain += short_stride(n, last_, window ? 4 : 1);
     });
     if (along_domain > 0) return along_domain >= along_reduction;
-    // Vectors fit neither direction: a window stays inside the store, and a long reduction gets a stage.
+    // Vectors are efficient in neither direction: a window stays inside the store, and a long reduction gets a stage.
     return along_reduction == 0 && window;
   }
 

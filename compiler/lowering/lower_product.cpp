@@ -12,8 +12,8 @@
 namespace gcg {
 namespace {
 
-/// From this many rows on, register tiles (at most 9 rows high) are well filled. Measured on a Granite Rapids with 24 x
-/// 1 rows, K = 64, 384 columns: 13.5 us as 24 products of one row, 8.1 us as one product of 24 rows.
+/// With at least this many rows, register tiles (at most 9 rows high) are well filled. Measured on a Granite Rapids
+/// with 24 rows, K = 64, 384 columns: 13.5 us as 24 products of one row, 8.1 us as one product of 24 rows.
 constexpr double kFillTiles = 16;
 
 }  // namespace
@@ -23,7 +23,7 @@ void GroupLowering::matmul() {
   const Shape& shape = *value(anchor().outputs[0]).shape;
   std::vector<Axis> axes = values_.axes_for(shape);
   const Shape& a_shape = *value(anchor().inputs[0]).shape;
-  // Packed weights say what k is even if it is symbolic in the left operand.
+  // Packed weights have a known k, even if k is symbolic in the left operand.
   const Axis k = values_.fresh_axis(packed ? Dim(anchor().int_attribute("k", 0)) : a_shape.back());
   all_extents_ = values_.extents();
   all_extents_[k.id] = k.extent;
@@ -47,7 +47,7 @@ void GroupLowering::matmul() {
   e = flat.flatten(e);
   index = flat.flatten_store(kernel.result, index);
 
-  // The operands' own strides take part in the merging, as index expressions.
+  // Axes are merged only if the operands' own strides also allow it, so these strides are passed as index expressions.
   Expr a_index = linear(a.affine, axes, k), b_index = linear(b.affine, axes, k);
   const Axis n = axes.back();
   std::vector<Axis> rows(axes.begin(), axes.end() - 1);

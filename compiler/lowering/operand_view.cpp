@@ -8,7 +8,7 @@
 namespace gcg {
 namespace {
 
-/// Does the node only move elements, to places that do not depend on data?
+/// True if the node only moves elements, to places that do not depend on data.
 bool moves(const Graph& graph, const Node& n) {
   return n.op->is_strided() && graph.value(n.outputs[0]).dtype == graph.value(n.inputs[0]).dtype &&
          std::all_of(n.inputs.begin() + 1, n.inputs.end(),

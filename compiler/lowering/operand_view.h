@@ -12,7 +12,7 @@ namespace gcg {
 
 /// The furthest value upstream of `v` of which `v` is a strided view (every element at base + sum of index * stride).
 /// The walk passes transposes, reshapes, slices and the like. Returns `v` itself if there is none. `is_seen_through`:
-/// may the walk pass this node? `whole_rows`: only views whose last axis has stride 1.
+/// true if the walk may pass this node. `whole_rows`: accept only views whose last axis has stride 1.
 ValueId strided_source(const Graph& graph, ValueId v, const std::function<bool(NodeId)>& is_seen_through,
                        bool whole_rows = false);
 

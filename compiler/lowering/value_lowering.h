@@ -12,8 +12,9 @@
 
 namespace gcg {
 
-/// Turns "element of value v at this index" into an expression. Its loads read only values that `stored` accepts. Loads
-/// carry an operand number. Operand i is operands()[i]: the storage of `stored(v)`, viewed with the shape of v.
+/// Turns "element of value v at this index" into an expression. Its loads read only values for which `stored` returns a
+/// storage. Loads carry an operand number. Operand i is operands()[i]: the storage `stored(v)`, viewed with the shape
+/// of v.
 class ValueLowering {
  public:
   struct StoredOperand {
@@ -25,9 +26,9 @@ class ValueLowering {
 
   ValueLowering(const Graph& graph, StorageOf stored) : graph_(graph), stored_(std::move(stored)) {}
 
-  /// Element of `v`: a load where it is stored, else its producer's expression.
+  /// Element of `v`: a load if `v` is stored, else the producer's expression.
   Expr element(ValueId v, const std::vector<Expr>& index);
-  /// The same for the element's row-major number.
+  /// The same, with the element's row-major number as index.
   Expr flat_element(ValueId v, const Expr& position);
   /// Element of `v` from its producer, even if it is stored.
   Expr computed(ValueId v, const std::vector<Expr>& index);
@@ -39,7 +40,7 @@ class ValueLowering {
   using Element = std::function<Expr(const std::vector<Expr>&)>;
   void bind(ValueId v, Element element) { bound_[v] = std::move(element); }
 
-  /// From here on, elements of constants that are bands (constant_band.h) are computed from their positions.
+  /// From this call on, elements of constants that are bands (constant_band.h) are computed from their positions.
   void compute_bands(bool does) { computes_bands_ = does; }
 
   Axis fresh_axis(const Dim& extent) { return Axis{next_axis_++, extent}; }
@@ -55,7 +56,8 @@ class ValueLowering {
  private:
   friend class NodeLowerContext;
   Expr symbolic_content(const Value& value, const std::vector<Expr>& index);
-  /// Element of a constant whose elements step evenly along each dimension (a range, say); null for any other.
+  /// Element of a constant whose neighbours differ by one constant along each dimension, for example a range; null for
+  /// any other constant.
   Expr even_element(ValueId v, const std::vector<Expr>& index);
   /// Element of a constant that is a band; null for any other.
   Expr band_element(ValueId v, const std::vector<Expr>& index);
@@ -63,7 +65,7 @@ class ValueLowering {
   const Graph& graph_;
   StorageOf stored_;
   std::map<ValueId, Element> bound_;
-  std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, per dimension; empty: the steps are not even
+  std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, per dimension; empty: the differences vary
   std::map<ValueId, std::optional<Band>> bands_;
   bool computes_bands_ = false;
   std::map<std::pair<ValueId, std::string>, Expr> memo_;

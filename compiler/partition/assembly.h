@@ -12,8 +12,8 @@ namespace gcg {
 
 /// A subgraph that is an entry point of the file. Its inputs are the values that cross, in the order of
 /// PartCall::inputs, then one boolean vector per symbol of `extents`. The vector's length is the symbol's value; its
-/// elements are never read. (So a part's inputs carry all its symbols, as with any model.) A part contains its weights:
-/// parts with different weights are different parts, whose kernels the code section holds once.
+/// elements are never read. Therefore a part's inputs carry all its symbols, as with any model. A part contains its
+/// weights. Parts that differ only in weights are different parts, but the code section holds their kernels once.
 struct Part {
   Graph graph;
   std::vector<std::string> extents;
@@ -30,7 +30,7 @@ struct PartCall {
   std::vector<std::string> nodes;  // ONNX names
 };
 
-/// The source of a symbol of the whole graph: `value` has the symbol as an extent, so the symbol is known as soon as
+/// The source of a symbol of the whole graph. `value` has the symbol as an extent, so the symbol is known as soon as
 /// `value` exists.
 struct SymbolSource {
   std::string symbol;
@@ -39,7 +39,7 @@ struct SymbolSource {
 };
 
 struct Assembly {
-  /// The whole graph. Outputs of the model that were its inputs or constants are copies here. Constraints on extents
+  /// The whole graph. In it, outputs of the model that were its inputs or constants are copies. Constraints on extents
   /// must be checked before the first call. If they name extents that depend on data, they must be checked as soon as
   /// these are known. Facts about extents that never leave a part belong to the part.
   Graph graph;
@@ -50,10 +50,10 @@ struct Assembly {
 };
 
 /// Makes parts and calls of the groups. Values in `kept` (besides the graph's outputs) are outputs of the calls that
-/// make them, and need whole calls (at_kept_values.h). A part itself computes values that follow from extents (an input
-/// of Reshape, say). Such values do not cross, and a group that computes nothing else has no call. If, Loop and Scan
-/// stay whole. Requires: types are inferred; kept values that follow from extents are outputs of the graph, so that the
-/// cut counts them as work.
+/// make them, and need whole calls (at_kept_values.h). Each part computes its own copies of values that follow from
+/// extents, for example an input of Reshape. Such values do not cross, and a group that computes only such values has
+/// no call. If, Loop and Scan stay whole. Requires: types are inferred; kept values that follow from extents are
+/// outputs of the graph, so that the cut counts them as work.
 Assembly split(const Graph& graph, Cut cut, const std::vector<ValueId>& kept);
 
 }  // namespace gcg

@@ -63,7 +63,7 @@ std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const
   for (size_t g = 0; g < cut.groups.size(); ++g) {
     std::map<KeptSet, std::vector<NodeId>> by_set;
     for (NodeId id : cut.groups[g].nodes) by_set[needed_by[static_cast<size_t>(id.index)]].push_back(id);
-    // All kept values that need a node's readers also need the node, so nodes with larger sets come first.
+    // A kept value that needs a reader of a node also needs the node, so nodes with larger sets come first.
     std::vector<const std::pair<const KeptSet, std::vector<NodeId>>*> sets;
     for (const auto& set : by_set) sets.push_back(&set);
     std::stable_sort(sets.begin(), sets.end(),

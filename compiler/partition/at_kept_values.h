@@ -13,8 +13,8 @@ struct GroupPiece {
   std::vector<NodeId> nodes;
 };
 
-/// Divides groups so that every kept value needs whole pieces: the same kept values need all nodes of a piece. Pieces
-/// are in a valid execution order.
+/// Divides groups so that every kept value needs whole pieces: all nodes of a piece are needed for the same kept
+/// values. Pieces are in a valid execution order.
 std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept);
 
 }  // namespace gcg

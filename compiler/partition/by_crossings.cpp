@@ -24,8 +24,8 @@ class SetNumbers {
   std::vector<const std::set<int>*> sets_;
 };
 
-/// Numbers of the sets of other groups that paths from each node through its own group meet along `edges`. `order`:
-/// nodes after all nodes that `edges` lead to.
+/// For each node: the number of the set of other groups that paths along `edges` reach through the node's own group. In
+/// `order`, each node comes after the nodes to which its `edges` lead.
 std::vector<int> groups_met(const std::vector<std::vector<int>>& edges, const std::vector<int>& group,
                             const std::vector<int>& order, SetNumbers& numbers) {
   std::vector<int> met(group.size());

@@ -1,7 +1,7 @@
 // A walk takes all ready nodes of one class (a step), then all ready nodes of another class, and so on. With two
-// classes, only the first class is a choice, so the steps are the levels of the graph: level(v) = the most changes of
-// class on a path to v. With more classes the problem is that of common supersequences, which is hard. The walk then
-// continues with the class that has the longest remaining path.
+// classes, the only choice is the class of the first step. The steps are then the levels of the graph: level(v) = the
+// most changes of class on a path to v. With more classes the problem is the shortest common supersequence, which is
+// NP-hard. The walk then continues with the class that has the longest remaining path.
 #include "compiler/partition/by_support.h"
 
 #include <algorithm>
@@ -80,7 +80,8 @@ class Steps {
   std::vector<std::priority_queue<std::pair<int, int>>> ready_;  // by class: (changes left, node)
 };
 
-/// Moves components of a step that can wait at no cost to the step of their readers, last steps first.
+/// Moves each component of a step that can wait at no cost to the step of its readers; the last steps are handled
+/// first.
 class Settle {
  public:
   Settle(const Dag& dag, const std::vector<int>& classes, const Groups& steps)

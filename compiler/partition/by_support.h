@@ -6,10 +6,9 @@
 namespace gcg {
 
 /// Forms groups of nodes of one class (a set of devices), in a valid execution order. There are never more groups than
-/// maximal runs of one class in the order of the nodes. With two classes, the number is minimal: the longest path
-/// through the graph changes class as often (compare levels, starting with either class). A node that can wait for its
-/// readers at no cost joins their group. With more classes, the result is the best of a few heuristics; `thorough`
-/// tries more of them.
+/// runs_of(classes) has. With two classes, the number of groups is minimal, because the path with the most changes of
+/// class needs as many (levels are compared for both first classes). A node that can wait for its readers at no cost
+/// joins their group. With more classes, the result is the best of a few heuristics; `thorough` tries more of them.
 ///
 ///     a(x) -> b(y) -> c(x) -> d(x), e(x) -> d      {a} {b} {c,d,e}
 ///     m(x) -> n(x), q(y) -> n                      {q} {m,n}

@@ -43,7 +43,7 @@ std::string print_cut_rules(const std::vector<CutRule>& rules);
 /// (cpu, cuda). Ascending.
 std::vector<int> devices_called(const Fleet& fleet, const std::string& name);
 
-/// A request for the nodes whose name or operator matches the pattern (* stands for any characters, ? for one).
+/// A request for the nodes whose name or operator matches the pattern (* matches any characters, ? matches one).
 /// `request` is the group of "--label PATTERN=GROUP", or the device or kind of devices of "--assign PATTERN=DEVICE".
 struct NodeRequest {
   std::string pattern, request;
@@ -59,10 +59,10 @@ struct CutOptions {
   std::optional<DeviceClass> others;             // preferred kind of device for nodes without an assignment
   std::vector<std::pair<NodeId, NodeId>>
       in_order;  // pairs of nodes: the first reads a state that the second writes, so it runs before
-  /// The device of each group that the same options without `placed` make. Groups on one device are joined, except
-  /// labelled ones and those whose work is worth moving to another device later.
+  /// The devices of the groups that the same options make without `placed`. Groups on one device are joined, except
+  /// labelled groups and groups with so much work that a later placement may move them to another device.
   std::vector<int> placed;
-  /// Joined groups are divided again where values from and for other devices come at different nodes.
+  /// Joined groups are divided again by by_crossings, so that nodes wait only for the devices that they need.
   bool divide_joined = false;
 };
 
@@ -80,11 +80,11 @@ class NodeRequests {
   /// The devices that may run the node, ascending; empty: any device. `request` receives the assignment that limits
   /// them.
   const std::vector<int>& devices(const Node& node, std::string* request = nullptr) const;
-  /// The requests without effect: all their nodes are missing in `graph` (after model passes), or, for labels, lie in
-  /// subgraphs. If, Loop and Scan run on one device together with their subgraphs. Throws CompileError for an
-  /// assignment whose nodes all lie in subgraphs.
+  /// The requests without effect. All nodes of such a request are missing in `graph` (after model passes), or all lie
+  /// in subgraphs (labels only). If, Loop and Scan run on one device together with their subgraphs. Throws CompileError
+  /// for an assignment whose nodes all lie in subgraphs.
   std::vector<UnmatchedRequest> without_effect(const Graph& graph) const;
-  /// Is the node derived from a model node whose name is unique?
+  /// True if the node is derived from a model node whose name is unique.
   bool is_one(const Node& node) const;
   /// The operator that the node had in the model; null: no node of the model has this name.
   const OpDef* imported_as(const Node& node) const;
@@ -99,8 +99,9 @@ class NodeRequests {
   std::map<std::string, Request> by_node_;
 };
 
-/// Only `support` if there is nothing to place: at most one device of each kind. Otherwise support,chains,stages. Then
-/// parallel chains are separated, long chains are divided for a pipeline, and small ones stay together.
+/// Only `support` if there is at most one device of each kind, because then no placement has a choice. Otherwise
+/// support,chains,stages: parallel chains are separated, long chains are divided for a pipeline, and small chains stay
+/// together.
 std::vector<CutRule> default_rules(const Fleet& fleet);
 
 /// `graph`: after model passes. All nodes derived from one model node stay in one group, unless this would make a cycle

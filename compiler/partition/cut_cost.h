@@ -10,8 +10,8 @@ namespace gcg {
 struct GroupCost {
   double bytes_in = 0, bytes_out = 0;  // bytes from and to other groups; symbolic extents have typical values
   int calls = 0;
-  /// Values that cross groups although their reader or producer works element by element: one kernel could have
-  /// computed both.
+  /// Values that cross groups although their reader or producer is pointwise, so that one kernel could have computed
+  /// both nodes.
   int fusions_lost = 0;
 };
 

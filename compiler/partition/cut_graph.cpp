@@ -20,7 +20,8 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-/// Number of pieces for each device that can run them: enough to balance the load, and few enough to cost little.
+/// Number of pieces for each device that can run them: large enough to balance the load, and small enough to keep the
+/// overhead of pieces low.
 constexpr double kPiecesPerDevice = 4;
 /// Least operations of a piece. In smaller pieces, the handover (some tens of microseconds) would no longer be
 /// negligible.
@@ -84,7 +85,7 @@ class CutMaker {
     return of_kind.empty() ? devices : of_kind;
   }
 
-  /// Makes atoms: all nodes with one label form an atom.
+  /// Makes atoms, which are sets of nodes that stay together: all nodes with one label form an atom.
   void gather_labels() {
     std::map<std::string, std::vector<int>> labelled;
     Groups atoms;
@@ -148,7 +149,7 @@ class CutMaker {
                          : concat("'", label, "'");
   }
 
-  /// Gives each set of devices a class, and each label, too.
+  /// Gives each set of devices a class, and each label a class of its own.
   void classify() {
     std::map<std::pair<std::string, std::vector<int>>, int> known;
     for (const std::vector<int>& atom : atoms_) {
@@ -241,7 +242,7 @@ class CutMaker {
     return options_.divide_joined ? by_crossings(dag_, all) : all;
   }
 
-  /// The same classes, numbered from 0.
+  /// The same partition into classes, with classes numbered from 0.
   static std::vector<int> numbered(const std::vector<int>& kinds) {
     std::map<int, int> numbers;
     std::vector<int> classes;

@@ -12,7 +12,7 @@ namespace {
 
 size_t at(int i) { return static_cast<size_t>(i); }
 
-/// Takes groups one after another: a whole group if all its predecessors are done, otherwise as much of it as is ready.
+/// Takes groups one after another: a whole group if all its predecessors are done, otherwise only its ready nodes.
 class Walk {
  public:
   Walk(const Dag& dag, const Groups& groups)

@@ -14,9 +14,9 @@ namespace gcg {
 /// "cuda:0" if there is a GPU target, and "cpu" if there is a CPU target.
 Fleet fleet_of(const std::vector<Target>& targets);
 
-/// The fleet for which the model is cut although the user requested none. Assignments need a cut; with a GPU target, so
-/// do nodes that only CPUs run. All other nodes stay on the GPU (cut.others). nullopt: the model stays whole. Throws
-/// CompileError for assignments without a GPU or without a CPU among the targets.
+/// The fleet for which the model is cut although the user requested none. Assignments need a cut. Nodes that only CPUs
+/// run also need a cut if there is a GPU target. All other nodes stay on the GPU (cut.others). nullopt: the model stays
+/// whole. Throws CompileError for assignments without a GPU or without a CPU among the targets.
 std::optional<Fleet> implied_fleet(const Graph& model, const std::vector<Target>& targets, CutOptions& cut);
 
 /// The targets that have code for the model as a whole. Throws CompileError if there are none, naming the node.

@@ -8,10 +8,10 @@
 namespace gcg {
 
 /// Walks backwards, breadth first, from the items in `found`. `found` is a queue whose front moves. At the end it
-/// contains every item that was met, in that order: readers come before the items they read, except where a shorter
-/// path leads to the read item. each_before(item, see): calls see(other) for every item that it reads, and never for an
-/// item that ends the walk. claim(other): true if the item is met for the first time. The time is linear in the items
-/// met and their edges; there is no recursion.
+/// contains every item that the walk met, in the order of meeting: readers come before the items they read, except
+/// where a shorter path leads to the read item. each_before(item, see): calls see(other) for every item that `item`
+/// reads, except items at which the walk ends. claim(other): true if the item is met for the first time. The time is
+/// linear in the items met and their edges; there is no recursion.
 template <class Item, class Claim, class EachBefore>
 void walk_backwards(std::vector<Item>& found, const Claim& claim, const EachBefore& each_before) {
   const auto see = [&](const Item& item) {
@@ -20,9 +20,9 @@ void walk_backwards(std::vector<Item>& found, const Claim& claim, const EachBefo
   for (size_t front = 0; front < found.size(); ++front) each_before(Item(found[front]), see);
 }
 
-/// Every item that has to be done, once each; wanted items come first. Items are numbers. done(i): true if item i is
-/// done already. each_before(i, see): calls see(j) for all items j that i reads. `marks`: one entry per item, all
-/// false; they are all false again on return.
+/// Every item that has to be done for the wanted items, once each; wanted items come first. Items are numbers. done(i):
+/// true if item i is done already. each_before(i, see): calls see(j) for all items j that i reads. `marks`: one entry
+/// per item, all false; they are all false again on return.
 template <class Done, class EachBefore>
 std::vector<int> needed(const std::vector<int>& wanted, const Done& done, const EachBefore& each_before,
                         std::vector<bool>& marks) {

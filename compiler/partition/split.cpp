@@ -49,7 +49,7 @@ struct PlannedCall {
   int group = 0;
   std::vector<NodeId> nodes;  // only needed nodes
   std::vector<ValueId> inputs, outputs;
-  std::vector<ValueId> computed;  // values that the call reads, other groups make, and extents determine
+  std::vector<ValueId> computed;  // values that the call reads and other groups make, but that extents determine
   Symbols bound;                  // symbols whose values the call's nodes determine
 };
 
@@ -152,7 +152,7 @@ class Splitter {
   }
 
  private:
-  /// Works backwards, because an earlier part makes only values that later parts need.
+  /// Works backwards, because an earlier part outputs only the values that later parts need.
   void find_work() {
     calls_.clear();
     for (auto piece = pieces_.rbegin(); piece != pieces_.rend(); ++piece) {
@@ -243,7 +243,7 @@ class Splitter {
   }
 
   /// For each symbol, the first value that has it as extent. A result of the node that determines the symbol is
-  /// preferred, because no other value exists earlier.
+  /// preferred, because no value with this extent exists earlier.
   std::map<std::string, ValueId> carriers(const Symbols& symbols) const {
     std::map<std::string, ValueId> first;
     Symbols bound;
@@ -279,7 +279,7 @@ class Splitter {
     result_.calls.push_back(std::move(call));
   }
 
-  /// A group may have several parts, and its name may be that of the model.
+  /// A group may have several parts, and the model may have the same name as the group.
   void make_unique(std::string& name) {
     const std::string group = name;
     for (int i = 2; !names_.insert(name).second; ++i) name = concat(group, ", ", i);

@@ -1,4 +1,4 @@
-// The nodes of a graph that do work; cuts concern only these.
+// The nodes of a graph that do work. Only these nodes are cut into groups.
 #pragma once
 
 #include <utility>

@@ -58,7 +58,8 @@ ValueId ExtentWriter::atom(const Dim::Atom& a) {
   GCG_CHECK(false, "an unknown kind of extent");
 }
 
-/// Div rounds towards zero. If the dividend may be negative, a multiple of the divisor is added, so that it is not.
+/// Div rounds towards zero. If the dividend may be negative, a multiple of the divisor is added to make it
+/// non-negative.
 ValueId ExtentWriter::quotient(const Dim& a, const Dim& b) {
   const int64_t low = a.lower_bound().value_or(0);
   if (low >= 0 || !b.is_constant()) return add("Div", {number(a), number(b)});

@@ -35,7 +35,7 @@ class ExtentWriter {
   std::map<Dim, ValueId> numbers_;
 };
 
-/// Do the value's elements follow from extents, so that every reader can compute them?
+/// True if the value's elements follow from extents, so that every reader can compute them.
 bool follows_from_extents(const Value& v);
 
 }  // namespace gcg

@@ -13,7 +13,7 @@
 
 namespace gcg {
 
-/// A weight of a group. `identity` is any number that equal weights share.
+/// A weight of a group. Equal weights have the same `identity`, and different weights have different ones.
 struct GroupWeight {
   uint64_t identity = 0;
   int64_t bytes = 0;
@@ -44,7 +44,7 @@ double correct_times(gart::fb::AssemblyT& assembly, const FleetProfile& profile)
 /// their rates. Throws CompileError for a group that no device runs any more.
 void move_to_fleet(gart::fb::AssemblyT& assembly, const Fleet& fleet);
 
-/// A section with the best placement found. If there is none, throws CompileError with the reason.
+/// The section with the best placement found. If there is none, throws CompileError with the reason.
 std::vector<uint8_t> place_assembly(std::span<const uint8_t> section, const GroupWeights& weights);
 
 /// Unpacks and packs sections. Throws CompileError if the section is not a fleet plan.

@@ -15,7 +15,7 @@ namespace fb = gart::fb;
 
 constexpr double kLeastMicroseconds = 1e-6;
 /// Limit for the factor by which a device that was never measured is assumed to be slower than predicted. A larger
-/// factor is due to the measured device, which may be busy, and the other one is worth a try.
+/// factor is due to the measured device, which may be busy. The device that was never measured is then worth a try.
 constexpr double kAssumedSlower = 4;
 
 double median(std::vector<double> values, double none) {
@@ -67,7 +67,7 @@ std::vector<Measured> measured_of(fb::AssemblyT& a, const FleetProfile& profile)
   return list;
 }
 
-/// The typical factor by which groups take longer if an input comes from another device.
+/// The median factor by which groups take longer if an input comes from another device.
 double typical_crossing(const std::vector<Measured>& measured) {
   std::vector<double> times;
   for (const Measured& m : measured)
@@ -101,8 +101,8 @@ void correct_operations(fb::AssemblyT& a, const std::vector<Measured>& measured,
     *time_on(*a.groups[m.group], a.groups[m.group]->predicted, m.device) = m.operation(crossing);
 }
 
-/// If a group never ran on a device with an input from another device, it gets its factor from other devices. If it has
-/// none there, it gets the typical factor.
+/// If a group never ran on a device with an input from another device, it gets its factor from other devices. If there
+/// is no such factor, it gets the typical factor.
 void correct_crossings(fb::AssemblyT& a, const std::vector<Measured>& measured, double crossing) {
   std::vector<std::vector<double>> by_group(a.groups.size());
   for (const Measured& m : measured)

@@ -11,7 +11,7 @@ namespace gcg {
 struct GroupMeasurement {
   std::string group, device;  // names
   double operation_us = 0;    // all its calls
-  double idle_us = 0;         // the device waited idle before these calls
+  double idle_us = 0;         // time for which the device was idle before these calls
   double noise_us = 0;        // half the interquartile range of operation_us; 0: not known
   double begin_us = 0;        // start of the group's first call, since the start of the run
   int64_t runs = 0;           // number of measured runs, without the cold ones
@@ -27,8 +27,8 @@ struct FleetProfile {
 
   /// The measurement; null: the group never ran there with this `crossed`.
   const GroupMeasurement* find(const std::string& group, const std::string& device, bool crossed) const;
-  /// Takes over the measurements of `later`. Its rows replace those of the same group, device and `crossed`, and its
-  /// run time replaces this one.
+  /// Takes over the measurements of `later`. Its rows replace rows with the same group, device and `crossed`, and its
+  /// run time replaces the present one.
   void merge(const FleetProfile& later);
 };
 

@@ -207,8 +207,8 @@ Placement by_rank(const Problem& problem, const Ranks& ranks, const std::vector<
   return schedule.placement(ranks);
 }
 
-/// Among ready groups, places the one with the least key first. `most`: instead the group whose least key is the
-/// largest.
+/// Among ready groups, places the one with the least key first. `most`: places the group whose least key is the largest
+/// first.
 Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& key, bool most = false) {
   Schedule schedule(problem);
   std::vector<int> ready, open(problem.groups.size());  // ready groups; the largest rank comes first
@@ -272,8 +272,8 @@ Chains chains_of(const Problem& problem, const Ranks& ranks) {
   return out;
 }
 
-/// The first group of a chain goes to the device where the chain would end first. The others follow if that device runs
-/// them.
+/// The first group of a chain goes to the device where the chain would end first. The other groups go to the same
+/// device if it runs them.
 Placement by_chains(const Problem& problem, const Ranks& ranks, const std::vector<double>& rank) {
   const Chains chains = chains_of(problem, ranks);
   return by_rank(problem, ranks, rank, [&](const Schedule& schedule, int g, int d, const Schedule::Estimate& e) {

@@ -1,5 +1,5 @@
 // List schedulers from the literature: one group after the other goes to the device that a rule prefers. They are fast,
-// but none is good for all problems. So place() compares them all on the simulator.
+// but none is good for all problems. Therefore place() compares them all on the simulator.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace gcg::place {
 
 enum class ListRule : uint8_t {
   heft,  // the group with the largest upward rank goes to the device where it ends first (Topcuoglu 2002)
-  // Like heft, but a table of optimistic costs gives the rank, and the end of the groups after this one counts, too
-  // (Arabnejad 2014).
+  // Like heft, but a table of optimistic costs gives the rank. The choice of the device also counts the time after this
+  // group until the end of the run (Arabnejad 2014).
   peft,
   etf,      // among ready groups, the one that can start first (Hwang 1989)
   min_min,  // among ready groups, the one that can end first

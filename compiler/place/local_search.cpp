@@ -60,8 +60,9 @@ class Annealing {
  private:
   static constexpr double kLeastShare = 0.1;  // the cost of making a change, as a share of an evaluation
   static constexpr int64_t kLeastRound = 1000, kMostRounds = 16;
-  static constexpr double kMemoryPrice = 0.3;  // the least price of the whole memory, in run times of the start
-  // In run times of the best placement.
+  // The least price of missing bytes: an amount equal to all memory costs this share of the run time of the start.
+  static constexpr double kMemoryPrice = 0.3;
+  // Temperatures, as multiples of the best placement's run time or, in a search by memory alone, of group_bytes_.
   static constexpr double kHot = 0.06, kHotter = 0.3, kCold = 0.0004;
   static constexpr std::array<double, 8> kPrices = {100, 10, 3, 30, 300, 3, 10, 30};  // by round
   // Number of consecutive placements that fit, or do not fit, before the price changes.
@@ -73,8 +74,8 @@ class Annealing {
     return cost.us * (cost.missing_bytes > 0 ? 1.1 : 1) + byte_price_ * static_cast<double>(cost.missing_bytes);
   }
 
-  /// Raises the price of memory if placements do not fit, and lowers it if they fit. So the walk stays near placements
-  /// that just fit.
+  /// Raises the price of memory if placements do not fit, and lowers it if they fit. This keeps the walk near
+  /// placements that just fit.
   void adapt_price(bool fits) {
     if (byte_price_ == 0) return;
     streak_ = fits == (streak_ > 0) ? streak_ + (fits ? 1 : -1) : (fits ? 1 : -1);
@@ -216,7 +217,7 @@ class Annealing {
   SearchResult best_;
   Placement before_;
   bool memory_alone_ = false;
-  double group_bytes_ = 0;  // the group's share of the whole memory
+  double group_bytes_ = 0;  // memory of all devices, divided by the number of groups
   double byte_price_ = 0, least_price_ = 0;
   int streak_ = 0;                    // number of consecutive evaluations that fit; negative: that did not fit
   double hot_ = kHot, cold_ = kCold;  // in large problems, one move changes less

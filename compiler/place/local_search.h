@@ -9,7 +9,7 @@
 namespace gcg::place {
 
 struct SearchOptions {
-  int64_t evaluations = 0;  // a number and not a time, so that builds are reproducible
+  int64_t evaluations = 0;  // a count instead of a time limit, so that builds are reproducible
   uint64_t seed = 1;
 };
 
@@ -20,7 +20,7 @@ struct SearchResult {
 
 /// Simulated annealing from `start`. A move changes the device of a group, of a run of its chain or of two groups, or
 /// the position of a group or a run in the order. A placement that lacks memory is worse than any that fits. Returns
-/// the best placement met, which is never worse than `start`.
+/// the best placement found, which is never worse than `start`.
 SearchResult search(const Problem& problem, const Ranks& ranks, SearchResult start, const SearchOptions& options);
 
 /// The same search with memory as the only cost. It begins from `start` and then from random placements, until one

@@ -71,7 +71,7 @@ class Portfolio {
     }
     try_rules(problem_, ranks_, "");
     if (size_of(problem_) > kScheduledAgain) return;
-    // Ranks without transfers are tried, too, because many values may stay on one device.
+    // Ranks without transfers are also tried, because many values may stay on one device.
     try_rules(problem_, Ranks(problem_, 0), " by work");
     if (!problem_.links_queue) return;
     // Without queues at links, rules spread groups over more devices; the search then corrects this.
@@ -96,7 +96,8 @@ class Portfolio {
   }
 
   /// Searches from each of the best few candidates. With few groups, the searches share the budget. With more groups,
-  /// each search has the whole budget, because ties decide which rule comes first. Many groups need one long walk.
+  /// each search has the whole budget, because ties decide which candidate comes first. With many groups, only the
+  /// first candidate is searched, because one long walk is needed.
   void improve() {
     sort();
     const int64_t size = size_of(problem_);  // steps take longer if the problem does not fit the processor's caches
@@ -135,8 +136,8 @@ class Portfolio {
     std::string name;
   };
 
-  /// Used if the search, which optimises time, found nothing that fits: finds any placement that fits, then improves
-  /// it.
+  /// Finds any placement that fits, then improves it. Used if the search for the least time found no placement that
+  /// fits.
   void make_fit(int64_t evaluations) {
     SearchResult found = search_fit(problem_, ranks_, best(), {evaluations, options_.seed});
     if (found.cost.missing_bytes > 0) return;

@@ -16,7 +16,7 @@ struct Options {
   int64_t effort = 24'000'000;
 };
 
-/// Why there is no placement.
+/// The reason why there is no placement.
 struct PlacementFailure {
   struct Row {
     int device = 0;

@@ -18,7 +18,7 @@ inline constexpr int kAnywhere = -1;
 struct Device {
   std::string name;
   int64_t memory_bytes = kEnough;
-  double spins_us = 0;  // time for which a device waits actively for work before it sleeps
+  double spins_us = 0;  // time for which an idle device spins before it sleeps
   double wakes_us = 0;  // extra time of a group that has to wake its device
 };
 

@@ -100,7 +100,7 @@ std::vector<Candidate> alternatives(const Problem& problem, const Placement& now
 }
 
 /// The noise of a run is half the interquartile range of its time. The gain has to exceed the noise of both placements.
-/// The share of a group that leaves its device does not count.
+/// The new placement's noise counts only in proportion to the time of the groups that stay on their devices.
 bool exceeds_noise(const Problem& problem, const Placement& now, const Placement& then, double gain, double noise_us) {
   double all = 0, staying = 0;
   for (int g = 0; g < problem.group_count(); ++g) {

@@ -186,7 +186,7 @@ void Simulator::add_weights(const Placement& placement) {
   for (const auto& [device, weight] : shared_) weight_bytes_[at(device)] += problem_.weights[at(weight)];
 }
 
-/// True if everything would fit if no memory were ever released.
+/// True if each device has enough memory even if no memory is ever released.
 bool Simulator::fits_at_once(const Placement& placement) {
   std::vector<int64_t>& bytes = peak_bytes_;
   bytes = weight_bytes_;

@@ -38,7 +38,7 @@ class Finder {
   std::vector<UnsupportedNode> rows;
 
  private:
-  /// Nodes that outputs depend on through more than the extents of their results.
+  /// The nodes that outputs need for more than the extents of their results.
   static std::set<NodeId> needed_nodes(const Graph& graph) {
     std::set<NodeId> needed;
     std::vector<ValueId> stack(graph.outputs);

@@ -1,6 +1,7 @@
-// Turns steps into an arena: lifetimes in the total order of the steps, results that reuse the storage of an operand
-// whose lifetime ends, then placement. With several streams that order is only one of many. Two buffers then share
-// storage only if every use of one is certain to finish before any use of the other.
+// Places temporaries in three stages. It computes lifetimes in the total order of the steps, lets results reuse the
+// storage of an operand whose lifetime ends, and places the blocks in an arena. With several streams, a run may execute
+// the steps in another order. Two buffers then share storage only if every use of one is certain to finish before any
+// use of the other.
 #include "compiler/plan/plan_memory.h"
 
 #include <algorithm>
@@ -162,7 +163,7 @@ class Planner {
     return std::all_of(users.begin(), users.end(), [&](StepId u) { return u == self || users_->before(u, self); });
   }
 
-  /// Drops the blocks that were taken over.
+  /// Removes the blocks that have become part of another block.
   void compact(std::vector<LiveRange>& ranges) {
     std::vector<int> number(ranges.size(), -1);
     std::vector<LiveRange> kept;

@@ -64,8 +64,8 @@ class CodeOfPlan {
   }
 
  private:
-  /// Adds a kernel to the plan for each launch that must follow kernel `k`, as its code says. Such a launch does a part
-  /// of its work.
+  /// Adds a kernel to the plan for each launch that must follow kernel `k` (CompiledKernel::then). Each of these
+  /// launches does a part of the work of `k`.
   void add_followers(KernelId k) {
     for (int next = plan_.code[k].then; next >= 0; next = blob_.kernels[static_cast<size_t>(next)].then) {
       plan_.code.push_back(blob_.kernels[static_cast<size_t>(next)]);

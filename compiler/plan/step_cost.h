@@ -1,4 +1,4 @@
-// A rough estimate of a step's time, accurate enough to decide whether it deserves its own stream.
+// A rough estimate of a step's time, accurate enough to decide whether the step gets its own stream.
 #pragma once
 
 #include "compiler/plan/plan.h"

@@ -19,8 +19,8 @@ class StepOrder {
   IndexedVector<StepId, std::vector<bool>> after_;  // after_[i][j]: i starts after j has finished
 };
 
-/// Gives a chain of dependent steps in the entry sequence its own stream if that pays by the cost model: running the
-/// chain in parallel with the others must save more than a fork and a join cost. All other steps stay on stream 0.
+/// Gives a chain of dependent steps in the entry sequence its own stream if this saves time by the cost model. Running
+/// the chain in parallel with the others must save more than a fork and a join cost. All other steps stay on stream 0.
 /// Requires: memory is not planned yet.
 void assign_streams(Plan& plan);
 

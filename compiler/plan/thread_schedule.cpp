@@ -92,20 +92,21 @@ struct Region {
 std::vector<Region> regions_of(const std::vector<ThreadWork>& steps) {
   const size_t count = steps.size();
   std::vector<size_t> first_user(count, count);
-  std::vector<bool> goes_on(count, false);  // by step: a step that reads its results is read by another one
+  std::vector<bool> goes_on(count, false);  // by step: True if a step that reads its results has readers itself
   for (size_t i = count; i-- > 0;)
     for (size_t p : steps[i].after) {
       first_user[p] = i;
       goes_on[p] = goes_on[p] || first_user[i] < count;
     }
-  // A single step that ends off the main path does not matter, for example one that writes an output.
+  // A single step without readers is ignored if its operands have other readers that go on, for example a step that
+  // writes an output.
   for (size_t i = 0; i < count; ++i)
     if (const auto& after = steps[i].after;
         first_user[i] == count && !after.empty() &&
         std::all_of(after.begin(), after.end(), [&](size_t p) { return goes_on[p]; }))
       first_user[i] = i;
   std::vector<bool> leads(count);  // by step: True if all later steps depend on it, directly or through others
-  size_t oldest = count;           // the lowest number, over later steps, of the last step that each waits for, plus 1
+  size_t oldest = count;           // over later steps: the least of 1 + the last step that each waits for
   for (size_t i = count; i-- > 0;) {
     leads[i] = oldest > i;
     const auto& after = steps[i].after;

@@ -8,8 +8,8 @@
 
 namespace gcg {
 
-/// `graph`: the graph for all runs (open_broadcasts.h), if there is one; then only extents that depend on data, or that
-/// meet in a subgraph, are assumed to be equal. Nullopt: none are.
+/// `graph`: the graph for all runs (open_broadcasts.h), if there is one. It assumes equality only for extents that
+/// depend on data or that meet in a subgraph. Returns nullopt if no extents are assumed to be equal.
 std::optional<EqualExtents> equal_extents(const Graph& graph);
 
 }  // namespace gcg

@@ -5,7 +5,7 @@
 
 namespace gcg {
 
-/// A request for nodes, "PATTERN=DEVICE" or "PATTERN=GROUP", that moves nothing.
+/// A request for nodes, "PATTERN=DEVICE" or "PATTERN=GROUP", that has no effect.
 struct UnmatchedRequest {
   std::string option, request;  // "--label", "b=mine"
   std::string reason;           // "passes removed all work of 'b'"

@@ -41,7 +41,7 @@ std::string matched_part(const std::string& pattern, const std::string& name) {
   return {};
 }
 
-/// Uniform numbers between -1/sqrt(rows) and 1/sqrt(rows), which follow from the name.
+/// Uniform pseudo-random numbers between -1/sqrt(rows) and 1/sqrt(rows). The name is the seed.
 Tensor first_numbers(DType dtype, const std::string& name, std::vector<int64_t> shape) {
   const double limit = 1 / std::sqrt(static_cast<double>(shape[0]));
   const auto key = static_cast<uint64_t>(hash_of(name));
@@ -89,7 +89,7 @@ class AdapterMaker {
     return id;
   }
 
-  /// The adapter's sum takes over the node's result, whose name and readers stay.
+  /// The sum of the node's result and the adapter's becomes the new result, with the same name and readers.
   void add(NodeId id, Matrix m, const std::string& name) {
     const ValueId x = graph_.node(id).inputs[0], y = graph_.node(id).outputs[0];
     const DType dtype = graph_.value(y).dtype, own = dtype == DType::f64 ? dtype : DType::f32;

@@ -22,8 +22,8 @@ struct TrainedParameter {
 };
 
 /// Adds the step to the graph, and sets the parameters' new values. With lr=input, the learning rate becomes an input
-/// "lr" of the graph. After it, states become inputs. Returns the states. Scales all gradients together if their norm
-/// exceeds `clip` > 0.
+/// "lr" of the graph. The optimizer's states become inputs after it. Returns the states. Scales all gradients together
+/// if their norm exceeds `clip` > 0.
 std::vector<OptimizerState> add_optimizer(Graph& graph, const OptimizerOptions& options, double clip,
                                           std::vector<TrainedParameter>& parameters);
 

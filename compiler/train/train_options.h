@@ -41,7 +41,7 @@ struct LoraOptions {
   std::vector<std::string> targets;  // patterns of the names of products; none: no adapters
   int64_t rank = 8;
   double alpha = 16;   // an adapter's result is multiplied by alpha / rank
-  double dropout = 0;  // ratio of the elements that an adapter does not see in training
+  double dropout = 0;  // share of an adapter's input elements that are dropped in training
 };
 
 /// The owner of parameters, moments and counters between runs.
@@ -56,7 +56,7 @@ struct TrainOptions {
   LoraOptions lora;
   std::vector<std::string> frozen;  // patterns of the names of parameters that stay as they are (fits_pattern)
   double clip = 0;                  // limit of the norm of all gradients together; 0: none
-  int64_t accumulate = 1;           // the optimizer runs in each such step, with the mean of the gradients since
+  int64_t accumulate = 1;           // the optimizer runs once in this many steps, with their mean gradient
   StateOwner states = StateOwner::program;
   bool drops = true;  // Dropout drops elements; dropout=off
 };

@@ -196,7 +196,7 @@ class EntriesMaker {
     for (const OptimizerState& s : states) changing_.push_back({s.name, s.in, s.out, s.initial});
   }
 
-  /// The model, or its loss. Parameters and statistics are states that it only reads.
+  /// The model, or its loss. Parameters and statistics are states that the entry only reads.
   Graph make_reader(const char* name, bool with_loss) {
     Graph graph = model_.clone();
     graph.name = name;

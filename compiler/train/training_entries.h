@@ -18,9 +18,9 @@ struct TrainingEntries {
 };
 
 /// Makes the entries of a model. `parameters`: names of constants that may be trained; empty: all floats. Parameters
-/// that a gradient reaches become states or, if the options say so, inputs and outputs. So do the optimizer's values
-/// and the running statistics of BatchNormalization. In `train`, BatchNormalization runs in training mode. Throws
-/// CompileError.
+/// that a gradient reaches become states or, if the options say so, inputs and outputs. The optimizer's values and the
+/// running statistics of BatchNormalization become states or inputs and outputs in the same way. In `train`,
+/// BatchNormalization runs in training mode. Throws CompileError.
 TrainingEntries make_training_entries(Graph model, const std::set<std::string>& parameters,
                                       const TrainOptions& options);
 

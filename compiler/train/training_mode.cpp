@@ -23,7 +23,7 @@ bool is_zero(const Graph& graph, ValueId v) {
   return constant && constant->elements() == 1 && constant->at_double(0) == 0;
 }
 
-/// Gives the node a constant of its own for its ratio, which is not a parameter even if it is an initializer.
+/// Gives the node its own copy of a constant ratio, because a ratio is not a parameter even if it is an initializer.
 void keep_ratio(Graph& graph, Node& node) {
   if (node.inputs.size() < 2 || !node.inputs[1].valid()) return;
   if (const TensorRef ratio = graph.value(node.inputs[1]).constant)

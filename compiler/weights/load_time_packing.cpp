@@ -13,13 +13,14 @@
 namespace gcg {
 namespace {
 
-/// Smaller constants are stored in every layout and type, because a kernel at load is not worth it.
+/// Smaller constants are stored in every layout and type, because making them by a kernel at load costs more than it
+/// saves.
 constexpr int64_t kLeastBytes = 16 << 10;
 
 /// True if weight relayout at load may make constants of the plan.
 bool takes_packed(const Plan& plan) { return !traits_of(plan.device).reads_mapped_weights; }
 
-/// The constants that kernels of such plans (or of all other plans) read.
+/// `packed`: the constants of the plans that takes_packed accepts. Otherwise: the constants of all other plans.
 std::vector<TensorRef> constants_of(const std::vector<Plan>& plans, bool packed) {
   std::vector<TensorRef> out;
   for (const Plan& plan : plans)
@@ -91,7 +92,7 @@ class Rearranger {
  public:
   explicit Rearranger(Graph& graph) : b_(graph, "weights") {}
 
-  /// Makes the elements of `wanted` from those of `stored`; see can_make.
+  /// Makes the elements of `wanted` from the elements of `stored`; see can_make.
   ValueId make(const TensorRef& wanted, const TensorRef& stored) {
     const std::vector<int64_t>& shape = source_of_all(wanted)->shape();
     ValueId value = undo(stored);

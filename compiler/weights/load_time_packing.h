@@ -9,11 +9,11 @@
 
 namespace gcg {
 
-/// Finds the constants of GPU plans that the file need not hold, because it holds them in another order or type. Such
-/// sources are the packed constants of CPU plans, or original constants that another GPU kernel reads. The constants
-/// found become packed buffers. After the other plans, each GPU gets a plan that makes these buffers from their sources
-/// at load. Small constants are stored in every layout and type. Requires: `plans` are for their targets. Returns the
-/// constants that are read at load.
+/// Finds the constants of GPU plans that the file need not hold, because it holds a source: the same elements in
+/// another order or type. A source is a packed constant of a CPU plan, or an original constant that another GPU kernel
+/// reads. The constants found become packed buffers. Adds, after the other plans, one plan for each GPU that makes
+/// these buffers from their sources at load. Small constants are stored in every layout and type. Requires: `plans` are
+/// for their targets. Returns the constants that are read at load.
 std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans);
 
 /// Places all constants of the plans. Constants that runs on GPUs read come first, then those that are read at load

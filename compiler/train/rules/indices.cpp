@@ -60,8 +60,8 @@ void scatter_rule(C& c, const char* scatter, const char* gather, const std::map<
 void scatter_elements_rule(C& c) { scatter_rule(c, "ScatterElements", "GatherElements", {{"axis", c.axis(0)}}); }
 void scatter_nd_rule(C& c) { scatter_rule(c, "ScatterND", "GatherND", {}); }
 
-/// Rows that are written replace those of the cache. Rows past the cache's end are dropped, or with 'circular' continue
-/// at its front.
+/// Written rows replace rows of the cache. Rows past the cache's end are dropped, or with 'circular' continue at its
+/// front.
 void tensor_scatter_rule(C& c) {
   if (c.wants(0)) {
     std::vector<Formula> in = {c.g(), zeros_like(c.x(1))};

@@ -7,7 +7,7 @@ namespace {
 
 using C = GradientContext;
 
-/// True at the class, along axis 1, that is the label.
+/// A mask along axis 1, the classes: true where the class equals the label.
 Formula at_label(C& c, Formula labels) {
   const Formula x = c.x(0);
   std::vector<int64_t> along(static_cast<size_t>(x.rank()), 1);

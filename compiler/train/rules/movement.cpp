@@ -75,8 +75,8 @@ void slice_rule(C& c) {
   c.set(0, g);
 }
 
-/// Padding by negative numbers removes the padding. Other modes repeat elements of x; padding the positions of elements
-/// in the same mode shows which.
+/// Padding by negative numbers removes the padding. Other modes repeat elements of x. The rule pads a tensor of element
+/// positions in the same mode to find these elements.
 void pad_rule(C& c) {
   const Formula x = c.x(), g = c.g();
   const std::string mode = c.node().string_attribute("mode", "constant");
