@@ -295,7 +295,7 @@ class TiledConvEmitter : IndexArithmetic {
         [&] { return emit(plan_.last_vectors); });
   }
 
-  /// The rest of the panel's words of bytes after its whole steps; null if there is none.
+  /// The words of a panel of bytes after its last whole step; null if there are none.
   Value* last_step_of(Value* panel) {
     if (plan_.widens() || tiled_.depth == tiled_.steps) return nullptr;
     const int64_t whole = tiled_.steps - block;

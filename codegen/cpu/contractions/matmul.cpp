@@ -222,7 +222,8 @@ class MatMulEmitter {
     return tile;
   }
 
-  /// Emits row tiles [from, to) one after the other over the whole panel. `next`: the data to fetch at the same time.
+  /// Emits row tiles [from, to) one after the other over the whole panel. `next`: the data to prefetch at the same
+  /// time.
   void row_tiles(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
@@ -250,7 +251,7 @@ class MatMulEmitter {
     });
   }
 
-  /// Sets the part of the next block that the passes over a block of a panel fetch in pass number `pass`.
+  /// Sets the part of the next block of a panel that pass number `pass` over the current block prefetches.
   void fetch_meanwhile(RowTile& tile, llvm::Value* next, llvm::Value* pass) {
     tile.prefetch = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_start(tile.b, next), ir_.CreateMul(pass, prefetch_step_));
     llvm::Value* needed = ir_.CreateICmpSLT(ir_.CreateMul(pass, lines_), f_.i64(plan_.panel_lines()));

@@ -180,8 +180,8 @@ bool has_rows_for_tiles(const MatMulKernel& matmul, Multiply multiply) {
          least_products;
 }
 
-/// Fewest multiplications of a task: handing a task to another thread costs about a microsecond, and this many take
-/// less.
+/// Fewest multiplications of a task: handing a task to another thread takes about a microsecond, and this many
+/// multiplications take less.
 constexpr int64_t kLeastTask = 96 << 10;
 
 int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {

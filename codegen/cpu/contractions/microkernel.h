@@ -17,10 +17,10 @@ namespace gcg::cpu {
 class FunctionBuilder;
 
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
-/// Strides of B are in its elements, and those of C in words. Those of A are in floats or, with VNNI groups, in bytes.
-/// Nullopt: a run-time argument. With widened bytes, A holds results of DotProduct::left, and the parts of a step are
-/// adjacent. With pairs of bf16, A holds pairs, and so does B unless `right` is bf16. In that case, a k step reads two
-/// rows of bf16.
+/// Strides of B count elements of B, and strides of C count words. Strides of A count floats or, with VNNI groups,
+/// bytes. Nullopt: a run-time argument. With widened bytes, A holds results of DotProduct::left, and the parts of a
+/// step are adjacent. With pairs of bf16, A holds pairs, and so does B unless `right` is bf16. In that case, a k step
+/// reads two rows of bf16.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
 

@@ -4,13 +4,13 @@
 // panel of B. The panel is packed as for VPDPBUSD and VDPBF16PS. TDPBUSD and TDPBF16PS multiply 16x16 words by 16x16 in
 // 16 cycles, and an instruction may add to the result of the one before it. A tile is loaded in 8 cycles from L1 and in
 // 20 from L2, and five times slower if its rows are not aligned to lines. Two tiles of A by three of B are 96 cycles of
-// multiplication along with 7 loads, which take 52 cycles from L1 and 100 at worst. Three by one uses each tile less
-// often and waited for L2.
+// multiplication along with 7 loads, which take 52 cycles from L1 and 100 at worst. With three tiles of A by one of B,
+// each tile is used less often, and loads from L2 limited the speed.
 //
 // Bytes give the sums of VPDPBUSD. For pairs of bf16, TDPBF16PS adds a step's even products, and separately its odd
-// ones, as fused multiply-adds rounded to nearest even. It then adds both together, and that to the sum. So at a depth
-// of K the sum itself is rounded 16 times less often than by VDPBF16PS. Factors and sums below 2^-126 count as zero, as
-// there.
+// ones, as fused multiply-adds rounded to nearest even. It then adds the two results, and adds their total to the sum.
+// So at a depth of K the sum itself is rounded 16 times less often than by VDPBF16PS. Factors and sums below 2^-126
+// count as zero, as with VDPBF16PS.
 #pragma once
 
 #include "codegen/cpu/contractions/dot_product.h"
