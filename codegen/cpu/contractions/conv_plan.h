@@ -87,8 +87,8 @@ struct ConvPlan {
   Dim scratch_bytes() const;  // per thread
   /// Lines of the next group's weights that each tile prefetches into L2, per 16 x (16*group_blocks) block of weights.
   int64_t prefetch_lines = 0;
-  int64_t prefetching_tiles = 0;  // number of tiles that prefetch a whole block; in a symbolic row each further such
-                                  // number fetches the same lines again
+  int64_t prefetching_tiles = 0;  // number of tiles that together prefetch a whole block; in a symbolic row, the
+                                  // same number of further tiles fetches the same lines again
 
   bool symbolic_row() const { return column_tiles.empty(); }
 };

@@ -9,8 +9,8 @@
 
 namespace gcg::cpu {
 
-/// Rows and lanes of the tiles that transpose a stage. For small elements it is the number in one 16-byte block;
-/// otherwise there would be more rows than registers. `native`: lanes of a register.
+/// Rows and lanes of the tiles that transpose a stage. For small elements this is the number of elements in one 16-byte
+/// block, because longer rows would mean more rows than registers. `native`: lanes of a register.
 int tile_side(const Stage& stage, int native);
 
 /// The loads of the stage that tiles of `side` lanes along `lane` transpose, and the other axis of the tiles, which has

@@ -19,7 +19,7 @@ struct KernelText {
   std::string symbol;
   std::string source;
   std::vector<Dim> params;   // run-time parameters, in the kernel's own symbols
-  Dim tasks = 1;             // number of blocks; may be 0 if an extent is
+  Dim tasks = 1;             // number of blocks; may be 0 if an extent is 0
   int cluster = 0;           // blocks per cluster; tasks are a multiple of it; 0: no clusters
   int threads = 128;         // threads per block
   int64_t shared_bytes = 0;  // dynamic shared memory per block
