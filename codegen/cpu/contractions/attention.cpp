@@ -44,7 +44,7 @@ class AttentionEmitter {
     Values batch;            // coordinates of the batch axes, which end with `first`
     llvm::Value *from, *to;  // row tiles
     llvm::Value *first, *rows;
-    llvm::Value* packs;  // true for the thread's first block of this entry, or the entry's only one
+    llvm::Value* packs;  // true if the block packs panels: it is the thread's first block of this entry
   };
 
   /// A word of scratch memory, after the arrays.

@@ -134,7 +134,7 @@ class LaneTile {
     }
   }
 
-  /// Address of a channel of the first pixel, given that of channel 0.
+  /// Address of a channel of the first pixel. `input`: the address of channel 0.
   Value* channel_address(Value* input, Value* channel) {
     Value* lane = f_.ir().CreateAnd(channel, f_.i64(block - 1));
     Value* offset = f_.ir().CreateMul(f_.ir().CreateLShr(channel, f_.i64(4)), layout_.block, "", true, true);

@@ -21,7 +21,7 @@ constexpr int64_t wanted_tasks = 32;
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Sizes; those of memory are in words.
+/// Sizes of tasks and of memory; sizes of memory are in words.
 struct TiledPlan {
   TiledPlan(const ConvKernel& conv, const ConvPlan& plan) {
     piece = plan.widens() ? block / 2 : block / kVnniGroup;

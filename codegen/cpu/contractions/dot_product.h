@@ -26,7 +26,7 @@ namespace gcg::cpu {
 enum class Multiply : uint8_t {
   floats,
   bytes,          // VPDPBUSD; USDOT on aarch64
-  signed_bytes,   // SDOT: the left operand is signed, so 128 is subtracted from it and the products of 128 are added
+  signed_bytes,   // SDOT: the left operand is signed, so 128 is subtracted from it and the products with 128 are added
   narrow_bytes,   // VPMADDUBSW; sums of two products fit into 16 bits
   widened_bytes,  // VPMADDWD on x86, plain multiplications elsewhere
   pairs,          // VPMADDWD on operands that are 16-bit integers in memory already

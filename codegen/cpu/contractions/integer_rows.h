@@ -7,8 +7,8 @@
 namespace gcg::cpu {
 
 /// The layout of a row of A as integers: bytes from the uppermost to the lowest, then numbers for each block: a scale
-/// and sums. Bytes that are multiplied by those of one word are adjacent. VNNI group j of a word has the elements j, j
-/// + e, j + 2e, j + 3e of its rows, where e is the number of elements in a byte.
+/// and sums. Bytes that are multiplied by the bytes of one word are adjacent. VNNI group j of a word has the elements
+/// j, j + e, j + 2e, j + 3e of its rows, where e is the number of elements in a byte.
 struct IntegerRowLayout {
   explicit IntegerRowLayout(const BlockPacking& packing);
 

@@ -94,7 +94,7 @@ struct MatMulPlan {
   int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
   int64_t most_tiles = 24;  // most tiles of a block: 144 rows with AVX2
   /// True if rows of A are converted in scratch memory, to widened bytes or pairs of bf16. Each row tile is converted
-  /// before its passes over a panel. For AMX tiles, all rows of a block are converted once, over the whole depth. Bytes
+  /// before the passes over a panel. For AMX tiles, all rows of a block are converted once, over the whole depth. Bytes
   /// are copied, too, if AMX tiles cannot load them from memory.
   bool widens() const { return multiply == Multiply::widened_bytes || multiply == Multiply::halves || copies_rows; }
   bool copies_rows = false;

@@ -52,8 +52,8 @@ class TileState {
   explicit TileState(FunctionBuilder& f) : f_(f) {}
   void begin();
   /// Sets the largest number of rows of the products that follow. Must be called where it dominates them. If the number
-  /// is at most 16, every product must have exactly this many rows. Otherwise every product, also that of the last row
-  /// tile, must have at least half as many.
+  /// is at most 16, every product must have exactly this many rows. Otherwise every product, also the product of the
+  /// last row tile, must have at least half as many.
   void set_rows(llvm::Value* most);
   void release();
   void multiply(const TileKernel& kernel, const TileOperands& operands);

@@ -39,7 +39,7 @@ bool sums_plain_columns(const Expr& e) {
   return loops && !expensive && count_nodes(e) <= kFewNodes;
 }
 
-/// True for bytes that are packed from four registers of floats.
+/// True if `e` becomes bytes, which are packed from four registers of floats.
 bool is_quantized(const Expr& e) { return quantization_of(e) || late_quantization_of(e); }
 
 /// True for a reduction whose result depends on the order of its elements; its vector axis must be the last one.
@@ -50,8 +50,8 @@ bool is_ordered(const Stage& stage) {
 /// The axes along which vectors of the stage may run.
 std::vector<Axis> lane_axes(const Stage& stage, const std::vector<Axis>& axes) {
   if (!is_ordered(stage) || axes.empty()) return axes;
-  // A row that follows other rows may start with any of the partial sums. This costs as much as this many elements one
-  // by one.
+  // A row that follows other rows may start with any of the partial sums. Handling this takes as long as adding this
+  // many elements one by one.
   constexpr int64_t kShortestRow = 16;
   if (axes.size() > 1 && typical(axes.back().extent) < kShortestRow) return {};
   return {axes.back()};

@@ -32,7 +32,7 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
 
 /// True if an interior is wider than a register, as far as is known at compile time.
 bool is_wide(const RowInterior& interior, int lanes);
-/// True if the elements outside an interior surely fit in one register at each end.
+/// True if the elements outside an interior certainly fit in one register at each end.
 bool has_narrow_ends(const RowInterior& interior, int lanes);
 
 }  // namespace gcg::cpu

@@ -244,7 +244,7 @@ class StoreRowEmitter {
     });
   }
 
-  /// Stores the values at `from` to `to`, together with the elements between those of the lanes.
+  /// Stores the values at `from` to `to`, together with the elements that lie between two lanes' elements.
   void store(const std::vector<Expr>& values, const Point& from, Point to) {
     Values parts;
     for (const Expr& value : values) parts.push_back(f_.splat(exprs_.evaluate(value, from), to.lanes));

@@ -85,7 +85,7 @@ double instructions(const ProductTile& t, const TileConstraints& constraints) {
   return copies + products * (t.arithmetic == Arithmetic::tf32x3 ? 3 : 1) * 1.25;  // including the loads of fragments
 }
 
-/// Bytes per clock from the L2 cache to one multiprocessor while `active` are busy.
+/// Bytes per clock from the L2 cache to one multiprocessor while `active` multiprocessors are busy.
 double l2_rate(const Machine& gpu, double active) {
   return std::min(gpu.l2_alone,
                   gpu.l2_bytes_per_clock * gpu.processors / std::clamp<double>(active, 1, gpu.processors));
