@@ -68,8 +68,8 @@ int64_t tiles_of(const std::vector<TileSegment>& segments) {
 /// The most words of a widened image that a thread may keep.
 constexpr int64_t most_widened_words = 1 << 20;
 
-/// Operands that are used often enough are widened to pairs in advance, or narrowed to pairs of bf16, if the image is
-/// known to fit.
+/// Operands that are used often enough are converted in advance: widened to pairs, or narrowed to pairs of bf16. This
+/// requires that the image is known to fit.
 void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, ConvPlan& plan) {
   const Dim image = k.in_depth * k.in_height * k.in_width * Dim(blocks_of(k.in_channels, block) * (block / 2));
   const bool halves =

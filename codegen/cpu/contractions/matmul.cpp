@@ -197,8 +197,8 @@ class MatMulEmitter {
     });
   }
 
-  /// The depth of the first block of k. With so few rows that there are several sets of sums, it is all of k, because
-  /// the sets are added at the end of a block. So the order of the sums is that of a product that is not cut.
+  /// The depth of the first block of k. If few rows have several sets of sums, the first block is all of k, because the
+  /// sets are added at the end of a block. So the order of the sums is the same as in a product that is not cut.
   llvm::Value* first_depth() {
     if (plan_.heights.front() > MicroKernel::most_split_rows || plan_.widens() || plan_.blocks)
       return f_.i64(plan_.k_block);
@@ -235,7 +235,7 @@ class MatMulEmitter {
     });
   }
 
-  /// The same, strip by strip: all row tiles go over one strip before the next one.
+  /// Does the same strip by strip: all row tiles go over one strip before the next one.
   void strips_of(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     const int64_t width = plan_.strip_vectors();

@@ -111,8 +111,8 @@ struct MatMulPlan {
   }
   /// The type of a panel's elements: words, or floats of 16 bits.
   DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
-  /// Words of scratch memory. It holds the sums of a chunk of row tiles, then the panel that a thread packs or widens
-  /// (or the last step of one), then rows.
+  /// Words of scratch memory. It holds, in this order: the sums of a chunk of row tiles; the panel (or its last step)
+  /// that a thread packs or widens; converted rows.
   int64_t sums() const { return chunk() * tile_sums(); }
   Dim panel_words() const;
   int64_t tile_sums() const { return tallest * panel_columns; }

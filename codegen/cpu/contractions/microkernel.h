@@ -43,9 +43,9 @@ struct MicroKernel {
   /// Only the first `tail` lanes of B's last vector exist. The others are not read and give zero columns.
   bool masked = false;
 
-  /// Number of independent accumulator sets along k. Without them, a tile with few accumulators would wait for the
-  /// latency of its FMAs. For floats, only the number of rows decides the order of additions, so that it is the same in
-  /// wide and narrow tiles.
+  /// Number of independent accumulator sets along k. With one set, a tile with few accumulators would wait for the
+  /// latency of its FMAs. For floats, only the number of rows decides the order of additions, so that this order is the
+  /// same in wide and narrow tiles.
   int sets() const {
     if (sums_floats(multiply)) return rows > most_split_rows ? 1 : rows == 1 && lanes >= 16 ? 4 : 2;
     return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4;

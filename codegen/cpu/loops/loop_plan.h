@@ -56,8 +56,8 @@ struct StagePlan {
 struct LoopPlan {
   std::vector<Axis> outer;  // collapsed into one loop over points; tasks are chunks of it
   std::vector<StagePlan> stages;
-  /// The lane axis of the only stage is cut into blocks of this many elements, and the innermost coordinate of a point
-  /// is the block. 0: it is not cut.
+  /// The lane axis of the only stage is cut into blocks of this many elements; 0: it is not cut. The innermost
+  /// coordinate of a point is the block.
   int64_t row_block = 0;
   Axis block;  // the block coordinate, last of `outer`; a block has `native` tile rows if there are tiles
   /// An outer axis whose neighbouring points are the lanes of vectors in all stages. It is chosen if memory runs along

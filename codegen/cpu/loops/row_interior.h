@@ -17,8 +17,8 @@ struct RowInterior {
   Axis axis;
   std::vector<Dim> first, after;
   std::vector<Expr> values;
-  /// The few elements before max(first), or from min(after) on, are computed one by one, because only a run would know
-  /// the lanes of `ahead` or `beyond`.
+  /// The few elements before max(first), or from min(after) on, are computed one by one. Only a run would know the
+  /// lanes of `ahead` or `beyond`.
   bool front_one_by_one = false, back_one_by_one = false;
   std::vector<Expr> ahead;  // their values below min(after)
   std::vector<Expr>

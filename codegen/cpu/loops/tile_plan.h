@@ -13,8 +13,8 @@ namespace gcg::cpu {
 /// block, because longer rows would mean more rows than registers. `native`: lanes of a register.
 int tile_side(const Stage& stage, int native);
 
-/// The loads of the stage that tiles of `side` lanes along `lane` transpose, and the other axis of the tiles, which has
-/// at least `fewest` rows.
+/// Finds the loads of the stage that tiles of `side` lanes along `lane` transpose. The other axis of the tiles has at
+/// least `fewest` rows.
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                             const std::vector<Operand>& operands, int side, int fewest);
 

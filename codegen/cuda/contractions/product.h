@@ -178,7 +178,7 @@ KernelText emit_product(const Kernel& kernel, const Product& product, const Prod
 /// (device/gart_tile_loop.cuh).
 KernelText emit_tile_loop(const Kernel& kernel, const Product& product, const ProductTile& tile,
                           const std::string& kind);
-/// The same with the tile that the target's decisions name, or else the cost model's best tile.
+/// Emits the product with the tile that the target's decisions name, or else the cost model's best tile.
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
 
 /// The second launch of split-K: adds the partial sums workspace[split][batch][row][column] of all splits, in order,

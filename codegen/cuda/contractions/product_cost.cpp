@@ -40,7 +40,8 @@ constexpr double kStart = 1.9;            // microseconds: the launch, barriers,
 constexpr double kClock = 0.956;          // fraction of the GPU's clock rate that remains at full power
 constexpr double kStepClocks = 150;       // clocks of a step without its products, if these are few
 constexpr double kBoxBytesPerClock = 60;  // if several blocks request the same boxes at once
-// The same for windows. They copy one line per pixel, and blocks hardly ever request the same line at once.
+// The same costs for windows, which are copied with one line per pixel. Blocks hardly ever request the same line at
+// once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
 constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // rests of factors are computed in parallel
 constexpr double kLoopEndClocks = 300;                            // per tile, plus the following
