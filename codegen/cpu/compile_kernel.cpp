@@ -17,7 +17,7 @@ struct EmittedModule {
   CompiledKernel info;
 };
 
-/// The kinds that only other devices have.
+/// Rejects kernel types that only other devices have.
 template <class Body>
 KernelEmission emit_body(FunctionBuilder&, const Kernel& kernel, const Body&) {
   GCG_CHECK(false, "kernel '", kernel.name, "' has no form for CPUs");

@@ -18,8 +18,8 @@ struct KernelObject {
   CompiledKernel info;       // complete except for offset and size
 };
 
-/// Deterministic; callable from several threads. If kernels of the target share a function, it is in the object of the
-/// first such kernel, in the order of tickets. Without a ticket, each object has its own copy.
+/// The result is deterministic, and several threads may call this. A function that kernels of the target share is in
+/// the object of the first of these kernels, in the order of tickets. Without a ticket, each object has its own copy.
 KernelObject compile_kernel(const Kernel& kernel, const CpuTarget& target, const std::vector<std::string>& imports,
                             SharedCodeTicket* ticket = nullptr);
 

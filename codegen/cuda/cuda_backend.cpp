@@ -19,7 +19,7 @@ std::string source_name(const Kernel& kernel) {
                                 : concat("node '", kernel.sources.front(), "' (kernel '", kernel.name, "')");
 }
 
-/// A text to assemble: that of a kernel, or of a launch that follows one.
+/// A text to assemble: the text of a kernel, or of a launch that follows a kernel.
 struct AssemblyJob {
   const Kernel* kernel;
   KernelText text;

@@ -8,7 +8,7 @@
 namespace gcg::library {
 namespace {
 
-/// The library's graphs have had the operation since this version.
+/// The oldest version of cuDNN that is accepted for this operation.
 constexpr uint32_t kOldest = 91301;
 constexpr int kLeastSm = 80;
 constexpr int64_t kWorkspace = 64 << 20;

@@ -87,7 +87,7 @@ std::optional<LibraryCall> bind_convolution(const Kernel& kernel) {
   if (!result || !is_of_one_order(*conv, *result)) return std::nullopt;
   const auto match = match_epilogue(kernel, conv->epilogue, conv->channel, *result);
   if (!match || match->scale != 1 || match->activation == LibraryActivation::gelu_tanh) return std::nullopt;
-  // If channels come before positions, the library's engines support no epilogue without a bias.
+  // If channels come before positions, the library's engines support an epilogue only with a bias.
   if (!match->bias && (match->addend || match->activation != LibraryActivation::none)) return std::nullopt;
 
   LibraryCall call{.library = "cudnn", .oldest = 90000, .below = 100000, .operation = LibraryOperation::convolution};

@@ -7,7 +7,7 @@
 namespace gcg::library {
 namespace {
 
-/// Workspace in bytes that cuBLASLt is said to want on GPUs since sm_90.
+/// Workspace in bytes that is recommended for cuBLASLt on GPUs since sm_90.
 constexpr int64_t kWorkspace = 32 << 20;
 
 /// True if one of the two directions is contiguous, because the library's matrices have a single stride.

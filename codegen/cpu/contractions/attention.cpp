@@ -44,7 +44,7 @@ class AttentionEmitter {
     Values batch;            // coordinates of the batch axes, which end with `first`
     llvm::Value *from, *to;  // row tiles
     llvm::Value *first, *rows;
-    llvm::Value* packs;  // true for the thread's first block of this entry, or the entry's only one
+    llvm::Value* packs;  // true if the block packs panels: it is the thread's first block of this entry
   };
 
   /// A word of scratch memory, after the arrays.
@@ -102,7 +102,7 @@ class AttentionEmitter {
     return tile;
   }
 
-  /// The memory for a packed panel. If several blocks use a panel, it has memory of its own.
+  /// The memory for a packed panel. A panel that several blocks use has its own memory; other panels share one place.
   llvm::Value* panel_copy(const MatMulPlan& plan, llvm::Value* panel) {
     if (!plan.copies()) return nullptr;
     llvm::Value* place = ir_.CreateSelect(several_, panel, f_.i64(0));

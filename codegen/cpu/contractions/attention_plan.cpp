@@ -11,7 +11,7 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t kLineWords = kCacheLine / 4;
-/// Bytes of a block's scores: half of an L2, through which keys and values stream.
+/// Bytes of a block's scores: half of an L2, because keys and values stream through the same L2.
 constexpr int64_t kMostRowBytes = kCommonL2 / 2;
 /// Row tiles of a block. With more, panels are read less often, but there are fewer tasks.
 constexpr int64_t kMostTiles = 4;

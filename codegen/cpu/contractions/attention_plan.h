@@ -1,9 +1,9 @@
 // The plan of an attention: its blocks of query rows, its two products and its softmax.
 //
-// A task is one block of rows of one batch entry. Whole rows of its scores lie in scratch memory. So each step does the
-// same as a separate product, Softmax and product, with the same order of sums, and gives the same bits. When a thread
-// begins an entry, it packs the panels of the entry's keys and values. It uses them for all blocks of rows that it
-// does.
+// A task is one block of rows of one batch entry. Whole rows of its scores lie in scratch memory. So the steps do the
+// same as three separate operators (product, Softmax, product), with the same order of sums, and give the same bits.
+// When a thread begins an entry, it packs the panels of the entry's keys and values. The thread uses these panels for
+// all blocks of rows that it computes.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@
 namespace gcg::cpu {
 
 struct AttentionPlan {
-  /// Scores = Q K and sums = P V. The last of their batch axes is the first row of a block, whose elements lie in
+  /// Scores = Q K and sums = P V. Their last batch axis is the first row of a block. The scores of the block lie in
   /// `rows`.
   MatMulKernel scores, sums;
   MatMulPlan scores_plan, sums_plan;  // the plans have the same row tiles

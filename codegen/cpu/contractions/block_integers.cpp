@@ -32,7 +32,7 @@ class TileEmitter : PanelTile {
     return at_byte(f_, integers_, f_.i64(static_cast<int64_t>(r) * layout_.bytes() + part));
   }
   /// Returns totals + (sums of `rows` rows of a block of A) * both scales - (sums of A) * offsets. The weights are
-  /// multiplied as unsigned integers; the starts of the sums compensate for this exactly.
+  /// multiplied as unsigned integers; the start values of the sums compensate for this exactly.
   Values add_block(llvm::Value* block, int64_t rows, Values totals) {
     llvm::IRBuilder<>& ir = f_.ir();
     const size_t tile = rows_ * vectors_;

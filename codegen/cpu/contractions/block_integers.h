@@ -3,15 +3,15 @@
 // Rows of A become integers, with a scale for each of their blocks. An integer has two or three bytes, which are
 // multiplied one after the other. A word of weights then takes a few instructions, while floats take three for each
 // integer in the word. With two bytes, an element of A loses at most 2^-16 of the largest element in its block. Three
-// bytes keep the digits of f32 (BlockPacking::exact). Then elements much larger than others of their block are
-// multiplied as floats, one by one.
+// bytes keep the digits of f32 (BlockPacking::exact). With three bytes, elements much larger than the others of their
+// block are multiplied as floats, one by one.
 #pragma once
 
 #include "codegen/cpu/contractions/block_weights.h"
 
 namespace gcg::cpu {
 
-/// The most rows of A that are multiplied as integers: two tiles of registers.
+/// The most rows of A that are multiplied as integers: the rows of two register tiles.
 constexpr int kIntegerRows = 18;
 
 /// True if the target multiplies few rows as integers. Requires a single matrix whose rows are contiguous.

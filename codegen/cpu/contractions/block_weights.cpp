@@ -23,7 +23,7 @@ class Decoder {
     table_ = llvm::ConstantVector::get(table);
   }
 
-  /// From each word, the integer that belongs to row `row`. It begins at bit `row * bits`.
+  /// Returns the integer of row `row` from each word, which begins at bit `row * bits`.
   llvm::Value* operator()(llvm::Value* words, int64_t row) {
     llvm::IRBuilder<>& ir = f_.ir();
     if (looks_up()) {
@@ -37,7 +37,8 @@ class Decoder {
   }
 
  private:
-  /// VPERMPS reads the lowest four bits of each index: one instruction instead of three.
+  /// True if integers are converted by a table. VPERMPS reads the lowest four bits of each index, so that this takes
+  /// one instruction instead of three.
   bool looks_up() const { return lanes_ == 16 && f_.target().has_avx512() && packing_.bits <= 4; }
 
   FunctionBuilder& f_;

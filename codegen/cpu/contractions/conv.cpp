@@ -78,8 +78,8 @@ class ConvEmitter : IndexArithmetic {
     return index;
   }
 
-  /// Splits a task's number into its group and the number of its region. The last round may have fewer
-  /// regions.
+  /// Splits a task's number into its group and the number of its region. Fewer regions than `together` may be left at
+  /// the end.
   void take_group(Task& task, Value*& rest) {
     if (plan_.regions_together == 1) {
       task.group = take(rest, plan_.groups);
@@ -133,7 +133,8 @@ class ConvEmitter : IndexArithmetic {
         });
   }
 
-  /// The first block of input channels that a group of output channels reads. Per-lane groups compute it themselves.
+  /// The first block of input channels that a group of output channels reads. If groups are not whole blocks, the code
+  /// of each tile computes this block itself.
   Value* first_block(Value* group) {
     if (conv_.depthwise()) return group;
     if (packing_.groups == 1 || packing_.by_lane()) return f_.i64(0);
@@ -163,7 +164,7 @@ class ConvEmitter : IndexArithmetic {
     return f_.ir().CreateAnd(f_.ir().CreateICmpEQ(a.begin, b.begin), f_.ir().CreateICmpEQ(a.end, b.end));
   }
 
-  /// Emits the task's part of a map whose plane is treated as one row, if all pixels have the same taps.
+  /// Emits the code for maps in which all pixels have the same taps. The task's part of a plane is treated as one row.
   void emit_flat(const Task& task, const ValueRange& kh, const ValueRange& kw) {
     Value *width = f_.dim(plan_.row_pixels), *pixels = f_.ir().CreateMul(f_.dim(plan_.rows), width);
     ValueRange run{f_.ir().CreateMul(task.rows.begin, width), f_.ir().CreateMul(task.rows.end, width)};
@@ -269,7 +270,7 @@ class ConvEmitter : IndexArithmetic {
     }
   }
 
-  /// The address in the next group's panel where a tile's share of lines begins. The tile is the `number`th of its
+  /// The address in the next group's panel of the first line that a tile prefetches. `number`: the tile's number in its
   /// group.
   Value* prefetch_address(const Task& task, Value* number) {
     const int64_t columns = packing_.columns(),

@@ -156,7 +156,7 @@ class DenseTile {
       Values xk;
       if (x.size() == 1) {
         xk.push_back(opaque(f_, word_address(f_, layout_, x[0], times(f_, k, step.input))));
-      } else {  // the addresses of the columns take that many registers; otherwise one index serves all
+      } else {  // each column's address stays in a register, and one index advances all
         Value* index = opaque(f_, times(f_, k, step.input));
         for (Value* place : x) xk.push_back(word_address(f_, layout_, place, index));
       }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t block = 16;
 
-/// True if one step along the rows moves the address as far as `width` steps along a row.
+/// True if a step to the next row moves the address as far as `width` steps within a row.
 bool flat_access(const Operand& operand, const std::vector<Expr>& index, const ConvKernel& conv) {
   const std::optional<Dim> row = address_stride(operand, index, conv.h.id);
   const std::optional<Dim> column = address_stride(operand, index, conv.w.id);

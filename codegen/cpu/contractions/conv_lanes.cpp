@@ -3,8 +3,8 @@
 // value of another group (an infinity) reaches it.
 //
 // There are two ways to bring the k-th channels of all groups into the lanes of a vector. If the groups' widths are
-// powers of two and the channels that the vector needs are adjacent, they are loaded once and shuffled for each k.
-// Otherwise the k-th channel of each group is broadcast and the lanes select between them.
+// powers of two, the channels that the vector needs may be adjacent. Then they are loaded once, and shuffled for each
+// k. Otherwise the k-th channel of each group is broadcast and the lanes select between them.
 #include <bit>
 
 #include "codegen/cpu/contractions/conv_tile.h"
@@ -134,7 +134,7 @@ class LaneTile {
     }
   }
 
-  /// Address of a channel of the first pixel, given that of channel 0.
+  /// Address of a channel of the first pixel. `input`: the address of channel 0.
   Value* channel_address(Value* input, Value* channel) {
     Value* lane = f_.ir().CreateAnd(channel, f_.i64(block - 1));
     Value* offset = f_.ir().CreateMul(f_.ir().CreateLShr(channel, f_.i64(4)), layout_.block, "", true, true);

@@ -17,7 +17,7 @@ class ConvPasses {
 
   /// Emits `task` once, inside a loop over the passes if the plan has any.
   void for_each(const std::function<void()>& task);
-  /// Sets the part of the depth for the tile, and its initial sums, `sums` vectors.
+  /// Sets the tile's part of the depth, and its `sums` vectors of initial sums.
   void begin_tile(TilePosition& place, int64_t sums);
   /// Keeps the tile's sums for the next pass. After the last pass, gives them to `store`.
   void end_tile(const Values& sums, const std::function<void()>& store);

@@ -68,8 +68,8 @@ int64_t tiles_of(const std::vector<TileSegment>& segments) {
 /// The most words of a widened image that a thread may keep.
 constexpr int64_t most_widened_words = 1 << 20;
 
-/// Operands that are used often enough are widened to pairs in advance, or narrowed to pairs of bf16, if the image is
-/// known to fit.
+/// Operands that are used often enough are converted in advance: widened to pairs, or narrowed to pairs of bf16. This
+/// requires that the image is known to fit.
 void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, ConvPlan& plan) {
   const Dim image = k.in_depth * k.in_height * k.in_width * Dim(blocks_of(k.in_channels, block) * (block / 2));
   const bool halves =
@@ -153,7 +153,7 @@ std::optional<int64_t> regions_in_l2(const ConvKernel& k, const CpuTarget& targe
   int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *bytes;
   const Dim of_image = regions_of_image(k, plan);
   if (small_map && of_image.is_constant() && *bytes * of_image.constant() <= l2) {
-    // Whole images; all of them if they fit. Then each group covers data that stays in L2.
+    // Takes whole images together. If all images fit, each group covers all of them. Either way, the data stays in L2.
     together = std::max<int64_t>(1, together / of_image.constant()) * of_image.constant();
     if (k.batch.is_constant() && k.batch.constant() * of_image.constant() <= together) return std::nullopt;
   }
@@ -196,8 +196,8 @@ int64_t tiles_of_region(const ConvPlan& plan) {
   return plan.tiles_per_task > 0 ? plan.tiles_per_task : plan.rows_per_task * tiles_of(plan.column_tiles);
 }
 
-/// Small maps reuse a panel of weights few times. The weights are then the stream, and the next panel is fetched while
-/// this one is used. On large maps the input is the stream and all weights stay in a near cache.
+/// Small maps reuse a panel of weights few times. The weights are then streamed from memory, and the next panel is
+/// prefetched while this one is used. On large maps the input is streamed, and all weights stay in a near cache.
 void plan_order(const ConvKernel& k, ConvPlan& plan) {
   if (k.packing().by_lane()) {
     plan.regions_together = std::nullopt;

@@ -80,15 +80,15 @@ struct ConvPlan {
   /// region follow each other. Nullopt: each group covers all regions.
   std::optional<int64_t> regions_together = 1;
   Dim regions(const ConvKernel& kernel) const { return kernel.batch * kernel.out_depth * row_blocks * tile_blocks; }
-  /// Units of the depth (PackedWeights') per pass, if a panel does not stay in a near cache. Such a panel is read once
-  /// per task, in passes over the depth. Meanwhile the sums of all the task's tiles wait in scratch memory. 0: each
-  /// tile reduces the whole depth at once.
+  /// Units of the depth (as PackedWeights counts them) per pass, if a panel does not stay in a near cache. Such a panel
+  /// is read once per task, in passes over the depth. Meanwhile the sums of all the task's tiles wait in scratch
+  /// memory. 0: each tile reduces the whole depth at once.
   int64_t units_per_pass = 0;
   Dim scratch_bytes() const;  // per thread
   /// Lines of the next group's weights that each tile prefetches into L2, per 16 x (16*group_blocks) block of weights.
   int64_t prefetch_lines = 0;
-  int64_t prefetching_tiles = 0;  // number of tiles that prefetch a whole block; in a symbolic row each further such
-                                  // number fetches the same lines again
+  int64_t prefetching_tiles = 0;  // number of tiles that together prefetch a whole block; in a symbolic row, the
+                                  // same number of further tiles fetches the same lines again
 
   bool symbolic_row() const { return column_tiles.empty(); }
 };

@@ -46,8 +46,8 @@ ValueRange ConvRow::columns_of(Value* pixel) {
 }
 
 /// Sizes of the tiles that a row may have at its borders, largest first: halves, and three quarters. A row shorter than
-/// a tile takes half the time if one tile holds it. A map of one row, such as a signal, is long or takes no time: the
-/// code of fewer sizes is compiled sooner.
+/// a tile takes half the time if one tile holds it. In a map of one row, such as a signal, the row is long or takes
+/// little time. Two sizes suffice there, and their code compiles faster.
 std::vector<int64_t> ConvRow::border_tiles() const {
   if (plan_.rows.is(1)) return {plan_.tile_pixels, ceil_of(plan_.tile_pixels, 2)};
   std::vector<int64_t> sizes;

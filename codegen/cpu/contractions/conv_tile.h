@@ -80,8 +80,8 @@ llvm::Value* multiply_add(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, ll
 llvm::Value* load_vector(FunctionBuilder& f, llvm::Value* address, int64_t lanes);
 void store_vector(FunctionBuilder& f, llvm::Value* vector, llvm::Value* address);
 
-/// The address that each pixel of a clipped tile reads at tap `kw`: its position in the row at `input`, or that of
-/// zeros if the tap is outside.
+/// The address that each pixel of a clipped tile reads at tap `kw`: its position in the row at `input`, or the address
+/// of zeros if the tap is outside.
 FunctionBuilder::Values clipped_places(FunctionBuilder& f, const ConvKernel& conv, const ConvLayout& layout,
                                        const TileShape& shape, const TilePosition& place, llvm::Value* input,
                                        llvm::Value* kw);

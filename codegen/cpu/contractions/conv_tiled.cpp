@@ -21,7 +21,7 @@ constexpr int64_t wanted_tasks = 32;
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// Sizes; those of memory are in words.
+/// Sizes of tasks and of memory; sizes of memory are in words.
 struct TiledPlan {
   TiledPlan(const ConvKernel& conv, const ConvPlan& plan) {
     piece = plan.widens() ? block / 2 : block / kVnniGroup;
@@ -295,7 +295,7 @@ class TiledConvEmitter : IndexArithmetic {
         [&] { return emit(plan_.last_vectors); });
   }
 
-  /// The rest of the panel's words of bytes after its whole steps; null if there is none.
+  /// The words of a panel of bytes after its last whole step; null if there are none.
   Value* last_step_of(Value* panel) {
     if (plan_.widens() || tiled_.depth == tiled_.steps) return nullptr;
     const int64_t whole = tiled_.steps - block;

@@ -87,7 +87,7 @@ llvm::Value* DotProduct::add_bytes(llvm::Value* left, llvm::Value* right, llvm::
                                {to, ir_.CreateBitCast(a, bytes), ir_.CreateBitCast(b, bytes)});
   };
   if (multiply_ == Multiply::bytes) return dot(llvm::Intrinsic::aarch64_neon_usdot, sum, left, right);
-  // The products of 64 depend on the weights alone, so the rows of a tile share them.
+  // The products with 64 depend on the weights alone, so the rows of a tile share them.
   constexpr auto kSdot = llvm::Intrinsic::aarch64_neon_sdot;
   auto* zero = llvm::Constant::getNullValue(sum->getType());
   llvm::Value* half = dot(kSdot, zero, llvm::ConstantInt::get(bytes, 64), right);

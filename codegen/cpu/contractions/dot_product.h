@@ -6,13 +6,13 @@
 // panels are the same when counted in words.
 //
 // VNNI groups are exact everywhere. VPMADDUBSW, which adds pairs of products in 16 bits, is exact only for right
-// operands known to be narrow. Without VNNI and without such operands, the even and odd bytes are widened to pairs of
-// 16 bits and multiplied one after the other (a step of two parts). If operands are used often enough, each thread
-// widens them once to pairs, in its scratch memory.
+// operands known to be narrow. Otherwise, without VNNI, a step has two parts: the even and then the odd bytes are
+// widened to pairs of 16 bits and multiplied. If operands are used often enough, each thread widens them once to pairs,
+// in its scratch memory.
 //
-// Pairs of bf16 are made of factors that a model stores as f32 on the left and as bf16 on the right, whose rows k and k
-// + 1 are interleaved. VDPBF16PS adds the two products to the sum one after the other, each rounded to nearest even. It
-// treats denormal factors and sums as zero.
+// Pairs of bf16 are made of factors that a model stores as f32 on the left and as bf16 on the right. Rows k and k + 1
+// on the right are interleaved. VDPBF16PS adds the two products to the sum one after the other, each rounded to nearest
+// even. It treats denormal factors and sums as zero.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -26,7 +26,7 @@ namespace gcg::cpu {
 enum class Multiply : uint8_t {
   floats,
   bytes,          // VPDPBUSD; USDOT on aarch64
-  signed_bytes,   // SDOT: the left operand is signed, so 128 is subtracted from it and the products of 128 are added
+  signed_bytes,   // SDOT: the left operand is signed, so 128 is subtracted from it and the products with 128 are added
   narrow_bytes,   // VPMADDUBSW; sums of two products fit into 16 bits
   widened_bytes,  // VPMADDWD on x86, plain multiplications elsewhere
   pairs,          // VPMADDWD on operands that are 16-bit integers in memory already

@@ -82,9 +82,9 @@ class RowEmitter {
             nullptr};
   }
 
-  /// A scale that is a power of two, so that multiplication rounds no element. It is the power of the largest element,
-  /// but at most `above` powers above the lanes' mean. A first mean limits the exponents that count in the second mean,
-  /// so that a few large elements hardly raise it.
+  /// A scale that is a power of two, so that multiplication rounds no element. Its exponent is that of the largest
+  /// element, but at most `above` more than the mean exponent of the lanes. A first mean limits the exponents that
+  /// count in the second mean, so that a few large elements hardly raise it.
   Unit power_of_two(llvm::Value* sizes) {
     llvm::IRBuilder<>& ir = f_.ir();
     constexpr int64_t kManyRows = 64;

@@ -7,8 +7,8 @@
 namespace gcg::cpu {
 
 /// The layout of a row of A as integers: bytes from the uppermost to the lowest, then numbers for each block: a scale
-/// and sums. Bytes that are multiplied by those of one word are adjacent. VNNI group j of a word has the elements j, j
-/// + e, j + 2e, j + 3e of its rows, where e is the number of elements in a byte.
+/// and sums. Bytes that are multiplied by the bytes of one word are adjacent. Let e be the number of elements in a
+/// byte. VNNI group j of a word has the elements j, j + e, j + 2e, j + 3e of its rows.
 struct IntegerRowLayout {
   explicit IntegerRowLayout(const BlockPacking& packing);
 
@@ -22,8 +22,8 @@ struct IntegerRowLayout {
   /// Offset of the start values for the sums of a part's products with unsigned weights, in i32. A start value is the
   /// negative product of the middle of the weights' range and the sum of the part's bytes.
   int64_t starts(int64_t p) const { return sums() + (p + 1) * numbers * 4; }
-  /// With `exact`, the offset of a bit for each element. The bit is set if the element is much larger than others; its
-  /// integer is then 0. In 64-bit words.
+  /// With `exact`, the offset of one bit for each element, in 64-bit words. The bit is set if the element is much
+  /// larger than others; its integer is then 0.
   int64_t large() const { return starts(parts() - 1) + numbers * 4; }
   int64_t vnni_groups() const { return 8 / packing_.bits; }
   /// The number of blocks of A per block of the weights.

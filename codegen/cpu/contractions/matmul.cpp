@@ -197,8 +197,8 @@ class MatMulEmitter {
     });
   }
 
-  /// The depth of the first block of k. With so few rows that there are several sets of sums, it is all of k, because
-  /// the sets are added at the end of a block. So the order of the sums is that of a product that is not cut.
+  /// The depth of the first block of k. If few rows have several sets of sums, the first block is all of k, because the
+  /// sets are added at the end of a block. So the order of the sums is the same as in a product that is not cut.
   llvm::Value* first_depth() {
     if (plan_.heights.front() > MicroKernel::most_split_rows || plan_.widens() || plan_.blocks)
       return f_.i64(plan_.k_block);
@@ -222,7 +222,8 @@ class MatMulEmitter {
     return tile;
   }
 
-  /// Emits row tiles [from, to) one after the other over the whole panel. `next`: the data to fetch at the same time.
+  /// Emits row tiles [from, to) one after the other over the whole panel. `next`: the data to prefetch at the same
+  /// time.
   void row_tiles(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     f_.for_loop(from, to, f_.i64(1), [&](llvm::Value* t) {
@@ -234,7 +235,7 @@ class MatMulEmitter {
     });
   }
 
-  /// The same, strip by strip: all row tiles go over one strip before the next one.
+  /// Does the same strip by strip: all row tiles go over one strip before the next one.
   void strips_of(const PanelTask& g, const RowTile& panel, llvm::Value* from, llvm::Value* to, llvm::Value* k,
                  llvm::Value* next) {
     const int64_t width = plan_.strip_vectors();
@@ -250,7 +251,7 @@ class MatMulEmitter {
     });
   }
 
-  /// Sets the part of the next block that the passes over a block of a panel fetch in pass number `pass`.
+  /// Sets the part of the next block of a panel that pass number `pass` over the current block prefetches.
   void fetch_meanwhile(RowTile& tile, llvm::Value* next, llvm::Value* pass) {
     tile.prefetch = ir_.CreateGEP(ir_.getInt8Ty(), prefetch_start(tile.b, next), ir_.CreateMul(pass, prefetch_step_));
     llvm::Value* needed = ir_.CreateICmpSLT(ir_.CreateMul(pass, lines_), f_.i64(plan_.panel_lines()));

@@ -15,7 +15,7 @@ constexpr int64_t default_panel_columns = 48;
 constexpr int64_t line_words = kCacheLine / 4;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 
-/// Rows of the tallest tile. Tiles have 9x3, 6x2 and 8x3 vectors; those of widened bytes 8x3, 5x2 and 7x3.
+/// Rows of the tallest tile. Tiles have 9x3, 6x2 and 8x3 vectors; tiles of widened bytes have 8x3, 5x2 and 7x3.
 int tallest_tile(const CpuTarget& target, Multiply multiply) {
   const int tallest = target.isa == Isa::avx512 ? 9 : target.isa == Isa::avx2 ? 6 : 8;
   return multiply == Multiply::widened_bytes ? tallest - 1 : tallest;
@@ -180,8 +180,8 @@ bool has_rows_for_tiles(const MatMulKernel& matmul, Multiply multiply) {
          least_products;
 }
 
-/// Fewest multiplications of a task: handing a task to another thread costs about a microsecond, and this many take
-/// less.
+/// Fewest multiplications of a task: handing a task to another thread takes about a microsecond, and this many
+/// multiplications take less.
 constexpr int64_t kLeastTask = 96 << 10;
 
 int64_t units_per_task(const MatMulPlan& plan, const MatMulKernel& matmul) {

@@ -16,8 +16,8 @@
 namespace gcg::cpu {
 
 struct MatMulPlan {
-  /// The fewest row tiles for which packing a panel of contiguous columns pays. Packing is 5-9 % faster at 128 and 197
-  /// rows for rows 3-12 KB apart, and five times faster at K = 768. It is 15-30 % slower at 9 and 20 rows.
+  /// The fewest row tiles for which packing a panel of contiguous columns saves time. Packing is 5-9 % faster at 128
+  /// and 197 rows for rows 3-12 KB apart, and five times faster at K = 768. It is 15-30 % slower at 9 and 20 rows.
   static constexpr int64_t copy_tiles = 5;
 
   /// The source of B for register tiles. packed: panels packed at compile time. copied: a panel that each thread packs
@@ -71,9 +71,9 @@ struct MatMulPlan {
   int64_t passes() const { return passes(heights.back()); }
   int64_t passes(int rows) const { return panel_vectors() / widest(rows); }
   bool fetches_together() const { return !tiles.is(1) || heights.back() >= rows_together(); }
-  /// The fewest rows of a single tile whose passes over a panel together fetch the next one; one more than the tallest
-  /// tile's if none do. AVX2: 3 rows 14 -> 21 GB/s, 6 rows 15 -> 21. Two rows, whose passes have two sets of sums, are
-  /// faster if each pass fetches a fixed distance ahead: 16 GB/s against 15.
+  /// The fewest rows of a single tile whose passes over a panel together fetch the next one. If no tile has enough
+  /// rows, one more than the rows of the tallest tile. AVX2: 3 rows 14 -> 21 GB/s, 6 rows 15 -> 21. Two rows, whose
+  /// passes have two sets of sums, are faster if each pass fetches a fixed distance ahead: 16 GB/s against 15.
   int rows_together() const;
   /// True if a panel's columns are walked in strips of `strip_vectors`: all row tiles of a block go along one strip
   /// before the next. A strip of a block of k then stays in L1, and the row tiles come from L2. Otherwise each row tile
@@ -94,7 +94,7 @@ struct MatMulPlan {
   int64_t chunk() const { return strips() || widens_panels() ? most_tiles : k_blocks > 1 ? 16 : 1; }
   int64_t most_tiles = 24;  // most tiles of a block: 144 rows with AVX2
   /// True if rows of A are converted in scratch memory, to widened bytes or pairs of bf16. Each row tile is converted
-  /// before its passes over a panel. For AMX tiles, all rows of a block are converted once, over the whole depth. Bytes
+  /// before the passes over a panel. For AMX tiles, all rows of a block are converted once, over the whole depth. Bytes
   /// are copied, too, if AMX tiles cannot load them from memory.
   bool widens() const { return multiply == Multiply::widened_bytes || multiply == Multiply::halves || copies_rows; }
   bool copies_rows = false;
@@ -111,8 +111,8 @@ struct MatMulPlan {
   }
   /// The type of a panel's elements: words, or floats of 16 bits.
   DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
-  /// Words of scratch memory. It holds the sums of a chunk of row tiles, then the panel that a thread packs or widens
-  /// (or the last step of one), then rows.
+  /// Words of scratch memory. It holds, in this order: the sums of a chunk of row tiles; the panel (or its last step)
+  /// that a thread packs or widens; converted rows.
   int64_t sums() const { return chunk() * tile_sums(); }
   Dim panel_words() const;
   int64_t tile_sums() const { return tallest * panel_columns; }

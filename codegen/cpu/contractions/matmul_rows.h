@@ -9,7 +9,7 @@ namespace gcg::cpu {
 
 /// A block of rows: its number, and where its row tiles begin.
 struct RowBlock {
-  llvm::Value* number = nullptr;  // its number among the row blocks of all batch entries
+  llvm::Value* number = nullptr;  // the block's number among the row blocks of all batch entries
   llvm::Value* a = nullptr;       // address of row 0 of the batch entry
   llvm::Value* row = nullptr;     // the block's first row
 };

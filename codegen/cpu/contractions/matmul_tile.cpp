@@ -32,7 +32,7 @@ class RowTileEmitter {
     for (int v = 0; v < plan_.panel_vectors(); v += widest_) call(f_.i64(v), widest_, false);
   }
 
-  /// For a constant number of `columns` below that of the panel.
+  /// For a constant number of `columns`, which is less than the panel's.
   void narrow_panel(int64_t columns) {
     const int vectors = static_cast<int>((columns + plan_.lanes - 1) / plan_.lanes);
     for (int v = 0; v < vectors; v += widest_) {
@@ -85,7 +85,7 @@ class RowTileEmitter {
   }
 
   /// Two steps where most time is spent. They raise a 9x48 tile from 203 to 216 GFLOP/s (Granite Rapids, peak 240), and
-  /// four steps bring no more. The code is longer, so rarely used tiles take one step.
+  /// four steps are not faster. The code is longer, so rarely used tiles take one step.
   int steps_at_once(const MicroKernel& shape) const {
     const bool is_hot = !tile_.is_only && !plan_.tiles.is(1) && shape.vectors == widest_ &&
                         2 * shape.rows > plan_.tallest && DotProduct::parts(plan_.multiply) == 1;

@@ -156,7 +156,8 @@ class TileEmitter {
     branch->setMetadata(llvm::LLVMContext::MD_loop, loop);
   }
 
-  /// Prefetches once in a period of k steps, in its own block, so that the scheduler's view of a k step stays small.
+  /// Prefetches once in a period of k steps, in its own block, so that the basic block that LLVM schedules for a k step
+  /// stays small.
   void prefetch(llvm::Value* k) {
     llvm::BasicBlock* fetch = block("prefetch");
     llvm::BasicBlock* body = block("k.step");

@@ -17,10 +17,10 @@ namespace gcg::cpu {
 class FunctionBuilder;
 
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
-/// Strides of B are in its elements, and those of C in words. Those of A are in floats or, with VNNI groups, in bytes.
-/// Nullopt: a run-time argument. With widened bytes, A holds results of DotProduct::left, and the parts of a step are
-/// adjacent. With pairs of bf16, A holds pairs, and so does B unless `right` is bf16. In that case, a k step reads two
-/// rows of bf16.
+/// Strides of B count elements of B, and strides of C count words. Strides of A count floats or, with VNNI groups,
+/// bytes. Nullopt: a run-time argument. With widened bytes, A holds results of DotProduct::left, and the parts of a
+/// step are adjacent. With pairs of bf16, A holds pairs, and so does B unless `right` is bf16. In that case, a k step
+/// reads two rows of bf16.
 struct MicroKernel {
   static constexpr int64_t prefetch_period = 4;  // k steps
 
@@ -43,9 +43,9 @@ struct MicroKernel {
   /// Only the first `tail` lanes of B's last vector exist. The others are not read and give zero columns.
   bool masked = false;
 
-  /// Number of independent accumulator sets along k. Without them, a tile with few accumulators would wait for the
-  /// latency of its FMAs. For floats, only the number of rows decides the order of additions, so that it is the same in
-  /// wide and narrow tiles.
+  /// Number of independent accumulator sets along k. With one set, a tile with few accumulators would wait for the
+  /// latency of its FMAs. For floats, only the number of rows decides the order of additions, so that this order is the
+  /// same in wide and narrow tiles.
   int sets() const {
     if (sums_floats(multiply)) return rows > most_split_rows ? 1 : rows == 1 && lanes >= 16 ? 4 : 2;
     return rows * vectors >= 8 ? 1 : rows * vectors >= 4 ? 2 : 4;

@@ -1,16 +1,16 @@
 // Products through AMX's tiles: the sums of up to 32 rows by 48 columns stay in six tiles over the whole k loop.
 //
-// A k step is 64 bytes of each row of A (16 words of four bytes or of two bf16) and the same 16 rows of words of a
-// panel of B. The panel is packed as for VPDPBUSD and VDPBF16PS. TDPBUSD and TDPBF16PS multiply 16x16 words by 16x16 in
-// 16 cycles, and an instruction may add to the result of the one before it. A tile is loaded in 8 cycles from L1 and in
-// 20 from L2, and five times slower if its rows are not aligned to lines. Two tiles of A by three of B are 96 cycles of
-// multiplication along with 7 loads, which take 52 cycles from L1 and 100 at worst. Three by one uses each tile less
-// often and waited for L2.
+// A k step takes 64 bytes of each row of A: 16 words of four bytes or of two bf16. It also takes the same 16 rows of
+// words of a panel of B. The panel is packed as for VPDPBUSD and VDPBF16PS. TDPBUSD and TDPBF16PS multiply 16x16 words
+// by 16x16 in 16 cycles, and an instruction may add to the result of the one before it. Loading a tile takes 8 cycles
+// from L1 and 20 from L2, and five times as long if its rows are not aligned to lines. Two tiles of A by three of B
+// take 96 cycles of multiplication. Their 7 loads take 52 cycles from L1, and 100 at worst. With three tiles of A by
+// one of B, each tile is used less often, and loads from L2 limited the speed.
 //
 // Bytes give the sums of VPDPBUSD. For pairs of bf16, TDPBF16PS adds a step's even products, and separately its odd
-// ones, as fused multiply-adds rounded to nearest even. It then adds both together, and that to the sum. So at a depth
-// of K the sum itself is rounded 16 times less often than by VDPBF16PS. Factors and sums below 2^-126 count as zero, as
-// there.
+// ones, as fused multiply-adds rounded to nearest even. It then adds the two results, and adds their total to the sum.
+// So at a depth of K the sum itself is rounded 16 times less often than by VDPBF16PS. Factors and sums below 2^-126
+// count as zero, as with VDPBF16PS.
 #pragma once
 
 #include "codegen/cpu/contractions/dot_product.h"
@@ -52,8 +52,8 @@ class TileState {
   explicit TileState(FunctionBuilder& f) : f_(f) {}
   void begin();
   /// Sets the largest number of rows of the products that follow. Must be called where it dominates them. If the number
-  /// is at most 16, every product must have exactly this many rows. Otherwise every product, also that of the last row
-  /// tile, must have at least half as many.
+  /// is at most 16, every product must have exactly this many rows. Otherwise every product, also the product of the
+  /// last row tile, must have at least half as many.
   void set_rows(llvm::Value* most);
   void release();
   void multiply(const TileKernel& kernel, const TileOperands& operands);

@@ -9,15 +9,15 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t block = kChannelBlock;
-/// Few tiles stay in a near cache while they are multiplied. If there are more weights, each weight has to serve more
-/// tiles (measured).
+/// Limits of a task's tiles. A small number of tiles stays in a near cache while it is multiplied. With more weights, a
+/// task needs more tiles, so that each weight is used more often (measured).
 constexpr int64_t least_tiles = 12, most_tiles = 32, channels_per_tile = 32;
 /// A small map gives few tasks. So its output channels are divided, too, although each task then transforms the inputs
 /// again.
 constexpr int64_t wanted_tasks = 4;
 
-/// The size of the register tile, at most `most` tiles, that covers `tiles` with the least work. A larger one loads
-/// less.
+/// The size of the register tile, at most `most` tiles, that covers `tiles` with the least work. A larger register tile
+/// needs fewer loads.
 int64_t best_pixels(int64_t tiles, int64_t most) {
   int64_t best = most, least = 0;
   for (int64_t pixels = most; pixels >= std::max<int64_t>(1, most * 2 / 3); --pixels) {

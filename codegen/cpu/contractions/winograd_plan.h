@@ -1,8 +1,8 @@
 // The plan of a convolution by Winograd's algorithm: its tasks. No code is emitted here.
 //
 // A task takes some tiles of an image. It transforms their inputs, of all channels, into scratch memory. Then, for each
-// group of output channels, it multiplies them by the weights of every product (each a matrix product of tiles by
-// channels) and transforms the sums back. All sizes are in floats.
+// group of output channels, it computes every product, a matrix product of tiles by channels, and transforms the sums
+// back. All sizes are in floats.
 #pragma once
 
 #include <cstdint>

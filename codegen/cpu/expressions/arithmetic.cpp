@@ -34,7 +34,8 @@ Value* call_import(FunctionBuilder& f, const std::string& name, const std::vecto
   return result;
 }
 
-/// The same for a path that is seldom taken: a loop over the lanes, because a call for each would be most of the code.
+/// The same for a path that is rarely taken. Emits a loop over the lanes, because separate calls would be most of the
+/// kernel's code.
 Value* call_import_seldom(FunctionBuilder& f, const std::string& name, const std::vector<Value*>& args) {
   const int lanes = FunctionBuilder::lanes_of(args[0]);
   if (lanes == 1) return call_import(f, name, args);
@@ -147,8 +148,8 @@ Value* float_extremum(FunctionBuilder& f, bool largest, Value* a, Value* b) {
   if (!f.target().is_x86())
     return ir.CreateBinaryIntrinsic(largest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
   // The x86 instruction returns its second operand if either is NaN. `a` must be the second one, because a chain of
-  // extrema carries it on; a constant is never NaN. All bits set are a NaN, too, and `or` keeps LLVM from changing the
-  // instruction.
+  // extrema carries it on; a constant is never NaN. A value with all bits set is a NaN, too, and `or` keeps LLVM from
+  // changing the instruction.
   if (number_of(a)) std::swap(a, b);
   const llvm::ConstantFP* number = number_of(b);
   if (number && number->isNaN()) return b;

@@ -69,7 +69,7 @@ Value* float_to_narrow_int(FunctionBuilder& f, DType to, Value* a) {
   return ir.CreateTrunc(wide, with_scalar(a, f.scalar_type(to)));
 }
 
-/// Clamps to values that surely fit and uses the conversion that vectors have, because LLVM splits vectors for the
+/// Clamps to values that certainly fit, and uses the conversion that vectors have, because LLVM splits vectors for the
 /// saturating intrinsic. NaN becomes 0.
 Value* float_to_wide_int(FunctionBuilder& f, DType to, Value* a) {
   llvm::IRBuilder<>& ir = f.ir();

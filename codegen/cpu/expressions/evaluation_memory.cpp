@@ -15,8 +15,8 @@ Value* Evaluation::either(Value* a, Value* b) {
   return ir_.CreateOr(f_.splat(a, width), f_.splat(b, width));
 }
 
-/// `bases`: returns the offset of lane 0. Otherwise the offset differs per lane where an index does. A `clamped` index
-/// that is not null replaces the index.
+/// With `bases`, returns the offset of lane 0. Otherwise the offset differs between lanes if an index does. A `clamped`
+/// index that is not null replaces the index.
 Value* Evaluation::linear_offset(const Operand& operand, const std::vector<Expr>& index, bool bases,
                                  const std::vector<Value*>& clamped) {
   const std::vector<Dim> strides = access_strides(operand, index);

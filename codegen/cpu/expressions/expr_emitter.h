@@ -9,7 +9,7 @@
 
 namespace gcg::cpu {
 
-/// The point at which an expression is evaluated. With lanes == 1 the result is a scalar. Otherwise lane j stands for
+/// The point at which an expression is evaluated. With lanes == 1 the result is a scalar. Otherwise lane j evaluates
 /// the point whose `lane_axis` coordinate is axes[lane_axis] + j. The result is then a vector, or a scalar if it is the
 /// same in all lanes.
 struct Point {
@@ -37,7 +37,7 @@ class ExprEmitter {
   llvm::Value* evaluate(const Expr& e, const Point& point);
   /// operand[index] = value at the point's active lanes. A scalar value is stored to every lane.
   void store(int operand, const std::vector<Expr>& index, llvm::Value* value, const Point& point);
-  /// The same for evaluate(value, point).
+  /// Stores evaluate(value, point) in the same way.
   void store(int operand, const std::vector<Expr>& index, const Expr& value, const Point& point);
 
   /// Stores several values interleaved: lane j of values[i] goes to element j * values.size() + i after the

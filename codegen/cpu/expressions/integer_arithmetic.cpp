@@ -67,8 +67,8 @@ Value* floor_divide(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   return f.ir().CreateAdd(d.quotient, step);
 }
 
-/// floor_mod by an extent that only a run knows. Indices are in [-b, 2b) as a rule, where no division is needed: a
-/// vector divides lane by lane. Null for other divisors.
+/// floor_mod by an extent that only a run knows. Indices are usually in [-b, 2b), where additions replace the division.
+/// Vectors would divide lane by lane. Null for other divisors.
 Value* index_mod(FunctionBuilder& f, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   Value* divisor = b->getType()->isVectorTy() ? llvm::getSplatValue(b) : b;

@@ -3,8 +3,8 @@
 //
 // Elements are counted in row-major order of the reduced axes. Element r goes to partial sum r mod 32 (16 for f64), and
 // each partial sum adds its elements in order. Then halves are added, sum j + n/2 to sum j, until one sum is left. For
-// a reduction along memory, partial sums are lanes. For one across memory, they lie in the stack frame, each with as
-// many lanes as there are results.
+// a reduction along memory, partial sums are lanes. For a reduction across memory, they lie in the stack frame, each
+// with as many lanes as there are results.
 //
 // A partial sum without elements is the identity, so it changes nothing.
 #pragma once

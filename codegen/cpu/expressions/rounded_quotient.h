@@ -35,8 +35,8 @@ struct LateQuantization {
   DType dtype = DType::undefined;  // i8 or u8
 };
 std::optional<LateQuantization> late_quantization_of(const Expr& e);
-/// Emits the quantisation. The result equals that of a division for every x and every divisor. Divides only if the
-/// divisor requires it. `divisor` and `zero` are scalars.
+/// Emits the quantisation. The result is the same as with a division, for every x and every divisor. Divides only if
+/// the divisor requires it. `divisor` and `zero` are scalars.
 llvm::Value* emit_quantized(FunctionBuilder& f, llvm::Value* x, llvm::Value* divisor, llvm::Value* zero, DType dtype);
 
 }  // namespace gcg::cpu

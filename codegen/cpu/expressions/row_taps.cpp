@@ -12,7 +12,7 @@ using llvm::Value;
 
 namespace {
 
-/// The load index through which alone the reduced expression depends on the lane axis. Null: there is none.
+/// The only load index through which the reduced expression depends on the lane axis. Null: there are several, or none.
 Expr place_in_row(const ExprNode& reduction, const std::vector<Expr>& places) {
   if (places.empty()) return nullptr;
   const std::string text = key(places[0]);
@@ -84,7 +84,7 @@ std::vector<std::vector<int>> Evaluation::lanes_of_taps(const Expr& place, const
   return all;
 }
 
-/// Null if the row does not fit one register, or windows share more than its elements.
+/// Null if the row does not fit one register, or if windows share more than the row's elements.
 Value* Evaluation::reduce_in_row(const ExprNode& e) {
   const Expr& body = e.args[0];
   const auto begin = axes_.find(point_.lane_axis);

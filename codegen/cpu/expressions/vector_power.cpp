@@ -89,7 +89,8 @@ class Power {
 
   Value* is_integer(Value* y) { return ir_.CreateFCmpOEQ(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, y), y); }
 
-  /// Negative numbers only have integer powers; odd powers are negative. -inf has any power.
+  /// A negative base gives NaN unless the exponent is an integer; odd exponents give negative results. The base -inf
+  /// takes every exponent.
   Value* with_sign(Value* x, Value* y, Value* of_size) {
     Value* whole = is_integer(y);
     Value* odd = ir_.CreateAnd(whole, ir_.CreateNot(is_integer(ir_.CreateFMul(y, single(0.5)))));

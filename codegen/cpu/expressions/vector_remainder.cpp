@@ -7,8 +7,9 @@ namespace gcg::cpu {
 
 using llvm::Value;
 
-/// Below 2^52 the rounded quotient's integer part is the quotient's, or one more if that was rounded up to an integer.
-/// The product is subtracted by one FMA, whose result needs no more digits than its operands have.
+/// Below 2^52, the integer part of the rounded quotient equals the integer part of the exact quotient, or is one more
+/// if rounding reached the next integer. The product is subtracted by one FMA, whose result needs no more digits than
+/// its operands have.
 llvm::Value* emit_remainder(FunctionBuilder& f, llvm::Value* a, llvm::Value* b,
                             const std::function<llvm::Value*()>& exact) {
   llvm::IRBuilder<>& ir = f.ir();

@@ -19,7 +19,7 @@
 
 namespace gcg::cpu {
 
-/// How LLVM may change a loop. By itself it neither unrolls nor vectorises; `unroll` requests a number of copies.
+/// How LLVM may change a loop. LLVM does not vectorise it, and unrolls it only if `unroll` requests copies of the body.
 struct LoopHint {
   int unroll = 1;
 };
@@ -126,8 +126,8 @@ class FunctionBuilder {
   void give_memory(llvm::AllocaInst* memory) { free_memory_.push_back(memory); }
 
   /// The module's function `name`, which returns nothing; `emit` makes it if it is new. Inside `emit`, function() and
-  /// ir() are those of that function, and none of the kernel's values exist. The function ends with a return. The name
-  /// must state everything that the code depends on, because kernels share such functions (shared_code.h).
+  /// ir() refer to that function, and none of the kernel's values exist. The function ends with a return. The name must
+  /// state everything that the code depends on, because kernels share such functions (shared_code.h).
   llvm::Function* shared_function(const std::string& name, const std::vector<llvm::Type*>& arguments,
                                   const std::function<void(llvm::Function&)>& emit);
 

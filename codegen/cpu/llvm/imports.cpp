@@ -58,13 +58,13 @@ std::string import_of(BinaryOp op, DType dtype) {
   if (!is_float(dtype)) return "";
   const std::string suffix = dtype == DType::f64 ? "" : "f";
   if (op == BinaryOp::pow) return dtype == DType::f64 ? "pow" : "";
-  // Both start from the remainder as C defines it; `mod` then adjusts its sign to that of the divisor.
+  // Both operators start from the remainder as C defines it; `mod` then adjusts its sign to that of the divisor.
   if (op == BinaryOp::fmod || op == BinaryOp::mod) return "fmod" + suffix;
   return "";
 }
 
 bool calls_per_element(UnaryOp op, DType dtype) {
-  // Sin and cos only call it for very large angles.
+  // These operators call the C function only for very large angles.
   const bool seldom = op == UnaryOp::sin || op == UnaryOp::cos || op == UnaryOp::tan;
   return !import_of(op, dtype).empty() && !(seldom && dtype == DType::f32);
 }

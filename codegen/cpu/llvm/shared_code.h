@@ -1,5 +1,5 @@
 // Functions that the kernels of a target share (FunctionBuilder::shared_function): register tiles, transforms. Each is
-// compiled once, with the first kernel that calls it, because a module costs LLVM more than a function.
+// compiled once, with the first kernel that calls it, because LLVM needs more time for a module than for a function.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -27,8 +27,8 @@ class SharedCode {
 };
 
 /// A kernel's ticket to claim its shared functions. Tickets are served in the order of the kernels, however many
-/// threads emit them, so that the code does not depend on timing. A ticket is served unused if the kernel cannot be
-/// emitted.
+/// threads emit them, so that the code does not depend on timing. If a kernel cannot be emitted, its ticket is served
+/// without a claim.
 class SharedCodeTicket {
  public:
   SharedCodeTicket(SharedCode& shared, size_t kernel) : shared_(shared), kernel_(kernel) {}

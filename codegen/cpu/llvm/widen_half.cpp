@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* kPrefix = "widen_half_";
 
-/// Declares a pure function from `bits` (i16, or a vector of i16) to f32 of the same width, which calls are emitted to.
+/// Declares the pure function that hidden conversions call. It takes `bits` (i16, or a vector of i16) and returns f32
+/// of the same width.
 llvm::FunctionCallee declare_widen_half(llvm::Module& module, llvm::Type* bits) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(bits);
   const std::string name = kPrefix + std::to_string(vector == nullptr ? 1 : vector->getNumElements());

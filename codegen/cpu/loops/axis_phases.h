@@ -1,8 +1,8 @@
 // Splits an axis whose elements repeat in a short period. The positions within a period are called phases.
 //
-// Example: element i of a doubled row reads input (i + 1) / 2 - 1 and its neighbour, with weights that depend on i mod
-// 2. With i = 2 j + k, the quotients and remainders are constants for each k. The rest is affine in j, and vectors
-// along j read contiguous memory.
+// Example: element i of a doubled row reads input (i + 1) / 2 - 1 and its neighbour. Their weights depend on i mod 2.
+// With i = 2 j + k, the quotients and remainders are constants for each k. The rest is affine in j, and vectors along j
+// read contiguous memory.
 #pragma once
 
 #include <vector>

@@ -9,7 +9,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t kFewestUses = 8;  // the fewest uses per element for which a table pays
+constexpr int64_t kFewestUses = 8;  // the fewest uses per element for which a table saves time
 
 bool is_power_of_two(const Expr& e) {
   return e->kind == ExprKind::constant && e->integer > 0 && (e->integer & (e->integer - 1)) == 0;

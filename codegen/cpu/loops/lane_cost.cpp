@@ -17,7 +17,7 @@ namespace {
 
 // The most lanes of a gather; vectors of narrow types with more lanes are loaded and stored element by element.
 constexpr double kGathered = 16;
-// If the extent is symbolic, such as a batch, perhaps only a quarter of the lanes is in use.
+// A symbolic extent, such as a batch, may be so small that only a quarter of the lanes is in use.
 constexpr double kFewLanes = 4;
 
 /// True for a number that is made of extents, such as the divisor of a mean. It is equal in all lanes, so it is

@@ -8,8 +8,8 @@
 
 namespace gcg::cpu {
 
-/// Approximate cycles per element in vectors of `lanes`. `interleaved_store`: the elements between those of the lanes
-/// are stored together with them.
+/// Approximate cycles per element in vectors of `lanes`. `interleaved_store`: the elements that lie between two lanes'
+/// elements are stored with them.
 double lane_cost(const Stage& stage, const std::vector<Operand>& operands, const Axis& axis, int lanes,
                  bool interleaved_store = false);
 

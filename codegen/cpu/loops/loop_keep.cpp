@@ -77,7 +77,7 @@ KeptValue keep_first(
   const Stage& last = stages.back();
   if (stages.size() < 2 || last.kind != Stage::Kind::store || !has_one_axis(last)) return {};
   for (size_t r = stages.size() - 1; r-- > 0;) {
-    const Expr marker = local_ref(-1, stages[r].value->dtype);  // stands for the value that will be loaded
+    const Expr marker = local_ref(-1, stages[r].value->dtype);  // placeholder for the value that will be loaded
     const auto rest = function_of_reduced(stages, r, marker);
     if (const auto kept = rest ? keep(r, *rest, marker) : std::nullopt) return *kept;
   }

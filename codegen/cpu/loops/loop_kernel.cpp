@@ -49,8 +49,8 @@ class LoopKernelEmitter {
     point_ = outside;
   }
 
-  /// Emits all stages for the columns of one block. A whole block is processed at once. Otherwise columns are processed
-  /// by masked registers, or one by one.
+  /// Emits all stages for the columns of one block. A whole block is processed at once. The columns of a partial block
+  /// are processed in masked registers, or one by one.
   void emit_columns() {
     const int together = plan_.columns_together, few = plan_.columns_at_end;
     Value* first = ir_.CreateMul(point_.axes.at(plan_.block.id), f_.i64(together));

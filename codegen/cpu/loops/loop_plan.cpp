@@ -25,7 +25,7 @@ namespace gcg::cpu {
 namespace {
 
 constexpr int64_t kRowBlock = 16384;   // elements
-constexpr int64_t kSharedBlock = 256;  // elements of a block, each with an inner loop
+constexpr int64_t kSharedBlock = 256;  // elements of a block if each has an inner loop
 
 /// True if the stage reduces elements over loops and does little else with them.
 bool sums_plain_columns(const Expr& e) {
@@ -39,7 +39,7 @@ bool sums_plain_columns(const Expr& e) {
   return loops && !expensive && count_nodes(e) <= kFewNodes;
 }
 
-/// True for bytes that are packed from four registers of floats.
+/// True if `e` becomes bytes, which are packed from four registers of floats.
 bool is_quantized(const Expr& e) { return quantization_of(e) || late_quantization_of(e); }
 
 /// True for a reduction whose result depends on the order of its elements; its vector axis must be the last one.
@@ -50,8 +50,8 @@ bool is_ordered(const Stage& stage) {
 /// The axes along which vectors of the stage may run.
 std::vector<Axis> lane_axes(const Stage& stage, const std::vector<Axis>& axes) {
   if (!is_ordered(stage) || axes.empty()) return axes;
-  // A row that follows other rows may start with any of the partial sums. This costs as much as this many elements one
-  // by one.
+  // A row that follows other rows may start with any of the partial sums. Handling this takes as long as adding this
+  // many elements one by one.
   constexpr int64_t kShortestRow = 16;
   if (axes.size() > 1 && typical(axes.back().extent) < kShortestRow) return {};
   return {axes.back()};
@@ -84,8 +84,8 @@ bool interleaves(const Stage& stage, const std::vector<Operand>& operands, const
   return step && inner && inner->is(1) && *step == minor.extent;
 }
 
-/// The axis of `axes` that a vector axis may step over; id -1: none. There is none if indices depend on data: they need
-/// checks, which an interleaved store cannot have.
+/// The axis of `axes` that a vector axis may step over; id -1: none. There is none if indices depend on data: such
+/// indices need range checks, and an interleaved store cannot check them.
 Axis minor_axis(const Stage& stage, const std::vector<Axis>& axes, const std::vector<Operand>& operands) {
   if (std::any_of(stage.index.begin(), stage.index.end(), is_data)) return {};
   for (const Axis& minor : axes)
@@ -107,7 +107,7 @@ bool reads_where_it_writes(const Stage& stage) {
   return reads;
 }
 
-/// True if a store does so little that masking it costs more than doing it in parts.
+/// True if a store does so little that masked stores at the end of a row take longer than narrower stores.
 bool stage_is_copy(const CpuTarget& target, const Stage& stage) {
   constexpr int kFewNodes = 12;
   return target.isa == Isa::avx2 && stage.kind == Stage::Kind::store && count_nodes(stage.value) <= kFewNodes &&
@@ -140,7 +140,7 @@ void find_interior(Row& row, const Axis& axis) {
   row.interior.reset();
 }
 
-/// True if a row fits half a register, or a register if a mask cannot hide the rest.
+/// True if a row fills half a register, or if it is shorter than a register that cannot be masked.
 bool is_short(const StagePlan& plan) {
   if (!plan.lane.extent.is_constant()) return false;
   const int64_t extent = std::max<int64_t>(1, plan.lane.extent.constant());
@@ -210,7 +210,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   return plan;
 }
 
-/// Plans rows for the case that the axes of the outer loops are in their middle, too.
+/// Plans rows for points at which the axes of the outer loops are in their middle, too.
 void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
   if (!plan.interior) return;
   std::vector<Expr> values = plan.values;
@@ -223,8 +223,8 @@ void plan_inner_rows(StagePlan& plan, const std::vector<Axis>& outer) {
   if (!plan.inner_rows.empty()) plan.inner = row_interior(values, plan.lane, plan.native);
 }
 
-/// Windows over a row cost much without an interior. If only a run knows the row's length, half a register may have
-/// one.
+/// Windows over a row are slow without an interior. A row whose length only a run knows may be too short for an
+/// interior of whole registers. Then an interior of half registers may fit.
 void plan_narrower(StagePlan& plan) {
   constexpr int kFewestLanes = 8;
   if (!plan.interior || !plan.narrow_ends || plan.lane.extent.is_constant() || plan.native / 2 < kFewestLanes ||

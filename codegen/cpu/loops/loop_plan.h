@@ -31,15 +31,15 @@ struct StagePlan {
   /// For a store whose value is simpler in the middle of `lane`. Such a store has no tiles.
   std::optional<RowInterior> interior;
   bool narrow_ends = false;  // at each end, the elements outside the interior fit in one register
-  // Rows whose middle is shorter than a register are stored one by one, because lanes would gather.
+  // Rows whose middle is shorter than a register are stored one by one, because vectors would need gathers.
   bool ends_apart = false;
-  /// The same, if axes outside of `lane` are in their middle, too: if all conditions of `inner_rows` hold.
+  /// The interior at points where the outer axes are in their middle, too: all conditions of `inner_rows` hold there.
   std::optional<RowInterior> inner;
   std::vector<RowInterior> inner_rows;
   /// The same store by half registers, for rows whose middle turns out to be shorter than a register. Null: none.
   std::shared_ptr<const StagePlan> narrower;
-  /// For a store whose elements along `lane` are as many apart as this axis has elements. Those between them lie along
-  /// this axis, and their vectors are interleaved in registers. Id -1: none.
+  /// For a store in which neighbours along `lane` are this axis's extent apart in memory. The elements between them lie
+  /// along this axis, and their vectors are interleaved in registers. Id -1: none.
   Axis minor;
   std::vector<Expr> values;  // for a store: its value, or the values along `minor`
   std::optional<SharedWork>
@@ -56,8 +56,8 @@ struct StagePlan {
 struct LoopPlan {
   std::vector<Axis> outer;  // collapsed into one loop over points; tasks are chunks of it
   std::vector<StagePlan> stages;
-  /// The lane axis of the only stage is cut into blocks of this many elements, and the innermost coordinate of a point
-  /// is the block. 0: it is not cut.
+  /// The lane axis of the only stage is cut into blocks of this many elements; 0: it is not cut. The innermost
+  /// coordinate of a point is the block.
   int64_t row_block = 0;
   Axis block;  // the block coordinate, last of `outer`; a block has `native` tile rows if there are tiles
   /// An outer axis whose neighbouring points are the lanes of vectors in all stages. It is chosen if memory runs along

@@ -7,8 +7,8 @@ namespace gcg::cpu {
 
 /// Cost of computing one node from its arguments.
 int64_t work_of_node(const ExprNode& e);
-/// True for elementary functions with little other work. Each waits for its own intermediate results, so several are
-/// interleaved.
+/// True for elementary functions with little other work. Such a function waits for its own intermediate results, so
+/// several evaluations are interleaved.
 bool is_long_chain(const Expr& e);
 /// Cost of one evaluation, at least one cheap element. Reductions multiply the cost of their body by their extents.
 Dim work_of(const Expr& e);

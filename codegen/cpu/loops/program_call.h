@@ -9,8 +9,8 @@
 namespace gcg::cpu {
 
 /// Fills a gart_op_call (runtime/include/gart/custom_op.h) in the stack frame and calls the function with it. If the
-/// function returns a value other than 0, the kernel returns its negative. `evaluate`: gives an i64 of the program at
-/// this place.
+/// function returns a value other than 0, the kernel returns its negative. `evaluate` emits an i64 expression of the
+/// program at this place.
 void emit_call(FunctionBuilder& f, const Statement& call, const std::function<llvm::Value*(const Expr&)>& evaluate);
 
 }  // namespace gcg::cpu

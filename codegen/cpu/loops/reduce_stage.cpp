@@ -58,8 +58,8 @@ class ReduceEmitter {
   Point point_;
 };
 
-/// Reduces elements in any order. There is an accumulator for each piece of the row, with the width of the piece,
-/// widest first. They live across the nest.
+/// Reduces elements in any order. There is one accumulator for each width that pieces of the row have, widest first.
+/// The loop nest carries the accumulators.
 class UnorderedReduction : ReduceEmitter {
  public:
   using ReduceEmitter::ReduceEmitter;

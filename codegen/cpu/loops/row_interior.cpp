@@ -97,7 +97,7 @@ class Resolver {
     }
   }
 
-  /// True if `a` is min(p, last) and both sides are at least `b`; `last` is, because the axis is long enough.
+  /// True if `a` is min(p, last) and both sides are at least `b`. For `last` this holds if the axis is long enough.
   bool is_clamped_above(const Expr& a, const Expr& b) {
     if (ends_.least == 0 || a->kind != ExprKind::binary || a->binary != BinaryOp::min) return false;
     const auto last = number(a->args[1]), low = number(b);
@@ -185,9 +185,9 @@ std::optional<Expr> as_known_sum(const Expr& e) {
   return sum;
 }
 
-/// True if lanes along the axis depend on an extent that only a run knows: an index is compared with it at a distance
-/// that a run finds out, too (of windows with a stride, the last one ends at the row's end or beside it), or taken
-/// modulo it.
+/// True if lanes along the axis depend on an extent that only a run knows. Either an index is taken modulo that extent,
+/// or it is compared with the extent and only a run knows their distance. With a stride, for example, the last window
+/// ends at the row's end or beside it.
 bool has_unknown_lanes(const std::vector<Expr>& values, const Axis& axis) {
   bool unknown = false;
   const auto see = [&](const ExprNode& n) {
@@ -204,14 +204,14 @@ bool has_unknown_lanes(const std::vector<Expr>& values, const Axis& axis) {
   return unknown;
 }
 
-/// True if an end of the row surely has very few elements.
+/// True if an end of the row certainly has very few elements.
 bool are_few(const Dim& elements) {
   constexpr int64_t kFewElements = 2;
   return elements.upper_bound().value_or(kFewElements + 1) <= kFewElements;
 }
 
-/// `e` with the axis counted from `begin`. Comparisons are simplified accordingly; in a minimum or maximum beside an
-/// extent, only the extent remains that a run finds out: min(w - 15 + axis, w - 1) = w - 1 + min(axis - 14, 0).
+/// `e` with the axis counted from `begin`. Comparisons become comparisons with 0. A minimum or maximum with a symbolic
+/// extent becomes the extent plus an extremum with 0: min(w - 15 + axis, w - 1) = w - 1 + min(axis - 14, 0).
 Expr counted_from(const Expr& e, const Axis& axis, const Dim& begin) {
   const Expr moved = rewrite(e, [&](const Expr& n) -> Expr {
     return n->kind == ExprKind::axis && n->axis == axis.id ? axis_ref(axis) + extent(begin) : nullptr;

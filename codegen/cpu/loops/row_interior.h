@@ -1,7 +1,7 @@
 // The interior of a row, where nothing clamps, and its ends.
 //
 // Windows and padding read max(min(i + k - pad, last), 0) and test whether i + k - pad lies inside. Over most of a row,
-// such a maximum is always the same side, and such a condition is always true. The rest is affine, so vectors read
+// such a maximum always equals the same side, and such a condition is always true. The rest is affine, so vectors read
 // contiguous memory. In a vector at one of the ends, conditions are known lane by lane at compile time.
 #pragma once
 
@@ -17,8 +17,8 @@ struct RowInterior {
   Axis axis;
   std::vector<Dim> first, after;
   std::vector<Expr> values;
-  /// The few elements before max(first), or from min(after) on, are done one by one, because only a run would know
-  /// their lanes of `ahead` or `beyond`.
+  /// The few elements before max(first), or from min(after) on, are computed one by one. Only a run would know the
+  /// lanes of `ahead` or `beyond`.
   bool front_one_by_one = false, back_one_by_one = false;
   std::vector<Expr> ahead;  // their values below min(after)
   std::vector<Expr>
@@ -26,13 +26,13 @@ struct RowInterior {
 };
 
 /// Resolves maxima, minima, remainders and comparisons of indices that depend on `axis`. The result holds in the middle
-/// of `axis`, for all values of the inner reduction axes. Nullopt if there is nothing to resolve, or if the middle is
-/// less than most of the axis. `lanes`: lanes of the vector that `beyond` is for.
+/// of `axis`, for all values of the inner reduction axes. Nullopt if there is nothing to resolve, or if the middle does
+/// not cover most of the axis. `lanes`: lanes of the vector that `beyond` is for.
 std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const Axis& axis, int lanes);
 
 /// True if an interior is wider than a register, as far as is known at compile time.
 bool is_wide(const RowInterior& interior, int lanes);
-/// True if the elements outside an interior surely fit in one register at each end.
+/// True if the elements outside an interior certainly fit in one register at each end.
 bool has_narrow_ends(const RowInterior& interior, int lanes);
 
 }  // namespace gcg::cpu

@@ -84,8 +84,8 @@ class StoreRowEmitter {
     for (const Expr& a : e->args) read_once(a);
   }
 
-  /// True if `e` may be evaluated even if the row has no elements. Then its reads need no check, and nothing else in it
-  /// is forbidden.
+  /// True if `e` may be evaluated even if the row has no elements. Then its reads need no check, and all its other
+  /// operations are allowed.
   static bool reads_plainly(const Expr& e) {
     bool reads = false, plain = true;
     visit(e, [&](const ExprNode& n) {
@@ -244,7 +244,7 @@ class StoreRowEmitter {
     });
   }
 
-  /// Stores the values at `from` to `to`, together with the elements between those of the lanes.
+  /// Stores the values at `from` to `to`, together with the elements that lie between two lanes' elements.
   void store(const std::vector<Expr>& values, const Point& from, Point to) {
     Values parts;
     for (const Expr& value : values) parts.push_back(f_.splat(exprs_.evaluate(value, from), to.lanes));

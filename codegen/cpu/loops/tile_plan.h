@@ -9,12 +9,12 @@
 
 namespace gcg::cpu {
 
-/// Rows and lanes of the tiles that transpose a stage. For small elements it is the number in one 16-byte block;
-/// otherwise there would be more rows than registers. `native`: lanes of a register.
+/// Rows and lanes of the tiles that transpose a stage. For small elements this is the number of elements in one 16-byte
+/// block, because longer rows would mean more rows than registers. `native`: lanes of a register.
 int tile_side(const Stage& stage, int native);
 
-/// The loads of the stage that tiles of `side` lanes along `lane` transpose, and the other axis of the tiles, which has
-/// at least `fewest` rows.
+/// Finds the loads of the stage that tiles of `side` lanes along `lane` transpose. The other axis of the tiles has at
+/// least `fewest` rows.
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                             const std::vector<Operand>& operands, int side, int fewest);
 

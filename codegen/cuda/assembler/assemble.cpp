@@ -11,7 +11,7 @@
 namespace gcg::cuda {
 namespace {
 
-/// The number directly before or after `words` in a line; 0 if there is none.
+/// The number directly before `words` in a line; 0 if there is none.
 int number_before(const std::string& line, const std::string& words) {
   const size_t at = line.find(words);
   if (at == std::string::npos || at < 2) return 0;
@@ -51,8 +51,9 @@ Assembler::Assembler(const Target& target, const CubinCache& cache)
     fail("NVRTC ", nvrtc_.major(), ".", nvrtc_.minor(), " (", nvrtc_.path(), ") cannot generate code for ",
          target.name);
   const std::string architecture = target.is_ptx() ? concat("compute_", target.sm) : target.name;
-  // ptxas writes its arguments into the code, so they are always the same, and equal text gives equal bytes. Products
-  // and sums are not contracted. A kernel that needs fmaf calls it, and so gives the same result on every machine.
+  // ptxas writes its arguments into the code. The arguments are always the same, so that equal text gives equal bytes.
+  // Products and sums are not contracted. A kernel that needs fmaf calls it, and so gives the same result on every
+  // machine.
   options_ = {"--gpu-architecture=" + architecture, "--std=c++17", "-default-device", "--fmad=false",
               "--ptxas-options=-v"};
   std::error_code error;  // a library that the loader found has no path here

@@ -26,8 +26,8 @@ struct AttentionScores {
 /// split_heads() first.
 AttentionScores scores_of(const AttentionKernel& kernel);
 
-/// The same kernel with a separate axis for the heads that share keys, if its rows are queries of several heads: scores
-/// then use m % queries as the position. Does not split if a head would have fewer than `fewest` queries.
+/// If the rows are queries of several heads, returns the kernel with a separate axis for the heads that share keys. Its
+/// scores use m % queries as the position. Does not split if a head would have fewer than `fewest` queries.
 AttentionKernel split_heads(const AttentionKernel& kernel, double fewest);
 
 }  // namespace gcg::cuda

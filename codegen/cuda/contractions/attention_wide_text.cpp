@@ -19,8 +19,8 @@ constexpr int64_t kBarrierBytes = 8 * 10, kStagingBytes = 2048;
 
 int chunks(const Dim& head) { return static_cast<int>((head.constant() + 63) / 64); }
 
-/// Registers per thread: of the warp that requests boxes, and of the multiplying warpgroups. They share the registers
-/// of the multiprocessor. 0: as at entry.
+/// Registers per thread, for the warp that requests boxes and for the multiplying warpgroups, which share the registers
+/// of the multiprocessor. 0: the number at entry stays.
 struct Registers {
   int few = 0, many = 0, at_entry = 0;
 };

@@ -18,7 +18,8 @@ struct Choice {
   std::string note() const { return is_tuned ? ", tuned" : ""; }
 };
 
-/// Asks the target's decisions. `shape` and `candidates` are strings in the format of compiler/kernel/decisions.h.
+/// Looks up the choice in the target's decisions, if there are any. `shape` and `candidates` are strings in the format
+/// of compiler/kernel/decisions.h.
 Choice choose(const Target& target, const std::string& kind, const std::string& shape,
               std::vector<std::string> candidates);
 

@@ -78,7 +78,7 @@ std::vector<ProductTile> cluster_tiles(const Kernel& kernel, const Target& targe
         t.mma = Mma::wgmma_cluster;
         t.is_swapped = swapped;
         t.producers = kWarpThreads;
-        // Swapped tiles store elements one by one. They pay if there are few rows, because they do not pad rows to 64.
+        // Swapped tiles store elements one by one. They are faster for few rows, because they do not pad rows to 64.
         if (swapped && (s.columns > 64 || size.rows > s.columns || size.columns <= size.rows)) continue;
         if (!swapped && s.columns < 64 && size.columns > s.columns) continue;
         if (!fits_boxes(product, !swapped, s.rows) || !fits_boxes(product, swapped, s.columns)) continue;

@@ -18,7 +18,7 @@ class EpilogueText {
 
   /// For 16-bit results: replaces functions by approximations that are exact enough for 16 bits.
   void approximate() { approximates_ = size_of(result_type()) == 2; }
-  /// The value of the load at column + v has been read already, into name(v). Valid until the next call.
+  /// States that name(v) already holds the value of the load at column + v. Valid until the next call.
   void know(const ExprNode* load, std::function<std::string(int)> name) {
     known_ = load;
     known_name_ = std::move(name);

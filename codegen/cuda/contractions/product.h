@@ -42,7 +42,7 @@ class Product : public Epilogue {
   /// If above 0: a tile should not cross a multiple of this many depths.
   int64_t whole_steps = 0;
   int64_t taps = 1;          // of a convolution
-  int64_t tap_channels = 0;  // If above 0: channels of each tap, if tiles can be copied as boxes of channels
+  int64_t tap_channels = 0;  // channels of each tap if tiles can be copied as boxes of channels; otherwise 0
   bool divides = false;      // True if finding an element takes divisions
   bool gathers = false;      // True if each thread keeps the address of every line that it copies in registers
 
@@ -146,7 +146,7 @@ std::optional<Product::ResultBoxes> find_result_boxes(const Kernel& kernel, cons
 struct SharedRegisters {
   int few = 0, many = 0;
   int at_entry = 0;   // the least number of registers, with which the kernel starts
-  int splitting = 0;  // registers of a thread that computes rests (device/gart_f32_loop.cuh)
+  int splitting = 0;  // registers of a thread that computes rests of factors (device/gart_f32_loop.cuh)
 };
 SharedRegisters shared_registers(const ProductTile& tile);
 /// A product's operands as tiles that are copied as boxes (device/gart_tile_loop.cuh). Declares the types Left and
@@ -178,7 +178,7 @@ KernelText emit_product(const Kernel& kernel, const Product& product, const Prod
 /// (device/gart_tile_loop.cuh).
 KernelText emit_tile_loop(const Kernel& kernel, const Product& product, const ProductTile& tile,
                           const std::string& kind);
-/// The same with the tile that the target's decisions name, or else the cost model's best tile.
+/// Emits the product with the tile that the target's decisions name, or else the cost model's best tile.
 KernelText emit_product(const Kernel& kernel, const Target& target, const Product& product, const std::string& kind);
 
 /// The second launch of split-K: adds the partial sums workspace[split][batch][row][column] of all splits, in order,

@@ -17,8 +17,9 @@ namespace {
 constexpr double kLaunch = 1.1;           // us, without the fill of the first wave
 constexpr double kFillClocks = 1500;      // from the start of a block to the first operands in shared memory
 constexpr double kScalarEndClocks = 800;  // epilogue of a tile whose products are not by tensor cores
-// Epilogue of other tiles without a tile loop, by threads: per tile; results per clock; and the latency of a tensor
-// that it reads, which warpgroups meet for 8 columns at a time. Measured with residuals of ResNet-50 on an H200.
+// Epilogue of other tiles without a tile loop, where threads store results: clocks per tile, results per clock, and the
+// latency of a tensor that the epilogue reads. Warpgroups wait for this latency once per 8 columns. Measured with
+// residuals of ResNet-50 on an H200.
 constexpr double kTileEndClocks = 300, kScatteredPerClock = 8, kReadClocks = 430;
 constexpr double kPartialPerClock = 4;      // sums of a split product that threads store, as above
 constexpr double kLatencyClocks = 700;      // latency of a copy from memory to shared memory, without its transfer
@@ -39,9 +40,10 @@ constexpr double kStart = 1.9;            // microseconds: the launch, barriers,
 constexpr double kClock = 0.956;          // fraction of the GPU's clock rate that remains at full power
 constexpr double kStepClocks = 150;       // clocks of a step without its products, if these are few
 constexpr double kBoxBytesPerClock = 60;  // if several blocks request the same boxes at once
-// The same for windows. They copy one line per pixel, and blocks hardly ever request the same line at once.
+// The same costs for windows, which are copied with one line per pixel. Blocks hardly ever request the same line at
+// once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
-constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // rests are computed in parallel
+constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // rests of factors are computed in parallel
 constexpr double kLoopEndClocks = 300;                            // per tile, plus the following
 constexpr double kSumsPerClock = 40;                              // sums that are rounded and staged
 constexpr double kStoredBytesPerClock = 64;
@@ -84,7 +86,7 @@ double instructions(const ProductTile& t, const TileConstraints& constraints) {
   return copies + products * (t.arithmetic == Arithmetic::tf32x3 ? 3 : 1) * 1.25;  // including the loads of fragments
 }
 
-/// Bytes per clock from the L2 cache to one multiprocessor while `active` are busy.
+/// Bytes per clock from the L2 cache to one multiprocessor while `active` multiprocessors are busy.
 double l2_rate(const Machine& gpu, double active) {
   return std::min(gpu.l2_alone,
                   gpu.l2_bytes_per_clock * gpu.processors / std::clamp<double>(active, 1, gpu.processors));
@@ -101,7 +103,7 @@ double step_clocks(const Machine& gpu, const ProductTile& t, const ProductSize& 
   const double transfer = (t.rows * size.left_bytes + t.columns * size.right_bytes) * t.depth / l2_rate(gpu, active);
   const double fragments = shared_bytes_per_depth(t) * t.depth * residents / 128;
   const double issue = instructions(t, constraints) / kSchedulers;
-  // The products of a stage and of the next one overlap, so a stage is overwritten only after that.
+  // The products of a stage and of the next one overlap, so a stage is overwritten only after both.
   const double latency = (issue + kLatencyClocks + transfer) / (t.stages - traits_of(t.mma).held_stages);
   return std::max({products, transfer * residents, fragments, issue * residents, latency}) + kBarrierClocks;
 }

@@ -84,7 +84,8 @@ struct TileConstraints {
 /// Shared memory of a block; must match the layout of device/gart_operand.cuh.
 int64_t shared_bytes(const ProductTile& tile, const TileConstraints& constraints);
 
-/// True if a tile loop copies the epilogue's inputs as boxes. Threads read them if boxes would take the room of stages.
+/// True if a tile loop copies the epilogue's inputs as boxes. Threads read them instead if boxes would take shared
+/// memory that stages need.
 bool reads_boxes(const ProductTile& tile, const TileConstraints& constraints);
 /// Boxes of results (64 lines of 128 bytes) in a set of a warpgroup of a tile loop.
 int boxes_of(const ProductTile& tile, const TileConstraints& constraints);

@@ -45,7 +45,7 @@ constexpr int kBoxBytes = 64 * 128;  // of results
 bool takes_depth(const Target& target, Arithmetic arithmetic, const TileConstraints& constraints, int depth) {
   const int64_t whole = constraints.whole_steps;
   if (!is_half(arithmetic)) return depth == 16 || (depth == 32 && whole % 32 == 0 && !constraints.divides);
-  if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes only pay if longer ones would be cut
+  if (depth == 16) return whole % 32 != 0;  // lines of 32 bytes only help if longer ones would be cut
   if (depth == 64 && (constraints.is_held || !machine_of(target).has_async_copies)) return false;
   return whole % depth == 0;
 }

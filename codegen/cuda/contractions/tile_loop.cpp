@@ -102,8 +102,8 @@ class TileLoopText : public ProductText {
     f_.line("return;");
   }
 
-  /// Writes the code of the warpgroup that computes rests. Its number is between those of the multiplying warpgroups
-  /// and that of the feeding one.
+  /// Writes the code of the warpgroup that computes rests of factors (device/gart_f32_loop.cuh). Its number follows the
+  /// multiplying warpgroups and precedes the feeding one.
   void make_rests() {
     f_.open("if (loop.splits())");
     f_.line("gart_await_last_launch();");
@@ -136,7 +136,7 @@ class TileLoopText : public ProductText {
   }
 
   /// Requests the boxes that the epilogue of tile `number` reads, if there is such a tile. Warpgroups whose rows all
-  /// lie below the matrix take no part: nothing would keep their warps in step.
+  /// lie below the matrix request none, because nothing would keep their warps in step.
   void ask_for_boxes(const std::string& number, const std::string& set) {
     const EvaluationPoint batch = batch_;
     f_.open("if (loop.is_leader)");
@@ -188,7 +188,7 @@ class TileLoopText : public ProductText {
     f_.line("loop.store(number, ", results_, ", at);");
   }
 
-  std::string results_, read_, tiles_;  // maps; how many tiles
+  std::string results_, read_, tiles_;  // names of two tensor maps, and the number of tiles as text
   int sets_ = box_sets(tile_, memory_constraints(p_));
 };
 

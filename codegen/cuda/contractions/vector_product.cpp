@@ -46,8 +46,8 @@ double blocks_of_batch(const Machine& gpu, const VectorTiling& f, const Product&
 /// 3 %.
 double microseconds(const Machine& gpu, const VectorTiling& f, const Product& p, const Sides& s) {
   constexpr double kStart = 1.5, kUnderLoad = 0.8, kEnd = 0.1;  // latency of a read under load; the end of a tile
-  constexpr double kIdle = 0.25;  // lost fraction of idle blocks' time: the other blocks get their share of the
-                                  // bandwidth
+  constexpr double kIdle = 0.25;  // lost fraction of idle blocks' time; it is small because the other blocks get the
+                                  // idle blocks' share of the bandwidth
   const double batch = typical(p.batch), tiles = tiles_of(s), pieces = std::ceil(typical(p.depth) / kPiece);
   const double tile_bytes = kPieceBytes * pieces, slots = f.warps * f.unroll;
   const double blocks = std::min(tiles, blocks_of_batch(gpu, f, p)), each = std::ceil(tiles / blocks);

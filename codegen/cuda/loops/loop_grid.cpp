@@ -33,8 +33,8 @@ struct StageRange {
   size_t begin, end;
 };
 
-/// Independent reductions share a launch. A store has its own, because it may overwrite memory that other stages read,
-/// and other stages may read its result.
+/// Independent reductions share a launch. A store has its own launch, because it may overwrite memory that other stages
+/// read, and other stages may read its result.
 std::vector<StageRange> launches_of(const std::vector<StagePlan>& stages) {
   std::vector<StageRange> ranges;
   std::set<int> reduced;  // reductions made by the last range

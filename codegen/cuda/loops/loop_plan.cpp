@@ -49,8 +49,8 @@ void plan_elements(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan)
   const Dim elements = extent_of(loop.stages[0].axes);
   StagePlan stage_plan = plan_stage(loop.stages[0], kernel.operands);
   if (stage_plan.lane.id >= 0) {
-    // Stages with windows have vectors of results: then all reads along the lane are vectors, or neighbouring threads
-    // read neighbouring elements.
+    // A stage with windows computes vectors of results if all its reads along the lane can be vectors. Otherwise
+    // neighbouring threads read neighbouring elements.
     const auto count = has_reduction(stage_plan.stage.value) ? window_count : vector_count;
     stage_plan.vector = count(stage_plan.stage, kernel.operands, stage_plan.lane.id);
     while (stage_plan.vector > 1 && is_below(elements, stage_plan.vector * kManyThreads)) stage_plan.vector /= 2;

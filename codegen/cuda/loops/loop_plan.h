@@ -50,8 +50,8 @@ struct LoopPlan {
 /// threads per reduction. (loop_hoist.cpp)
 LoopKernel hoist_reductions(const LoopKernel& loop);
 
-/// Merges equal reductions into one node, which is computed once: a scatter's lowering asks several times which update
-/// it takes. (loop_hoist.cpp)
+/// Merges equal reductions into one node, which is computed once. A scatter's lowering, for example, contains several
+/// equal searches for the update that an element takes. (loop_hoist.cpp)
 Expr share_reductions(const Expr& value);
 
 LoopPlan plan_loops(const Kernel& kernel, const LoopKernel& loop);

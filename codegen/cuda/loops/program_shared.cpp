@@ -1,5 +1,5 @@
 // Programs whose tasks are shared by the threads of a block. All threads execute statements of single values alike, one
-// thread stores single elements, and all divide the points of ranges. A barrier stands wherever one thread may read
+// thread stores single elements, and all divide the points of ranges. A barrier is emitted wherever one thread may read
 // memory that another writes.
 #include <algorithm>
 

@@ -32,8 +32,8 @@ class ExprText {
  public:
   ExprText(FunctionText& function, const EvaluationPoint& place) : f_(function), place_(place), axes_(place.axes) {}
 
-  /// Emits the statements that `e` needs and returns a name or literal of type_of(dtype). An i64 value that fits is an
-  /// int.
+  /// Emits the statements that `e` needs and returns a name or literal of type_of(dtype). An i64 value is an int if its
+  /// range fits.
   std::string value(const Expr& e);
   /// Emits sum = combine(sum, e), in the dtype of `e`; an f32 product is added with one rounding.
   void accumulate(ReduceOp op, const Expr& e, const std::string& sum);

@@ -28,7 +28,7 @@ Interval multiply(const Interval& a, const Interval& b) {
   return {*std::min_element(corners.begin(), corners.end()), *std::max_element(corners.begin(), corners.end())};
 }
 
-/// Covers divisions that round down and towards zero: they agree where nothing is negative.
+/// Covers divisions that round down and divisions that round towards zero. Both agree where nothing is negative.
 Interval divide(const Interval& a, const Interval& b) {
   if (!a.is_natural() || !b.low || *b.low < 1) return {};
   return {0, a.high ? Bound(*a.high / *b.low) : std::nullopt};

@@ -12,14 +12,14 @@
 namespace gcg::cuda {
 
 /// One program with one function `extern "C" __global__ void __launch_bounds__(N[, M]) SYMBOL(...)`, launched as a row
-/// of blocks. It has `__cluster_dims__(cluster, 1, 1)` if blocks form clusters. Its parameters: one pointer per operand
-/// of the kernel (const if it is not written), one long long per entry of `params`, `void* workspace`, `unsigned int*
-/// status`, one `const __grid_constant__ GartTensorMap` per entry of `maps`.
+/// of blocks. The function has `__cluster_dims__(cluster, 1, 1)` if blocks form clusters. Its parameters are: one
+/// pointer per operand of the kernel (const if it is not written), one long long per entry of `params`, `void*
+/// workspace`, `unsigned int* status`, one `const __grid_constant__ GartTensorMap` per entry of `maps`.
 struct KernelText {
   std::string symbol;
   std::string source;
   std::vector<Dim> params;   // run-time parameters, in the kernel's own symbols
-  Dim tasks = 1;             // number of blocks; may be 0 if an extent is
+  Dim tasks = 1;             // number of blocks; may be 0 if an extent is 0
   int cluster = 0;           // blocks per cluster; tasks are a multiple of it; 0: no clusters
   int threads = 128;         // threads per block
   int64_t shared_bytes = 0;  // dynamic shared memory per block
