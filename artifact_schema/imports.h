@@ -17,7 +17,7 @@ namespace gart {
 /// import's address is that of the gart_custom_op.
 inline constexpr const char* kCustomImport = "custom:";
 
-// Arrays instead of pointers, which would be relocated when the library is loaded.
+// Arrays, because the loader would have to relocate pointers.
 inline constexpr char kImportNames[][8] = {
 #define GART_IMPORT_NAME(name) #name, #name "f",
     GART_IMPORTS_1(GART_IMPORT_NAME) GART_IMPORTS_2(GART_IMPORT_NAME)

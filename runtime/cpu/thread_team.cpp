@@ -75,8 +75,8 @@ void ThreadTeam::work(int place) {
   }
 }
 
-/// Does the share of that place if no thread has begun it in this phase. Only then is the job sure not to end
-/// meanwhile: after the share is done, its caller may be gone.
+/// Does the share of that place if no thread has begun it in this phase. As long as a share is not done, the job cannot
+/// end; afterwards its caller may be gone.
 void ThreadTeam::take_on(Place& place, uint32_t phase) {
   uint32_t free = phase - 1;
   if (place.taken.load(std::memory_order_relaxed) != free ||
