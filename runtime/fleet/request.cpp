@@ -8,11 +8,11 @@
 namespace gart::fleet {
 namespace {
 
-/// Buffers that a lane's thread passes to its engine. They are kept from call to call.
+/// Buffers that a lane's thread passes to its engine, reused from call to call.
 struct EngineBuffers {
   std::vector<TensorView> inputs, results;
   std::vector<OutputBuffer> outputs;
-  Block blank;  // data of extents: boolean vectors whose elements are never read
+  Block blank;  // data of the inputs that pass extents: boolean vectors whose elements are never read
 };
 
 [[noreturn]] void fail_cancelled() { fail(ErrorCode::cancelled, "the run was cancelled"); }
@@ -166,7 +166,8 @@ void RequestState::expect(int groups) {
     placement_->lane[group]->expect(groups, placement_->us[group]);
 }
 
-/// Decides in which memories values are kept, as long as calls keep their lanes. No value exists yet.
+/// Decides in which memories values are kept. The decision holds until calls get other lanes. Called before any value
+/// exists.
 void RequestState::place_values() {
   if (placed_placement_ != placement_ || placed_route_ != route_) {
     placed_placement_ = nullptr;
@@ -203,7 +204,7 @@ void RequestState::place_outputs(uint32_t index) {
   }
 }
 
-/// Called once a value exists: sets the symbols that it carries.
+/// Called once a value exists: sets the symbols that are its extents.
 void RequestState::bind_value(uint32_t value) {
   if (assembly_.values[value].input_bound && assembly_.carried[value].empty()) return;
   const std::lock_guard lock(run_bound_mutex_);
@@ -331,8 +332,8 @@ void RequestState::work(Lane& lane, uint32_t call) noexcept {
   end_one();
 }
 
-/// The last call that becomes ready takes over this call's place in the count of open calls. After this call has been
-/// handed over, the request may end at any time.
+/// The last call that becomes ready takes over the place of `call` in the count of open calls. Once that last call has
+/// been handed over, the request may end at any time.
 void RequestState::pass_on(Lane& lane, uint32_t call) {
   const auto hand_over = [&](uint32_t reader) {
     Lane& to = lane_of(reader);
@@ -376,7 +377,7 @@ void RequestState::add_times(int64_t run_ns) {
 void RequestState::finish() {
   const int64_t end = now_ns();
   has_run_ = !failed_.load(std::memory_order_relaxed);
-  // Without memory for its times, a run is not counted.
+  // If no memory is left for the times, the run is not counted.
   if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty())
     static_cast<void>(guarded([&] { add_times(end - began_); }));
   expect(-1);

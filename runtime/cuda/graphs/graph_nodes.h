@@ -38,10 +38,11 @@ struct Node {
   uint32_t index;
   CUgraphNode handle = nullptr;
   CUgraphNodeParams params = {};
-  std::vector<uint64_t> values = {};  // of a kernel's parameters
-  std::vector<void*> pointers = {};   // to `values` and to `maps`
+  std::vector<uint64_t> values = {};  // values of a kernel's parameters
+  std::vector<void*> pointers = {};   // pointers to `values` and to `maps`
   TensorMaps maps = {};
-  std::shared_ptr<CallNode> call = {};  // of a call step; `params` holds its child graph only while the node is made
+  std::shared_ptr<CallNode> call = {};  // set for a call step; `params` holds its child graph only while the node is
+                                        // made
 };
 
 /// All functions throw Failure, naming the step.
@@ -94,7 +95,7 @@ class GraphNodes {
 
   Device& device_;
   const Plan& plan_;
-  Nodes input_copies_;  // per input; null: there is none
+  Nodes input_copies_;  // per input; null: the input is not copied
 };
 
 bool has_work(const PlanStep& step, const BoundStep& bound);

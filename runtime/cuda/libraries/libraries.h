@@ -20,8 +20,8 @@ class Libraries {
   /// whose calls have no fallback.
   void open(const fb::Manifest& manifest, Plan& plan);
 
-  /// Requests a plan for each call whose shapes are known. If a library refuses, the fallback runs instead; throws
-  /// Failure if there is none.
+  /// Requests a plan for each call whose shapes are known. If a library refuses a call, the fallback runs instead;
+  /// throws Failure if there is no fallback.
   void settle(BoundPlan& bound);
 
   /// The library's plan for a call step that is switched on. It is made on first use, then shared. Throws Failure.
