@@ -16,7 +16,7 @@ struct Device;
 
 struct DeviceKind {
   std::string_view name;                         // the first word of LoadOptions.device: "cpu" for "cpu" and "cpu:0-3"
-  std::vector<fb::TargetKind> in_files;          // the kinds of such devices in a fleet plan
+  std::vector<fb::TargetKind> in_files;          // the target kinds of such devices in a fleet plan
   bool has_threads = false;                      // True if LoadOptions.threads sets the number of threads
   bool fails_together = false;                   // if one of its devices is missing, the others may be missing, too
   std::string (*here)(const Device&) = nullptr;  // the device as LoadOptions.device names it

@@ -17,8 +17,7 @@ std::vector<int64_t> PromptLookup::guess(int64_t limit) const {
   const auto most = size_t(std::max<int64_t>(std::min(width_, limit), 0));
   if (most == 0 || text_.size() <= kShortest) return {};
   size_t best = kShortest - 1, from = 0;
-  for (size_t end = text_.size() - 1; end >= kShortest && best < kLongest; --end) {  // of equally long matches, the
-                                                                                     // latest wins
+  for (size_t end = text_.size() - 1; end >= kShortest && best < kLongest; --end) {  // the latest match wins ties
     size_t equal = 0;
     while (equal < std::min(end, kLongest) && text_[end - 1 - equal] == text_[text_.size() - 1 - equal]) ++equal;
     if (equal <= best) continue;

@@ -17,7 +17,7 @@ std::vector<CudnnDescriptor> propose_engines(const CudnnFunctions& dnn, const Cu
 
 /// The engine that these numbers of an artifact identify, as the last element. The descriptors that it points to come
 /// before it. Throws Failure if the library does not have the engine, or the engine does not run this graph. `device`:
-/// the description of a device to plan for; null: the graph's own device.
+/// the description of a device to plan for; may be null.
 std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph,
                                            std::span<const int64_t> numbers, const CudnnDescriptor* device = nullptr);
 
