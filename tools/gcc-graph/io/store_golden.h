@@ -13,7 +13,7 @@ namespace gcg::tools {
 std::vector<uint8_t> with_golden(const std::vector<uint8_t>& artifact, const std::vector<uint8_t>& reference, int cases,
                                  const std::vector<std::string>& dims);
 
-/// Removes them, if there are any.
+/// Removes the golden vectors, if there are any.
 void remove_golden(gart::fb::ManifestT& manifest);
 
 }  // namespace gcg::tools
