@@ -94,7 +94,7 @@ Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps
 // In verify_flow.cpp; requires that the other checks succeeded.
 Status check_bind_order(const PlanCheck& check);
 
-inline constexpr int64_t kCaller = -1;  // stands in `makers` for a value that the caller provides
+inline constexpr int64_t kCaller = -1;  // in `makers`: the caller provides the value
 /// Checks that each group has a call and that groups have no cycle of values. `makers`: the call that makes each value.
 /// Requires that all indices are valid.
 Status check_group_order(const fb::Assembly& assembly, std::span<const int64_t> makers,

@@ -34,8 +34,8 @@ Signal::Wait Signal::wait(uint32_t old, int64_t spin_us, const std::atomic<int>*
   return Wait::slept;
 }
 
-/// Either the waiter counts itself first and this function sees that, or the store comes first and the waiter sees the
-/// new value.
+/// Either the waiter counts itself first, and this function sees the count. Or the store comes first, and the waiter
+/// sees the new value.
 void Signal::set(uint32_t value) {
   value_.store(value, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) value_.notify_all();

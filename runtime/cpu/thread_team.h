@@ -48,8 +48,8 @@ class ThreadTeam {
 
   int size() const { return size_; }
 
-  /// Sets the threads that work with the caller, which has the first place. Each change of `call` asks the thread of
-  /// the next place to come to work(). It may come late, or to a job that is not its own.
+  /// Sets the threads that work with the caller, which has the first place. Each change of `call` makes the thread of
+  /// the next place call work(). That call may come late, even during a later job.
   void dismiss() { size_ = 1; }
   void take(Signal& call) { places_[size_++].call = &call; }
   /// Returns when the job has ended.

@@ -269,7 +269,7 @@ Candidate FleetState::candidate(uint32_t group, uint32_t device) const {
   return c;
 }
 
-/// Chooses the device of a group among those whose memory holds it.
+/// Chooses the device of a group among the devices with enough memory for it.
 void FleetState::choose(uint32_t group, std::span<const int64_t> sizes) {
   uint32_t best = kNone;
   Candidate of_best;

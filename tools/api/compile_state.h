@@ -1,4 +1,4 @@
-// Shared code of the two ways to compile: from a graph, and from a file. It is behind the installed headers.
+// Shared code of the two ways to compile: from a graph, and from a file. The installed headers do not expose it.
 #pragma once
 
 #include "compiler/compile.h"

@@ -132,7 +132,7 @@ void find_group(InferJob& job) {
   const std::vector<GivenTensor>& inputs = job.request.inputs;
   const bool is_first_entry = job.request.entry.empty();
   if (job.model->stored().rows <= 1 || !is_first_entry || inputs.empty()) return;
-  job.rows = inputs[0].shape[0];  // exists, because only models whose inputs have a first axis may join rows
+  job.rows = inputs[0].shape[0];  // axis 0 exists, because only models whose inputs have a first axis may join rows
   std::string group = job.model->id() + "@" + job.model->version();
   for (const GivenTensor& t : inputs) {
     if (t.shape[0] != job.rows || job.rows < 1)

@@ -5,7 +5,7 @@
 namespace gcg::serve {
 namespace {
 
-// The protocol's default priority, 0, is between those below and above this number.
+// The rank of the protocol's default priority, 0. Smaller priorities come before it, larger ones after it.
 constexpr uint64_t kDefaultPriority = uint64_t{1} << 32;
 
 }  // namespace

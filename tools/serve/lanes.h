@@ -52,7 +52,7 @@ class Lanes {
     std::shared_ptr<Model> model;
     std::optional<gart::Session> session;  // nullopt before the first request and after the last one
     Order current;                         // if busy: the request that runs or waits for a lane
-    std::deque<Order> pending;             // requests behind the current one
+    std::deque<Order> pending;             // requests that wait for the current one
     bool is_busy = false;
     bool is_gone = false;  // the sequence ends when its running request has ended
     Clock::time_point last_use;

@@ -53,8 +53,8 @@ class GraphNodes {
   std::vector<Node> list;
   void clear() { list.clear(); }
 
-  /// Adds copies of the inputs that need one, in no order. Later steps come after the copies of the inputs they use,
-  /// unless forget_inputs() was called.
+  /// Adds copies of the inputs that need one, without edges between the copies. Later steps come after the copies of
+  /// the inputs they use, unless forget_inputs() was called.
   Nodes add_inputs(CUgraph graph, const GraphContext& context);
   void forget_inputs() { input_copies_.clear(); }
   /// Adds the steps that have work. Each comes after the previous one on its stream and after the steps that it waits

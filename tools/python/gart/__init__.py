@@ -637,8 +637,7 @@ def load(path=None, device=None, target=None, threads=0, verify=True, blocking=F
 
     `store`, `model`: instead of a path, a folder that gcc-graph store add made, and "ID" (the latest version) or "ID@VERSION".
 
-    `parallel`: the threading mode on a CPU, in place of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see
-    gart.hpp.
+    `parallel`: the threading mode on a CPU, in place of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see gart.hpp.
 
     `spin`: if False, waiting CPU threads sleep at once; otherwise they keep their cores busy for up to 2 ms.
 

@@ -1,7 +1,7 @@
 """Models over several devices: a binding of libgart_fleet's C ABI (gart/fleet.h).
 
     import gart.fleet
-    model = gart.fleet.load("model.gart")          # compiled with --fleet; devices={"acc:0": "cpu:1"} says what stands for one here
+    model = gart.fleet.load("model.gart")          # compiled with --fleet; devices={"acc:0": "cpu:1"} maps it to a device of this machine
     outputs = model.run({"x": array})              # {name: array}
     hidden = model.run({"x": array}, fetch=["hidden"])
 
@@ -197,7 +197,6 @@ def load(path, devices=None, placement=None, only=(), threads=0, requests=0, ver
     the file's placement. `only`: devices of the file; others are not used. `threads`: the number for each CPU pool (0: one per core).
     `requests`: the maximum number in flight (0: two per device); a further request waits, or raises GartError if `refuse_requests` is true.
     `monitor`: measures, for times(). `custom_ops`: as in gart.load; threads of the devices call them. `dynamic`: when a request starts,
-    each of
-    its groups is placed on the device that is estimated to finish it first, given the devices' pending work."""
+    each of its groups is placed on the device that is estimated to finish it first, given the devices' pending work."""
     return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic,
                  refuse_requests)

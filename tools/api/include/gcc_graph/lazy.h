@@ -6,9 +6,9 @@
 //   lazy::Array y = lazy::record(tanh, x);            // typed at once, computed later
 //   auto* values = static_cast<const float*>(y.data());  // what y needs runs now, as one graph
 //
-// When the program asks for a value, the subgraph that it needs (a cut) is taken out of the recorded graph, breadth
-// first. The interpreter computes a cut that is seen for the first time, while a thread of low priority compiles it for
-// this machine's CPU. From then on compiled code runs, whatever the numbers are. A second shape makes extents symbolic.
+// When the program reads a value, the subgraph that it needs (a cut) is taken out of the recorded graph, breadth first.
+// The interpreter computes a cut that is seen for the first time, while a thread of low priority compiles it for this
+// machine's CPU. From then on compiled code runs, whatever the numbers are. A second shape makes extents symbolic.
 // Compiled cuts are kept in memory and on disk.
 //
 // Threads: any thread may record and evaluate. Several threads may share arrays and use them at once. One evaluation

@@ -117,8 +117,7 @@ def function(body=None, *, name=None):
             return gl.tanh(x @ w)
 
     Arguments and results are arrays, and lists, tuples and dicts of them; NumPy's arrays count as arrays. Numbers, texts and other values
-    are part of the recording. The body may not read values of its arguments, use arrays that
-    are not arguments, or call the function itself.
+    are part of the recording. The body may not read values of its arguments, use arrays that are not arguments, or call the function itself.
     """
     if body is None:
         return functools.partial(function, name=name)
