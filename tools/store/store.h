@@ -5,8 +5,8 @@
 //   DIR/incoming/           copies that are not complete
 //   DIR/lock                one writer at a time
 //
-// A version becomes visible by the commit of its row, after its file is on the disk. So a process that dies anywhere
-// leaves the old or the new state, and at most a file that no version needs, which `faults` finds.
+// The commit of a version's row makes the version visible. Its file is on the disk by then. So a process that dies
+// anywhere leaves the old or the new state, and at most a file that no version needs, which `faults` finds.
 #pragma once
 
 #include <memory>

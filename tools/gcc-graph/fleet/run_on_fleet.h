@@ -19,8 +19,7 @@ class RunOnFleet {
   /// the user requests neither device nor target. Otherwise the whole model runs on one device.
   bool is_wanted(const std::string& artifact, const InputOptions& inputs) const;
 
-  /// Prints a line if a file that was placed on a fleet runs as a whole, without its parts, on a device that the user
-  /// did not name.
+  /// Prints a line if a fleet's file runs as a whole, without its parts, on a device that the user did not name.
   void tell_whole(const std::string& artifact, const InputOptions& inputs, const std::string& device) const;
 
   /// Throws Error.

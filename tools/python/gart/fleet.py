@@ -1,7 +1,7 @@
 """Models over several devices: a binding of libgart_fleet's C ABI (gart/fleet.h).
 
     import gart.fleet
-    model = gart.fleet.load("model.gart")          # compiled with --fleet; devices={"acc:0": "cpu:1"} maps it to a device of this machine
+    model = gart.fleet.load("model.gart")          # compiled with --fleet; devices={"acc:0": "cpu:1"} replaces acc:0 by cpu:1
     outputs = model.run({"x": array})              # {name: array}
     hidden = model.run({"x": array}, fetch=["hidden"])
 

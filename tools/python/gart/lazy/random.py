@@ -4,7 +4,7 @@
     key, use = gl.random.split(key)
     x = gl.random.normal(use, (2, 3))
 
-Philox4x32-10 of (key, number of the element), recorded as the integer arithmetic that it is.
+The numbers are Philox4x32-10 of (key, number of the element), recorded as integer operators.
 """
 import numpy as np
 
