@@ -10,7 +10,7 @@
 #include "codegen/cpu/llvm/imports.h"
 #include "codegen/cpu/llvm/link_blob.h"
 #include "codegen/cpu/llvm/shared_code.h"
-#include "compiler/report/kernel_progress.h"
+#include "compiler/kernel/kernel_progress.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cpu {

@@ -8,7 +8,7 @@
 #include "codegen/cuda/assembler/assemble.h"
 #include "codegen/cuda/conditional_kernel.h"
 #include "compiler/kernel/access_analysis.h"
-#include "compiler/report/kernel_progress.h"
+#include "compiler/kernel/kernel_progress.h"
 #include "compiler/support/error.h"
 
 namespace gcg::cuda {

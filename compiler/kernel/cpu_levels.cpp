@@ -8,8 +8,8 @@ namespace {
 
 using Default = CpuLevel::Default;
 
-std::deque<CpuLevel>& table() {
-  static std::deque<CpuLevel> rows = {
+std::deque<CpuLevel> x86_levels() {
+  return {
       {.name = "x86-64-v3",
        .features = gart::kFeaturesX86_64v3,
        .isa = Isa::avx2,
@@ -50,6 +50,11 @@ std::deque<CpuLevel>& table() {
        .has_tiles = true,
        .is_default = Default::bytes_and_halves,
        .also_called = {"amx", "sapphirerapids"}},
+  };
+}
+
+std::deque<CpuLevel> arm_levels() {
+  return {
       {.name = "aarch64",
        .features = gart::kFeaturesAarch64,
        .isa = Isa::neon,
@@ -71,6 +76,16 @@ std::deque<CpuLevel>& table() {
        .multiplies_bytes = true,
        .also_called = {"i8mm"}},
   };
+}
+
+std::deque<CpuLevel> all_levels() {
+  std::deque<CpuLevel> all = x86_levels(), arm = arm_levels();
+  for (CpuLevel& level : arm) all.push_back(std::move(level));
+  return all;
+}
+
+std::deque<CpuLevel>& table() {
+  static std::deque<CpuLevel> rows = all_levels();
   return rows;
 }
 

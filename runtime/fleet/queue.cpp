@@ -37,7 +37,7 @@ struct QueuedRun {
   RunQueue::Done done;
   Clock::time_point deadline = Clock::time_point::max();
   std::optional<ErrorCode> stop;  // why the run must end early
-  // The run in progress, for cancel(): one of the two, or both null.
+  // cancel() ends the run in progress: one of these two, or none.
   Invocation* invocation = nullptr;
   fleet::Request* request = nullptr;
 

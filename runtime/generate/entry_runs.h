@@ -27,6 +27,8 @@ class EntryRuns {
   std::span<const float> logits(int64_t row);
   /// For any thread: ends the current run.
   void cancel() { invocation_.cancel(); }
+  /// Drops a cancel() that came after the last run.
+  void drop_cancel() { static_cast<void>(invocation_.wait()); }
 
  private:
   Invocation invocation_;

@@ -21,13 +21,15 @@ struct GeneratorState {
                      const std::function<bool(int64_t)>& on_token);
   /// The number of tokens in the caches.
   int64_t length() const;
+  /// Forgets a cancel() of an earlier generation, which must not end a run of the next one.
+  void drop_cancels();
 
   Session session;
   EntryRuns decode;
   std::optional<EntryRuns> prefill, extend;
   std::string state;    // a state that has a row per token; empty: caches have fixed extents
   size_t axis = 0;      // the axis of the rows
-  std::string any;      // a state
+  std::string any;      // the name of any state
   int64_t written = 0;  // number of tokens that this generator has written to caches of fixed extents
   enum class Use : uint8_t { none, runs, cancelled };
   std::atomic<Use> use = Use::none;
@@ -102,6 +104,12 @@ int64_t GeneratorState::length() const {
          "the session has values, but no extent of its states tells how many tokens they hold: reset it");
   }
   return written;
+}
+
+void GeneratorState::drop_cancels() {
+  decode.drop_cancel();
+  if (prefill) prefill->drop_cancel();
+  if (extend) extend->drop_cancel();
 }
 
 void GeneratorState::check_cancelled() const {
@@ -237,6 +245,7 @@ Result<Generated> Generator::generate(std::span<const int64_t> ids, const Genera
       fail(ErrorCode::invalid_argument, "the generator is in use: its generations come one after the other");
     }
     const Release release{state_->use};
+    state_->drop_cancels();
     return state_->generate(ids, options, on_token);
   });
 }

@@ -1,4 +1,4 @@
-#include "compiler/report/kernel_progress.h"
+#include "compiler/kernel/kernel_progress.h"
 
 #include <cmath>
 
