@@ -75,7 +75,7 @@ Status measure_buffers(const fb::Plan& plan, const Slots& slots, uint64_t weight
 Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extents, int64_t& arena_bytes,
                          std::vector<PlacedRange>& scratch) {
   using Range = PlacedRange;
-  std::vector<Range>& taken = scratch;  // ranges that conflicts of one buffer take; sorted by begin
+  std::vector<Range>& taken = scratch;  // ranges of the buffers that conflict with one buffer; sorted by begin
   arena_bytes = 0;
   for (const uint32_t index : *plan.placement()) {
     BufferExtent& extent = extents[index];
@@ -88,7 +88,7 @@ Status place_temporaries(const fb::Plan& plan, std::vector<BufferExtent>& extent
       }
     }
     const auto by_begin = [](const Range& a, const Range& b) { return a.begin < b.begin; };
-    std::make_heap(taken.begin(), taken.end(), by_begin);  // a heap takes a third of the code of std::sort
+    std::make_heap(taken.begin(), taken.end(), by_begin);  // a heap needs a third of the machine code of std::sort
     std::sort_heap(taken.begin(), taken.end(), by_begin);
     int64_t offset = 0;
     for (const Range& range : taken) {

@@ -19,8 +19,8 @@ struct BufferExtent {
 };
 
 /// Fills extents[index] from the known slots and checks it. A size must be within limits, a view within its base (a
-/// lower index, measured before), a constant within the weights, and a temporary with a static offset within the arena
-/// (run-bound ones have no offset: gart.fbs). Requires a structurally verified plan.
+/// lower index, measured before), and a constant within the weights. A temporary with a static offset must be within
+/// the arena; run-bound temporaries have no offset (gart.fbs). Requires a structurally verified plan.
 Status measure_buffer(const fb::Plan& plan, uint32_t index, bool late, const Slots& slots, uint64_t weight_bytes,
                       std::vector<BufferExtent>& extents);
 

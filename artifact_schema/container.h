@@ -7,9 +7,9 @@
 //              weights                               aligned to 64 KiB
 //              assembly, of models cut for fleets    FlatBuffers, assembly.fbs
 //
-// Sections stand in table order and tile the file. Each begins at the first multiple of its alignment after the end of
-// the previous one, the bytes between are zero, and the file ends where the last section ends. Therefore every bit of
-// the file is either digested, required to be zero, or compared (magic, version, the digests themselves).
+// Sections follow each other in table order and tile the file. Each begins at the first multiple of its alignment after
+// the end of the previous one, the bytes between are zero, and the file ends where the last section ends. Therefore
+// every bit of the file is either digested, required to be zero, or compared (magic, version, the digests themselves).
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // The CPU features that Target.features requires. Bits are never reused. The runtime chooses the supported target whose
-// features are the greatest number, because within an architecture, code for more features is preferred.
+// features form the greatest number, because within an architecture, code for more features is preferred.
 #pragma once
 
 #include <cstdint>

@@ -14,10 +14,10 @@ namespace gart {
 
 /// An import whose name begins with this text is a function of the application. The rest of the name is the operator
 /// for which the application gave a gart_custom_op (runtime/include/gart/custom_op.h) when it loaded the artifact. The
-/// import's address is that of the gart_custom_op.
+/// import's address is the address of the gart_custom_op.
 inline constexpr const char* kCustomImport = "custom:";
 
-// Arrays instead of pointers, which would be relocated when the library is loaded.
+// Arrays, because the loader would have to relocate pointers.
 inline constexpr char kImportNames[][8] = {
 #define GART_IMPORT_NAME(name) #name, #name "f",
     GART_IMPORTS_1(GART_IMPORT_NAME) GART_IMPORTS_2(GART_IMPORT_NAME)

@@ -1,4 +1,4 @@
-// Properties of the runtime's lanes that predictions of their runs rely on.
+// Properties of the runtime's lanes. Predictions of run times rely on them.
 #pragma once
 
 #include <cstdint>

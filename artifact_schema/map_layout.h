@@ -30,7 +30,8 @@ inline uint32_t map_element_bytes(fb::DType dtype) {
   return size_t(dtype) < sizeof kBytes ? kBytes[size_t(dtype)] : 0;
 }
 
-/// im2col: the smallest corner in an image's dimension. The largest corner is one less than its negative.
+/// im2col: the smallest corner position that the GPU accepts, for tensors of this rank. The largest one is
+/// -least_corner(rank) - 1.
 inline int32_t least_corner(size_t rank) { return -(rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4); }
 
 /// The step between neighbouring elements of a box.

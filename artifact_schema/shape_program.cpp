@@ -54,14 +54,15 @@ const char* symbol_of(fb::ExprOp op) {
   }
 }
 
-/// Renders with as few parentheses as the precedences allow and within a budget of instructions and long names.
+/// Renders a slot as text, with as few parentheses as the precedences allow. Each instruction and each long name uses
+/// up a part of `budget`; "..." replaces the rest.
 struct Describer {
   ShapeProgram program;
   std::span<const std::string> symbols;
   int budget = 48;
 
-  /// Adds parentheses if the expression binds weaker than `strength`: 0 comma, 1 sum, 2 product, 3 right operand of a
-  /// product or less.
+  /// Adds parentheses if the expression binds less tightly than `strength`: 0 comma, 1 sum, 2 product, 3 right operand
+  /// of a product or less.
   std::string operator()(size_t slot, int strength) {
     if (slot < symbols.size()) {
       budget -= int(symbols[slot].size() / 32);

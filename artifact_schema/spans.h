@@ -27,7 +27,7 @@ inline std::string_view view_of(const flatbuffers::String* string) {
   return string == nullptr ? std::string_view() : string->string_view();
 }
 
-/// Marks the symbols that inputs carry; bind steps give the others their values.
+/// Marks the symbols that are extents of inputs; bind steps bind the others.
 inline std::vector<uint8_t> carried_symbols(const fb::EntryPoint& entry) {
   std::vector<uint8_t> carried(count_of(entry.symbols()));
   for (uint32_t i = 0; i < carried.size(); ++i) carried[i] = entry.symbols()->Get(i)->input() >= 0;

@@ -10,8 +10,8 @@
 
 namespace gart {
 
-/// How a part of a sentence is passed to join(). Variadic arguments cost a caller one instruction each, and sentences
-/// are most of the callers' code.
+/// The type of an argument of join(), which is one part of a sentence. Variadic arguments cost a caller one instruction
+/// each, and sentences are most of the callers' code.
 enum class SentencePart : uint8_t { none, text, string, view, whole, natural };
 
 namespace detail {

@@ -10,7 +10,7 @@ namespace gart {
 
 inline constexpr size_t kMaxTensorRank = 16;
 inline constexpr size_t kMaxStringBytes = 1 << 20;
-// Limits messages, which contain expressions and so names of symbols.
+// Limits the length of messages, because they contain names of symbols.
 inline constexpr size_t kMaxSymbolBytes = 1 << 10;
 inline constexpr uint32_t kMaxStreams = 1024;  // streams of a plan
 inline constexpr size_t kMaxBodyDepth = 64;    // depth of nested branches and loops

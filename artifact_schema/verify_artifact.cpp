@@ -10,7 +10,7 @@ namespace gart {
 namespace verify {
 namespace {
 
-// Number of vector elements that can be visited in the time of one table elsewhere in the file.
+// Cost of a visit to a table elsewhere in the file, in visits to neighbouring vector elements.
 constexpr uint64_t kFarTable = 64;
 
 }  // namespace
@@ -134,7 +134,7 @@ Status check_tensors(Budget& budget, const flatbuffers::Vector<flatbuffers::Offs
   return {};
 }
 
-/// The strings that an input tells apart: a runtime searches them, so they must ascend.
+/// Checks the strings that an input accepts. They must ascend, because the runtime searches them.
 Status check_input_strings(const fb::TensorInfo& input, bool is_state) {
   const uint32_t count = count_of(input.labels());
   if (count > 0 && input.dtype() != fb::DType::i64) return failure("it has strings, but its dtype is not i64");
@@ -155,7 +155,7 @@ Status check_strings(const fb::EntryPoint& entry) {
   return {};
 }
 
-/// Either an axis of exactly the symbol's extent carries it, or a bind step gives it its value.
+/// Checks that the symbol is exactly the extent of an input's axis, or that a bind step binds it.
 Status check_symbol(Budget& budget, const fb::EntryPoint& entry, uint32_t index, std::set<std::string_view>& names) {
   const fb::Symbol& symbol = *entry.symbols()->Get(index);
   if (Status status = check_string(budget, symbol.name(), "its name"); !status.ok()) return status;

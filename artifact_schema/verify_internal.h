@@ -14,12 +14,12 @@
 
 namespace gart::verify {
 
-/// The number of elements and characters that may still be visited. In a manifest from our writer each takes its own
-/// bytes. A forged file could let many tables share one long vector, so that a small file takes hours to check.
+/// The number of elements and characters that may still be visited. In a manifest from our writer, each element takes
+/// its own bytes. A forged file could let many tables share one long vector, so that a small file takes hours to check.
 struct Budget {
   uint64_t left;
-  uint64_t scans = uint64_t{1} << 24;  // for data that is visited once per plan or step, because a forged file can make
-                                       // these tables long
+  uint64_t scans = uint64_t{1} << 24;  // budget for tables that are read once per plan or step: a forged file can make
+                                       // them long
   Status spend(uint64_t count) {
     if (count > left) return failure("the manifest's tables share vectors or strings");
     left -= count;
@@ -94,7 +94,7 @@ Status check_writable(const PlanCheck& check, uint32_t buffer);  // verify_steps
 // In verify_flow.cpp; requires that the other checks succeeded.
 Status check_bind_order(const PlanCheck& check);
 
-inline constexpr int64_t kCaller = -1;  // used in place of a call if the caller provides the value
+inline constexpr int64_t kCaller = -1;  // in `makers`: the caller provides the value
 /// Checks that each group has a call and that groups have no cycle of values. `makers`: the call that makes each value.
 /// Requires that all indices are valid.
 Status check_group_order(const fb::Assembly& assembly, std::span<const int64_t> makers,

@@ -1,5 +1,5 @@
-// Verifies the tensor maps of launches, as far as the manifest describes them. Extents, strides and addresses are
-// checked when they are known, before the driver encodes the map.
+// Verifies the tensor maps of launches, as far as the manifest describes them. The runtime checks extents, strides and
+// addresses once they are known, before the driver encodes the map.
 #include "artifact_schema/map_layout.h"
 #include "artifact_schema/verify_internal.h"
 

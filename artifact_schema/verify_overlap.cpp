@@ -6,7 +6,7 @@
 namespace gart::verify {
 namespace {
 
-/// True for steps that stand after all earlier steps and before all later ones, whatever the stream.
+/// True for steps that run after all earlier steps and before all later ones, on every stream.
 bool is_barrier(const fb::Step& step) {
   return step.kind() == fb::StepKind::branch || step.kind() == fb::StepKind::loop ||
          step.kind() == fb::StepKind::bind || step.kind() == fb::StepKind::fail;

@@ -57,7 +57,7 @@ Status check_state(const ArtifactView& artifact, const fb::EntryPoint& entry, ui
   return {};
 }
 
-/// Checks that two entry points agree about a state. An extent that is open in one of them may differ.
+/// Checks that two entry points agree about a state. An extent that is symbolic in one of them may differ.
 bool agree(const fb::EntryPoint& entry, uint32_t index, const fb::EntryPoint& other, uint32_t other_index) {
   const fb::State &x = *entry.states()->Get(index), &y = *other.states()->Get(other_index);
   const fb::TensorInfo &in = state_input(entry, index), &other_in = state_input(other, other_index);

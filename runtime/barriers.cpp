@@ -10,7 +10,7 @@ constexpr size_t kMaxWindow = 512;
 
 uint64_t space_of(const fb::Buffer& buffer) { return uint64_t(buffer.kind()) << 32 | buffer.index(); }
 
-/// The waits of the step are those from `first` on, one per thread.
+/// Adds a wait of the step. Its earlier waits are waits[first] and all after it, at most one per thread.
 void add_wait(std::vector<Wait>& waits, size_t first, const Wait& added) {
   for (size_t i = first; i < waits.size(); ++i) {
     if (waits[i].thread == added.thread) {
@@ -41,7 +41,7 @@ bool BarrierFinder::conflicts(const Access& a, const Access& b) {
 
 /// Adds the step's waits; true if it needs a barrier instead.
 bool BarrierFinder::add(const Problem& problem, uint32_t index, const Share& share) {
-  if (share.tasks == 0) return false;  // no thread works on this step, so none could signal its end
+  if (share.tasks == 0) return false;  // no thread works on this step, so no thread could signal its end
   const PlanStep& step = problem.plan.steps[index];
   const int thread = std::min<int64_t>(share.tasks, share.most) <= 1 ? share.first : -1;
   const size_t before = window_.size(), waits = problem.waits.size();

@@ -25,8 +25,8 @@ struct BoundStep {
   uint16_t most = 1;
   bool awaited = false;                // True if another step waits for this step
   bool off = false;                    // see PlanStep.off
-  bool barrier_before = true;          // within a segment: all threads wait for each other before this step ...
-  uint32_t first_wait = 0, waits = 0;  // ... or its thread waits for others: BoundPlan::waits(step)
+  bool barrier_before = true;          // within a segment, all threads wait for each other before this step
+  uint32_t first_wait = 0, waits = 0;  // without a barrier: the waits of its thread, BoundPlan::waits(step)
   void* const* operands = nullptr;
   const int64_t* params = nullptr;
 };
@@ -73,13 +73,13 @@ class BoundPlan {
 
   /// Called when a run begins: no symbol is bound yet.
   void forget_run_bound();
-  /// Gives a symbol its value, and places everything that is known now.
+  /// Sets a symbol's value, then computes all sizes and addresses that have become known.
   void bind_symbol(uint32_t symbol, int64_t value, Outputs& outputs);
   /// nullopt as long as the shape depends on an unbound symbol.
   Shape output_shape(size_t index) const;
   bool output_shape_known(size_t index) const;
 
-  /// A library does not support the call for these shapes: its fallbacks run instead.
+  /// Called if a library does not support the call for these shapes: the call's fallbacks run instead.
   void refuse_call(uint32_t step);
   /// Divides the steps of a CPU among a team of `threads` threads, and finds the waits between them.
   void share(int threads, const Parallel& parallel);

@@ -25,7 +25,7 @@ class Device {
   const Site site;
   /// Number of threads that share the work of one run, including the caller's.
   virtual int threads() const { return 1; }
-  /// Fails if runs cannot be enqueued on the caller's streams.
+  /// Fails if the device cannot enqueue runs on the caller's streams.
   virtual void check_streams() const {}
   /// Fails with the error that lost the device, if there was one.
   virtual void check_alive() const {}
@@ -44,7 +44,7 @@ struct Run {
   const BaseAddresses& bases;
 };
 
-/// The stream that a run is enqueued on: the lane's own, or the caller's (a CUstream).
+/// The stream that a run is enqueued on: the lane's own stream, or the caller's (a CUstream).
 struct Queue {
   bool own = true;
   void* stream = nullptr;
@@ -59,12 +59,12 @@ class Lane {
   virtual void adopt(BoundPlan& plan) = 0;
   /// Prepares runs of an adopted plan with inputs and outputs in host memory, as far as possible in advance.
   virtual void prepare(const Run& run) = 0;
-  /// Waits for the last run, because the caller is about to change memory that it may still use.
+  /// Waits for the last run, because the caller is about to change memory that this run may still use.
   virtual void settle() {}
 
   /// Opens a run: decides which of the caller's memory is used in place. close() ends it, or abandon() after a failure.
   virtual void open(const Run& run, const Queue& queue) = 0;
-  /// Begins the run. Returns true if the lane took all of it at once.
+  /// Begins the run. Returns true if the lane accepted the whole run at once.
   virtual bool start(const Run& run) = 0;
   virtual void close() = 0;
   virtual void abandon() noexcept = 0;

@@ -17,7 +17,7 @@ struct Entry {
   std::string name;
   std::vector<TensorInfo> inputs, outputs;  // the caller's tensors, then those of states
   std::vector<std::string> symbols;
-  std::vector<uint8_t> carried;           // per symbol: 1 if an input carries it
+  std::vector<uint8_t> carried;           // per symbol: 1 if it is an extent of an input
   std::vector<uint8_t> input_bound_slot;  // per slot: 1 if it is known before the first step
   ShapeProgram program;
   std::vector<Plan> plans;              // for the program's target

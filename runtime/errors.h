@@ -31,7 +31,8 @@ template <class... Parts>
 /// The exception that is currently handled, as an Error.
 Error caught_error() noexcept;
 
-/// Calls body(data), and returns the error of its exception. One function for all calls: each handler costs code.
+/// Calls body(data), and returns the error of its exception. All calls share this function, because each exception
+/// handler adds code.
 Result<void> guarded_call(void (*body)(void* data), void* data) noexcept;
 
 /// Calls `body()`, which returns a T or void, and returns the value or the Error of its exception as a Result.

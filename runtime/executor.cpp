@@ -6,8 +6,8 @@
 namespace gart {
 namespace {
 
-/// Limit of loop iterations: an empty loop takes a second for as many, and the loops of models take hours. A forged
-/// file cannot exceed it.
+/// Limit of loop iterations, so that a forged file cannot run forever. An empty loop takes a second for this number,
+/// the loops of models take hours.
 constexpr int64_t kMaxIterations = int64_t{1} << 28;
 
 }  // namespace
@@ -73,8 +73,8 @@ void Executor::loop(const PlanStep& step) {
   }
 }
 
-/// Uses two fills, because their values are passed with the calls. Otherwise some host memory would have to stay
-/// unchanged until the device runs them.
+/// Uses two fills, because a fill takes its value as an argument. A copy would need host memory that stays unchanged
+/// until the device has run the copy.
 void Executor::write_iteration(uint32_t buffer, int64_t value) {
   check_size(buffer, sizeof value);
   auto* words = static_cast<uint32_t*>(run_.bound.address(buffer));

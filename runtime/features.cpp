@@ -34,7 +34,7 @@ uint64_t detect() {
   uint32_t a = 0, b = 0, c1 = 0, d = 0, b7 = 0, c = 0, a71 = 0, c71 = 0, c_extended = 0, d7 = 0;
   __get_cpuid(1, &a, &b, &c1, &d);
   __get_cpuid_count(7, 0, &a, &b7, &c, &d7);
-  if (a > 0) __get_cpuid_count(7, 1, &a71, &b, &c71, &d);  // a is the number of the leaf's last part
+  if (a > 0) __get_cpuid_count(7, 1, &a71, &b, &c71, &d);  // a is the number of the last subleaf of leaf 7
   __get_cpuid(0x80000001, &a, &b, &c_extended, &d);
   uint64_t features = kCpuX86_64;
   const uint32_t state = all_set(c1, {27}) ? saved_state() : 0;  // OSXSAVE

@@ -8,7 +8,7 @@ namespace gart {
 
 uint64_t cpu_features();
 
-/// True if the operating system lets this process use kCpuAmx. The system is asked only once, because afterwards Linux
+/// True if the operating system lets this process use kCpuAmx. Asks the system only once, because afterwards Linux
 /// keeps 8 KB more of state for each thread that uses tiles, and requires signal stacks with room for it. The answer
 /// holds for all threads, including later ones, and for child processes.
 bool may_use_tiles();

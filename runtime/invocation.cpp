@@ -30,8 +30,8 @@ InvocationState::InvocationState(ProgramState& p, const Entry& e)
   for (const auto& plan : bound) lane->prepare({*plan, inputs, outputs, all});
 }
 
-/// The arena only grows, by at least a quarter, so that the shapes of a growing sequence rarely move it. Its contents
-/// are undefined after a run.
+/// The arena only grows, by at least a quarter, so that a growing sequence rarely moves it. Its contents are undefined
+/// after a run.
 void InvocationState::add_bound(std::span<const Shape> shapes) {
   lane->settle();
   if (bound.size() < kMaxBoundPlans) {
@@ -216,7 +216,7 @@ Invocation::Invocation(Invocation&&) noexcept = default;
 Invocation& Invocation::operator=(Invocation&&) noexcept = default;
 Invocation::~Invocation() {
   if (state_ == nullptr) return;
-  // Both must outlive the objects that point into them.
+  // Both must outlive the objects that refer to them.
   const std::shared_ptr<detail::ProgramState> program = std::move(state_->keep_alive);
   const std::shared_ptr<detail::StateSet> session = std::move(state_->keep_session);
   state_.reset();

@@ -38,16 +38,16 @@ struct InvocationState {
   Inputs inputs;
   Outputs outputs;
   Block arena;
-  // The most recently used plan comes first. Their number is limited, because a server that sees new lengths all the
-  // time must not grow without limit.
+  // The most recently used plan comes first. The number of plans is limited, because a server keeps getting inputs of
+  // new lengths.
   static constexpr size_t kMaxBoundPlans = 8;
   std::vector<std::unique_ptr<BoundPlan>> bound;
   std::vector<Shape> output_shapes;  // shapes of the last run that succeeded, if one did
   StepLog log;
-  std::atomic<bool> cancelled = false;  // asks the current run to end, or the next one if there is none
+  std::atomic<bool> cancelled = false;  // set by cancel(): the current run, or else the next one, ends early
   bool has_run = false;
   bool undelivered = false;    // True if the last run was started, but not waited for
-  std::unique_ptr<Lane> lane;  // destroyed first; waits for running work
+  std::unique_ptr<Lane> lane;  // destroyed first, because it waits for running work
 
   /// Binds static plans and prepares their resources. All functions throw Failure.
   InvocationState(ProgramState& program, const Entry& entry);
@@ -57,7 +57,7 @@ struct InvocationState {
   void wait();
   /// The same as run(), but into new tensors.
   std::vector<Tensor> run_owned();
-  /// This, for a change of inputs or outputs. Fails during a run.
+  /// Returns this invocation, so that the caller can change inputs or outputs. Fails during a run.
   InvocationState& idle() {
     if (under_way_) fail_busy();
     return *this;
@@ -70,8 +70,8 @@ struct InvocationState {
   BaseAddresses bases() const;
   void start(const Queue& queue);
   [[noreturn]] static void fail_busy();
-  /// Guards against a second use of the invocation during a run, by its custom operator or by another thread. A
-  /// cancel() concerns the run that ends next.
+  /// Guards against a second use of the invocation during a run, by its custom operator or by another thread. The end
+  /// of a run clears cancel().
   class RunGuard {
    public:
     explicit RunGuard(InvocationState& state) : state_(state) {

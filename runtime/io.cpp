@@ -29,7 +29,7 @@ bool usable(const void* data, DType dtype, size_t alignment) {
   return reinterpret_cast<uintptr_t>(data) % (alignment == kElementAlignment ? size_of(dtype) : alignment) == 0;
 }
 
-/// Copies an input's elements to `to`. Strings become their numbers in info.strings; -1: it is not there.
+/// Copies an input's elements to `to`. Each string becomes its index in info.strings; -1: it is not in the list.
 void copy_elements(const TensorInfo& info, const TensorView& from, void* to) {
   const auto count = static_cast<size_t>(from.shape.elements());
   if (from.dtype != DType::string) {

@@ -25,7 +25,7 @@ struct Transfer {
   int64_t bytes = 0;
 };
 
-/// An argument of use_in_place(): data only needs to be aligned to its elements, as for CPU kernels.
+/// A value for `alignment`: data only needs to be aligned to its element size, as for CPU kernels.
 inline constexpr size_t kElementAlignment = 1;
 
 /// Inputs that are on the kernels' device and sufficiently aligned are used in place; others are copied.
@@ -43,12 +43,13 @@ class Inputs {
   void check_complete(size_t count) const;
   bool matches(std::span<const Shape> shapes) const;
   void get_shapes(std::vector<Shape>& shapes) const;
-  /// The alignment of the caller's memory that kernels need. 0: they only read the invocation's own memory, whose
+  /// The alignment of the caller's memory that kernels need. 0: kernels only read the invocation's own memory, whose
   /// address does not change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
   /// Prepares the inputs: afterwards address(i) is the memory that kernels read once the device has made the transfers.
   void stage();
-  /// Allocates memory and makes the transfers as if inputs of these shapes, in another space, had been set and staged.
+  /// Allocates memory and lists the transfers for inputs of these shapes in another space, as if they had been set and
+  /// staged.
   void expect(std::span<const Shape> shapes);
   void* address(size_t index) const { return slots_[index].address; }
   const Transfer& transfer(size_t index) const { return slots_[index].transfer; }
@@ -88,13 +89,13 @@ class Outputs {
   /// state's input.
   void lend(size_t index, const OutputBuffer& buffer);
   void forget();
-  /// The alignment of the caller's memory that kernels need. 0: they only write the invocation's own memory, whose
+  /// The alignment of the caller's memory that kernels need. 0: kernels only write the invocation's own memory, whose
   /// address does not change.
   void use_in_place(size_t alignment) { alignment_ = alignment; }
   /// Called when a run begins: no output is placed yet.
   void begin();
   /// The address where `bytes` of output `index` are written. Fails if the caller's buffer is too small, or overlaps
-  /// that of an output that was already placed.
+  /// the buffer of an output that was already placed.
   void* place(size_t index, int64_t bytes);
   void* address(size_t index) const { return slots_[index].address; }
   /// Called when the run is over: copies results from pinned memory to the caller's buffers.

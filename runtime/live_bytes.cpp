@@ -15,7 +15,7 @@ struct Life {
   size_t first = kUnused, last = 0;
 };
 
-/// The steps that use each buffer, in run order; each body counts once.
+/// The first and last step that use each buffer, in run order; each body is visited once.
 class Lives {
  public:
   explicit Lives(const Plan& plan) : plan_(plan), lives_(plan.manifest->buffers()->size()) {

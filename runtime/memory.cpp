@@ -30,7 +30,7 @@ class HostMemory final : public MemorySource {
     if (data == nullptr || data == MAP_FAILED) {
       fail(ErrorCode::out_of_memory, "the system has no ", bytes, " bytes of memory for the arena of a run");
     }
-    if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // a hint, whose failure does not matter
+    if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // only a hint: a failure does not matter
     return data;
   }
   void release(void* data, size_t bytes) noexcept override {

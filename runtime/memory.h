@@ -69,8 +69,8 @@ class Mapping {
 
   /// A whole file, read-only. These throw Failure.
   static Mapping of_file(const std::string& path);
-  /// Maps `code` into executable, read-only memory. It is mapped from `file` at `offset` if that is a page boundary and
-  /// the file system allows it; otherwise it is copied. file < 0: it is copied.
+  /// Maps `code` into executable, read-only memory: from `file` at `offset` if `offset` is a page boundary and the file
+  /// system allows it. Otherwise, or if file < 0, copies the code.
   static Mapping of_code(int file, uint64_t offset, std::span<const uint8_t> code);
 
   std::span<const uint8_t> bytes() const { return {data_, size_}; }

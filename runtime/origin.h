@@ -14,7 +14,7 @@ class Origin {
   bool here() const { return born_ == forks_; }
 
  private:
-  static inline int forks_ = 0;  // forks between the program's first process and this one, since the first Origin
+  static inline int forks_ = 0;  // forks from the process of the first Origin to this process
   const int born_ = forks_;
 };
 

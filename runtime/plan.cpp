@@ -5,7 +5,8 @@
 namespace gart {
 namespace {
 
-/// The slots, buffers and steps whose values, places and inputs are known when only some symbols have a value.
+/// The parts of a plan that are known when only some symbols have a value: values of slots, places of buffers, inputs
+/// of steps.
 struct Known {
   std::vector<uint8_t> slots, buffers, steps;
 
@@ -78,8 +79,8 @@ PlanStep make_step(Plan& plan, const fb::Step& manifest) {
   return step;
 }
 
-/// The entry's first and last segments hold the copies of inputs and outputs. If such a segment is a step that decides,
-/// the copies are in an empty segment of their own.
+/// The entry's first and last segments hold the copies of inputs and outputs. If such a segment would be a deciding
+/// step, an empty segment is added for the copies.
 void add_segments(Plan& plan, uint32_t begin, bool entry) {
   const uint32_t end = static_cast<uint32_t>(plan.steps.size());
   const auto works = [&](uint32_t i) { return begin < end && is_work(plan.steps[i].kind); };

@@ -17,8 +17,8 @@ struct PlanStep {
   uint8_t value = 0;                   // fill
   const fb::Kernel* kernel = nullptr;  // launch
   const void* function = nullptr;      // launch: the device's handle of the kernel, set when its code is loaded
-  // True for a call without its library, and for the fallback of a call with its library. BoundStep.off is the
-  // opposite for shapes that the library refuses.
+  // True if the step does not run: a call whose library is missing, or the fallback of a call whose library is
+  // available. BoundStep.off is the opposite for shapes that the library refuses.
   bool off = false;
   uint32_t call = UINT32_MAX;  // launch: the call whose fallback it is; UINT32_MAX: none
   uint32_t scratch_slot = 0;   // launch
@@ -28,7 +28,7 @@ struct PlanStep {
   const fb::Step* manifest = nullptr;
 };
 
-/// True for steps that run on the device; the others decide how the run continues.
+/// True for steps that run on the device; the other steps decide how the run continues.
 inline bool is_work(fb::StepKind kind) {
   return kind == fb::StepKind::launch || kind == fb::StepKind::copy || kind == fb::StepKind::fill ||
          kind == fb::StepKind::call;

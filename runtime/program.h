@@ -30,13 +30,13 @@ struct ProgramState {
   ArtifactView artifact;  // a view of `file`, `copy` or the caller's memory
   std::string target_name;
   std::vector<Entry> entries;
-  std::vector<TensorInfo> states;       // states of sessions, then those of the program; with the model's extents
+  std::vector<TensorInfo> states;       // states of sessions, then states of the program; with the model's extents
   std::vector<StateHome> homes;         // parallel to `states`
   size_t session_states = 0;            // the number of states of sessions
   std::unique_ptr<DeviceProgram> part;  // on its device
   std::unique_ptr<StateSet> own_states;
 
-  std::optional<Turns> runs;  // places for runs; none: any number may run at a time
+  std::optional<Turns> runs;  // places for concurrent runs; nullopt: no limit
   bool refuses_runs = false;  // a run without a place fails
 
   // Idle invocations of Program::run, so that it need not allocate an arena for each run.
@@ -50,7 +50,7 @@ struct ProgramState {
   const fb::Target& target() const { return *artifact.manifest->targets()->Get(part->target()); }
 
   /// "" names the first entry point.
-  const Entry* find(std::string_view name) const;  ///< null: there is none
+  const Entry* find(std::string_view name) const;  ///< null: not found
   const Entry& entry(std::string_view name) const;
   std::span<const TensorInfo> states_of(fb::StateScope scope) const {
     const std::span<const TensorInfo> all(states);
@@ -61,7 +61,7 @@ struct ProgramState {
   void give_back(std::unique_ptr<InvocationState> invocation) noexcept;
 };
 
-/// A run's place among those that the program allows at a time.
+/// One of the places for concurrent runs of a program, held by a run.
 class RunPlace {
  public:
   explicit RunPlace(ProgramState& program);

@@ -21,7 +21,7 @@ struct StoredTensor {
 /// that the format does not have.
 void write_safetensors(const std::string& path, std::span<const Tensor> tensors);
 
-/// The tensors in `file`, whose bytes they refer to. Throws Failure that says what is wrong and where.
+/// The tensors in `file`, whose bytes they refer to. Throws Failure that names the fault and its place.
 std::vector<StoredTensor> read_safetensors(std::span<const uint8_t> file);
 
 }  // namespace gart

@@ -17,7 +17,7 @@ struct SessionState : StateSet {
 };
 
 /// Sets the inputs, runs, and hands over the outputs. `session`: null for runs of the program itself. One function
-/// serves all forms of inputs and both kinds of runs, because this is most of their code.
+/// serves all forms of inputs and both kinds of runs, because they share most of their code.
 Result<std::vector<Tensor>> run_once(ProgramState& program, SessionState* session, std::string_view entry,
                                      const AnyInputs& inputs);
 

@@ -17,7 +17,7 @@ namespace gart::detail {
 
 /// One state. Its memory holds the elements with the growing axis in front, so that rows can be appended.
 struct StateMemory {
-  enum class Holds : uint8_t { nothing, a_value, torn };  // torn: a run that replaced rows in place did not complete
+  enum class Holds : uint8_t { nothing, a_value, torn };  // torn: only some rows are new, because a run failed
   Holds holds = Holds::nothing;
   bool is_set() const { return holds != Holds::nothing; }
   Shape shape;  // in memory
@@ -33,9 +33,9 @@ struct StateSet {
   std::shared_ptr<ProgramState> program;  // for the program's own set: a pointer without ownership
   const fb::StateScope scope;
   std::vector<StateMemory> states;      // parallel to infos()
-  std::atomic<bool> under_way = false;  // for a session: its uses must not overlap
+  std::atomic<bool> under_way = false;  // for a session: a use is in progress; uses must not overlap
   static constexpr uint32_t kReaders = 1 << 16;
-  Turns turns{kReaders};  // for the program: its uses wait for each other; a writer takes all places
+  Turns turns{kReaders};  // for the program: uses wait for each other; a writer takes all places
 
   std::span<const TensorInfo> infos() const { return program->states_of(scope); }
   // The functions of Session and Program with these names.
@@ -47,7 +47,7 @@ struct StateSet {
   void shorten(int64_t rows);
   /// Copies all values to a new session of the same program.
   void copy_to(StateSet& copy);
-  /// Makes room for a value of this shape in memory, and sets it to the first one.
+  /// Makes room for a value of this shape in memory, and fills it with the state's first value.
   void begin(size_t state, const Shape& shape);
   /// Fails if a failed run left the state half changed.
   void require_whole(size_t state) const;
@@ -62,8 +62,8 @@ struct StateSet {
   void replace(const Mapping& file);
 };
 
-/// Guards a use of a set. If a second use of a session begins meanwhile, it fails. Uses of the program's states wait
-/// for each other, except that readers do not wait for other readers.
+/// Guards a use of a set. A second use of a session fails while the first is in progress. Uses of the program's states
+/// wait for each other, except that readers do not wait for other readers.
 class StateGuard {
  public:
   StateGuard(StateSet& set, bool writes);
@@ -77,7 +77,7 @@ class StateGuard {
 };
 
 /// One run of an entry point. Until commit(), the states are as they were before, even if the run fails or is
-/// cancelled. The exception are states with rows that the run replaces in place: they are then torn.
+/// cancelled. States with rows that the run replaces in place are the exception: a failed run leaves them torn.
 class StateTransaction {
  public:
   /// `session`: null if the entry point has no states of a session.

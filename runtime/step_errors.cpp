@@ -25,7 +25,7 @@ int64_t element(const void* data, DType dtype, size_t bytes, uint64_t i) {
   return static_cast<int64_t>(std::min<uint64_t>(bits, INT64_MAX));
 }
 
-/// True if operand `position` still has the contents that it had before the step.
+/// True if the step does not write to the memory of operand `position`.
 bool is_untouched(const BoundPlan& bound, const PlanStep& step, uint32_t position) {
   const uint32_t* operands = bound.plan().operands.data() + step.first_operand;
   const auto begin_of = [&](uint32_t i) { return static_cast<const uint8_t*>(bound.address(operands[i])); };

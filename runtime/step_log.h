@@ -11,7 +11,7 @@ namespace gart {
 
 struct StepLog {
   std::span<StepTime> places;
-  std::atomic<size_t> count{0};  // entries of the current run; includes entries that did not fit
+  std::atomic<size_t> count{0};  // number of entries of the current run, including entries that did not fit
 
   static int64_t now() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
   void note(const StepTime& time) {

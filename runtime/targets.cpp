@@ -43,8 +43,8 @@ std::string target_list(const fb::Manifest& manifest, TargetsOf which) {
   return names.empty() ? "none" : names;
 }
 
-/// The features that the CPU has and the process may use. The operating system is asked only if the model has code for
-/// them.
+/// The features that the CPU has and the process may use. The operating system is asked for AMX only if the model has
+/// code for it (may_use_tiles).
 uint64_t usable_features(const fb::Manifest& manifest) {
   const uint64_t cpu = cpu_features();
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {

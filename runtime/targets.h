@@ -9,7 +9,7 @@
 
 namespace gart {
 
-/// True if the entry point is to be loaded.
+/// True if the entry point will be loaded.
 bool is_wanted(const fb::EntryPoint& entry, const LoadOptions& options);
 
 /// True if every entry point that is to be loaded has a plan for the target.
@@ -18,11 +18,12 @@ bool has_plans(const fb::Manifest& manifest, uint32_t target, const LoadOptions&
 /// True if a GPU target of that name exists.
 bool is_cuda_target(const fb::Manifest& manifest, const std::string& name);
 
-/// The names of all targets, or only of those for CPUs or for GPUs.
+/// The names of all targets, of the CPU targets, or of the GPU targets.
 enum class TargetsOf : uint8_t { all, cpu, cuda };
 std::string target_list(const fb::Manifest& manifest, TargetsOf which = TargetsOf::all);
 
-/// The CPU target that options.target names. With "" the target with the most features among those that this CPU runs.
+/// The CPU target that options.target names. If it is "": among the targets that this CPU runs, the one with the most
+/// features.
 uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& options);
 
 }  // namespace gart

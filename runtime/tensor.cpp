@@ -11,7 +11,7 @@ namespace gart {
 namespace {
 
 struct DTypeFacts {
-  char name[11];  // an array instead of a pointer, which would be relocated when the library is loaded
+  char name[11];  // an array, because the loader would have to relocate a pointer
   uint8_t size;
 };
 constexpr DTypeFacts kDTypes[] = {

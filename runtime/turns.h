@@ -1,5 +1,6 @@
-// Places that callers take in the order of their arrival: one place each for users that may work together, all places
-// for one that works alone. So a steady stream of readers does not keep a writer waiting, nor the other way round.
+// Places that callers take in the order of their arrival. Users that may work together take one place each; a user that
+// works alone takes all places. So a steady stream of readers does not block a writer, and writers do not block a
+// reader.
 #pragma once
 
 #include <condition_variable>
@@ -12,7 +13,8 @@ class Turns {
  public:
   explicit Turns(uint32_t places) : free_(places) {}
 
-  /// Waits until `places` are free and earlier callers have theirs. If `waits` is false, returns false instead.
+  /// Waits until `places` are free and earlier callers have theirs. If `waits` is false, returns false instead of
+  /// waiting.
   bool enter(uint32_t places, bool waits = true) {
     std::unique_lock lock(mutex_);
     if (!waits && (turn_ != next_ || free_ < places)) return false;

@@ -41,7 +41,7 @@ RUN_SIM = os.path.join(ROOT, "tests", "cuda", "sim", "run_sim.sh")
 
 
 class Target:
-    """How a case is compiled, and how its artifact is run."""
+    """The way to compile a case, and to run its artifact."""
 
     def __init__(self, name):
         self.name = name
@@ -79,7 +79,7 @@ class Target:
 
 
 def elements(numbers, shapes):
-    """Splits a sequence into its elements. It leaves the model as all numbers and the elements' shapes."""
+    """Splits a sequence into its elements. The model returns a sequence as one array of all numbers and the elements' shapes."""
     ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
     return [part.reshape(shape) for part, shape in zip(np.split(numbers, ends[:-1]), shapes)]
 
@@ -116,7 +116,7 @@ def host_target(model):
 
 
 def check_outputs(case, target, artifact):
-    """None, or a description of the first output that is not as expected."""
+    """Describes the first output that is not as expected; None if all are."""
     for feeds, expected in case.data_sets():
         outputs = target.run(artifact, feeds)
         if len(outputs) != len(expected):
@@ -136,7 +136,7 @@ def in_child(function, seconds):
     if child == 0:
         try:
             sender.send(function())
-        except BaseException as error:  # the parent sees nothing but the message
+        except BaseException as error:  # the parent receives only the message
             sender.send(f"{type(error).__name__}: {error}" or traceback.format_exc())
         sys.stdout.flush()
         os._exit(0)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs missing packages, builds everything, runs all tests. Ends with ctest's summary line. These packages come from PyPI:
-# the engines that models are compared with; NVIDIA's run-time compilers of both major versions and the CUDA headers, so that
-# GPU code is assembled even without a GPU; a client of the server, which NVIDIA wrote for Triton; clang-format and clang-tidy,
-# of the same version on every machine.
+# the engines that models are compared with; NVIDIA's run-time compilers of both major versions and the CUDA headers, so
+# that GPU code is assembled even without a GPU; NVIDIA's client for Triton, as a client of the server; clang-format and
+# clang-tidy, of the same version on every machine.
 #
 #   tools/test.sh [CTEST OPTIONS...]
 source "$(dirname "$0")/lib/setup.sh"

@@ -30,7 +30,7 @@ class InvocationLease {
   InvocationState& operator*() { return *used_; }
 
  private:
-  const RunPlace place_;  // comes before an arena is allocated
+  const RunPlace place_;  // taken before an arena is allocated
   ProgramState& program_;
   std::unique_ptr<InvocationState> idle_;
   InvocationState* used_ = nullptr;

@@ -55,7 +55,7 @@ uint32_t TeamWork::walk_job(void* data, int share, uint32_t begin) {
   return static_cast<TeamWork*>(data)->walk(share, begin);
 }
 
-/// If it is false for one share, it is false for every share that waited for that one.
+/// If the result is false for one share, it is also false for every share that waited for that share.
 bool TeamWork::goes_on() const { return failed_.load(std::memory_order_relaxed) == kNone && !bound_.is_cancelled(); }
 
 void TeamWork::walk_alone() {
@@ -64,7 +64,7 @@ void TeamWork::walk_alone() {
   }
 }
 
-/// The team's share of what the plan gives to the pool's thread `thread`.
+/// The member of the team that does the work which the plan gives to thread `thread` of the pool.
 int TeamWork::member(uint32_t thread) const {
   return static_cast<int>(int64_t{thread} * team_->size() / pool_threads_);
 }
@@ -105,7 +105,7 @@ void TeamWork::do_work(const PlanStep& step, uint32_t index, int share, int64_t 
   }
   const auto* source = static_cast<const uint8_t*>(bound.operands[1]);
   const bool overlap = destination < source + bound.bytes && source < destination + bound.bytes;
-  if (overlap && begin > 0) return;  // the owner of the first task moves all data
+  if (overlap && begin > 0) return;  // the thread that has the first task moves all data
   if (overlap) from = 0, to = bound.bytes;
   std::memmove(destination + from, source + from, static_cast<size_t>(to - from));
 }

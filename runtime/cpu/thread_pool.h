@@ -2,8 +2,8 @@
 //
 // A caller gets helpers for one run. A single caller gets all of them. Several callers get a share each, so that no
 // more threads work than the pool has. With as many callers as threads, each works alone: concurrent runs use threads
-// better than one parallel run. The pool learns the number of callers from those that are inside together. A caller
-// counts for a while after that, even between two runs.
+// better than one parallel run. The pool estimates the number of callers from the number that were inside at the same
+// time recently, so a caller still counts between two runs.
 #pragma once
 
 #include <atomic>
@@ -44,7 +44,8 @@ class ThreadPool {
     Helper(int most, int64_t spin_us) : own(most, spin_us) {}
     Signal call;
     ThreadTeam own;  // used by the caller whose first helper this is
-    // Null: this helper is free. It may come to a team that it has left, so it reads both without the mutex.
+    // Null: this helper is free. The helper may wake late, when it has left its team; it reads `team` and `place`
+    // without the mutex.
     std::atomic<ThreadTeam*> team{nullptr};
     std::atomic<int> place{0};  // its share in the team
     std::thread thread;

@@ -34,8 +34,8 @@ Signal::Wait Signal::wait(uint32_t old, int64_t spin_us, const std::atomic<int>*
   return Wait::slept;
 }
 
-/// Either the waiter counts itself first and this function sees that, or the store comes first and the waiter sees the
-/// new value.
+/// Either the waiter counts itself first, and this function sees the count. Or the store comes first, and the waiter
+/// sees the new value.
 void Signal::set(uint32_t value) {
   value_.store(value, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) value_.notify_all();
@@ -75,8 +75,8 @@ void ThreadTeam::work(int place) {
   }
 }
 
-/// Does the share of that place if no thread has begun it in this phase. Only then is the job sure not to end
-/// meanwhile: after the share is done, its caller may be gone.
+/// Does the share of that place if no thread has begun it in this phase. As long as a share is not done, the job cannot
+/// end; afterwards its caller may be gone.
 void ThreadTeam::take_on(Place& place, uint32_t phase) {
   uint32_t free = phase - 1;
   if (place.taken.load(std::memory_order_relaxed) != free ||

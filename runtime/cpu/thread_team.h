@@ -6,8 +6,8 @@
 // others waiting, and a job may end before some threads have come to it.
 //
 // A waiting thread spins, then sleeps in the kernel. Neither side makes a system call while no thread sleeps. The spin
-// time at barriers adapts. It shrinks where waits end in sleep: on a busy machine a spinning thread keeps the thread
-// that it waits for from running. The pool sets the longest spin time, which may be 0.
+// time at barriers adapts. It shrinks if waits end in sleep: on a busy machine, a spinning thread may hold the core
+// that the awaited thread needs. The pool sets the longest spin time, which may be 0.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class alignas(64) Signal {
   void reset() { value_.store(0, std::memory_order_relaxed); }
   void set(uint32_t value);
   void advance() { set(value_.load(std::memory_order_relaxed) + 1); }
-  /// Returns whether the value differs from `old` after some microseconds at most.
+  /// Spins for a few microseconds at most. True if the value differs from `old`.
   bool spin(uint32_t old) const;
   /// Returns when the value differs from `old`. Spins for at most `spin_us`, and only while `limit` is more than
   /// `index`.
@@ -48,8 +48,8 @@ class ThreadTeam {
 
   int size() const { return size_; }
 
-  /// Sets the threads that work with the caller, which has the first place. Each change of `call` asks the thread of
-  /// the next place to come to work(). It may come late, or to a job that is not its own.
+  /// Sets the threads that work with the caller, which has the first place. Each change of `call` makes the thread of
+  /// the next place call work(). That call may come late, even during a later job.
   void dismiss() { size_ = 1; }
   void take(Signal& call) { places_[size_++].call = &call; }
   /// Returns when the job has ended.
@@ -68,7 +68,7 @@ class ThreadTeam {
  private:
   struct Place {
     Signal progress;                 // steps of the current job up to the last one signalled
-    std::atomic<uint32_t> taken{1};  // phase - 1: no thread has begun its share of the phase; later phase + 1
+    std::atomic<uint32_t> taken{1};  // phase - 1: this share is free in phase `phase`; phase + 1: a thread has begun it
     Signal* call = nullptr;
   };
   struct Phase : Signal {  // odd: a section is being done; even: no job

@@ -19,7 +19,7 @@ bool is_jetson(int sm) {
 
 constexpr int64_t kNone = -1;
 
-/// The number of the best target, or kNone with the reason.
+/// The index of the best target; kNone with a reason if there is none.
 int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, const Driver& driver, int sm,
                     std::string& reason) {
   const std::string& asked = options.target;

@@ -39,7 +39,8 @@ class Lane final : public gart::Lane {
   SegmentGraph& updated_graph(const Run& run, const Segment& segment);
   void enqueue_one(const Run& run, const Segment& segment);
   void launch_timed(const Run& run, SegmentGraph& graph, uint32_t step);
-  /// The data of a buffer in host memory. Null unless it is a constant, or an input that is copied from there.
+  /// The data of a buffer in host memory. Null unless the buffer is a constant, or an input that is copied from host
+  /// memory.
   const void* host_copy(const Run& run, uint32_t buffer) const;
   /// Waits for all enqueued work; the error names the steps enqueued since the last call.
   void synchronize();
@@ -53,13 +54,13 @@ class Lane final : public gart::Lane {
   Block workspace_;
   Block word_;                             // pinned: a value that control flow reads
   BaseAddresses bases_;                    // the addresses at the last run
-  uint64_t generation_ = 1;                // counts how often these addresses or the workspace changed
+  uint64_t generation_ = 1;                // counts the changes of these addresses and of the workspace
   std::optional<CurrentContext> current_;  // set while a run is open
 
   bool own_stream_ = true;          // True if the open run uses the lane's own stream
   CUstream next_stream_ = nullptr;  // the stream that the open run uses
   bool running_ = false;            // True if a run may be in progress
-  bool recorded_ = false;           // True if done_ says when that run ends; otherwise the stream does
+  bool recorded_ = false;           // True if done_ marks the end of that run; otherwise wait for the stream
   CUstream running_on_ = nullptr;
   const BoundPlan* running_plan_ = nullptr;
   std::optional<Error> failed_;          // the error of a run that nobody waited for; the next wait reports it

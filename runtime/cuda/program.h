@@ -38,7 +38,7 @@ class Program final : public DeviceProgram {
   void load_plan(Plan& plan);
   CUfunction load_kernel(const fb::Kernel& kernel);
   CUmodule load_module(const fb::Kernel& kernel);
-  /// Makes the packed region from the weights, which are on the device only during this call.
+  /// Fills the packed region from the weights of `packing`, which are on the device only during this call.
   void pack_weights(const fb::EntryPoint& packing);
   /// Uploads the weights that the entries' plans use.
   Block upload_weights(std::span<const Entry> entries);

@@ -81,7 +81,7 @@ std::vector<uint8_t> input_bound_slots(const Assembly& assembly) {
   return reachable_slots(assembly.program, input_bound);
 }
 
-/// Adds to call.needs the values that carry the symbols of the call's extents.
+/// Adds to call.needs the values whose extents are the symbols of the call's extents.
 void add_carriers(const Assembly& assembly, PartCall& call) {
   std::vector<uint8_t> read(assembly.symbols.size() + assembly.program.size());
   for (const uint32_t slot : call.extents) read[slot] = 1;

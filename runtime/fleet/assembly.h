@@ -29,7 +29,7 @@ struct PartCall {
   uint32_t group = 0;
   std::vector<uint32_t> inputs, outputs;  // values
   std::vector<uint32_t> extents;          // slots
-  // Values that the call needs, each once: its inputs, and values that carry symbols of its extents.
+  // Values that the call needs, each once: its inputs, and values that determine symbols of its extents.
   std::vector<uint32_t> needs;
 };
 
@@ -70,12 +70,12 @@ struct Assembly {
   std::vector<Group> groups;
   std::vector<Device> devices;
   std::vector<uint32_t> inputs, outputs;       // values that are inputs and outputs of the model
-  std::vector<std::vector<uint32_t>> carried;  // per value: the symbols that it carries
+  std::vector<std::vector<uint32_t>> carried;  // per value: the symbols that are its extents
 
   size_t slots() const { return symbols.size() + program.size(); }
   /// The value named `name`. Throws Failure naming the most similar names.
   uint32_t find_value(std::string_view name) const;
-  uint32_t find_device(std::string_view name) const;  // kNone: there is none
+  uint32_t find_device(std::string_view name) const;  // kNone: not found
   uint32_t find_group(std::string_view name) const;
 };
 

@@ -6,10 +6,10 @@ namespace gart::fleet {
 
 /// A device as a candidate for a group. Times are in microseconds from now.
 struct Candidate {
-  bool full = false;   // True if the largest allowed number of groups already waits for it
+  bool full = false;   // True if the largest allowed number of groups already waits for the device
   double free_at = 0;  // time when its queued work will be done
-  double arrival = 0;  // time when the last input will arrive there
-  double us = 0;       // duration of the group there
+  double arrival = 0;  // time when the group's last input will arrive
+  double us = 0;       // duration of the group on the device
   bool lacks = false;  // True if values of running requests leave no room for the group's values
 };
 

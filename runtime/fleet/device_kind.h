@@ -16,8 +16,8 @@ struct Device;
 
 struct DeviceKind {
   std::string_view name;                         // the first word of LoadOptions.device: "cpu" for "cpu" and "cpu:0-3"
-  std::vector<fb::TargetKind> in_files;          // of devices in a fleet plan
-  bool has_threads = false;                      // LoadOptions.threads is the number of its threads
+  std::vector<fb::TargetKind> in_files;          // the target kinds of such devices in a fleet plan
+  bool has_threads = false;                      // True if LoadOptions.threads sets the number of threads
   bool fails_together = false;                   // if one of its devices is missing, the others may be missing, too
   std::string (*here)(const Device&) = nullptr;  // the device as LoadOptions.device names it
   std::string (*present)() = 0;                  // the devices of this kind that the process may use, for messages

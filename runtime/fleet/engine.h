@@ -16,8 +16,8 @@ class Space {
   virtual ~Space() = default;
   virtual const char* name() const = 0;  ///< its name in tensors
   virtual MemorySource& memory() = 0;
-  // Both functions are called by the thread of the engine that owns the space, and return at the end of the copy.
-  // copy_in copies from `other`; nobody writes to `from` any more.
+  // The thread of the engine that owns the space calls both functions. They return at the end of the copy. copy_in
+  // copies from `other`; no thread writes to `from` during or after the copy.
   virtual void copy_in(void* to, const Space& other, const void* from, size_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, size_t bytes) = 0;
 };
@@ -31,7 +31,7 @@ class Engine {
   /// with ErrorCode::device_lost if the device will not run again.
   virtual Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
                            std::span<TensorView> results) = 0;
-  /// Null if the engine uses the host's memory.
+  /// The engine's own memory; null if it uses the host's memory.
   virtual Space* space() { return nullptr; }
   /// Called at the start of the thread that will call run().
   virtual void begin_thread() {}

@@ -9,8 +9,8 @@ namespace {
 
 // Number of sets of fetched values whose routes are kept; other routes are computed again each time.
 constexpr size_t kMaxRoutes = 64;
-constexpr uint64_t kTimesKept = 64;  // number of requests that are placed by the same times
-constexpr double kHandOverUs = 2;    // the least time of a hand-over between devices, in microseconds
+constexpr uint64_t kTimesKept = 64;  // number of requests after which times_ is computed again
+constexpr double kHandOverUs = 2;    // minimum time to hand a call over to another device, in microseconds
 
 std::vector<TensorInfo> infos_of(const Assembly& assembly, const std::vector<uint32_t>& values) {
   std::vector<TensorInfo> infos;
@@ -24,7 +24,7 @@ std::vector<TensorInfo> all_infos(const Assembly& assembly) {
   return infos;
 }
 
-/// Opens a lock for the time of slow work.
+/// Releases a lock for its lifetime, which covers slow work.
 class Unlocked {
  public:
   explicit Unlocked(std::unique_lock<std::mutex>& lock) : lock_(lock) { lock.unlock(); }
@@ -111,7 +111,8 @@ void FleetState::try_open(uint32_t device, std::unique_lock<std::mutex>& lock) {
 }
 
 /// Removes choices whose weights do not fit. A device holds the weights of all groups that may choose it. Groups that
-/// the file places there come first, and half of the remaining memory is kept for values.
+/// the file places on the device come first. The other groups get half of the remaining memory, because values need the
+/// rest.
 void FleetState::keep_what_fits(uint32_t device) {
   const uint64_t memory = assembly.devices[device].memory;
   uint64_t weights = 0, peak = 0, most = memory;
@@ -141,7 +142,7 @@ std::shared_ptr<Placement> FleetState::make_placement() const {
 
 void FleetState::publish() { placement_ = make_placement(); }
 
-/// Microseconds of a run: measured, or else predicted.
+/// Microseconds of a run of the group: measured, or else predicted.
 double FleetState::time_of(uint32_t group, uint32_t device) const {
   for (const bool crossed : {false, true})
     if (const Samples measured = monitor.of(group, device, crossed); measured.count() > 0)
@@ -210,7 +211,7 @@ void FleetState::look_up_times() {
     for (uint32_t device = 0; device < lanes_.size(); ++device) times_[at(group, device)] = time_of(group, device);
 }
 
-/// Sums the weights on each device: those of all groups that may choose it.
+/// Sums the bytes of weights on each device, for all groups that may run there.
 void FleetState::sum_weights() {
   weights_.assign(lanes_.size(), 0);
   for (uint32_t group = 0; group < places_.size(); ++group)
@@ -218,7 +219,8 @@ void FleetState::sum_weights() {
       if (may_run(group, device)) weights_[device] += int64_t(assembly.groups[group].weight_bytes);
 }
 
-/// Places group by group, in the order of their first calls. Requests with equal choices share a placement.
+/// Places group by group, in the order of their first calls. Requests whose groups get the same devices share a
+/// placement.
 std::shared_ptr<const Placement> FleetState::place_by_load(std::span<const int64_t> sizes) {
   if (requests_++ % kTimesKept == 0) look_up_times();
   for (uint32_t device = 0; device < lanes_.size(); ++device)
@@ -236,7 +238,7 @@ std::shared_ptr<const Placement> FleetState::place_by_load(std::span<const int64
   return chosen_[++made_ % chosen_.size()] = placement;
 }
 
-/// The device's memory for a request that runs `group` there, too: the weights, the request's values there, and the
+/// The device's memory in use if the request also runs `group` there: the weights, the request's values there, and the
 /// group's arena. No value is released before the request ends.
 int64_t FleetState::bytes_with(uint32_t group, uint32_t device, std::span<const int64_t> sizes) const {
   int64_t bytes = weights_[device] + value_bytes_[device] + int64_t(assembly.groups[group].peak_bytes);
@@ -267,7 +269,7 @@ Candidate FleetState::candidate(uint32_t group, uint32_t device) const {
   return c;
 }
 
-/// Chooses the device of a group among those whose memory holds it.
+/// Chooses the device of a group among the devices with enough memory for it.
 void FleetState::choose(uint32_t group, std::span<const int64_t> sizes) {
   uint32_t best = kNone;
   Candidate of_best;

@@ -29,8 +29,8 @@ class Engines {
 namespace detail {
 
 struct FleetState {
-  /// Opens the devices on which groups are placed. `requests`: how many may run at once. `choices`: groups x devices; 1
-  /// where each request may choose the device. If it is empty, groups stay on their `places`.
+  /// Opens the devices on which groups are placed. `requests`: the number that may run at once. `choices`: groups x
+  /// devices; 1 if a request may run the group on that device. If `choices` is empty, groups stay on their `places`.
   FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places, int requests,
              bool monitored = true, std::vector<uint8_t> choices = {}, bool waits = true);
   ~FleetState();
@@ -40,7 +40,7 @@ struct FleetState {
   std::shared_ptr<const Placement> placement(std::span<const int64_t> sizes = {});
   std::shared_ptr<const Route> route(const std::vector<uint32_t>& wanted);
   DeviceInfo device(uint32_t index);
-  /// The device of each group: where requests choose, that of the last one.
+  /// The device of each group. If requests choose devices, the choice of the last request.
   std::vector<uint32_t> places() const;
 
   const Assembly assembly;
@@ -60,7 +60,7 @@ struct FleetState {
   }
   bool may_run(uint32_t group, uint32_t device) const;
   std::vector<uint32_t> parts_on(uint32_t device) const;
-  /// Opens the lock while it loads code and starts a thread.
+  /// Releases the lock while it loads code and starts a thread.
   void open(uint32_t device, std::unique_lock<std::mutex>& lock);
   void try_open(uint32_t device, std::unique_lock<std::mutex>& lock);
   void keep_what_fits(uint32_t device);
@@ -82,7 +82,8 @@ struct FleetState {
   bool has_room(uint32_t device, uint32_t with) const;
 
   const std::unique_ptr<Engines> engines_;
-  std::mutex moving_;         // held by the thread that moves groups of lost devices, longer than the mutex below
+  std::mutex moving_;         // held by the thread that moves groups of lost devices; mutex_ is held only for parts of
+                              // that time
   mutable std::mutex mutex_;  // guards all members below
   // Per group: its device or, if requests choose, the device that the last one chose.
   std::vector<uint32_t> places_;
@@ -94,12 +95,14 @@ struct FleetState {
   const int most_waiting_;                                  // if this many groups wait for a device, it is full
   uint64_t requests_ = 0;                                   // number so far
   std::vector<double> times_;                               // groups x devices: microseconds, where known
-  std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the latest placements by these times
+  std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the latest placements made with times_
   size_t made_ = 0;                                         // number of placements made
-  std::vector<double> free_at_, ends_;                      // times of devices; of groups, for the request that chooses
-  // Bytes per device; bytes of the values of the request that chooses.
+  std::vector<double> free_at_, ends_;                      // per device: when its queue is empty; per group of the
+                                                            // current request: its end
+  // Per device: bytes of weights, and bytes of the current request's values.
   std::vector<int64_t> weights_, value_bytes_;
-  std::vector<uint8_t> there_;                   // values x devices, for this request
+  std::vector<uint8_t> there_;                   // values x devices: 1 if the device gets the value in the current
+                                                 // request
   std::vector<std::vector<uint32_t>> calls_of_;  // per group
 };
 

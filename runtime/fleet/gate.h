@@ -12,12 +12,12 @@ namespace gart::fleet {
 
 class Gate {
  public:
-  /// `waits`: whether enter() waits for a place.
+  /// `most`: the number of requests that may run at once. `waits`: whether enter() waits for a place.
   explicit Gate(int most, bool waits = true) : waits_(waits), places_(static_cast<uint32_t>(most)) {}
-  /// True if this process loaded the fleet. A child of fork() has no threads to work behind the gate.
+  /// True if this process loaded the fleet. A child of fork() has no threads that could run requests.
   bool here() const { return origin_.here(); }
-  /// Waits until one more may run, and returns the request's number, ascending. None: it does not wait, and no more may
-  /// run.
+  /// Waits until one more request may run, and returns the request's number, ascending. nullopt if the gate does not
+  /// wait and no more requests may run.
   std::optional<uint64_t> enter() {
     if (!places_.enter(1, waits_)) return std::nullopt;
     return next_++;

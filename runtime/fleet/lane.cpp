@@ -16,7 +16,7 @@ bool is_later(const QueuedCall* a, const QueuedCall* b) {
   return a->order != b->order ? a->order > b->order : a->call > b->call;
 }
 
-/// Merges two skew heaps. Null: an empty one.
+/// Merges two skew heaps; null is an empty heap.
 QueuedCall* merged(QueuedCall* a, QueuedCall* b) {
   QueuedCall* root = nullptr;
   QueuedCall** place = &root;
@@ -56,8 +56,8 @@ void Lane::push(QueuedCall& queued) {
   queued.next = inbox_.load(std::memory_order_relaxed);
   while (!inbox_.compare_exchange_weak(queued.next, &queued, std::memory_order_seq_cst, std::memory_order_relaxed)) {
   }
-  // Either the sleeper sets its flag first and this function sees it, or the call is pushed first and the sleeper sees
-  // the call.
+  // Either the sleeper sets its flag first, and this function sees the flag. Or the call is pushed first, and the
+  // sleeper sees the call.
   if (!sleeps_.load(std::memory_order_seq_cst)) return;
   awakenings_.fetch_add(1, std::memory_order_release);
   awakenings_.notify_one();

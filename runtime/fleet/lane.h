@@ -1,9 +1,9 @@
 // A device's queue of calls, and the thread that works through it: the oldest request first, and within a request in
 // the assembly's order.
 //
-// The cost of a hand-over is that cache lines move from core to core, so it touches only two lines. One holds the
-// queued call, for which the job has room. The other holds the head of the list of queued calls, which the thread reads
-// while it waits.
+// A hand-over touches only two cache lines, because moving lines from core to core is its main cost. One line is the
+// queued call, which the job owns. The other is the head of the list of queued calls, which the thread reads while it
+// waits.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ struct QueuedCall {
   Job* job = nullptr;
   uint64_t order = 0;  // the job's number among all jobs
   uint32_t call = 0;
-  QueuedCall* next = nullptr;  // the next call in the lane's inbox; in its queue the right one of the heap's children
+  QueuedCall* next = nullptr;  // the next call in the lane's inbox; in its queue, the right child in the heap
   QueuedCall* left = nullptr;
 };
 
@@ -46,14 +46,14 @@ class Lane {
   /// other, all of them must be ended before one is destroyed.
   void end();
 
-  /// The lane owns the queued call until it works on it.
+  /// Queues a call. The lane owns `queued` until it begins the call.
   void push(QueuedCall& queued);
-  /// The same, called by the lane's own thread.
+  /// The same as push(), but called by the lane's own thread.
   void keep(QueuedCall& queued);
 
   const std::string& device() const { return device_; }
   bool is_lost() const { return lost_.load(std::memory_order_acquire); }
-  /// Meaningful only if the lane is lost.
+  /// The error that lost the device. Meaningful only if is_lost().
   const Error& loss() const { return loss_; }
 
   /// Dynamic placement: adds `groups` groups (may be negative) of `us` microseconds each to the expected work.

@@ -15,7 +15,7 @@ class ProgramEngine final : public Engine {
   /// outlive this.
   ProgramEngine(std::span<const uint8_t> artifact, const std::vector<std::string>& entries,
                 const gart::LoadOptions& options);
-  /// Loads the parts that are not loaded yet. Others may run meanwhile. Throws Failure.
+  /// Loads the parts that are not loaded yet. Parts that are already loaded may run meanwhile. Throws Failure.
   void add(std::span<const uint32_t> parts);
   /// The device, such as "cpu:0-1", and the target whose code runs. Both are empty before the first part.
   const std::string& device() const { return device_; }
@@ -29,7 +29,7 @@ class ProgramEngine final : public Engine {
   const std::span<const uint8_t> artifact_;
   const std::vector<std::string>& entries_;
   const gart::LoadOptions options_;
-  // Set by the first add(), because the lane reads them while later parts are added.
+  // Only the first add() sets these, because the lane reads them while later parts are added.
   std::string device_, target_;
   std::unique_ptr<Space> space_;
   std::vector<gart::Program> programs_;

@@ -1,4 +1,4 @@
-// A queue of runs: workers take the oldest run, and a keeper ends those whose time has passed.
+// A queue of runs: workers take the oldest run, and a keeper thread ends runs that are past their deadline.
 #include "gart/queue.hpp"
 
 #include <algorithm>
@@ -29,13 +29,14 @@ Error stopped(ErrorCode why) {
 
 struct QueuedRun {
   uint64_t number = 0;
-  std::vector<std::string> names, devices, fetch;  // of the inputs; of the values to compute
+  std::vector<std::string> names, devices, fetch;  // `names` and `devices` of the inputs; `fetch`: names of the values
+                                                   // to compute
   std::vector<TensorView> inputs;
   std::string entry;
-  Invocation* own = nullptr;  // the caller's; null: one of the worker's
+  Invocation* own = nullptr;  // the caller's invocation; null: the worker uses its own
   RunQueue::Done done;
   Clock::time_point deadline = Clock::time_point::max();
-  std::optional<ErrorCode> stop;  // why it is to end early
+  std::optional<ErrorCode> stop;  // why the run must end early
   // cancel() ends the run in progress: one of these two, or none.
   Invocation* invocation = nullptr;
   fleet::Request* request = nullptr;
@@ -51,7 +52,7 @@ struct QueuedRun {
     if (request != nullptr) request->cancel();
   }
   Result<void> run() { return invocation != nullptr ? invocation->run() : request->run(); }
-  /// A cancel() that came after the run's end does not concern the next one.
+  /// Clears a cancel() that came after the run's end, so that it does not end the next run.
   void forget_cancel() {
     if (invocation != nullptr) static_cast<void>(invocation->wait());
     if (request != nullptr) static_cast<void>(request->wait());
@@ -64,7 +65,7 @@ void check(const Result<void>& done) {
   if (!done) throw Failure{done.error()};
 }
 
-/// The first input that the job does not have; null: it has all.
+/// The first input that the job does not have; null if the job has all inputs.
 const TensorInfo* missing(std::span<const TensorInfo> inputs, const QueuedRun& job) {
   for (const TensorInfo& input : inputs)
     if (std::find(job.names.begin(), job.names.end(), input.name) == job.names.end()) return &input;
@@ -76,7 +77,7 @@ class RunMemory {
  public:
   explicit RunMemory(const QueueSource& source) : source_(source) {}
 
-  /// Sets the job's inputs, and what it runs. Throws Failure.
+  /// Sets the job's inputs, and its invocation or request. Throws Failure.
   void prepare(QueuedRun& job) {
     outputs_.clear();
     if (job.own != nullptr) {
@@ -107,8 +108,8 @@ class RunMemory {
       if (name == entry) return known;
     return invocations_.emplace_back(entry, value_or_fail(program.new_invocation(entry))).second;
   }
-  /// A request keeps the inputs of its last run. A run that fetches some values may leave inputs out, so it gets a new
-  /// one.
+  /// A request keeps the inputs of its last run. A run that fetches some values may leave inputs out; such a run gets a
+  /// new request.
   fleet::Request& request(const fleet::Program& program, const QueuedRun& job) {
     if (missing(program.inputs(), job) != nullptr) request_.reset();
     if (!request_) request_.emplace(value_or_fail(program.new_request()));
@@ -127,7 +128,7 @@ class RunMemory {
   std::vector<NamedTensor> outputs_;
 };
 
-/// Each run must have all inputs of a program: it would otherwise use those of the run before.
+/// Each run must set all inputs of a program, because it would otherwise use inputs of the previous run.
 void check_inputs(const QueueSource& source, const QueuedRun& job) {
   const auto* program = std::get_if<Program>(&source);
   if (program == nullptr || job.own != nullptr) return;
@@ -137,7 +138,8 @@ void check_inputs(const QueueSource& source, const QueuedRun& job) {
 
 }  // namespace
 
-/// Its threads share it, because one of them may destroy the queue: `done` may hold the last reference to it.
+/// The queue's threads share the Core, because one of them may destroy the queue: `done` may hold the last reference to
+/// the queue.
 struct RunQueue::Core : std::enable_shared_from_this<RunQueue::Core> {
   explicit Core(QueueSource program) : source(std::move(program)) {}
   void start(size_t runs);
@@ -191,7 +193,7 @@ uint64_t RunQueue::Core::add(QueuedRun job, std::chrono::nanoseconds timeout) {
   return numbers;
 }
 
-/// With the lock held: a job that waits goes to `ended`; one in progress is cancelled.
+/// Called with the lock held. Moves a waiting job to `ended`; cancels a job in progress.
 void RunQueue::Core::stop(std::list<QueuedRun>& ended, std::list<QueuedRun>::iterator job, ErrorCode why) {
   job->stop = why;
   if (std::any_of(running.begin(), running.end(), [&](const QueuedRun& other) { return &other == &*job; }))
@@ -228,9 +230,10 @@ void RunQueue::Core::work() {
   }
 }
 
-/// Only the worker takes the job out of `running`. Others change `stop`, and may call cancel() while it is in progress.
+/// Only the worker takes the job out of `running`. Other threads set `stop`, and may call cancel() while the job is in
+/// progress.
 void RunQueue::Core::run(RunMemory& memory, std::list<QueuedRun>::iterator job) {
-  QueuedRun prepared;  // what it runs becomes visible to others under the lock
+  QueuedRun prepared;  // its invocation or request becomes visible to other threads under the lock
   Result<RunOutputs> outputs = guarded([&] {
     prepared.own = job->own;
     prepared.entry = job->entry;
@@ -282,7 +285,8 @@ void RunQueue::Core::keep_time() {
     } else if (next == Clock::time_point::max()) {
       time_came.wait(lock);
     } else {
-      // By the system's clock, because waits by a steady one need glibc 2.30. It may be set meanwhile.
+      // Uses the system's clock, because waits by a steady clock need glibc 2.30. The system's clock may jump
+      // meanwhile.
       time_came.wait_until(lock, std::chrono::system_clock::now() + std::min<Clock::duration>(next - now, kMostWait));
     }
   }

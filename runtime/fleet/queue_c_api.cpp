@@ -46,7 +46,7 @@ class Teller {
   void* user_;
 };
 
-/// Checks what both kinds of runs need, and submits one.
+/// Checks the arguments that both kinds of runs have, and submits the run.
 template <class Submit>
 gart_status submitted(const gart_queue* queue, int64_t timeout_us, gart_done done, uint64_t* run, Submit&& submit) {
   return gart::status_of(last_error(), [&] {

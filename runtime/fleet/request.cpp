@@ -7,11 +7,11 @@
 namespace gart::fleet {
 namespace {
 
-/// Buffers that a lane's thread passes to its engine. They are kept from call to call.
+/// Buffers that a lane's thread passes to its engine, reused from call to call.
 struct EngineBuffers {
   std::vector<TensorView> inputs, results;
   std::vector<OutputBuffer> outputs;
-  Block blank;  // data of extents: boolean vectors whose elements are never read
+  Block blank;  // data of the inputs that pass extents: boolean vectors whose elements are never read
 };
 
 [[noreturn]] void fail_cancelled() { fail(ErrorCode::cancelled, "the run was cancelled"); }
@@ -233,8 +233,8 @@ void RequestState::work(Lane& lane, uint32_t call) noexcept {
   end_one();
 }
 
-/// The last call that becomes ready takes over this call's place in the count of open calls. After this call has been
-/// handed over, the request may end at any time.
+/// The last call that becomes ready takes over the place of `call` in the count of open calls. Once that last call has
+/// been handed over, the request may end at any time.
 void RequestState::pass_on(Lane& lane, uint32_t call) {
   const auto hand_over = [&](uint32_t reader) {
     Lane& to = lane_of(reader);
@@ -278,7 +278,7 @@ void RequestState::add_times(int64_t run_ns) {
 void RequestState::finish() {
   const int64_t end = now_ns();
   has_run_ = !failed_.load(std::memory_order_relaxed);
-  // Without memory for its times, a run is not counted.
+  // If no memory is left for the times, the run is not counted.
   if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty())
     static_cast<void>(guarded([&] { add_times(end - began_); }));
   expect(-1);

@@ -24,8 +24,9 @@ namespace gart::fleet {
 struct Placement {
   std::vector<uint32_t> device;  // per group
   std::vector<Lane*> lane;       // per group
-  bool has_spaces = false;       // True if a lane has memory of its own
-  std::vector<int64_t> us;       // per group: the microseconds that its lane expects; empty: lanes expect nothing
+  bool has_spaces = false;       // True if some lane's device has memory of its own
+  std::vector<int64_t> us;       // per group: the microseconds that it adds to its lane's expected work; empty: nothing
+                                 // is added
 };
 
 /// Data that the requests of a fleet share; it outlives them.
@@ -90,13 +91,14 @@ class RequestState final : public Job {
     TensorView view;     // the shape and, when it exists, the data in host memory; for an input: the caller's
     int64_t bytes = -1;  // size of an input-bound value
     Block own;
-    std::vector<Copy> copies;  // copies for the maker and for other devices that read the value; may be empty
+    std::vector<Copy> copies;  // copies in the memory of the maker and of other devices that read the value; may be
+                               // empty
     bool set = false;
     bool on_host = true;
   };
   struct alignas(64) CallState {
     QueuedCall queued;
-    std::atomic<uint32_t> waits{0};  // number of calls that must still end first
+    std::atomic<uint32_t> waits{0};  // number of other calls that must end before this call
     CallTime time;
   };
   void check_inputs();
@@ -125,7 +127,7 @@ class RequestState final : public Job {
   const Assembly& assembly_;
   std::shared_ptr<const Route> route_;
   std::shared_ptr<const Placement> placement_;
-  std::shared_ptr<const Route> placed_route_;          // the route and
+  std::shared_ptr<const Route> placed_route_;          // the route for which values_ have memory
   std::shared_ptr<const Placement> placed_placement_;  // the placement for which values_ have memory
   std::vector<Slot> values_;
   std::vector<Shape> bound_;    // input shapes for which slots and input-bound values were computed

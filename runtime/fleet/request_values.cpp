@@ -6,7 +6,8 @@
 
 namespace gart::fleet {
 
-/// Decides in which memories values are kept, as long as calls keep their lanes. No value exists yet.
+/// Decides in which memories values are kept. The decision holds until calls get other lanes. Called before any value
+/// exists.
 void RequestState::place_values() {
   if (placed_placement_ != placement_ || placed_route_ != route_) {
     placed_placement_ = nullptr;
@@ -43,7 +44,7 @@ void RequestState::place_outputs(uint32_t index) {
   }
 }
 
-/// Called once a value exists: sets the symbols that it carries.
+/// Called once a value exists: sets the symbols that are its extents.
 void RequestState::bind_value(uint32_t value) {
   if (assembly_.values[value].input_bound && assembly_.carried[value].empty()) return;
   const std::lock_guard lock(run_bound_mutex_);

@@ -16,8 +16,8 @@ bool has_cpu_code(const fb::Manifest& manifest, const fb::EntryPoint& entry) {
   return false;
 }
 
-/// The devices of this host except `device`, if together they run all groups; otherwise empty. Other devices of a
-/// kind that fails together do not count.
+/// The devices of this host except `device`, if together they run all groups; otherwise empty. If all devices of the
+/// missing device's kind fail together, none of them counts.
 std::string others_that_suffice(const Assembly& assembly, uint32_t device) {
   const DeviceKind* missing = assembly.devices[device].kind;
   std::set<uint32_t> others;

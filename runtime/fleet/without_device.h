@@ -12,7 +12,7 @@ namespace gart::fleet {
 bool cpu_stands_in(const fb::Manifest& manifest, const Assembly& assembly, uint32_t device);
 
 /// The ways to run the file without `device`, as the end of a message. A way is listed if the file makes it possible:
-/// the device's groups run on other devices, its parts have code for CPUs, or the whole model has.
+/// other devices can run the device's groups, its parts have CPU code, or the whole model has CPU code.
 std::string ways_without(const fb::Manifest& manifest, const Assembly& assembly, uint32_t device);
 
 }  // namespace gart::fleet

@@ -1,4 +1,4 @@
-// The kinds of devices of this library. A further kind is a further row.
+// The kinds of devices of this library, one row each.
 #include <sched.h>
 
 #include "artifact_schema/status.h"
@@ -21,7 +21,7 @@ std::string ranges(const std::vector<uint32_t>& numbers) {
   return out;
 }
 
-/// The pool by its cores, or else by its name.
+/// Names the pool by its cores if it lists them, or else by its device name.
 std::string pool_here(const Device& device) {
   if (!device.cores.empty()) return "cpu:" + ranges(device.cores);
   return device.name.starts_with("cpu:") ? device.name : "cpu";

@@ -25,7 +25,7 @@ thread_local std::string last_error;
 gart::GenerateOptions options_of(const gart_generate_options* options) {
   gart::GenerateOptions out;
   if (options == nullptr) return out;
-  constexpr size_t kFirst = offsetof(gart_generate_options, lookup);  // the size before later members were added
+  constexpr size_t kFirst = offsetof(gart_generate_options, lookup);  // the size of the struct in its first version
   if (options->size < kFirst) {
     fail(ErrorCode::invalid_argument, "gart_generate_options has ", options->size, " bytes by its member `size`, but ",
          kFirst, " are needed");

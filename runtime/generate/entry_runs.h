@@ -19,9 +19,9 @@ class EntryRuns {
 
   /// The number of tokens that each run must read; 0: any.
   int64_t tokens_per_run() const { return tokens_per_run_; }
-  /// Reads `tokens` behind `past` others.
+  /// Reads `tokens`, which follow the `past` tokens in the caches.
   void run(int64_t past, std::span<const int64_t> tokens);
-  /// Tokens whose logits the last run gave: all that it read, or the last ones.
+  /// The number of tokens for which the last run computed logits: all tokens that it read, or only the last ones.
   int64_t rows() const { return rows_; }
   /// The logits of one of these tokens, valid until the next call.
   std::span<const float> logits(int64_t row);
@@ -38,7 +38,7 @@ class EntryRuns {
   LogitsRow row_;
 };
 
-/// The name of the symbol of the model's batch; empty: its batch is fixed.
+/// The symbol of the model's batch; empty: the batch is fixed.
 std::string batch_symbol(const Program& program, std::string_view entry);
 
 }  // namespace gart::detail

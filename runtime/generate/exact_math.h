@@ -9,8 +9,8 @@ namespace gart::detail {
 /// counter, so each position has its own number, whatever was drawn before.
 double random_at(uint64_t seed, uint64_t position);
 
-/// e^x for x <= 0, within 2 ulp. It uses only additions and products, because the C library's exponential depends on
-/// its version.
+/// e^x for x <= 0, within 2 ulp. It uses only additions and products, because the exponential of the C library differs
+/// between versions.
 double exponential(double x);
 
 }  // namespace gart::detail

@@ -107,7 +107,7 @@ Feed::Feed(size_t index, const TensorInfo& info) : index_(index), name_(info.nam
          " has a type or rank that generate cannot supply for this name");
   }
   for (const std::string& dim : info.dims) fixed_.push_back(number(dim));
-  // Some exporters declare a mask of "past + 1": then each run reads one token.
+  // Some exporters declare the mask's extent as "past + 1": then each run reads one token.
   if (kind_ == FeedKind::mask) {
     const std::string_view extent = info.dims.back();
     const size_t plus = extent.rfind(" + ");
@@ -126,7 +126,7 @@ void Feed::lay_out(int64_t past, int64_t tokens) {
   for (size_t d = 0; d < fixed_.size(); ++d) {
     const bool is_last = spans_all && d + 1 == fixed_.size();
     const int64_t wanted = is_last ? past + tokens : int64_t(d) == axis ? tokens : 1;
-    // Several rows with equal positions.
+    // Several rows hold the same positions.
     const bool repeats = kind_ == FeedKind::positions && fixed_.size() == 3 && d == 0;
     const int64_t extent = fixed_[d] < 0 ? wanted : fixed_[d];
     if (is_last && extent < wanted) {
@@ -149,8 +149,8 @@ void Feed::put(int64_t at, int64_t value) {
   store(bytes_.data() + size_t(at) * size_of(dtype_), dtype_, value);
 }
 
-/// Writes an element of a mask: 1 or 0 if the mask is a table of tokens, else true or false, or an addend of the
-/// scores.
+/// Writes an element of a mask. A mask of rank 2 has 1 or 0 per token. Other masks have true or false per score, or an
+/// addend of the score.
 void Feed::put_score(int64_t at, bool counts) {
   uint8_t* to = bytes_.data() + size_t(at) * size_of(dtype_);
   if (!is_float(dtype_)) return put(at, counts ? 1 : 0);
@@ -169,7 +169,7 @@ void Feed::fill_mask(int64_t past, int64_t tokens) {
     ones_ = total;
     return;
   }
-  for (int64_t row = 0; row < tokens; ++row) {  // a token reads itself and all tokens before it
+  for (int64_t row = 0; row < tokens; ++row) {  // each token attends to itself and to all tokens before it
     for (int64_t i = 0; i < width; ++i) put_score(row * width + i, i <= past + row);
   }
 }

@@ -16,7 +16,7 @@ enum class FeedKind : uint8_t {
   tokens,     ///< the new tokens, [1,n] or [n]
   mask,       ///< ones for all total tokens, [1,total]; zeros follow if the extent is fixed
   positions,  ///< past, past + 1, ...: [n], [1,n], or the same in each of several rows, [r,1,n]
-  past,       ///< a number, as the following: rank 0, or one element
+  past,       ///< this and the following are numbers: rank 0, or one element
   total,
   last,      ///< total - 1
   has_past,  ///< 1 if past > 0

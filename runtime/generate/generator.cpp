@@ -27,9 +27,9 @@ struct GeneratorState {
   Session session;
   EntryRuns decode;
   std::optional<EntryRuns> prefill, extend;
-  std::string state;    // one that has a row per token; empty: caches have fixed extents
-  size_t axis = 0;      // of these rows
-  std::string any;      // a state
+  std::string state;    // a state that has a row per token; empty: caches have fixed extents
+  size_t axis = 0;      // the axis of the rows
+  std::string any;      // the name of any state
   int64_t written = 0;  // number of tokens that this generator has written to caches of fixed extents
   enum class Use : uint8_t { none, runs, cancelled };
   std::atomic<Use> use = Use::none;
@@ -46,7 +46,8 @@ namespace {
 
 bool is_number(std::string_view dim) { return !dim.empty() && std::isdigit(static_cast<unsigned char>(dim[0])) != 0; }
 
-/// The name of the wanted entry point. If the option is empty: the one called `usual`, or the first.
+/// The name of the wanted entry point. If `wanted` is empty: `usual`, or "" (the first entry point) if `usual` does not
+/// exist.
 std::string entry_of(const Program& program, const std::string& wanted, std::string_view usual) {
   const std::vector<std::string> all = program.entry_points();
   if (wanted.empty()) return std::ranges::count(all, usual) != 0 ? std::string(usual) : std::string();
@@ -56,7 +57,7 @@ std::string entry_of(const Program& program, const std::string& wanted, std::str
   return wanted;
 }
 
-/// Finds a state with an extent that counts tokens: one that is open and is not the batch.
+/// Finds a state with an extent that counts tokens: a symbolic extent other than the batch.
 void find_rows(const Program& program, const std::string& batch, std::string& state, size_t& axis) {
   const bool is_open = !batch.empty() && !is_number(batch);
   for (const TensorInfo& info : program.states()) {
@@ -137,7 +138,7 @@ EntryRuns& GeneratorState::read(int64_t& past, std::span<const int64_t> ids, int
   return *runs;
 }
 
-/// Reads the last token and those that are guessed after it, or the token alone if there is no room for so many.
+/// Reads token `id` and the guessed tokens after it. If the caches have no room for the guess, reads only `id`.
 void GeneratorState::read_with(int64_t& past, int64_t id, std::vector<int64_t>& guess) {
   check_cancelled();
   std::vector<int64_t> ids = {id};
@@ -157,7 +158,7 @@ void GeneratorState::read_with(int64_t& past, int64_t id, std::vector<int64_t>& 
   read(past, {&id, 1}, 0);
 }
 
-/// Forgets what was read after `length` tokens.
+/// Removes all tokens after the first `length` from the caches.
 void GeneratorState::shorten(int64_t& past, int64_t length) {
   if (past == length) return;
   if (const Result<void> done = session.shorten(length); !done) throw Failure{done.error()};
@@ -183,8 +184,8 @@ Generated GeneratorState::generate(std::span<const int64_t> ids, const GenerateO
   Generated out;
   int64_t past = length();
   check_lookup(options, past);
-  std::vector<int64_t> guess;                    // the last run has read these after its first token
-  int64_t counted = past + int64_t(ids.size());  // tokens before the one that is chosen next
+  std::vector<int64_t> guess;                    // guessed tokens: the last run read them after its first token
+  int64_t counted = past + int64_t(ids.size());  // number of tokens before the next one to choose
   try {
     EntryRuns* runs = &read(past, ids, options.chunk);
     for (size_t row = 0;; ++counted) {
@@ -197,7 +198,7 @@ Generated GeneratorState::generate(std::span<const int64_t> ids, const GenerateO
       const int64_t left = options.max_tokens - int64_t(out.ids.size());
       if (out.reason != StopReason::max_tokens || left == 0) break;
       lookup.add(id);
-      if (row < guess.size() && guess[row] == id) {  // it has been read
+      if (row < guess.size() && guess[row] == id) {  // the model has already read this token
         ++row;
         continue;
       }

@@ -5,7 +5,7 @@
 namespace gart::detail {
 namespace {
 
-constexpr size_t kShortest = 2, kLongest = 8;  // tokens that must, and may, be equal before a guess
+constexpr size_t kShortest = 2, kLongest = 8;  // fewest and most tokens that are compared before a guess
 
 }  // namespace
 
@@ -17,7 +17,7 @@ std::vector<int64_t> PromptLookup::guess(int64_t limit) const {
   const auto most = size_t(std::max<int64_t>(std::min(width_, limit), 0));
   if (most == 0 || text_.size() <= kShortest) return {};
   size_t best = kShortest - 1, from = 0;
-  for (size_t end = text_.size() - 1; end >= kShortest && best < kLongest; --end) {  // the latest of equals
+  for (size_t end = text_.size() - 1; end >= kShortest && best < kLongest; --end) {  // the latest match wins ties
     size_t equal = 0;
     while (equal < std::min(end, kLongest) && text_[end - 1 - equal] == text_[text_.size() - 1 - equal]) ++equal;
     if (equal <= best) continue;
@@ -25,7 +25,7 @@ std::vector<int64_t> PromptLookup::guess(int64_t limit) const {
     from = end;
   }
   if (from == 0) return {};
-  // A text that repeats itself with a short period goes on with its own guess.
+  // If the text repeats with a short period, the guess reaches past the end of the text and repeats itself.
   std::vector<int64_t> out;
   while (out.size() < most) {
     const size_t at = from + out.size();

@@ -13,10 +13,11 @@ class PromptLookup {
   PromptLookup(int64_t most, std::span<const int64_t> text);
 
   void add(int64_t id) { text_.push_back(id); }
-  /// At most `limit` tokens that followed the longest end of the text that occurred before; none if it has one token.
+  /// Finds the longest suffix of the text that also occurs earlier. Returns at most `limit` tokens that follow the
+  /// earlier occurrence; none if the suffix has only one token.
   std::vector<int64_t> guess(int64_t limit) const;
-  /// The number of tokens of a guess that were right. Guesses become longer while all are right, and short after
-  /// others.
+  /// Reports that `right` of the `guessed` tokens were right. Guesses become longer while all tokens are right; after a
+  /// wrong token they become short.
   void learn(size_t guessed, size_t right);
 
  private:

@@ -20,8 +20,8 @@ float widened(uint16_t bits, DType dtype) {
   return sign != 0 ? -small : small;
 }
 
-/// The largest logit in each block. It is NaN if a logit of the block is NaN. Logits are compared with themselves,
-/// because a sum of their differences would also be NaN for infinities.
+/// The largest logit in each block. It is NaN if a logit of the block is NaN. NaN is found by comparing each logit with
+/// itself, because a sum of differences would also be NaN for infinities.
 constexpr size_t kLanes = 16, kBlock = 1024;
 
 float largest(const float* x, size_t count) {
@@ -157,7 +157,7 @@ void Sampler::keep_top_p() {
   double sum = 0;
   size_t kept = 0;
   for (size_t sorted = 0; kept < candidates_.size() && sum < wanted; ++kept) {
-    if (kept == sorted) {  // few tokens are likely, so most need not be sorted
+    if (kept == sorted) {  // few tokens are likely, so only the most likely ones are sorted
       sorted = std::min(candidates_.size(), std::max<size_t>(64, 4 * sorted));
       std::partial_sort(candidates_.begin() + std::ptrdiff_t(kept), candidates_.begin() + std::ptrdiff_t(sorted),
                         candidates_.end(), kMoreLikely);

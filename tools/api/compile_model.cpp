@@ -23,7 +23,7 @@ namespace {
 
 using Dims = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
-/// The names that have exactly one value: a sequence must have one length.
+/// The dims that have exactly one value, because a sequence must have one length.
 std::map<std::string, int64_t> only_values(const Dims& dims) {
   std::map<std::string, int64_t> values;
   for (const auto& [name, list] : dims)
@@ -31,7 +31,7 @@ std::map<std::string, int64_t> only_values(const Dims& dims) {
   return values;
 }
 
-/// Refuses a plan that is not static, because the size of its arena is not known and cannot be compared with the limit.
+/// Refuses symbolic plans if there is a memory limit, because the size of their arena is not known.
 void check_limit(const gcg::Graph& graph, const gcg::CompileOptions& options) {
   if (!options.memory_limit) return;
   std::set<std::string> open;
@@ -80,10 +80,10 @@ std::vector<std::string> default_targets(const std::vector<std::string>& gpus, c
   return targets;
 }
 
-/// Groups and devices that the functions and nodes of the model ask for (metadata_props "gart.group", "gart.device").
-/// They come before the user's labels, so that the user's labels win. Each call of a function is a group of its own,
-/// because calls may wait for each other. Devices that the fleet lacks are left out, because a library of functions
-/// serves other fleets, too. Returns a remark for each such device.
+/// Adds the groups and devices that functions and nodes of the model name in metadata_props ("gart.group",
+/// "gart.device"). They come before the user's labels, so that the user's labels win. Each call of a function is a
+/// group of its own, because calls may wait for each other. Devices that the fleet lacks are left out, because a
+/// library of functions serves other fleets, too. Returns a remark for each such device.
 std::vector<gcg::Remark> add_labels_of_nodes(const std::vector<gcg::NodeLabel>& labels, const gcg::Fleet& fleet,
                                              gcg::CutOptions& cut) {
   std::vector<gcg::Remark> remarks;
@@ -111,7 +111,8 @@ gcg::TuningFile parse_tuning(const NamedText& tuning) {
   return gcg::TuningFile::parse({tuning.text.begin(), tuning.text.end()}, tuning.name);
 }
 
-/// The measurements that functions carry, merged with those that the user gives. If both have a row, the user's counts.
+/// Merges the measurements that functions contain with the user's measurements. If both have a row, the user's row is
+/// used.
 gcg::TuningFile tuning_of(const std::optional<NamedText>& requested, const std::vector<gcg::NodeLabel>& labels) {
   gcg::TuningFile tuning;
   if (requested) tuning = parse_tuning(*requested);
@@ -139,7 +140,7 @@ gcg::CompileOptions own_options(const ModelOptions& requested) {
   return options;
 }
 
-/// The strings that an input tells apart are known for a file's only entry point, which runs on one device.
+/// Refuses inputs with strings, which are supported only in a file with one entry point that runs on one device.
 void refuse_strings(const gcg::ImportedModel& model) {
   for (const gcg::ValueId input : model.graph.inputs)
     if (const std::string& name = model.graph.value(input).name; model.labels.count(name) != 0)
@@ -147,7 +148,8 @@ void refuse_strings(const gcg::ImportedModel& model) {
                 "' has strings; such a model is supported on one device, without training and further entry points");
 }
 
-/// The entry point that generate reads prompts with, if it can leave out logits.
+/// Adds the entry point "extend", with which generate reads prompts, if the model can compute the last token's logits
+/// alone.
 void add_extend(std::vector<gcg::NamedGraph>& entries, const gcg::Graph& model) {
   const auto is_there = [](const gcg::NamedGraph& entry) { return entry.name == "extend"; };
   if (model.name == "extend" || std::any_of(entries.begin(), entries.end(), is_there)) return;

@@ -1,4 +1,4 @@
-// Shared code of the two ways to compile: from a graph, and from a file. It is behind the installed headers.
+// Shared code of the two ways to compile: from a graph, and from a file. The installed headers do not expose it.
 #pragma once
 
 #include "compiler/compile.h"
@@ -13,8 +13,7 @@ gcg::CompileOptions own_options(const CompileOptions& requested);
 /// kernels is printed; null: it is not printed.
 gcg::Backends make_backends(const std::string& cache, std::ostream* code = nullptr);
 Compiled given_result(gcg::CompileResult result);
-/// If a later stage rejects nodes, their opset version is missing. This function adds it, because the importer knows
-/// it.
+/// Adds the opset versions of the rejected nodes: later stages do not know them, but the importer does.
 Unsupported given_error(const gcg::UnsupportedModel& error, const std::map<std::string, int64_t>& opsets);
 
 }  // namespace gcc_graph::detail

@@ -14,7 +14,7 @@
 namespace gcc_graph {
 namespace detail {
 
-/// The two structs have the same fields; `To` is the other side's struct.
+/// Converts between the public and the compiler's Fleet, which have the same fields.
 template <class To, class From>
 To converted(From from) {
   To to;

@@ -158,7 +158,7 @@ void Graph::output(const std::string& name, const Value& value) {
       if (graph.value(out).name == name) gcg::fail("there are two outputs named '", name, "'");
     gcg::ValueId id = id_of(value.id_);
     if (!graph.value(id).producer.valid() || graph.is_output(id))
-      // An input, a constant or a value that is an output already needs a value of its own.
+      // An output needs a value of its own; an input, a constant or another output cannot also be this output.
       id = id_of(op("Identity", {value}).id_);
     graph.value(id).name = name;
     graph.outputs.push_back(id);

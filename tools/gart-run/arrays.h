@@ -11,8 +11,8 @@ namespace gcg::tools {
 
 using Arrays = std::map<std::string, HostTensor>;
 
-/// `given`: "NAME=F.npy". `dims`: "NAME=VALUE", for the open extents of inputs that are not given. Other inputs get
-/// random numbers if `seed` is at least 0. Throws Error with one sentence.
+/// `given`: "NAME=F.npy". `dims`: "NAME=VALUE", for the symbolic extents of inputs that `given` does not list. Other
+/// inputs get random numbers if `seed` is at least 0. Throws Error with one sentence.
 Arrays inputs_of(const gart::Program& program, const std::string& entry, const std::vector<std::string>& given,
                  const std::vector<std::string>& dims, int64_t seed);
 

@@ -61,7 +61,7 @@ void print(const gart::Tensor& t) {
   std::cout << (count > kShown ? ", ...]\n" : "]\n");
 }
 
-/// Returns true if every output that the folder has is as expected.
+/// Returns true if all outputs for which the folder has an expected array agree with it.
 bool is_as_expected(const std::vector<gart::Tensor>& outputs, const Arguments& a) {
   const Arrays expected = read_folder(a.expect);
   if (expected.empty()) fail("--expect ", a.expect, ": there is no .npy");

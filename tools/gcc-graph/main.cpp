@@ -31,7 +31,7 @@ std::vector<std::string> options_of(const CLI::App& app) {
   return names;
 }
 
-/// Describes the fault in a command line. Replaces CLI11's messages if they use terms of that library.
+/// Describes the fault in a command line. Replaces messages of CLI11 that use terms of that library.
 std::string words_of(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = error.what();
   const std::vector<std::string> rest = app.remaining(true);

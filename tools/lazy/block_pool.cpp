@@ -10,11 +10,11 @@ namespace gcc_graph::lazy {
 namespace {
 
 constexpr uint64_t kAlignment = 64;
-constexpr uint64_t kLeastKept = uint64_t{32} << 10;  // smaller blocks are left to the lists of the allocator
+constexpr uint64_t kLeastKept = uint64_t{32} << 10;  // the allocator's own lists serve smaller blocks
 constexpr uint64_t kMostKept = uint64_t{64} << 20;   // limit for the bytes of all kept blocks
 
-/// The capacity allocated for a request. It is up to an eighth larger for blocks that are kept, so that values of
-/// similar size can share them.
+/// The capacity allocated for a request. For blocks that the pool keeps, it is up to an eighth larger, so that values
+/// of similar size can reuse a block.
 uint64_t capacity_of(int64_t bytes) {
   const auto wanted = static_cast<uint64_t>(bytes);
   const uint64_t step = wanted < kLeastKept ? kAlignment : std::bit_floor(wanted) / 8;

@@ -11,8 +11,8 @@
 namespace gcc_graph::lazy {
 
 /// Nodes in breadth-first order of a walk backwards from the wanted nodes. The order depends only on the shape of the
-/// graph, so it also identifies the cut. One program can run all cuts with equal `structure` and `extents`; cuts with
-/// equal `structure` alone differ in extents. The cost is linear in nodes and edges.
+/// graph, so the lists below identify the cut. One program can run all cuts with equal `structure` and `extents`; cuts
+/// with equal `structure` alone differ in extents. The cost is linear in nodes and edges.
 struct Cut {
   std::vector<Node*> nodes;         // nodes to run, and nodes that have a value
   std::vector<uint32_t> evaluated;  // positions of nodes that have a value
@@ -29,8 +29,8 @@ struct Cut {
 /// cut is no longer in use.
 std::mutex& cut_mutex();
 
-/// Computes `wanted`, and those values on the way that have handles. The walk stops at computed values. With `through`
-/// it also passes through nodes that a tape remembers, down to `ends`.
+/// The results of the cut are `wanted`, and all values visited by the walk that have handles. The walk stops at
+/// computed values. With `through`, it also passes through computed nodes that a tape keeps, down to `ends`.
 void make_cut(std::span<Node* const> wanted, Cut& cut, bool through = false, std::span<Node* const> ends = {});
 
 /// The positions of the nodes to run, producers first.

@@ -1,4 +1,4 @@
-// Compiled cuts on disk. The key is a digest of everything on which they depend: the graph's text, the target, this
+// Compiled cuts on disk. The key is a digest of everything that determines the code: the graph's text, the target, this
 // library.
 #pragma once
 
@@ -12,9 +12,9 @@
 
 namespace gcc_graph::lazy {
 
-/// Any number of threads and processes may use it at once, because entries are written to a temporary file and renamed.
-/// Unreadable entries count as missing; a reader verifies an entry by its digests. If the folder cannot be written,
-/// nothing is cached.
+/// Any number of threads and processes may use the cache at once, because entries are written to a temporary file and
+/// renamed. Unreadable entries count as missing; a reader verifies an entry by its digests. If the folder cannot be
+/// written, nothing is cached.
 class DiskCache {
  public:
   /// Empty `folder`: no cache. Above `max_bytes` the oldest entries are deleted.

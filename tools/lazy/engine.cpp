@@ -26,7 +26,7 @@ class Engine {
     return *engine;
   }
 
-  /// `waits`: compiled code runs, also where the interpreter would be used meanwhile.
+  /// `waits`: waits for compiled code, even if the interpreter could compute the values meanwhile.
   void evaluate(std::span<Node* const> wanted, bool waits) {
     const std::lock_guard lock(cut_mutex());
     waits_ = waits || ProgramCache::instance().is_deterministic();
@@ -45,7 +45,7 @@ class Engine {
   void run(const Cut& cut) {
     std::vector<Buffer*> values = values_of(cut);
     nodes_run += cut.runs;
-    // Setting values may free nodes of the cut, but no node that has a handle or a reader.
+    // set_value() may free nodes of the cut, except nodes that have a handle or a reader.
     results_.clear();
     for (const uint32_t at : cut.results) {
       results_.push_back(cut.nodes[at]);
@@ -78,7 +78,7 @@ class Engine {
     return interpret(cut);
   }
 
-  /// The program that runs: plain, or with packed weights. Requests the packed one if it is not compiled yet.
+  /// The program to run: with plain or with packed weights. Requests the packed program if it is not compiled yet.
   static Program& variant_of(Program& program, const Cut& cut) {
     Program& variant = program.variant_for(cut);
     if (program.packed != nullptr && program.packed->state == Program::State::wanted)
@@ -86,7 +86,7 @@ class Engine {
     return variant;
   }
 
-  /// Interprets cuts that are small enough, because the interpreter knows the operator that fails.
+  /// Interprets the cut first if it is small enough, because the interpreter's error names the operator that fails.
   [[noreturn]] static void throw_failure(const Cut& cut, const Program& program, const std::string& message) {
     if (program.work >= 0 && program.work <= 100 * kInterpreterWork)
       for (Buffer* value : interpret(cut)) value->release();
@@ -192,7 +192,8 @@ gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> o
   return graph_to_save(wanted, ends, options, parameters);
 }
 
-/// Computes the values that depend on no input, with compiled code, as elsewhere.
+/// Computes the values that depend on no input, with compiled code, so that their bits are the same as in other
+/// evaluations.
 void compute_fixed_values(std::span<const Array> inputs, std::span<const Array> outputs) {
   std::vector<Array> fixed;
   {

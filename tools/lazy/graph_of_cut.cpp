@@ -225,7 +225,7 @@ gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> i
       const bool is_input = std::find(inputs.begin(), inputs.end(), node) != inputs.end();
       if (is_input && !node->type->shape().empty()) pattern.symbol[first[at]] = 0;
     }
-    pattern.symbols = 0;  // the extents of the inputs give the values of the symbols already
+    pattern.symbols = 0;  // the inputs have these symbols as extents, so no inputs are added for them
   }
   const Naming naming{inputs, options.input_names, options.output_names, parameters};
   gcg::Graph graph = graph_of_cut(cut, pattern, &naming);

@@ -22,13 +22,13 @@ struct Naming {
   std::map<std::string, gcg::TensorRef>* parameters = nullptr;
 };
 
-/// The inputs come in this order: the evaluated values; one u8[s] for each symbol s of the pattern, whose extent is the
-/// symbol's value; the panels of `packed`, which products read in place of the matrices. The outputs are the results.
-/// With `naming`, the inputs are those of `naming`, in their order.
+/// The order of the inputs: the evaluated values; one u8[s] per symbol s of the pattern, which passes the symbol's
+/// value as its extent; the panels of `packed`, which products read in place of the matrices. The outputs are the
+/// results. With `naming`, the inputs are those of `naming`, in their order.
 gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* naming = nullptr,
                         std::span<const Weight> packed = {});
 
-/// The graph from `inputs` to `wanted`. The call must be made under the tape under which these were recorded.
+/// The graph from `inputs` to `wanted`. Call it while the tape exists under which these nodes were recorded.
 /// `parameters`: as in Naming.
 gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> inputs, const SaveOptions& options,
                          std::map<std::string, gcg::TensorRef>* parameters);

@@ -14,7 +14,7 @@ struct InferredTypes {
   bool is_closed = true;             // True if all extents are known
 };
 
-/// Uses the operator's own inference, once for each combination of operator and operand types. Throws Error.
+/// Calls the operator's own inference, once for each combination of operator and operand types. Throws Error.
 const InferredTypes& infer_types(const Op& op, std::span<Node* const> inputs, const Extents* ints);
 
 /// Provides an operator's static operands when its node is made.
@@ -26,7 +26,7 @@ struct OperandSource {
 /// All operands of `op` for its node in `graph`, from `inputs` (one per letter x) and `ints`.
 std::vector<gcg::ValueId> operands_of(gcg::Graph& graph, const Op& op, std::span<const gcg::ValueId> inputs,
                                       const Extents* ints, OperandSource& source);
-/// Adds that node.
+/// Adds the node of `op` with these operands.
 gcg::NodeId add_operator(gcg::Graph& graph, const Op& op, const std::string& name, std::span<const gcg::ValueId> inputs,
                          const Extents* ints, OperandSource& source);
 /// Adds a value of this type without a producer.

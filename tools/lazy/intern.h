@@ -34,7 +34,7 @@ std::string text_of(const Type& type);
 
 struct Op {
   uint32_t id;
-  const gcg::OpDef* def;  // null: output `index` of a node with several results
+  const gcg::OpDef* def;  // null: this Op selects result `index` of a node with several results
   int index = 0;
   std::string name;      // "Conv", "com.microsoft::Gelu"
   std::string operands;  // letters as in Operator::make

@@ -69,7 +69,7 @@ double work_of(const Node& node) {
   double most = elements(&node);
   for (const Node* input : node.inputs()) most = std::max(most, elements(input));
   if (node.op->def->kind != gcg::OpKind::contraction || node.count < 2) return node.type == nullptr ? 16 * most : most;
-  // Each element of the result reads one column of the weights, or one filter.
+  // For each element of the result, the product reads one column of the weights, or one filter.
   const std::span<const int64_t> weights = node.inputs()[1]->type->shape();
   const bool is_conv = weights.size() > 2 && std::string_view(node.op->def->name).starts_with("Conv");
   const double depth = weights.empty() ? 1

@@ -1,5 +1,5 @@
-// Functions of ONNX libraries. The graph of a function, for inputs of certain types, is recorded node by node. It is
-// then used like any other recording.
+// Functions of ONNX libraries. The graph of a function, for inputs of certain types, is recorded node by node. The
+// recording is then used like any other.
 #include <map>
 
 #include "compiler/functions/call_function.h"

@@ -126,7 +126,7 @@ void begin_serials() {
 
 namespace {
 
-/// Makes a blank node. It does not count as live yet.
+/// Makes a blank node, which does not count as live yet.
 Node* blank_node() {
   if (next_serial == last_serial) begin_serials();
   Node* node = pool.take();

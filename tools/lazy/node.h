@@ -15,8 +15,8 @@ namespace gcc_graph::lazy {
 
 /// The elements of a value in memory; counted in bytes_live.
 struct Buffer {
-  /// 64-byte aligned and uninitialized. `maker`: the operator that will write it; null: the caller. Throws Error if no
-  /// memory is available.
+  /// 64-byte aligned and uninitialized. `maker`: the operator that will write the elements; null: the caller writes
+  /// them. Throws Error if no memory is available.
   static Buffer* allocate(const Type& type, const Op* maker);
   void retain() { refs.fetch_add(1, std::memory_order_relaxed); }
   void release();
@@ -34,7 +34,7 @@ struct Buffer {
 std::string held_values();
 
 struct Node {
-  // The weight of a reference that a handle holds, not a node.
+  // The number that a handle's reference adds to `refs`; a node's reference adds 1.
   static constexpr int64_t kHandle = (int64_t{1} << 32) + 1;
 
   std::atomic<int64_t> refs{kHandle};
@@ -70,7 +70,7 @@ void new_nodes(std::span<Node*> nodes);
 /// Sets the contents of a blank node. The caller counts the references to its inputs.
 void fill_node(Node& node, const Op* op, const Type* type, const Extents* ints, std::span<Node* const> inputs,
                Source source);
-/// From now on, nodes of this thread get larger serial numbers than all existing nodes.
+/// Makes sure that later nodes of this thread get larger serial numbers than all existing nodes.
 void begin_serials();
 /// Drops `references`: kHandle for a handle's reference, or 1 for a node's. Frees all nodes that become unreachable,
 /// without recursion.

@@ -9,8 +9,8 @@
 
 namespace gcc_graph::lazy {
 
-/// Splits a cut's extents, in one list, into fixed ones and symbols. An extent becomes a symbol when it is seen to
-/// differ. Equal extents share a symbol.
+/// Divides the list of a cut's extents into fixed extents and symbols. An extent becomes a symbol once it differs
+/// between two cuts. Equal extents share a symbol.
 struct Pattern {
   std::vector<int64_t> fixed;   // the extent, if symbol is -1
   std::vector<int32_t> symbol;  // -1, or the symbol's number
@@ -24,8 +24,8 @@ struct Pattern {
 };
 
 std::vector<int64_t> flat_extents(const Cut& cut);
-/// For each position of the cut, the index in flat_extents() at which its extents start. They belong to an evaluated
-/// value, or to a node's static operands.
+/// For each position of the cut, the index in flat_extents() at which its extents start. These are extents of an
+/// evaluated value, or a node's static operands.
 std::vector<size_t> first_extents(const Cut& cut);
 
 }  // namespace gcc_graph::lazy

@@ -16,8 +16,8 @@
 namespace gcc_graph::lazy {
 namespace {
 
-constexpr int64_t kRunsBeforePacking = 4;    // after this many runs, weights that last are known
-constexpr double kWorkForThreads = 1 << 25;  // with less work, waking other threads costs more than they save
+constexpr int64_t kRunsBeforePacking = 4;    // runs after which the lasting weights are known
+constexpr double kWorkForThreads = 1 << 25;  // with less work, waking other threads takes longer than they save
 
 gart::TensorView view(const Type& type, const void* data) {
   return {data, static_cast<gart::DType>(type.dtype), gart::Shape(type.shape())};

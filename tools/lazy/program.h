@@ -29,7 +29,7 @@ struct Program {
   std::shared_ptr<Program> packed;  // the same graph with panels in place of weights that last; null: not requested yet
   gcg::Graph graph;                 // kept until the graph is compiled
   std::atomic<State> state{State::wanted};
-  std::string error;  // the reason why it failed
+  std::string error;  // the reason for a failure
   bool from_disk = false;
   double milliseconds = 0;
 

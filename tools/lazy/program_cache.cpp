@@ -19,7 +19,7 @@
 namespace gcc_graph::lazy {
 namespace {
 
-// The most requests that wait; older ones are dropped, and made again if they are needed.
+// The most requests that wait. The oldest request is dropped; the engine requests the program again when needed.
 constexpr size_t kMostWaiting = 256;
 constexpr size_t kMostLines = 1000;
 constexpr int kNice = 5;
@@ -41,8 +41,8 @@ std::string difference(const std::vector<int64_t>& before, const std::vector<int
 namespace {
 
 /// Stops the compiler thread when the main thread ends. exit() destroys the main thread's objects before all static
-/// ones. LLVM registers static objects during the first compilation. They would be destroyed before handlers that were
-/// registered earlier run, while the compiler thread still uses them.
+/// ones. LLVM registers static objects during the first compilation. exit() destroys these before it calls handlers
+/// that were registered earlier, while the compiler thread still uses them.
 struct CompilerThreadGuard {
   ~CompilerThreadGuard() {
     if (syscall(SYS_gettid) == getpid()) ProgramCache::instance().stop();
@@ -149,8 +149,8 @@ void ProgramCache::make(const std::shared_ptr<Program>& program, std::unique_loc
   program->make(s);
   lock.lock();
   --busy_;
-  // Registered after the first compilation, so that it runs before LLVM's static objects are destroyed. It is needed if
-  // the main thread never requested a program.
+  // Registered after the first compilation, so that it runs before LLVM's static objects are destroyed. The handler is
+  // needed if the main thread never requested a program.
   static std::once_flag ends;
   std::call_once(ends, [] { std::atexit([] { instance().stop(); }); });
   const bool failed = program->state == Program::State::failed;

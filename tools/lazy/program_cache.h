@@ -45,8 +45,8 @@ class ProgramCache {
   void fill(Stats& stats) const;
   std::vector<std::string> explain() const;
 
-  /// A forked child has no other threads, so locks and tables that they were using (LLVM's, for example) would stay
-  /// locked or half-written. So fork waits for the threads, and holds the locks until after_fork.
+  /// A forked child lacks the other threads. Their locks would stay locked, and tables that they were changing (LLVM's,
+  /// for example) half-written. So fork waits for the threads, and holds the locks until after_fork.
   void before_fork();
   void after_fork(bool is_child);
   /// Ends the compiler thread; nothing is compiled in the background from then on.

@@ -14,7 +14,7 @@ std::vector<Array> record_graph(const gcg::Graph& graph, std::span<const Array> 
 
 /// True if the importer replaces the operator by others.
 bool expands(const Op& op);
-/// Records the operators that replace it. `ints`: the lists of `op`; null: none.
+/// Records the operators that replace `op`. `ints`: the lists of `op`; null: none.
 std::vector<Array> record_expanded(const Op& op, std::span<Node* const> inputs, const Extents* ints, Source source);
 
 }  // namespace gcc_graph::lazy

@@ -17,7 +17,7 @@ struct Recording::Body {
     const Extents* ints;
     Source source;
     std::vector<uint32_t> inputs;
-    int64_t refs = 0;  // number of references: those of its readers, and of handles that the caller gets
+    int64_t refs = 0;  // number of references from its readers and from the caller's handles
   };
   std::vector<const Type*> types;  // of the inputs
   std::vector<Array> constants;
@@ -47,7 +47,7 @@ std::vector<Node*> nodes_of(std::span<const Array> arrays) {
 }
 
 [[noreturn]] void refuse_captured(const Cut& cut, const Node* captured) {
-  Source where;  // source of the node that reads it
+  Source where;  // source of the node that reads `captured`
   for (const Node* node : cut.nodes)
     for (const Node* input : node->inputs())
       if (input == captured) where = node->source;
@@ -77,7 +77,7 @@ Recording::Recording(std::span<const Array> placeholders, std::span<const Array>
       continue;
     }
     if (node->serial < first_serial || !node->ready) refuse_captured(cut, node);
-    node->serial = std::numeric_limits<int64_t>::max();  // the largest number, so that no outer recording counts this
+    node->serial = std::numeric_limits<int64_t>::max();  // the largest number, so that no outer recording refuses this
                                                          // value as captured
     retain(node, Node::kHandle);
     numbers[at] = static_cast<uint32_t>(ends.size() + body->constants.size());
@@ -110,7 +110,7 @@ std::vector<Array> Recording::record(std::span<const Array> inputs) const {
   for (size_t i = 0; i < body.constants.size(); ++i) values[inputs.size() + i] = body.constants[i].node();
   const std::span<Node*> results = std::span(values).subspan(body.first_step());
   new_nodes(results);
-  // No other thread knows these nodes yet, so their references are set, not incremented.
+  // No other thread knows these nodes yet, so their reference counts are set, not incremented.
   std::vector<Node*> operands;
   for (size_t i = 0; i < results.size(); ++i) {
     const Body::Step& step = body.steps[i];

@@ -9,7 +9,7 @@
 namespace gcc_graph::lazy {
 namespace {
 
-// The fewest readings of a weight that lasts; values that change in each step of a loop are read less often.
+// A weight lasts once this many runs have read it; values that change in each step of a loop are read by fewer runs.
 constexpr int64_t kLastingReadings = 4;
 
 bool is_packable(const Node& node) {
@@ -17,7 +17,7 @@ bool is_packable(const Node& node) {
          node.type->elements >= gcg::kLeastPackedElements;
 }
 
-/// True if the node is still to be run.
+/// True if the node has this operator and has not been computed.
 bool is_called(const Node& node, const char* name) {
   return !node.ready && node.op != nullptr && node.op->def != nullptr && node.op->name == name;
 }

@@ -1,5 +1,5 @@
-// Matrices that products read in many runs. Their packed form is kept in addition to the value, as a file keeps packed
-// weights.
+// Matrices that products read in many runs. Their packed form is kept in addition to the value, like packed weights in
+// a file.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ std::vector<Weight> weights_of(const Cut& cut, const Pattern& pattern);
 
 /// Counts one run that reads these weights.
 void count_readings(const Cut& cut, const std::vector<Weight>& weights);
-/// True if the weight has been read so often that packing pays.
+/// True if enough runs have read the weight for packing to be worth its time.
 bool is_lasting(const Cut& cut, const Weight& weight);
 /// Packs the weight if it is not packed yet. The value owns the panels. Throws Error if no memory is available.
 const Buffer& panels_of(const Cut& cut, const Weight& weight);

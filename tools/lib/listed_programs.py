@@ -68,7 +68,7 @@ def programs():
     for folder in reversed(PROGRAM_FOLDERS):
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
             path = os.path.join(folder, name)
-            if os.path.realpath(path) in owned:  # the links of update-alternatives belong to no package
+            if os.path.realpath(path) in owned:  # no package owns the links of update-alternatives
                 found[name] = path
     return found
 

@@ -208,7 +208,7 @@ def vit():
 
 
 def gpt2_step(name="gpt2_step", width=768, heads=12, layers=12, vocabulary=50257):
-    """One decoding step: new token, past keys and values in, present ones out."""
+    """One decoding step: reads a new token and past keys and values, and returns present keys and values."""
     m = Maker(name)
     d = width // heads
     ids = m.input("input_ids", TensorProto.INT64, ["batch", 1])

@@ -20,7 +20,7 @@ _DEFAULT_RTOL, _DEFAULT_ATOL = 1e-3, 1e-7
 
 # Absolute tolerances raised above the suite's, each with the value that forced it.
 RAISED_ATOL = {
-    # The stored outputs were computed in f32: 1.9e-7 stands where the sum over elements up to 50 is 0.
+    # The stored outputs were computed in f32: they contain 1.9e-7 where a sum over elements up to 50 is exactly 0.
     "test_dft_inverse_opset19": 1e-6,
     # The stored output is one draw of another generator; tests/models/check_random.py checks how numbers are distributed.
     **{f"test_bernoulli{which}": 1.0 for which in ("", "_double", "_double_expanded", "_expanded", "_seed", "_seed_expanded")},
@@ -47,7 +47,7 @@ class Case:
             for value, array in zip(graph.input, _read_all(folder, "input", graph.input)):
                 feeds.update({f"{value.name}.{k}": a for k, a in enumerate(array)} if isinstance(array, list) else
                              {value.name: array})
-            expected = []  # the compiler makes one output of each element of a sequence
+            expected = []  # the compiler turns each element of a sequence into an output
             for array in _read_all(folder, "output", graph.output):
                 expected += array if isinstance(array, list) else [array]
             yield feeds, expected

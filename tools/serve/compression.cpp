@@ -53,7 +53,7 @@ std::string decompressed(std::string_view data, std::string_view encoding, size_
   Inflating inflating(is_same(encoding, "gzip") ? kGzip : kZlib);
   z_stream& z = inflating.stream;
   z.next_in = bytes_of(data.data());
-  z.avail_in = static_cast<uInt>(data.size());  // the server's limit of a body is below 4 GiB
+  z.avail_in = static_cast<uInt>(data.size());  // fits: the server's limit of a body is below 4 GiB
   std::string out;
   int result = Z_OK;
   while (result == Z_OK) {

@@ -14,11 +14,11 @@ using Error = beast::error_code;
 
 namespace {
 
-constexpr size_t kSlowestBytesPerSecond = 16 << 10;  // of a body; slower clients are cut off
+constexpr size_t kSlowestBytesPerSecond = 16 << 10;  // slower transfers of a body are cut off
 
-constexpr std::chrono::seconds kLinger{2};  // for a client to read the last reply while it still sends
+constexpr std::chrono::seconds kLinger{2};  // time for a client that is still sending to read the last reply
 
-/// The status that tells the client about a request that cannot be read. 0: the client has gone.
+/// The status of the reply to a request that cannot be read. 0: the client has closed the connection.
 unsigned status_of(const Error& error) {
   if (error == http::error::body_limit) return 413;
   if (error == http::error::header_limit) return 431;
@@ -80,7 +80,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   char discarded_[4096];
 };
 
-/// The answer that a connection waits for. Replies, and ends the connection's use, on the server's thread only.
+/// The answer that a connection waits for. Only the server's thread sends the reply and destroys the connection.
 struct Connection::Pending {
   explicit Pending(std::shared_ptr<Connection> waiting) : self(std::move(waiting)) {}
   ~Pending() {
@@ -116,7 +116,7 @@ void Connection::got_header(Error error) {
   is_head_ = head.method() == http::verb::head;
   if (const auto length = parser_->content_length(); length && *length > options_.body)
     return refuse(http::error::body_limit);
-  // One of two lengths would be another proxy's view of where the body ends.
+  // With two lengths, a proxy and this server could disagree about the end of the body.
   if (head.count(http::field::content_length) > 1 || head.count(http::field::transfer_encoding) > 1 ||
       (head.count(http::field::content_length) > 0 && head.count(http::field::transfer_encoding) > 0) ||
       (head.count(http::field::host) != 1 && version_ == 11))
@@ -154,7 +154,7 @@ void Connection::handle() {
   given.accept_encoding = text(http::field::accept_encoding);
   given.json_length = text("Inference-Header-Content-Length");
   given.body = std::move(request.body());
-  stream_.expires_never();  // the run's time is not the client's
+  stream_.expires_never();  // the time of the run does not count against the client
   handler_(std::move(given), [pending = std::make_shared<Pending>(shared_from_this())](HttpReply reply) {
     if (pending->self) pending->answer(std::move(reply));
   });
@@ -182,7 +182,7 @@ void Connection::sent(Error error) {
   read_header();
 }
 
-/// Tells the client the reason and ends the connection: where its next request would begin is not known.
+/// Tells the client the reason and ends the connection, because the beginning of a next request is not known.
 void Connection::refuse(Error error) {
   const unsigned status = status_of(error);
   if (status == 0 || (status == 408 && buffer_.size() == 0)) return end();
@@ -197,7 +197,7 @@ void Connection::end() {
   discard();
 }
 
-/// Reads the rest of the client's data. Closing the socket at once would take the reply away from a client that sends.
+/// Reads the rest of the client's data: closing the socket at once would lose the reply if the client is still sending.
 void Connection::discard() {
   stream_.async_read_some(asio::buffer(discarded_), [self = shared_from_this()](Error error, size_t) {
     if (!error) self->discard();

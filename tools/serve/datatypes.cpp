@@ -8,7 +8,7 @@ namespace {
 
 using gart::DType;
 
-// The protocol names the first twelve; the others have names like theirs, and only binary data.
+// The protocol defines the first twelve names. The other types have similar names, and only binary data.
 constexpr std::pair<DType, std::string_view> kNames[] = {
     {DType::boolean, "BOOL"},
     {DType::u8, "UINT8"},

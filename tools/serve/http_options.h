@@ -14,7 +14,8 @@ struct HttpOptions {
   size_t body = size_t{64} << 20;  // most bytes of a request's body
   size_t header = 16 << 10;
   size_t connections = 1024;
-  std::chrono::seconds idle{60};  // without a request, and to receive a header or send a reply
+  std::chrono::seconds idle{60};  // limit for the time without a request, and for the time to receive a header or send
+                                  // a reply
 };
 
 /// Counts for metrics.

@@ -16,7 +16,7 @@ struct HttpServer::State {
 
   HttpOptions options;
   Handler handler;
-  asio::io_context context;  // one thread runs it: what follows needs no lock
+  asio::io_context context;  // one thread runs it, so the members below need no lock
   Tcp::acceptor acceptor;
   asio::signal_set signals;
   asio::steady_timer pause{context};
@@ -50,7 +50,7 @@ void HttpServer::State::accept() {
 
 void HttpServer::State::accepted(boost::system::error_code error, Tcp::socket socket) {
   if (!acceptor.is_open()) return;
-  if (error) {  // no descriptor is left, for one: connections that end make room
+  if (error) {  // for example, no descriptor is left; connections that end will free some
     pause.expires_after(std::chrono::milliseconds(10));
     pause.async_wait([this](boost::system::error_code stopped) {
       if (!stopped && acceptor.is_open()) accept();

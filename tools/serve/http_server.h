@@ -12,7 +12,7 @@ namespace gcg::serve {
 
 class HttpServer {
  public:
-  /// Listens. Throws std::exception with a sentence if it cannot.
+  /// Listens on the port. Throws std::exception with a sentence if this fails.
   HttpServer(const HttpOptions& options, Handler handler);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
@@ -22,11 +22,12 @@ class HttpServer {
   HttpCounts counts() const;
   /// Serves on the caller's thread until stop(). Calls `on_signal` once for each SIGINT or SIGTERM.
   void run(const std::function<void(int count)>& on_signal);
-  /// Accepts no further connection, and closes those without a request. Others end after their reply. By any thread.
+  /// Accepts no further connections, and closes connections without a request. Other connections end after their reply.
+  /// For any thread.
   void close();
-  /// Ends run() at once. By any thread.
+  /// Ends run() at once. For any thread.
   void stop();
-  /// Ends run() when all connections have ended after close(), or at `latest`. By any thread.
+  /// Ends run() when all connections have ended after close(), or at `latest`. For any thread.
   void stop_when_sent(std::chrono::steady_clock::time_point latest);
 
   struct State;

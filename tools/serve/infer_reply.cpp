@@ -33,7 +33,7 @@ bool InferReply::is_binary(const std::string& name, size_t& place) const {
 void InferReply::add(const std::string& name, const gart::TensorView& tensor) {
   size_t place = 0;
   const bool binary = is_binary(name, place);
-  if (place == request_.outputs.size()) place = outputs_.size();  // not named: behind the others
+  if (place == request_.outputs.size()) place = outputs_.size();  // an output that the request does not name comes last
   if (place == outputs_.size()) outputs_.emplace_back();
   Written& out = outputs_[place];
   out.json =

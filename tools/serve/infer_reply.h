@@ -7,13 +7,13 @@
 
 namespace gcg::serve {
 
-/// Takes outputs one after the other, and makes the reply.
+/// Collects outputs one after the other, and makes the reply.
 class InferReply {
  public:
   InferReply(const InferRequest& request, const std::string& model, const std::string& version);
   /// Copies or prints the elements. Throws Refusal for elements that JSON cannot hold.
   void add(const std::string& name, const gart::TensorView& tensor);
-  /// In the order of the request.
+  /// The reply, with outputs in the order of the request.
   HttpReply take();
 
  private:

@@ -36,13 +36,13 @@ struct InferRequest {
   std::string id, entry;
   std::vector<GivenTensor> inputs;
   std::vector<WantedOutput> outputs;  // empty: all outputs of the model
-  bool is_binary = false;             // of all outputs, if none is named
+  bool is_binary = false;             // for all outputs, if the request names none
   SequenceUse sequence;
   uint64_t priority = 0;              // 1 is the highest; 0: the default
   std::optional<int64_t> timeout_us;  // longest time in the queue
 };
 
-/// `json_length`: the header Inference-Header-Content-Length; empty: the body is JSON as a whole. Throws Refusal.
+/// `json_length`: the header Inference-Header-Content-Length; empty: the whole body is JSON. Throws Refusal.
 InferRequest parse_infer_request(std::string body, const std::string& json_length);
 
 /// Refuses requests that do not fit the inputs and outputs of an entry point.

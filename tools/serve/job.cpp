@@ -31,7 +31,7 @@ void answer(InferJob& job, HttpReply reply) {
   job.answer(std::move(reply));
 }
 
-/// The inputs of all jobs, one behind the other along the first axis.
+/// The inputs of all jobs, concatenated along the first axis.
 class JoinedInputs {
  public:
   explicit JoinedInputs(Jobs jobs) {
@@ -51,7 +51,8 @@ class JoinedInputs {
   std::span<const gart::NamedTensor> get() const { return inputs_; }
 
  private:
-  std::vector<std::vector<uint8_t>> bytes_;  // a vector that moves keeps its elements where they are
+  std::vector<std::vector<uint8_t>> bytes_;  // moving an inner vector does not move its elements, so `inputs_` may
+                                             // point to them
   std::vector<gart::NamedTensor> inputs_;
 };
 
@@ -131,10 +132,12 @@ void find_group(InferJob& job) {
   const std::vector<GivenTensor>& inputs = job.request.inputs;
   const bool is_first_entry = job.request.entry.empty();
   if (job.model->stored().rows <= 1 || !is_first_entry || inputs.empty()) return;
-  job.rows = inputs[0].shape[0];  // a model that joins rows has inputs with a first axis
+  job.rows = inputs[0].shape[0];  // axis 0 exists, because only models whose inputs have a first axis may join rows
   std::string group = job.model->id() + "@" + job.model->version();
   for (const GivenTensor& t : inputs) {
-    if (t.shape[0] != job.rows || job.rows < 1) return;  // alone: the run refuses it, or nothing is to be joined
+    if (t.shape[0] != job.rows || job.rows < 1)
+      return;  // runs alone: the run will refuse it, or there are no rows to
+               // join
     for (size_t axis = 1; axis < t.shape.size(); ++axis) group += "," + std::to_string(t.shape[axis]);
     group += ";";
   }
@@ -146,7 +149,7 @@ void run_jobs(std::vector<std::unique_ptr<InferJob>>& jobs, const gart::Session*
   for (auto& job : jobs) job->times.taken = job->times.ready = job->times.ran = now;
   if (jobs.size() > 1) try {
       return run_joined(jobs);
-    } catch (const std::exception&) {  // one of them may be at fault: each runs alone
+    } catch (const std::exception&) {  // one of the jobs may be at fault, so each runs alone
     }
   for (auto& job : jobs) try {
       run_alone(*job, session);

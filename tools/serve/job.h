@@ -12,7 +12,7 @@
 
 namespace gcg::serve {
 
-/// The lowest comes first.
+/// The order of requests in the queue: the smallest comes first.
 struct Order {
   uint64_t priority = 0, number = 0;
   auto operator<=>(const Order&) const = default;
@@ -24,13 +24,14 @@ struct InferJob {
   Answer answer;
   RequestTimes times;
   Order order;
-  Clock::time_point deadline = Clock::time_point::max();  // latest begin of its run
+  Clock::time_point deadline = Clock::time_point::max();  // latest time for its run to begin
   std::string group;                                      // equal for jobs whose rows may be joined; empty: runs alone
   int64_t rows = 1;
-  std::string sequence;  // key of its sequence among all models'; empty: none
+  std::string sequence;  // key of its sequence, unique among all models; empty: none
 };
 
-/// Runs the jobs, which have one model and group, and answers each. `session`: of the jobs' sequence, or null.
+/// Runs the jobs, which have the same model and group, and answers each. `session`: the session of the jobs' sequence,
+/// or null.
 void run_jobs(std::vector<std::unique_ptr<InferJob>>& jobs, const gart::Session* session);
 
 /// Answers with an error, and counts it.

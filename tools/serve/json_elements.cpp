@@ -15,7 +15,7 @@ namespace {
 using gart::DType;
 using nlohmann::json;
 
-constexpr int kDeepest = 64;                         // nested arrays and objects
+constexpr int kDeepest = 64;                         // limit for the depth of arrays and objects
 constexpr size_t kMostJsonBytes = size_t{16} << 20;  // parsed JSON takes up to eight times its text
 
 template <class T>
@@ -146,7 +146,8 @@ void append_elements(std::string& json, const gart::TensorView& tensor, const st
 json parse_json(std::string_view text) {
   if (text.size() > kMostJsonBytes)
     refuse(413, "the JSON has ", text.size(), " bytes; at most ", kMostJsonBytes, " are read: send binary data");
-  if (const size_t at = text.find('\0'); at != std::string_view::npos)  // which the parser takes for the end
+  if (const size_t at = text.find('\0'); at != std::string_view::npos)  // the parser would take NUL for the end of the
+                                                                        // text
     refuse(400, "the request is not JSON: byte ", at + 1, " is not expected");
   int depth = 0;
   bool is_text = false;

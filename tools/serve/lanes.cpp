@@ -5,7 +5,7 @@
 namespace gcg::serve {
 namespace {
 
-// The protocol's default priority, 0, is between those below and above this number.
+// The rank of the protocol's default priority, 0. Smaller priorities come before it, larger ones after it.
 constexpr uint64_t kDefaultPriority = uint64_t{1} << 32;
 
 }  // namespace
@@ -89,7 +89,7 @@ void Lanes::make_ready(InferJob& job) {
   work_.notify_one();
 }
 
-/// Takes the job out of all lists but its sequence's. Null if it does not wait.
+/// Removes the job from all lists except its sequence's. Null if the job does not wait.
 std::unique_ptr<InferJob> Lanes::extract(Order order) {
   const auto found = jobs_.find(order);
   if (found == jobs_.end()) return nullptr;
@@ -146,7 +146,7 @@ void Lanes::work() {
       else
         run(std::move(batch));
     } catch (const std::exception&) {
-      // No memory for an error's sentence: the connection tells its client that there is no answer.
+      // No memory is left for an error's sentence; the connection will reply that the request got no answer.
     }
     const std::lock_guard lock(mutex_);
     if (--running_ == 0 && jobs_.empty()) idle_lanes_.notify_all();
@@ -162,7 +162,8 @@ void Lanes::run(Batch batch) {
   end_sequence_step(key, ends);
 }
 
-/// Only the lane that runs a busy sequence's request touches its session. Returns false if the request was refused.
+/// Finds or makes the session. Needs no lock for it, because only the lane that runs a sequence's request uses its
+/// session. Returns false if the request was refused.
 bool Lanes::begin_sequence_step(InferJob& job, const gart::Session*& session) {
   Sequence* sequence = nullptr;
   {
@@ -184,7 +185,7 @@ bool Lanes::begin_sequence_step(InferJob& job, const gart::Session*& session) {
 }
 
 void Lanes::end_sequence_step(const std::string& key, bool ends) {
-  std::optional<gart::Session> freed;  // outside of the lock
+  std::optional<gart::Session> freed;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   const auto found = sequences_.find(key);
   Sequence& sequence = found->second;
@@ -205,7 +206,8 @@ void Lanes::end_sequence_step(const std::string& key, bool ends) {
   if (idle_.size() == 1) time_.notify_one();
 }
 
-/// Ends a sequence. Its requests that wait go to `refused`; a request that runs ends first.
+/// Ends a sequence. Its waiting requests go to `refused`. If a request of it runs, the sequence ends after that
+/// request.
 void Lanes::drop_sequence(const std::string& key, Batch& refused) {
   const auto found = sequences_.find(key);
   if (found == sequences_.end()) return;

@@ -33,9 +33,9 @@ class Lanes {
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  /// Answers at once with 429 if the queue is full, with 503 after drain().
+  /// Queues a job. Answers at once with 429 if the queue is full, or with 503 after drain().
   void submit(std::unique_ptr<InferJob> job);
-  /// Runs other work, such as loading a model, before the requests that wait.
+  /// Queues other work, such as loading a model; lanes run it before the waiting requests.
   void run_task(std::function<void()> task);
   /// Ends the threads; requests that wait are not answered.
   void stop();
@@ -50,11 +50,11 @@ class Lanes {
  private:
   struct Sequence {
     std::shared_ptr<Model> model;
-    std::optional<gart::Session> session;  // none before the first request and after the last one
-    Order current;                         // the request that runs or waits for a lane, if it is busy
-    std::deque<Order> pending;             // requests behind the current one
+    std::optional<gart::Session> session;  // nullopt before the first request and after the last one
+    Order current;                         // if busy: the request that runs or waits for a lane
+    std::deque<Order> pending;             // requests that wait for the current one
     bool is_busy = false;
-    bool is_gone = false;  // ends when the request that runs has ended
+    bool is_gone = false;  // the sequence ends when its running request has ended
     Clock::time_point last_use;
     std::list<std::string>::iterator place;  // in idle_, unless busy
   };
@@ -62,7 +62,7 @@ class Lanes {
 
   void work();
   void keep_time();
-  /// Takes the job. Throws Refusal, and leaves it then.
+  /// Takes the job. If it throws Refusal, the job stays with the caller.
   void enqueue(std::unique_ptr<InferJob>& job);
   bool enter_sequence(InferJob& job);
   void make_ready(InferJob& job);
@@ -78,11 +78,11 @@ class Lanes {
   mutable std::mutex mutex_;
   std::condition_variable work_, time_, idle_lanes_;
   std::map<Order, std::unique_ptr<InferJob>> jobs_;  // all that wait
-  std::set<Order> ready_;                            // those that a lane may take
+  std::set<Order> ready_;                            // waiting jobs that a lane may take
   std::unordered_map<std::string, std::set<Order>> groups_;
   std::set<std::pair<Clock::time_point, Order>> deadlines_;
   std::unordered_map<std::string, Sequence> sequences_;
-  std::list<std::string> idle_;  // sequences that are not busy, the one that was used least recently first
+  std::list<std::string> idle_;  // sequences that are not busy, the least recently used first
   std::deque<std::function<void()>> tasks_;
   uint64_t next_ = 0;
   size_t running_ = 0;

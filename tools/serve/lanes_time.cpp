@@ -3,8 +3,8 @@
 
 namespace gcg::serve {
 
-/// Takes out requests whose deadline has passed, and sequences that were idle for too long. Returns the next moment at
-/// which there may be something to do.
+/// Takes out requests whose deadline has passed, and sequences that were idle for too long. Returns the time of the
+/// next deadline or end of a sequence.
 Clock::time_point Lanes::expire(Batch& expired) {
   const Clock::time_point now = Clock::now();
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
@@ -12,7 +12,7 @@ Clock::time_point Lanes::expire(Batch& expired) {
     const std::string key = job->sequence;
     expired.push_back(std::move(job));
     if (key.empty()) continue;
-    // Later requests would run without the effect of this one.
+    // Ends the sequence, because later requests would run without the effect of this one.
     const auto found = sequences_.find(key);
     if (found == sequences_.end()) continue;
     if (found->second.current == expired.back()->order) {

@@ -22,7 +22,7 @@ void log_event(const std::string& event, std::initializer_list<std::pair<const c
   std::string line = "{\"time\":\"" + std::string(time) + "\",\"event\":" + in_quotes(event);
   for (const auto& [name, value] : fields) line += ",\"" + std::string(name) + "\":" + value;
   line += "}\n";
-  // One call: lines of threads do not mix.
+  // A single call, so that lines of different threads do not mix.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 

@@ -24,7 +24,7 @@ struct HttpReply {
   bool closes = false;                // the connection ends after the reply
 };
 
-/// May be called by any thread, once.
+/// Called once, by any thread.
 using Answer = std::function<void(HttpReply)>;
 using Handler = std::function<void(HttpRequest, Answer)>;
 

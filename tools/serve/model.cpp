@@ -21,7 +21,8 @@ void refuse_error(const gart::Error& error) {
 
 Model::Model(gart::store::StoredVersion stored, const std::string& path, const DeviceOptions& options)
     : stored_(std::move(stored)) {
-  // The store compared the bytes with those that were verified when they were added.
+  // The file needs no verification: the store has compared its digest with the file that was verified when it was
+  // added.
   if (!stored_.facts.groups.empty() && options.device.empty()) {
     gart::fleet::LoadOptions load;
     load.verify = false;

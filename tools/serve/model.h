@@ -17,7 +17,7 @@
 namespace gcg::serve {
 
 struct DeviceOptions {
-  std::string device;  // as gart::LoadOptions.device
+  std::string device;  // the same as gart::LoadOptions.device
   int threads = 0;
 };
 
@@ -32,16 +32,16 @@ class Model {
   const std::string& id() const { return stored_.id; }
   std::string version() const { return std::to_string(stored_.version); }
   std::string device() const;
-  /// "": the first entry point. Both throw Refusal for an unknown one.
+  /// `entry`: "" means the first entry point. Both functions throw Refusal for an unknown one.
   std::span<const gart::TensorInfo> inputs(const std::string& entry) const;
   std::span<const gart::TensorInfo> outputs(const std::string& entry) const;
   /// True if runs of the entry point belong to sequences, which keep its states.
   bool is_sequential(const std::string& entry) const;
-  /// Refuses a name that is not an output, or a value that the model's fleet can fetch.
+  /// Throws Refusal unless `name` is an output of the entry point, or a value that the model's fleet can fetch.
   void check_output(const std::string& entry, const std::string& name) const;
 
-  /// Runs once and passes the wanted outputs to `take`, which must not keep them. {}: all outputs. Any number of
-  /// threads may run at once. Throws Refusal.
+  /// Runs once and passes the wanted outputs ({}: all) to `take`, which must not keep them. Any number of threads may
+  /// run at once. Throws Refusal.
   void run(const std::string& entry, std::span<const gart::NamedTensor> inputs, std::span<const std::string> wanted,
            const Take& take);
   void run(const gart::Session& session, const std::string& entry, std::span<const gart::NamedTensor> inputs,
@@ -58,7 +58,7 @@ class Model {
   void give_back(const std::string& entry, gart::Invocation invocation);
 
   gart::store::StoredVersion stored_;
-  std::optional<gart::Program> program_;  // one of the two
+  std::optional<gart::Program> program_;  // set unless `fleet_` is
   std::optional<gart::fleet::Program> fleet_;
   std::mutex mutex_;
   std::map<std::string, std::vector<gart::Invocation>> idle_;  // by entry point

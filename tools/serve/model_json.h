@@ -7,7 +7,7 @@
 
 namespace gcg::serve {
 
-/// {"name", "versions", "platform", "inputs", "outputs"}; extents that the model leaves open are -1.
+/// {"name", "versions", "platform", "inputs", "outputs"}; symbolic extents are -1.
 std::string metadata_json(const Model& model);
 /// The fields of Triton's configuration that this server has.
 std::string configuration_json(const Model& model);

@@ -53,7 +53,7 @@ HttpReply json_reply(std::string body) {
   return reply;
 }
 
-/// Takes as long for any wrong token of the same length.
+/// Takes the same time for every wrong token of the same length, so that timing reveals nothing.
 bool is_equal(std::string_view a, std::string_view b) {
   unsigned different = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) different |= static_cast<unsigned char>(a[i] ^ b[i]);
@@ -66,7 +66,7 @@ bool is_equal(std::string_view a, std::string_view b) {
 struct Protocol::Call {
   HttpRequest request;
   Answer answer;
-  std::vector<std::string> path;  // without "v2", in route_v2 and behind
+  std::vector<std::string> path;  // without "v2"; set from route_v2 on
   std::string id, version;        // in route_model and behind
 
   bool is(std::initializer_list<const char*> parts) const {

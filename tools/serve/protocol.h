@@ -13,7 +13,7 @@
 namespace gcg::serve {
 
 struct ProtocolOptions {
-  std::string token;               // that requests must show, except for health; empty: none
+  std::string token;               // token that all requests except health checks must send; empty: none
   size_t body = size_t{64} << 20;  // limit of a decompressed body
   bool logs_requests = false;
   std::string version;
@@ -27,7 +27,7 @@ class Protocol {
   void handle(HttpRequest request, Answer answer);
   /// The server is no longer ready for requests.
   void begin_drain() { is_draining_ = true; }
-  std::function<HttpCounts()> counts;  // of the HTTP server, for metrics
+  std::function<HttpCounts()> counts;  // the counts of the HTTP server, for metrics
 
  private:
   struct Call;

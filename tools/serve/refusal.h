@@ -1,4 +1,4 @@
-// A request that cannot be answered as it asks: the HTTP status, and one sentence.
+// The error reply to a request: the HTTP status, and one sentence.
 #pragma once
 
 #include <sstream>

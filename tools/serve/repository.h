@@ -21,12 +21,12 @@ class Repository {
 
   Repository(std::string store, DeviceOptions devices, Lanes& lanes);
 
-  /// Calls `use` with the version, "": the loaded one, or the latest of the store. Loads it in a lane if necessary,
-  /// unless the model was unloaded. Otherwise calls `fail`.
+  /// Calls `use` with the version of the model; "": the loaded version, or else the store's latest one. Loads the
+  /// version in a lane if necessary, unless the model was unloaded. Calls `fail` if there is no such version.
   void with_model(const std::string& id, const std::string& version, Use use, Fail fail);
-  /// Loads the latest version of the store, which replaces the loaded ones.
+  /// Loads the store's latest version, which replaces the loaded versions.
   void load(const std::string& id, std::function<void()> done, Fail fail);
-  /// Models without a loaded version are refused. Requests that were accepted are answered.
+  /// Unloads all versions. Requests that were accepted are still answered; further requests for the model are refused.
   void unload(const std::string& id);
   bool is_loaded(const std::string& id, const std::string& version) const;
 
@@ -44,7 +44,7 @@ class Repository {
   const DeviceOptions devices_;
   Lanes& lanes_;
   mutable std::mutex mutex_;
-  std::mutex loading_;  // one model is loaded at a time, and none twice
+  std::mutex loading_;  // held while a model is loaded, so that no model is loaded twice
   std::map<std::string, std::map<int64_t, std::shared_ptr<Model>>> models_;
   std::set<std::string> unloaded_;
 };

@@ -28,7 +28,7 @@ void load(Repository& repository, const std::string& reference) {
   if (const std::string message = failed.get_future().get(); !message.empty()) throw std::runtime_error(message);
 }
 
-/// Waits for the lanes in a thread of its own, so that the server goes on sending replies.
+/// Waits for the lanes in a thread of its own, so that the server can still send replies.
 class Drain {
  public:
   ~Drain() {
@@ -53,7 +53,7 @@ class Drain {
 
 bool serve(const ServerOptions& options) {
   const gart::store::Store check(options.store, gart::store::Store::Access::read);
-  // The server outlives the lanes, whose last requests answer to its connections.
+  // The server outlives the lanes, because their last requests send answers to its connections.
   Protocol* handler = nullptr;
   HttpServer server(options.http, [&](HttpRequest request, Answer answer) {
     handler->handle(std::move(request), std::move(answer));

@@ -15,7 +15,7 @@ struct ServerOptions {
   HttpOptions http;
   LaneOptions lanes;
   DeviceOptions devices;
-  std::vector<std::string> models;  // to load before the server is ready: "ID" or "ID@VERSION"
+  std::vector<std::string> models;  // models to load before the server is ready: "ID" or "ID@VERSION"
   std::string token;
   std::chrono::seconds drain{30};  // longest time for requests to end after SIGTERM
   bool logs_requests = false;

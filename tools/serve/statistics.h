@@ -12,7 +12,7 @@ namespace gcg::serve {
 
 using Clock = std::chrono::steady_clock;
 
-/// The moments of a request that ran.
+/// The times at which a request reached each stage.
 struct RequestTimes {
   Clock::time_point arrived, taken, ready, ran, written;  // ready: inputs joined; written: the reply was made
   bool succeeded = false;
@@ -25,7 +25,7 @@ class Statistics {
                                                          10'000, 25'000, 100'000, 500'000, 2'000'000, 10'000'000};
 
   void count(const RequestTimes& times);
-  /// A run of the model that served `requests` requests with `rows` rows.
+  /// Counts a run of the model with `rows` rows.
   void count_run(int64_t rows, Clock::duration time);
   /// An entry of "model_stats".
   std::string json(const std::string& model, const std::string& version) const;

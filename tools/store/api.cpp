@@ -22,7 +22,8 @@ Result<Program> load(const std::string& store, const std::string& model, const L
   const Result<Found> found = find(store, model, options.verify);
   if (!found) return found.error();
   LoadOptions rest = options;
-  rest.verify = false;  // find() has just compared all bytes with those that were verified when they were added
+  rest.verify = false;  // find() has just compared all bytes with the digest of the file that was verified when it was
+                        // added
   return gart::load(found->path, rest);
 }
 

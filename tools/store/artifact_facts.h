@@ -26,11 +26,11 @@ struct ArtifactFacts {
   std::vector<DeployedGroup> groups;  // empty unless the artifact was compiled for a fleet
 };
 
-/// Verifies the artifact and reads its facts. `name` begins the sentence of a failure.
+/// Verifies the artifact and reads its facts. An error's sentence begins with `name`.
 ArtifactFacts verified_facts(std::span<const uint8_t> bytes, const std::string& name);
 
 /// Refuses the artifact unless rows along the first axis may be joined: the first extent of all inputs and outputs of
-/// the first entry point is one and the same symbol, and it has no states.
+/// the first entry point is the same symbol, and the entry point has no states.
 void check_joins_rows(std::span<const uint8_t> bytes, const std::string& name);
 
 }  // namespace gart::store

@@ -51,7 +51,7 @@ int64_t Query::number(int column) const { return sqlite3_column_int64(statement_
 
 Database::Database(const std::string& path, bool creates) : path_(path) {
   const int mode = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (creates ? SQLITE_OPEN_CREATE : 0);
-  // SQLite opens a file for reading alone where it may not write.
+  // If the file is not writable, SQLite opens it for reading only.
   if (sqlite3_open_v2(path.c_str(), &handle_, mode, nullptr) != SQLITE_OK) {
     const std::string reason = handle_ == nullptr ? "not enough memory" : sqlite3_errmsg(handle_);
     sqlite3_close(handle_);

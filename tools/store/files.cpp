@@ -50,7 +50,7 @@ void copy_bytes(int from, int to, const std::string& source, const std::string& 
     n = copy_file_range(from, nullptr, to, nullptr, kPiece * kPiece, 0);
     if (n == 0) return;
   }
-  // Some file systems do not know copy_file_range; it moved both positions as far as it came.
+  // Some file systems do not support copy_file_range. It has advanced both positions by the bytes that it copied.
   std::vector<char> buffer(kPiece);
   for (;;) {
     const ssize_t n = read(from, buffer.data(), buffer.size());
@@ -96,7 +96,7 @@ Incoming::Incoming(const std::string& from, const std::string& folder) : path_(f
   descriptor_ = mkostemp(path_.data(), O_CLOEXEC);
   if (descriptor_ < 0) fail("write to", folder);
   try {
-    // Cleaning removes files without a lock, and might have come first.
+    // clean_incoming() removes unlocked files, and may have removed this one before the lock was taken.
     if (flock(descriptor_, LOCK_EX) != 0 || fstat(descriptor_, &facts) != 0 || facts.st_nlink == 0)
       refuse("cannot write to ", folder, ": another process removed the file");
     copy_bytes(source.number, descriptor_, from, path_);

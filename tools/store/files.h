@@ -35,16 +35,17 @@ class FileMap {
   std::span<const uint8_t> bytes_;
 };
 
-/// A copy of a file that becomes an object of the store, or disappears. It is locked: cleaning spares it.
+/// A copy of a file that becomes an object of the store, or is removed. It is locked, so that clean_incoming() keeps
+/// it.
 class Incoming {
  public:
-  /// Copies `from` to a new file in `folder`, down to the disk. Shares blocks if the file system can.
+  /// Copies `from` to a new file in `folder`, and writes it to the disk. Shares blocks if the file system supports it.
   Incoming(const std::string& from, const std::string& folder);
   ~Incoming();
   Incoming(const Incoming&) = delete;
   Incoming& operator=(const Incoming&) = delete;
   const std::string& path() const { return path_; }
-  /// Moves it, over a file of that name if there is one.
+  /// Moves the copy to `target`, and replaces an existing file.
   void move_to(const std::string& target);
 
  private:

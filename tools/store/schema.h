@@ -6,7 +6,7 @@ namespace gart::store {
 inline constexpr int kApplication = 0x47535452;  // "GSTR": PRAGMA application_id
 inline constexpr int kFormat = 1;                // PRAGMA user_version
 
-/// `found` is for readers of other languages: the file of each version.
+/// The view `found` gives the file of each version to readers in other languages.
 inline constexpr const char* kSchema = R"(
 CREATE TABLE models (id TEXT PRIMARY KEY, next INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE versions (id TEXT NOT NULL REFERENCES models, version INTEGER NOT NULL, digest TEXT NOT NULL,

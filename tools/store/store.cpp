@@ -122,7 +122,7 @@ StoredVersion Store::add(const NewVersion& given) {
   return version;
 }
 
-/// Gives the copy its name, unless a file with these bytes has it. A damaged file of that name is replaced.
+/// Moves the copy to the version's path, unless a file with the same bytes is there. Replaces a damaged file.
 void Store::place(const StoredVersion& version, Incoming& copy) const {
   const std::string path = path_of(version);
   if (fs::exists(path)) {

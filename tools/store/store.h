@@ -5,8 +5,8 @@
 //   DIR/incoming/           copies that are not complete
 //   DIR/lock                one writer at a time
 //
-// A version becomes visible by the commit of its row, after its file is on the disk. So a process that dies anywhere
-// leaves the old or the new state, and at most a file that no version needs, which `faults` finds.
+// The commit of a version's row makes the version visible. Its file is on the disk by then. So a process that dies
+// anywhere leaves the old or the new state, and at most a file that no version needs, which `faults` finds.
 #pragma once
 
 #include <memory>
@@ -34,14 +34,14 @@ struct StoredVersion {
   std::string digest;
   int64_t bytes = 0;
   std::string added;  // UTC: "2026-01-31 12:00:00"
-  int64_t rows = 1;   // rows of requests that a server may join along the first axis; 1: none
+  int64_t rows = 1;   // most rows of requests that a server may join along the first axis; 1: it does not join
   ArtifactFacts facts;
 };
 
 struct NewVersion {
-  Reference model;  // without a version: one above the highest that the model ever had
+  Reference model;  // without a version: the next number above the highest that the model ever had
   std::string artifact;
-  bool replaces = false;  // the version may exist
+  bool replaces = false;  // replaces the version if it exists
   int64_t rows = 1;
 };
 
@@ -59,7 +59,7 @@ class Store {
   /// Fails if there is no such version.
   StoredVersion find(const Reference& model) const;
   std::string path_of(const StoredVersion& version) const;
-  /// Refuses a file whose size or digest differs from the added one.
+  /// Refuses a file whose size or digest differs from the file that was added.
   void check(const StoredVersion& version) const;
   /// All faults as sentences. `cleans`: files that no version needs are removed, and are not faults.
   std::vector<std::string> faults(bool cleans);

@@ -20,8 +20,8 @@ struct Driver : DriverFunctions {
 
 inline constexpr int kOldestDriver = 12030;  // the first driver with cuGraphAddNode_v2, which makes graph nodes
 
-/// The process's driver, initialised. Fails if there is none, if it is too old, or if it finds no device. The library
-/// stays open until the process ends, because the driver's own threads do not end earlier.
+/// The process's driver, initialised. Fails if there is no driver, if it is too old, or if it finds no device. The
+/// library stays open until the process ends, because the driver's own threads do not end earlier.
 Result<const Driver*> open_driver();
 
 /// "12.6" for 12060.

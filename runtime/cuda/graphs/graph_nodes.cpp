@@ -115,8 +115,8 @@ Nodes GraphNodes::add_steps(CUgraph graph, const Segment& run, const Nodes& befo
   return end.empty() ? before : end;
 }
 
-/// True if the end of the previous launch implies that all dependencies of the step have ended. Copies of inputs need
-/// edges of their own.
+/// True if the step may start while the previous launch runs: once that launch has ended, all other dependencies have
+/// ended, too. Copies of inputs need edges of their own.
 bool GraphNodes::may_overlap(uint32_t index, uint32_t previous, const Segment& run, const GraphContext& c) const {
   constexpr int kOldestMajor = 9;
   const PlanStep& step = plan_.steps[index];

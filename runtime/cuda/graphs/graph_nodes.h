@@ -38,10 +38,11 @@ struct Node {
   uint32_t index;
   CUgraphNode handle = nullptr;
   CUgraphNodeParams params = {};
-  std::vector<uint64_t> values = {};  // of a kernel's parameters
-  std::vector<void*> pointers = {};   // to `values` and to `maps`
+  std::vector<uint64_t> values = {};  // values of a kernel's parameters
+  std::vector<void*> pointers = {};   // pointers to `values` and to `maps`
   TensorMaps maps = {};
-  std::shared_ptr<CallNode> call = {};  // of a call step; `params` holds its child graph only while the node is made
+  std::shared_ptr<CallNode> call = {};  // set for a call step; `params` holds its child graph only while the node is
+                                        // made
 };
 
 /// All functions throw Failure, naming the step.
@@ -52,8 +53,8 @@ class GraphNodes {
   std::vector<Node> list;
   void clear() { list.clear(); }
 
-  /// Adds copies of the inputs that need one, in no order. Later steps come after the copies of the inputs they use,
-  /// unless forget_inputs() was called.
+  /// Adds copies of the inputs that need one, without edges between the copies. Later steps come after the copies of
+  /// the inputs they use, unless forget_inputs() was called.
   Nodes add_inputs(CUgraph graph, const GraphContext& context);
   void forget_inputs() { input_copies_.clear(); }
   /// Adds the steps that have work. Each comes after the previous one on its stream and after the steps that it waits
@@ -94,7 +95,7 @@ class GraphNodes {
 
   Device& device_;
   const Plan& plan_;
-  Nodes input_copies_;  // per input; null: there is none
+  Nodes input_copies_;  // per input; null: the input is not copied
 };
 
 bool has_work(const PlanStep& step, const BoundStep& bound);

@@ -32,7 +32,7 @@ class PlanGraphs final : public DeviceGraphs {
   std::unique_ptr<ConditionalGraph> conditional_;
   // Indexed by first step; the last entry is for runs without steps.
   std::vector<std::unique_ptr<SegmentGraph>> segments_;
-  Block words_;                       // one per step that may fail, and one shared by all others
+  Block words_;                       // status words: one per step that may fail, and one that all other steps share
   std::vector<uint32_t*> status_of_;  // per step
   std::vector<uint32_t> may_fail_;    // the steps that may fail
 };

@@ -33,15 +33,15 @@ uint32_t first_wrong(const int64_t* numbers, uint32_t rank, uint32_t element, co
   return kNone;
 }
 
-/// True if the window of a convolution fits the images at no position.
+/// True if the images are too small for any position of the convolution's window.
 bool has_no_place(const fb::TensorMap& map, const int64_t* extents) {
   for (uint32_t d = 0; d < count_of(map.lower()); ++d)
     if (extents[1 + d] <= int64_t{map.lower()->Get(d)} - map.upper()->Get(d)) return true;
   return false;
 }
 
-/// Throws Failure naming the step. Nothing is copied from a tensor without elements, or without a position for a
-/// window, so it needs no map.
+/// Throws Failure naming the step. A tensor without elements, or without a position for a window, needs no map, because
+/// nothing is copied from it.
 void encode(Device& device, const std::string& step, const fb::TensorMap& map, const int64_t* numbers, uint8_t* data,
             int64_t bytes, CUtensorMap& out) {
   const uint32_t rank = count_of(map.box());

@@ -1,5 +1,5 @@
-// Matrix products by cuBLASLt. Its matrices have contiguous columns; ours mostly have contiguous rows. Therefore it
-// computes the transposed product: transposed b times transposed a.
+// Matrix products by cuBLASLt. The library expects contiguous columns, but our matrices mostly have contiguous rows.
+// Therefore it computes the transposed product: transposed b times transposed a.
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // Convolutions and attention by cuDNN: a graph of operations, for which the library's heuristic proposes engines. Uses
-// the engine that was measured to be the fastest, otherwise the first one that is as accurate as requested and needs no
-// more workspace than allowed.
+// the engine that was measured to be the fastest. If there is none, uses the first engine that is accurate enough and
+// needs no more workspace than allowed.
 #include <algorithm>
 
 #include "runtime/cuda/driver/symbols.h"

@@ -1,5 +1,5 @@
-// Attention as cuDNN's operation of that name. With an addend to the scores, attention is built from its single
-// operations.
+// Attention as cuDNN's attention operation. If the scores have an addend, attention is built from single operations
+// instead.
 #include "runtime/cuda/libraries/cudnn_graph.h"
 #include "runtime/errors.h"
 
@@ -55,8 +55,8 @@ class Parts {
     x = &pointwise(CUDNN_POINTWISE_SUB, *x, &largest, scores_);
     x = &pointwise(CUDNN_POINTWISE_EXP, *x, nullptr, scores_);
     const CudnnDescriptor& sum = reduce(CUDNN_REDUCE_TENSOR_ADD, *x);
-    // The log-sum-exp of each row, which training would use. It is not stored, but without it no engine recognises the
-    // pattern.
+    // The log-sum-exp of each row. It is not stored and only training would read it, but no engine recognises a pattern
+    // without it.
     pointwise(CUDNN_POINTWISE_ADD, largest, &pointwise(CUDNN_POINTWISE_LOG, sum, nullptr, rows_), rows_);
     const CudnnDescriptor& probabilities = graph_.intermediate(p_.tensors[0].dtype, scores_);
     graph_.append_pointwise(CUDNN_POINTWISE_DIV, *x, &sum, probabilities);

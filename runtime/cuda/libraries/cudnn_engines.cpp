@@ -5,8 +5,8 @@
 namespace gart::cuda {
 namespace {
 
-/// An upper limit. The library does not tell in advance how many knobs an engine has, but it knows fewer kinds of
-/// knobs.
+/// More knobs than an engine can have. The library does not tell the number of an engine's knobs in advance, but it
+/// knows fewer kinds of knobs than this.
 constexpr int64_t kMostKnobs = 64;
 
 /// True if an engine with these notes is accurate enough for the call.

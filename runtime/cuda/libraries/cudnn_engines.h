@@ -16,8 +16,8 @@ std::vector<CudnnDescriptor> propose_engines(const CudnnFunctions& dnn, const Cu
                                              cudnnBackendHeurMode_t mode, cudnnStatus_t& refusal);
 
 /// The engine that these numbers of an artifact identify, as the last element. The descriptors that it points to come
-/// before it. Throws Failure if the library does not have the engine, or not for this graph. `device`: the device that
-/// plans are made for, if it is only described.
+/// before it. Throws Failure if the library does not have the engine, or the engine does not run this graph. `device`:
+/// the description of a device to plan for; may be null.
 std::vector<CudnnDescriptor> stored_engine(const CudnnFunctions& dnn, const CudnnGraph& graph,
                                            std::span<const int64_t> numbers, const CudnnDescriptor* device = nullptr);
 
@@ -26,8 +26,8 @@ std::vector<int64_t> numbers_of_engine(const CudnnFunctions& dnn, const CudnnDes
                                        const std::string& step);
 
 struct EngineNotes {
-  bool accurate;   // True if it is accurate enough for the call
-  bool populates;  // True if it adds its work to a graph itself
+  bool accurate;   // True if the engine is accurate enough for the call
+  bool populates;  // True if the engine itself adds its work to a graph
 };
 EngineNotes notes_of_engine(const CudnnFunctions& dnn, const CudnnDescriptor& config, const CallProblem& problem);
 

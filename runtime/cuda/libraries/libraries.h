@@ -16,12 +16,12 @@ class Libraries {
   explicit Libraries(Device& device) : device_(device) {}
 
   /// Opens the libraries that the plan's call steps need, and switches steps off. If a library is available, the
-  /// fallbacks of its calls are switched off; otherwise its calls are. Throws Failure naming an unavailable library
-  /// whose calls have no fallback.
+  /// fallbacks of its calls are switched off; otherwise its calls are switched off. Throws Failure naming an
+  /// unavailable library whose calls have no fallback.
   void open(const fb::Manifest& manifest, Plan& plan);
 
-  /// Requests a plan for each call whose shapes are known. If a library refuses, the fallback runs instead; throws
-  /// Failure if there is none.
+  /// Requests a plan for each call whose shapes are known. If a library refuses a call, the fallback runs instead;
+  /// throws Failure if there is no fallback.
   void settle(BoundPlan& bound);
 
   /// The library's plan for a call step that is switched on. It is made on first use, then shared. Throws Failure.

@@ -29,7 +29,7 @@ std::string library_version_text(uint64_t version) {
   return text(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-/// Uses relaxed mode: on its first call a library may load code and allocate memory.
+/// Uses relaxed mode, because a library may load code and allocate memory on its first call.
 void Capture::begin(const std::string& step) {
   if (stream_ == nullptr) stream_ = std::make_unique<Stream>(device_);
   device_.check(device_.driver.cuStreamBeginCapture_v2(stream_->handle, CU_STREAM_CAPTURE_MODE_RELAXED),

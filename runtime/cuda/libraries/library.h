@@ -42,7 +42,7 @@ class Library {
   virtual std::unique_ptr<CallPlan> plan(const CallProblem& problem) = 0;
 };
 
-/// Both return null if the library cannot be opened or lacks a function; `reason` says which.
+/// Both return null if the library cannot be opened or lacks a function; `reason` names the cause.
 std::unique_ptr<Library> open_cublaslt(Device& device, std::string& reason);
 std::unique_ptr<Library> open_cudnn(Device& device, std::string& reason);
 

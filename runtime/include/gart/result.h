@@ -19,8 +19,8 @@ enum class ErrorCode : int32_t {
   run_failed = 6,   ///< the model failed on this data: an index out of range, a size that overflows
   device_lost = 7,  ///< the device failed, and its memory is lost: this program will not run again
   cancelled = 8,    ///< cancel() ended the run
-  timed_out = 9,    ///< the run was not over at its deadline
-  busy = 10,        ///< as many runs as allowed are in progress, or wait: try again later
+  timed_out = 9,    ///< the run did not end before its deadline
+  busy = 10,        ///< too many runs are in progress or waiting: try again later
 };
 
 struct Error {

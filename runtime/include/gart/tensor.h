@@ -42,7 +42,7 @@ enum class DType : uint8_t {
   u4,
   i2,
   u2,      ///< one byte each: narrower ones are not packed
-  string,  ///< of inputs only: a const char* to a text that ends with NUL
+  string,  ///< for inputs only: a const char* to a NUL-terminated text
 };
 
 /// Bytes of one element (a boolean takes one byte, 0 or 1); 0 for `undefined`.
@@ -112,7 +112,7 @@ class GART_API Tensor {
   /// Copies the tensor. Fails if view.data is null though there are elements, or if it is on a device other than "cpu".
   static Result<Tensor> copy_of(const TensorView& view, std::string name = {});
 
-  const std::string& name() const { return name_; }  ///< of the output it came from; may be empty
+  const std::string& name() const { return name_; }  ///< the name of the output that made this tensor; may be empty
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   size_t bytes() const { return bytes_; }

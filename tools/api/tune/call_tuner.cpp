@@ -14,7 +14,7 @@ using gart::cuda::CallTensor;
 
 constexpr size_t kMostAlgorithms = 16;
 
-/// Decides for one algorithm, whatever the question is.
+/// Answers every decision with the same algorithm.
 class OneAlgorithm final : public Decisions {
  public:
   explicit OneAlgorithm(const LibraryAlgorithm& algorithm) : algorithm_(algorithm) {}

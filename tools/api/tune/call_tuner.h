@@ -11,7 +11,7 @@
 
 namespace gcg::tune {
 
-/// Wraps the binder that finds the calls. Each call that it finds is measured with every algorithm that its library
+/// Wraps the binder that finds library calls. Measures each of these calls with every algorithm that the library
 /// proposes.
 class CallTuner final : public LibraryBinder {
  public:
@@ -31,7 +31,7 @@ class CallTuner final : public LibraryBinder {
   };
 
   void tune(const LibraryCall& call, Decision decision) const;
-  /// The algorithms that the library proposes. If empty, refusals_ has the reason.
+  /// The algorithms that the library proposes. If there are none, refusals_ has the reason.
   std::vector<LibraryAlgorithm> propose(const LibraryCall& call) const;
   LoadedLibrary& open(const std::string& name) const;
 

@@ -5,7 +5,8 @@
 namespace gcg::tune {
 namespace {
 
-/// Records the decisions that are requested, and answers one of them with a given candidate.
+/// Without arguments, records the first decision that is requested. Otherwise answers the decision `about` with a given
+/// candidate.
 class OneDecision final : public Decisions {
  public:
   OneDecision() = default;

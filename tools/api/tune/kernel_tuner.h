@@ -6,8 +6,8 @@
 
 namespace gcg::tune {
 
-/// Wraps the backend that makes the code. It measures every candidate of each kernel that it is asked to compile, and
-/// compiles the kernel with the choices made.
+/// Wraps the backend that makes the code. compile() measures every candidate of each kernel, and compiles the kernel
+/// with the fastest one.
 class KernelTuner final : public Backend {
  public:
   /// All arguments must outlive this object.

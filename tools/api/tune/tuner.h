@@ -17,7 +17,7 @@ namespace gcg::tune {
 
 struct MeasuringOptions {
   int launches = 20;   // number of launches of the kernel in one run
-  bool again = false;  // also measures decisions that the file has already
+  bool again = false;  // also measures decisions that the file already has
   // Returns the time of an artifact's run; its inputs may hold any values.
   std::function<double(std::span<const uint8_t>)> run_us;
 };
@@ -32,7 +32,7 @@ class Tuner {
   const MeasuringOptions& options() const { return options_; }
   const TuningFile& file() const { return file_; }
 
-  /// True if the decision is still to be made. If the file has it, it is counted as known.
+  /// True if the decision must be measured. Counts a decision that the file already has as known.
   bool wants(const Decision& decision);
   /// Measures the candidates and stores the fastest one in the file. `artifact`: returns an artifact that launches
   /// candidate i options().launches times.

@@ -28,7 +28,7 @@ struct Arguments {
   std::string artifact;
   ArtifactOption source;
   double seconds = 3;
-  int iterations = 0, warmup = 3;  // iterations: 0: as many as fit into `seconds`
+  int iterations = 0, warmup = 3;  // iterations: 0: limited by `seconds` instead
   bool json = false;
   int callers = 0;
   InputOptions inputs;
@@ -96,8 +96,8 @@ struct Latency {
   }
 };
 
-/// Runs once, then some times untimed to warm up, then timed: the requested number of times, or at least ten times
-/// within the seconds. `session`: each run begins with the same states, and the time to set them does not count.
+/// Times the first run, runs a.warmup times untimed, then times further runs: a.iterations, or for a.seconds, but at
+/// least ten. `session`: each run begins with the same states; the time to set them does not count.
 Latency measure_latency(gart::Invocation& invocation, const std::optional<gart::Session>& session, const Arguments& a) {
   Latency result;
   const auto timed = [&] {
@@ -119,9 +119,9 @@ Latency measure_latency(gart::Invocation& invocation, const std::optional<gart::
   return result;
 }
 
-/// Profiles the artifact. It is loaded a second time for this, because here a GPU waits for each step, and other times
-/// must not include these waits. On a GPU, inputs and outputs are in its memory, so no step's time includes copies from
-/// or to the host.
+/// Profiles the artifact. Loads the artifact a second time, because a profiled GPU waits after each step, and other
+/// measurements must not include these waits. On a GPU, inputs and outputs are in its memory, so no step's time
+/// includes copies from or to the host.
 nlohmann::ordered_json profile_of(const Arguments& a, const NamedTensors& inputs) {
   auto waiting = a.inputs;
   waiting.blocking = true;
@@ -137,7 +137,7 @@ nlohmann::ordered_json profile_of(const Arguments& a, const NamedTensors& inputs
   return profile(a.artifact, program, invocation, inputs, a.seconds, a.profile);
 }
 
-/// False for other entry points and for models with states. Only the latency of these is measured.
+/// False for other entry points and for models with states: only their latency is measured.
 bool is_first_without_states(const Arguments& a, const std::optional<gart::Session>& session) {
   const bool is_plain = !session && a.inputs.entry.empty();
   if (!is_plain && (callers_of(a) > 1 || a.profile.wanted()))

@@ -59,7 +59,7 @@ void print(const Json& found) {
   }
 }
 
-/// Decides by the file name. Any other file counts as an artifact; if it is not one, it is reported as damaged.
+/// Decides by the file name. Any other file counts as an artifact, and is reported as damaged if it is not an artifact.
 bool is_model(const std::string& path) { return path.ends_with(".onnx"); }
 
 /// Checks whether the model compiles for CPUs and for this machine's GPUs. Runs all stages except code generation.

@@ -86,7 +86,7 @@ const HostArray& named(const std::vector<HostArray>& arrays, const std::string& 
   return *at;
 }
 
-/// The inputs of the first of the two that is an artifact.
+/// The inputs for both files, which the artifact defines.
 NamedTensors inputs_for(const Arguments& a, const std::string& artifact) {
   const gart::Program program = load_program(artifact, a.inputs);
   return collect_inputs(inputs_of(program, a.inputs), a.inputs);
@@ -106,7 +106,8 @@ void compare_files(const Arguments& a) {
   if (!ok) throw CLI::RuntimeError(kDiffers);
 }
 
-/// Compiles the model with all floats as outputs, so that fusion hides none, and compares each with the interpreter's.
+/// Compiles the model with all float values as outputs, so that fusion does not remove any. Compares each value with
+/// the interpreter's.
 void compare_layers(const Arguments& a) {
   if (!is_model(a.first) || !a.second.empty()) fail("--layers compares the values of one .onnx file");
   gcc_graph::ModelOptions options;

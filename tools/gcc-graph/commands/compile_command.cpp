@@ -47,14 +47,15 @@ gcc_graph::NamedText text_of(const std::string& path) {
   return {{bytes.begin(), bytes.end()}, path};
 }
 
-/// The values of open extents, the first one of each: "batch=1,8" gives "batch=1".
+/// The first value of each symbol: "batch=1,8" gives "batch=1".
 std::vector<std::string> first_extents(const std::vector<std::string>& dims) {
   std::vector<std::string> first;
   for (const std::string& dim : dims) first.push_back(dim.substr(0, dim.find(',')));
   return first;
 }
 
-/// If no target of the artifact runs on this machine's CPU, the model is compiled for it, too.
+/// Adds golden vectors. If no target of the artifact runs on this machine's CPU, compiles the model for this CPU to
+/// compute them.
 std::vector<uint8_t> with_golden_vectors(const Arguments& a, gcc_graph::ModelOptions options,
                                          const std::vector<uint8_t>& artifact) {
   gart::LoadOptions here;
@@ -70,7 +71,7 @@ std::vector<uint8_t> with_golden_vectors(const Arguments& a, gcc_graph::ModelOpt
   return with_golden(artifact, gcc_graph::compile_model(a.model, options).artifact, a.golden, first_extents(a.dims));
 }
 
-/// With --save-temps, the compiler's intermediate forms become files, also those before an error.
+/// With --save-temps, writes the compiler's intermediate forms as files, even if the compilation fails.
 gcc_graph::CompiledModel compile_with_temps(const Arguments& a, gcc_graph::ModelOptions options) {
   if (a.temps.empty()) return gcc_graph::compile_model(a.model, options);
   std::ostringstream printed;

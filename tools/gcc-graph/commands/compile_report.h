@@ -8,7 +8,7 @@
 namespace gcg::tools {
 
 void print_compiled(const std::string& output, const gcc_graph::Compiled& result, double seconds);
-/// The same facts as JSON, with those of the fleet's parts.
+/// The same facts as JSON, including facts of the fleet's parts.
 void print_compiled_json(const std::string& output, const gcc_graph::Compiled& result, double seconds);
 
 }  // namespace gcg::tools

@@ -19,11 +19,12 @@ namespace {
 
 struct Finding {
   enum class Kind { good, missing, broken } kind;
-  std::string what, mend;  // mend: how to repair it; empty if nothing is missing or broken
+  std::string what, mend;  // mend: the repair; empty if nothing is missing or broken
 };
 using Findings = std::vector<Finding>;
 
-/// y = softmax(x * w) over two rows, compiled for the target and run on the device. Empty if its rows have the sum 1.
+/// Compiles y = softmax(x * w) for the target and runs it on the device, with two rows. Returns the fault; empty if
+/// each row has the sum 1.
 std::string fault_of(const std::string& target, const std::string& device) try {
   gcc_graph::Graph graph("doctor");
   const gcc_graph::Value x = graph.input("x", gcc_graph::DType::f32, {"rows", "8"});

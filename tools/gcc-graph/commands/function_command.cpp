@@ -56,7 +56,7 @@ void run(Addition a) {
   if (!a.tuning.empty()) {
     const std::vector<uint8_t> bytes = read_file(a.tuning);
     const std::string text(bytes.begin(), bytes.end());
-    gcc_graph::check_tuning({text, a.tuning});  // refuses a wrong file now, not only when the model is compiled
+    gcc_graph::check_tuning({text, a.tuning});  // refuses a wrong file now, before a model is compiled with it
     a.carve.labels["gart.tuning"] = text;
   }
   check_writable(a.library);

@@ -65,12 +65,12 @@ nlohmann::ordered_json as_json(const gart::Generated& done) {
   return out;
 }
 
-/// The text of new tokens: shown as it comes, or kept.
+/// The text of new tokens, printed as it comes unless the output is JSON.
 class Answer {
  public:
   Answer(Tokenizer& tokenizer, const Arguments& a) : tokenizer_(tokenizer), stops_(a.stops), is_shown_(!a.json) {}
 
-  /// False: a stop text has come. `is_end`: the token ends the generation, and belongs to no text.
+  /// Returns false after a stop text. `is_end`: the token ends the generation and is not a part of the text.
   bool add(int64_t id, bool is_end) {
     if (!is_end) show(stops_.add(tokenizer_.add(id)));
     return !stops_.has_stopped();
@@ -97,7 +97,7 @@ class Answer {
 
 std::string folder_of(const std::string& file) { return std::filesystem::path(file).parent_path().string(); }
 
-/// The configuration: in --config, or beside the tokenizer, or beside the model.
+/// Reads the model's configuration from --config, or else from the tokenizer's folder, or else from the model's folder.
 ModelFolder find_folder(const Arguments& a) {
   if (a.folder.empty()) return read_model_folder(folder_of(a.tokenizer.empty() ? a.artifact : a.tokenizer));
   if (!std::filesystem::is_directory(a.folder)) fail("--config ", a.folder, ": there is no such folder");
@@ -111,7 +111,7 @@ Tokenizer open_tokenizer(const Arguments& a, const ModelFolder& folder) {
   return Tokenizer(a.tokenizer.empty() ? beside : a.tokenizer);
 }
 
-/// The ids of the prompt behind `past` tokens, which may end a conversation's earlier part.
+/// The ids of the prompt. `past`: the number of tokens that the session already holds.
 std::vector<int64_t> prompt_ids(const Arguments& a, Tokenizer& tokenizer, const ModelFolder& folder, int64_t past) {
   if (a.prompt.empty()) return parse_ids("--ids", a.ids);
   if (a.is_chat && past > 0)
@@ -122,7 +122,7 @@ std::vector<int64_t> prompt_ids(const Arguments& a, Tokenizer& tokenizer, const 
   return ids;
 }
 
-/// Ends the generation with the model's last token, and before its context is full.
+/// Sets options so that the generation ends with the model's end token, and before the model's context is full.
 void follow_folder(gart::GenerateOptions& options, const ModelFolder& folder, Tokenizer* tokenizer, int64_t tokens) {
   options.stop_ids.insert(options.stop_ids.end(), folder.end_ids.begin(), folder.end_ids.end());
   if (tokenizer != nullptr && !folder.end_token.empty()) {
@@ -163,7 +163,7 @@ void generate_text(Arguments& a, Model& model) {
   answer.end();
   if (!result) throw Error(result.error().message);
   const gart::Generated& done = *result;
-  if (!a.session.path.empty()) {  // the next text goes on behind the last token, so the session reads it now
+  if (!a.session.path.empty()) {  // the session reads the last token now, because the next text follows this token
     gart::GenerateOptions last;
     last.max_tokens = 1;
     value_or_throw(model.generator.generate({&done.ids.back(), 1}, last));
@@ -209,7 +209,7 @@ void generate(Arguments& a) {
   if (!a.stops.empty() && !is_text) fail("--stop needs --tokenizer; --stop-ids ends with token ids");
   if (std::ranges::count(a.stops, std::string()) != 0) fail("--stop '': expected a text");
   a.options.stop_ids = parse_ids("--stop-ids", a.stop_ids);
-  parse_ids("--ids", a.ids);  // before the model is loaded
+  parse_ids("--ids", a.ids);  // checked before the model is loaded
   Model model = open_model(a);
   is_text ? generate_text(a, model) : generate_ids(a, model);
 }

@@ -123,7 +123,7 @@ std::string shapes_text(const fb::EntryPoint& entry, const fb::Plan& plan) {
   return count(plan.assumed()) != 0 ? out + ", equal extents" : out;
 }
 
-/// True if its memory depends on extents that only a run knows.
+/// True if the plan's memory depends on extents that only a run knows.
 bool is_open(const fb::EntryPoint& entry, const fb::Plan& plan) {
   for (uint32_t i = 0; i < count(entry.symbols()); ++i)
     if (i >= count(plan.fixed()) || plan.fixed()->Get(i) < 0) return true;

@@ -12,7 +12,8 @@
 namespace gcg::tools {
 namespace {
 
-// At most a quarter of a compilation's effort, because placing is called often and starts from the file's placement.
+// At most a quarter of a compilation's effort, because users place often, and the search starts from the file's
+// placement.
 constexpr int64_t kEffort = 1'000'000;
 
 struct Arguments {

@@ -22,14 +22,14 @@ struct Arguments {
   }
 };
 
-/// The file is verified first: a signature says that a runtime can load it.
+/// Verifies the file first, because a signature means that a runtime can load the file.
 void sign(const Arguments& a) {
   check_writable(a.signature_path());
   const ArtifactFile artifact = open_artifact(a.artifact);
   write_file(a.signature_path(), signature_of(artifact.view.file, a.key));
 }
 
-/// The signature comes first: nothing else looks at a file that nobody has signed.
+/// Checks the signature first, so that no other code reads an unsigned file.
 void verify(const Arguments& a) {
   const std::vector<uint8_t> bytes = read_file(a.artifact), signature = read_file(a.signature_path());
   if (!is_signed_by(bytes, signature, a.key)) {

@@ -87,7 +87,8 @@ int64_t memory_near(hwloc_topology_t topology, hwloc_obj_t group, const std::vec
   return static_cast<int64_t>(bytes);
 }
 
-/// The groups of cores: one per L3 cache, else one per socket, else the whole machine.
+/// The groups of cores: one per L3 cache, else one per socket, else the whole machine. The first kind whose groups hold
+/// every allowed core is used.
 std::vector<hwloc_obj_t> groups_of(hwloc_topology_t topology, const std::vector<int>& allowed) {
   for (const hwloc_obj_type_t type : {HWLOC_OBJ_L3CACHE, HWLOC_OBJ_PACKAGE, HWLOC_OBJ_MACHINE}) {
     std::vector<hwloc_obj_t> groups;

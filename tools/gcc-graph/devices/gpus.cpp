@@ -77,7 +77,7 @@ double copy_rate(int ordinal, const Driver& driver) {
   gart::Block from(&device.memory), to(&device.memory);
   from.reserve(kBytes);
   to.reserve(kBytes);
-  const std::vector<uint8_t> zeros(kBytes);  // writes it first, because pages that were never written need not exist
+  const std::vector<uint8_t> zeros(kBytes);  // written first, because memory that was never written may have no pages
   GART_CUDA(device, cuMemcpyHtoDAsync_v2, reinterpret_cast<CUdeviceptr>(from.data()), zeros.data(), kBytes,
             stream.handle);
   GART_CUDA(device, cuStreamSynchronize, stream.handle);

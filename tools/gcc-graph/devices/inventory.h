@@ -22,7 +22,7 @@ struct Inventory {
 /// second.
 Inventory take_inventory(bool probe);
 
-// These add one part each to the inventory.
+// Each of these functions adds one part to the inventory.
 void add_cpu_pools(Inventory& inventory, bool probe);  // cpu_pools.cpp
 void add_gpus(Inventory& inventory, bool probe);       // in gpus.cpp; adds nothing if there is no driver
 

@@ -45,7 +45,7 @@ void probe_pool(gcc_graph::FleetDevice& pool) {
   std::barrier together(static_cast<std::ptrdiff_t>(count));
   const auto measure = [&](size_t index) {
     bind_to(pool.cores[index]);
-    const std::vector<char> data(static_cast<size_t>(bytes), 1);  // the first write places its pages near the core
+    const std::vector<char> data(static_cast<size_t>(bytes), 1);  // the first write places the pages near the core
     together.arrive_and_wait();
     rates[index] = rate_here();
     together.arrive_and_wait();

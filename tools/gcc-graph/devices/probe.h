@@ -5,8 +5,8 @@
 
 namespace gcg::tools {
 
-/// Sets gflops and gbytes_per_s. All cores of the pool work at once, for about half a second. The system places the
-/// threads of cores that cannot be bound.
+/// Sets gflops and gbytes_per_s. All cores of the pool work at once, for about half a second. If a thread cannot be
+/// bound to its core, the system chooses the core.
 void probe_pool(gcc_graph::FleetDevice& pool);
 
 }  // namespace gcg::tools

@@ -50,8 +50,8 @@ Quota read_quota(const fs::path& root) {
     if (second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const fs::path mount = root / "sys/fs/cgroup" / controllers;
-    // Inside a container, the path may be the host's, and the mount may already be the group itself. So the mount is
-    // read in any case.
+    // Inside a container, the path may be the host's, and the mount may be the group itself. So the loop ends with the
+    // files of the mount.
     for (fs::path group = fs::path(line.substr(second + 1)).relative_path();; group = group.parent_path()) {
       read_group(mount / group, cpus, memory);
       if (group.empty()) break;

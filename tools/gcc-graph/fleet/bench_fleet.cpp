@@ -38,7 +38,7 @@ class Bench {
     return times;
   }
 
-  /// Requests per second if a next request is always waiting.
+  /// Requests per second if a request is always waiting.
   double throughput(double seconds, size_t requests) {
     std::vector<gart::fleet::Request> pipeline;
     for (size_t i = 0; i < requests; ++i) pipeline.push_back(fleet_.request(program_, inputs_));

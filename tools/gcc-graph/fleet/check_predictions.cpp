@@ -28,7 +28,7 @@ Placement all_on(const Placing& placing, Placement placement, int device) {
   return placement;
 }
 
-/// Puts each group on the next device, so that it reads values from another device than its own.
+/// Puts each group on the next device, so that it reads values that another device made.
 Placement in_turn(const Placing& placing, Placement placement, int first) {
   const int count = static_cast<int>(placing.devices().size());
   int next = first;
@@ -52,8 +52,8 @@ Placement anywhere(const Placing& placing, Placement placement, std::mt19937& ra
   return placement;
 }
 
-/// All groups on each device, then placements that alternate between the devices, starting with each of them. So each
-/// group is measured with inputs from its own device and from others.
+/// Two placements per device: all groups on this device, and groups in turn on all devices, starting with this one. So
+/// each group is measured with inputs from its own device and from other devices.
 std::vector<Placement> profiled_placements(const Placing& placing) {
   std::vector<Placement> all;
   for (int d = 0; d < static_cast<int>(placing.devices().size()); ++d) {
@@ -63,7 +63,7 @@ std::vector<Placement> profiled_placements(const Placing& placing) {
   return all;
 }
 
-/// Random placements that are not among `others`; fewer than `count` if hardly any are left.
+/// Random placements that are not among `others`; fewer than `count` if few are left.
 std::vector<Placement> random_placements(const Placing& placing, const std::vector<Placement>& others, int count) {
   std::mt19937 random(1);
   std::vector<Placement> found;

@@ -9,10 +9,11 @@
 namespace gcg::tools {
 
 /// Measures the groups in two kinds of placements: all groups on one device, as far as it supports them, and each group
-/// on the next device. From these times it predicts `count` other, random placements, and measures those, too. All
-/// placements are measured in turn, for `seconds` in total; the fastest run of each counts. Returns {"profiled": the
-/// first, "placements": [{"predicted_us", "measured_us", "error", "groups", "again_us": of some, loaded and measured
-/// once more}], "median_error"}; an error is a fraction of the measured time.
+/// on the next device. From these times it predicts the times of `count` random placements, and measures these
+/// placements, too. All placements are measured in turn, for `seconds` in total; the fastest run of each counts.
+/// Returns {"profiled": the placements of the two kinds, "placements": [{"predicted_us", "measured_us", "error",
+/// "groups", "again_us"}], "median_error"}. An error is a fraction of the measured time. Only some placements have
+/// "again_us": they were loaded and measured twice.
 nlohmann::ordered_json check_predictions(const std::string& artifact, const RunOnFleet& fleet,
                                          const InputOptions& inputs, double seconds, int count);
 

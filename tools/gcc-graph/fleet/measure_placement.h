@@ -27,10 +27,10 @@ class PlacedRuns {
 
   struct Least {
     double run_us = 0;                           // 0: there was no run
-    std::vector<gart::fleet::GroupTime> groups;  // of that run
+    std::vector<gart::fleet::GroupTime> groups;  // times of the groups in that run
   };
-  /// Runs in the same way, at least twice. Returns the fastest run, which other processes disturbed least, or `known`
-  /// if that was faster.
+  /// Runs one request after the other for `seconds`, at least twice. Returns the fastest run, which other processes
+  /// disturbed least, or `known` if that was faster.
   Least least(double seconds, Least known);
 
  private:

@@ -30,8 +30,8 @@ std::string here(const FleetDevice& device) {
   return device.name.starts_with("cpu:") ? device.name : "cpu";
 }
 
-/// Joins the pieces of "NAME" or "NAME=DEVICE" of --devices. Names of pools contain commas: a piece of only digits and
-/// dashes belongs to the previous name.
+/// Joins the pieces of "NAME" or "NAME=DEVICE" of --devices. Names of pools contain commas, so a piece of only digits
+/// and dashes belongs to the previous name.
 std::vector<std::string> joined(const std::vector<std::string>& pieces) {
   std::vector<std::string> names;
   for (const std::string& piece : pieces) {
@@ -67,7 +67,7 @@ bool can_be_placed(const gart::ArtifactView& artifact, const gcc_graph::Fleet& f
 
 }  // namespace
 
-/// The ways that remain if a fleet lacks a device of the file, as the end of a message.
+/// The ways to run the file although the fleet lacks `device`, as the end of a message.
 std::string RunOnFleet::ways_beside(const gart::ArtifactView& file, const gcc_graph::Fleet& fleet, uint32_t device,
                                     const std::string& artifact) const {
   std::string ways;
@@ -150,7 +150,8 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
   return value_or_throw(gart::fleet::load(path, options));
 }
 
-/// Devices of other hosts keep the artifact's description. The runtime refuses them if one is needed.
+/// Adds only devices of this host. Devices of other hosts keep the artifact's description; the runtime fails if it
+/// needs one of them.
 void RunOnFleet::add_fleet(const std::string& artifact, gart::fleet::LoadOptions& options) const {
   const gcc_graph::Fleet fleet = read_fleet(fleet_);
   if (options.only.empty()) check_fleet(artifact, fleet, options);

@@ -1,4 +1,4 @@
-// Options of `run` and `bench` for models that were cut. They also load the programs.
+// Options of `run` and `bench` for models that were cut for a fleet, and the loading of such models.
 #pragma once
 
 #include <string>
@@ -15,12 +15,11 @@ namespace gcg::tools {
 class RunOnFleet {
  public:
   void add_to(CLI::App& command);
-  /// True if a fleet must run the file. This is so if any of these options is given, or if no single device may run all
-  /// groups and the user requests neither device nor target. Otherwise the whole model runs on one device.
+  /// True if a fleet must run the file: if any of these options is given, or if no single device may run all groups and
+  /// the user requests neither device nor target. Otherwise the whole model runs on one device.
   bool is_wanted(const std::string& artifact, const InputOptions& inputs) const;
 
-  /// Prints a line if a file that was placed on a fleet runs as a whole, on a device that the user did not name. Its
-  /// parts do not run then.
+  /// Prints a line if a fleet's file runs as a whole, without its parts, on a device that the user did not name.
   void tell_whole(const std::string& artifact, const InputOptions& inputs, const std::string& device) const;
 
   /// Throws Error.

@@ -9,8 +9,8 @@
 namespace gcg::tools {
 
 /// The slots of a shape program as text: names of symbols, numbers, and expressions such as "(height+31)//32*4".
-/// Brackets stand wherever they are needed to keep the meaning. Any verified program can be shown; expressions that are
-/// too deep or too long become "...".
+/// Parentheses are added where the meaning needs them. Any verified program can be shown; expressions that are too deep
+/// or too long become "...".
 class SlotTexts {
  public:
   using Program = flatbuffers::Vector<const gart::fb::Instruction*>;
@@ -22,7 +22,7 @@ class SlotTexts {
   enum class Binding { sum, product, one };
   struct Text {
     std::string text;
-    Binding binding;  // binding of the operator that is applied last
+    Binding binding;  // precedence of the operator that is applied last
   };
   static std::string at_least(Binding binding, const Text& t);
   Text read(uint32_t slot, int depth);

@@ -7,8 +7,8 @@
 
 namespace gcg::tools {
 
-/// {"bytes": of all copies of a weight but the largest, "most": [{"name": ..., "bytes": ...}, ...]}. Empty if the file
-/// has no such data.
+/// {"bytes": ..., "most": [{"name": ..., "bytes": ...}, ...]}. "bytes" excludes the largest copy of each weight. Empty
+/// if the file has no such data.
 nlohmann::ordered_json stored_twice_json(const gart::fb::Manifest& manifest);
 
 /// The end of the line about weights. `report` may lack "stored_twice".

@@ -47,8 +47,8 @@ bool holds(const fb::EntryPoint& entry, const fb::Plan& plan, const gart::Slots&
   return true;
 }
 
-/// Chooses the plan as the runtime does: of the target's plans whose fixed symbols all have these values, and whose
-/// assumptions hold, the one that fixes most.
+/// Chooses the plan as the runtime does. A plan is possible if all its fixed symbols have these values and its
+/// assumptions hold. The possible plan with the most fixed symbols wins.
 const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, const std::string& target,
                             const std::vector<std::optional<int64_t>>& values) {
   const gart::Slots slots = evaluated(entry.program(), values);

@@ -14,7 +14,7 @@ namespace gcg::tools {
 struct StepFacts {
   std::string kind;    // "launch"
   std::string kernel;  // "conv_relu"; empty: the step launches no kernel
-  std::string note;    // how a GPU's kernel computes: "128x64x32 3xtf32 wgmma, TMA, 6 stages"
+  std::string note;    // the variant of a GPU's kernel: "128x64x32 3xtf32 wgmma, TMA, 6 stages"
   std::string source;  // names of ONNX nodes
   // Arithmetic operations on elements, and bytes of the operands, each operand counted once. nullopt if they depend on
   // data.

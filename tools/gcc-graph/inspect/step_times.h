@@ -6,8 +6,8 @@
 
 namespace gcg::tools {
 
-/// {"target", "profile": {"steps": [{"step", "us", "share", "source", and maybe "roofline", "note"}]}}. Throws Error if
-/// the file holds something else.
+/// {"target", "profile": {"steps": [{"step", "us", "share", "source", optional "roofline" and "note"}]}}. Throws Error
+/// if the file holds something else.
 nlohmann::ordered_json read_step_times(const std::string& path);
 
 }  // namespace gcg::tools

@@ -9,7 +9,7 @@ std::string artifact_identity(const gart::ArtifactView& artifact) {
   for (const gart::SectionEntry& section : artifact.sections) {
     if (section.kind == gart::SectionKind::assembly) continue;
     sections.push_back(section);
-    sections.back().offset = 0;  // the offset does not count, because the assembly before it may have another size
+    sections.back().offset = 0;  // the offset is left out, because it depends on the assembly's size
   }
   const gart::Digest digest = gart::digest_header({}, sections);
   std::string text;

@@ -88,7 +88,7 @@ bool write_front(const File& file, const FileHead& front, std::span<const uint8_
          write_at(file, front.header, 0);
 }
 
-/// Fails if a runtime would refuse the file. The assembly may come from measurements with arbitrary contents.
+/// Fails if a runtime would refuse the file, because the assembly may come from measurements with arbitrary contents.
 void verify_written(const std::string& path) {
   try {
     const MappedArtifact written(path);

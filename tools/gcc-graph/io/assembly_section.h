@@ -34,9 +34,9 @@ const gart::fb::Assembly& assembly_of(const gart::ArtifactView& artifact);
 /// The assembly in a form that can be placed, with the weights that the parts of each group read.
 gcc_graph::Placing placing_of(const gart::ArtifactView& artifact);
 
-/// Writes `from` to `to`, with this assembly instead of its own; no other section changes a byte. Shares the blocks of
-/// `from` if the file system supports it, else copies them. A file that the verifier refuses never becomes `to`. Throws
-/// Error. After a failure or a crash, `to` is unchanged.
+/// Writes `from` to `to` with this assembly in place of the old one; all other sections stay the same. Shares the
+/// blocks of `from` if the file system supports it, else copies them. `to` is replaced only if the verifier accepts the
+/// new file. Throws Error. After a failure or a crash, `to` is unchanged.
 void write_assembly(const std::string& from, const std::string& to, std::span<const uint8_t> section);
 
 }  // namespace gcg::tools

@@ -9,8 +9,8 @@ namespace gcg::tools {
 
 struct Tolerance {
   double rtol = 1e-3, atol = 1e-5;
-  bool each = false;  // true: every element must be within atol + rtol * its own expected value; false: the largest
-                      // error counts
+  bool each = false;  // true: every element must be within atol + rtol * its own expected value; false: only the
+                      // largest error is checked
 };
 
 struct Comparison {

@@ -10,7 +10,8 @@ namespace {
 
 void put(uint8_t* to, const auto& value) { std::memcpy(to, &value, sizeof value); }
 
-/// The variance is 12 times that of one even number in [0, 1), which is 1/12. A float has room for all bits of the sum.
+/// A sum of 12 uniform numbers in [0, 1) has the variance 1, because each number has the variance 1/12. A float can
+/// hold all bits of the sum.
 double about_normal(std::mt19937_64& random) {
   int64_t sum = 0;
   for (int word = 0; word < 3; ++word)

@@ -46,7 +46,7 @@ class Writer {
   }
 
  private:
-  /// True if other contents use these bytes, too: equal contents are stored once.
+  /// True if other contents use the same bytes, because equal contents are stored once.
   bool is_shared(const std::string& name, uint64_t begin, uint64_t bytes) const {
     const uint64_t end = begin + std::max<uint64_t>(bytes, 1);
     const fb::ManifestT& manifest = content_.manifest;
@@ -72,7 +72,7 @@ void write_with_states(const std::string& from, const gart::Program& program, co
                Writer writer(content);
                for (const gart::TensorInfo& info : program.program_states())
                  writer.set(info.name, value_or_throw(program.state(info.name)));
-               remove_golden(content.manifest);  // other values give other outputs
+               remove_golden(content.manifest);  // the golden outputs belong to the old values
              }));
 }
 

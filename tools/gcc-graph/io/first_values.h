@@ -1,4 +1,4 @@
-// Makes an artifact with other first values of its states.
+// Makes a copy of an artifact with other first values for the states.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace gcg::tools {
 
-/// Writes the artifact `from` to `to`. The first values in `to` are the values that the states of `program` have now;
-/// `program` was loaded from `from`. After a failure, `to` is unchanged. Throws Error.
+/// Writes the artifact `from` to `to`. The first values in `to` are the current values of the states of `program`,
+/// which was loaded from `from`. After a failure, `to` is unchanged. Throws Error.
 void write_with_states(const std::string& from, const gart::Program& program, const std::string& to);
 
 }  // namespace gcg::tools

@@ -1,5 +1,5 @@
-// Golden vectors: a model's inputs, as a seed, and the outputs that the compiler's machine computed. They travel in the
-// artifact's metadata, so any runtime can compare its own outputs with them.
+// Golden vectors: a model's inputs, as a seed, and the outputs that the compiler's machine computed. The artifact's
+// metadata holds them, so any runtime can compare its own outputs with them.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@ namespace gcg::tools {
 
 /// The name of the metadata entry.
 inline constexpr const char* kGoldenKey = "gart.golden";
-/// Elements of an output that are stored. Larger outputs have every n-th element stored.
+/// Most elements that are stored of an output. For a larger output, every n-th element is stored.
 inline constexpr int64_t kGoldenElements = 4096;
-/// Bytes of all stored elements: a text of the metadata has at most 1 MiB, and a byte takes two letters.
+/// Limit for the bytes of all stored elements: a text of the metadata has at most 1 MiB, and a byte takes two letters.
 inline constexpr int64_t kGoldenBytes = 400 << 10;
 
 struct GoldenTensor {
@@ -32,7 +32,7 @@ struct GoldenCase {
   std::vector<GoldenTensor> inputs, outputs;
 };
 
-/// An input by its shape, or an output by some of its elements.
+/// Describes an input by its shape, or an output by some of its elements.
 GoldenTensor golden_input(const std::string& name, const gart::TensorView& tensor);
 GoldenTensor golden_output(const std::string& name, const gart::TensorView& tensor, int64_t most_bytes);
 

@@ -9,7 +9,8 @@
 
 namespace gcg::tools {
 
-/// An owned tensor read from a file. `bytes` are dense and row-major. Those of strings are the addresses of `texts`.
+/// An owned tensor read from a file. `bytes` are dense and row-major. For strings, `bytes` are the addresses of
+/// `texts`.
 struct HostTensor {
   gart::DType dtype = gart::DType::undefined;
   std::vector<int64_t> shape;
@@ -19,7 +20,7 @@ struct HostTensor {
   gart::TensorView view() const;
 };
 
-/// A tensor of strings. Throws if one has a NUL character, which would end it.
+/// A tensor of strings. Throws if a text contains a NUL character, which would end the text.
 HostTensor string_tensor(const std::vector<int64_t>& shape, std::vector<std::string> texts, const std::string& where);
 
 /// The bytes of a dense tensor. Throws if extents are negative or the product overflows. `where` names the tensor.

@@ -83,7 +83,7 @@ SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::v
     values[name] = list[0];
     asked.insert(name);
   }
-  // A symbol seq_1 is a dimension that the model calls seq, too (compiler/import/separate_names.h).
+  // A symbol "seq_1" is another dimension that the model also calls "seq" (compiler/import/separate_names.h).
   for (const std::string& k : known) {
     const std::string name = k.substr(0, k.find_last_not_of("0123456789") == k.rfind('_') ? k.rfind('_') : k.size());
     if (asked.count(name) != 0 && asked.count(k) == 0 && tensors.count(k) == 0) values[k] = values[name];
@@ -128,8 +128,8 @@ std::vector<int64_t> shape_of(const gart::TensorInfo& info, const SymbolValues& 
   return shape;
 }
 
-/// Checks an array before its elements are read. So an input with known extents never takes more memory than they
-/// require.
+/// Checks an array before its elements are read, so that an input with known extents never takes more memory than these
+/// extents require.
 void check_array(std::span<const gart::TensorInfo> infos, const std::string& name, gart::DType dtype,
                  const std::vector<int64_t>& shape) {
   const auto info = std::find_if(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });

@@ -74,16 +74,15 @@ void swap_bytes(HostTensor& t) {
   for (auto at = t.bytes.begin(); at != t.bytes.end(); at += size) std::reverse(at, at + size);
 }
 
-/// ml_dtypes leaves the unused bits of a byte undefined. This function extends the sign of signed integers and clears
-/// the others.
+/// ml_dtypes leaves the unused bits of a byte undefined. This function fills them with the sign of signed integers, and
+/// clears them for other types.
 void extend(HostTensor& t, int bits) {
   const bool is_signed = t.dtype == gart::DType::i4 || t.dtype == gart::DType::i2;
   const int sign = is_signed ? 1 << (bits - 1) : 0;
   for (uint8_t& byte : t.bytes) byte = static_cast<uint8_t>(((byte & ((1 << bits) - 1)) ^ sign) - sign);
 }
 
-/// Transposes `t`. It was read with its first index fastest, as Fortran stores arrays; afterwards its last index is
-/// fastest.
+/// Transposes `t` from Fortran's order (first index fastest) to C's order (last index fastest).
 void store_by_rows(HostTensor& t) {
   const size_t size = gart::size_of(t.dtype), rank = t.shape.size();
   std::vector<uint8_t> rows(t.bytes.size());
@@ -108,7 +107,7 @@ void append_utf8(std::string& text, uint32_t c) {
   for (int i = more; i-- > 0;) text += static_cast<char>(0x80 | (c >> (6 * i) & 0x3f));
 }
 
-/// The strings of an array, in UTF-8. NumPy fills their ends with NUL.
+/// The strings of an array, in UTF-8. NumPy pads short strings with NUL.
 std::vector<std::string> npy_strings(const NpyHeader& header, const std::vector<uint8_t>& bytes) {
   const int64_t count = gart::Shape(std::span<const int64_t>(header.shape)).elements();
   std::vector<std::string> texts(static_cast<size_t>(std::max<int64_t>(count, 0)));

@@ -13,7 +13,7 @@ namespace gcg::tools {
 struct NpyHeader {
   gart::DType dtype = gart::DType::undefined;
   std::vector<int64_t> shape;
-  size_t elements_at = 0, element_bytes = 0;  // element_bytes: of all elements together
+  size_t elements_at = 0, element_bytes = 0;  // element_bytes: bytes of all elements together
   int bits = 0;                               // bits of an element, if it does not use its whole byte
   size_t width = 0;                           // bytes of an element, if the elements are strings
   bool swapped = false, by_columns = false;

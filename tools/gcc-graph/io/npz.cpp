@@ -14,8 +14,8 @@ namespace {
 
 using ZipMember = std::unique_ptr<zip_file_t, int (*)(zip_file_t*)>;
 
-/// Reads at most `size` bytes. The buffer grows with the data that is really read, because an archive may state any
-/// size.
+/// Reads at most `size` bytes. The buffer grows with the data that is read, because the size in an archive may be
+/// false.
 void read_up_to(const ZipMember& file, size_t size, const std::string& where, std::vector<uint8_t>& data) {
   constexpr size_t kPiece = size_t{8} << 20;
   while (data.size() < size) {

@@ -12,7 +12,7 @@ namespace gcg::tools {
 /// characters.
 std::string printable(std::string_view text);
 
-/// As long as it exists, it makes all text printable that is written to `stream`.
+/// While it exists, all text written to `stream` becomes printable.
 class PrintableStream : private std::streambuf {
  public:
   explicit PrintableStream(std::ostream& stream) : stream_(stream), target_(stream.rdbuf(this)) {}

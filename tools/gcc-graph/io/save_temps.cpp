@@ -25,7 +25,7 @@ struct Piece {
   std::string name, ending, text;
 };
 
-/// The piece that begins with this line; an empty name if the line begins none.
+/// The piece that begins with this line; its name is empty if no piece begins here.
 Piece piece_of(const std::string& line) {
   if (line.starts_with(kAfter)) return {file_part(line.substr(std::string(kAfter).size())), ".gir", ""};
   if (line.starts_with(kPlan)) return {"plan", ".txt", ""};
@@ -45,7 +45,7 @@ class Folder {
     fs::create_directories(path, error);
     if (error) fail("--save-temps ", path, ": ", error.message());
   }
-  /// A graph that equals the previous one is left out: the pass did not change it.
+  /// Skips a graph that equals the previous one, because the pass did not change it.
   void write(const Piece& piece) {
     const std::string body = piece.text.substr(piece.text.find('\n') + 1);
     if (piece.name.empty() || (piece.ending == ".gir" && body == last_graph_)) return;

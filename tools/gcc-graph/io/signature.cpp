@@ -17,7 +17,7 @@ using Key = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
 using Context = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
 using Reader = EVP_PKEY* (*)(FILE*, EVP_PKEY**, pem_password_cb*, void*);
 
-/// A key with a passphrase is refused: nothing asks for one here.
+/// Refuses a key with a passphrase, because the program cannot ask the user for it.
 int no_passphrase(char*, int, int, void*) { return -1; }
 
 Key read_key(const std::string& path, Reader read, const char* kind) {

@@ -1,5 +1,5 @@
 // Signatures of files by Ed25519 (RFC 8032), in files of 64 bytes beside them. `openssl pkeyutl -rawin` makes and
-// verifies the same ones.
+// verifies the same signatures.
 #pragma once
 
 #include <cstdint>

@@ -92,7 +92,7 @@ HostTensor read_pb(const std::string& path) {
 
 namespace {
 
-/// Memory that the system can give without swapping; the largest number if it does not say.
+/// Memory that the system can give without swapping; the largest number if this is unknown.
 int64_t available_bytes() {
   std::ifstream file("/proc/meminfo");
   std::string name, unit;
@@ -108,13 +108,13 @@ HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t
   out.dtype = info.dtype;
   out.shape = shape;
   const int64_t bytes = checked_bytes(shape, info.dtype, "input '" + info.name + "'");
-  // Linux promises memory that it does not have, and kills programs that then use it.
+  // Linux grants more memory than it has, and kills a program that then uses the memory.
   if (bytes > available_bytes())
     fail("input '", info.name, "' would have ", bytes, " bytes, more than the free memory");
   out.bytes.resize(static_cast<size_t>(bytes));
   for (unsigned char c : info.name) seed = seed * 1099511628211u + c;
   std::mt19937_64 random(seed);
-  if (info.dtype == gart::DType::string) {  // the last one stands for unknown strings
+  if (info.dtype == gart::DType::string) {  // the last string is one that the input does not know
     std::vector<std::string> texts(out.bytes.size() / sizeof(char*)), known = info.strings;
     known.push_back(known.empty() ? "" : known.back() + "?");
     for (std::string& text : texts) text = known[random() % known.size()];

@@ -12,8 +12,8 @@ namespace gcg::tools {
 HostTensor read_npy(const std::string& path);
 HostTensor read_pb(const std::string& path);
 
-/// Floats are about standard normal; integers are in [0, 2); strings are those that the input tells apart, and another.
-/// The same seed and name give the same elements.
+/// Floats are about standard normal; integers are in [0, 2); strings are those that the input knows, and one that it
+/// does not know. The same seed and name give the same elements.
 HostTensor random_tensor(const gart::TensorInfo& info, const std::vector<int64_t>& shape, uint64_t seed);
 
 }  // namespace gcg::tools

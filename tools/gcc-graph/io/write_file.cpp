@@ -19,16 +19,16 @@ namespace fs = std::filesystem;
   fail("cannot write ", path, ": ", std::strerror(error));
 }
 
-/// True for a device or a pipe. A rename would replace it by a file.
+/// True for a device or a pipe, which a rename would replace by a file.
 bool is_no_file(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
-/// The file that the links of `path` lead to.
+/// The file to which the symbolic links of `path` lead.
 fs::path past_links(fs::path path) {
-  constexpr int kMostLinks = 40;  // Linux follows this many links
+  constexpr int kMostLinks = 40;  // the number of links that Linux follows
   std::error_code error;
   for (int i = 0; i < kMostLinks && fs::is_symlink(path, error); ++i)
     path = path.parent_path() / fs::read_symlink(path, error);

@@ -10,8 +10,8 @@ namespace gcg::tools {
 
 struct DeviceTimes {
   size_t runs = 0;
-  double wall_ms = 0;     // from the call to the end of the work
-  double enqueue_us = 0;  // until run_async() returns
+  double wall_ms = 0;     // from the call to the end of its work
+  double enqueue_us = 0;  // from the call until run_async() returns
   double device_ms = 0;   // time between events before and after the work, for launches without gaps
 };
 

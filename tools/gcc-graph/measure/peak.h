@@ -1,5 +1,5 @@
-// Measures the peak rates of a core: FMAs alone, FMAs with the loads of a register tile, and plain reads. They are
-// measured in turns with the code under test, because clock rates drift.
+// Measures the peak rates of a core: FMAs alone, FMAs with the loads of a register tile, and plain reads. The benchmark
+// alternates them with the code under test, because clock rates drift.
 #pragma once
 
 #include <algorithm>

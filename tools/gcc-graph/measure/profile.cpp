@@ -31,8 +31,8 @@ Roofline measure_cpu(const std::string& target, int threads) {
 Roofline measure_cpu(const std::string&, int) { return {}; }
 #endif
 
-/// The machine's peak rates. A CPU's are measured on one core and multiplied by the number of threads. A GPU's are
-/// those of the cost model for the unit that a kernel uses.
+/// The machine's peak rates. CPU rates are measured on one core and multiplied by the number of threads. GPU rates are
+/// the cost model's rates for the unit that a kernel uses.
 class Peaks {
  public:
   explicit Peaks(const gart::Program& program)
@@ -112,7 +112,8 @@ void write_trace(const std::string& path, const std::vector<gart::StepTime>& log
 
 Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts& f, const Roofline& roof) {
   Json row = {{"step", step}, {"us", work.us}, {"share", work.us / total}, {"iterations", work.iterations}};
-  const double us = work.us / static_cast<double>(work.iterations);  // the artifact's facts are for one iteration
+  const double us = work.us / static_cast<double>(work.iterations);  // the operations and bytes in the artifact are for
+                                                                     // one iteration
   if (f.operations) row["gflops"] = *f.operations / us * 1e-3;
   if (f.bytes) row["gbytes_per_s"] = *f.bytes / us * 1e-3;
   if (roof.gflops > 0 && f.operations && f.bytes)

@@ -34,7 +34,7 @@ class Callers {
     }
   }
 
-  /// Returns the runs per second of the first `count` callers, which start together, and their number of runs.
+  /// Starts the first `count` callers together. Returns their runs per second, and their number of runs.
   std::pair<double, int64_t> measure(int count, double seconds) {
     std::atomic<int64_t> runs{0};
     std::vector<gart::Result<void>> ends(static_cast<size_t>(count));

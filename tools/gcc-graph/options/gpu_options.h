@@ -18,7 +18,7 @@ struct GpuOptions {
   std::vector<std::string> libraries = {"none"};
 
   void add_to(CLI::App& command);
-  /// Copies the options that concern all GPU kernels. Throws Error if the cache's folder cannot be used.
+  /// Copies the options for all GPU kernels. Throws Error if the cache's folder cannot be used.
   void apply(gcc_graph::CompileOptions& options) const;
 
  private:

@@ -17,11 +17,10 @@ struct SessionOption {
 
   /// `writes`: the command writes the states back.
   void add_to(CLI::App& command, bool writes);
-  /// A session for a program with states. It has the file's values if there is a file. Nullopt for a program without
-  /// states.
-  /// Throws Error if a program has no states but the option is given.
+  /// A session for a program with states. If there is a file, the session has its values. Nullopt for a program without
+  /// states. Throws Error if a program has no states but the option is given.
   std::optional<gart::Session> open(const gart::Program& program) const;
-  /// Gives the session the values that it had after open().
+  /// Restores the values that the session had after open().
   void rewind(const gart::Session& session) const;
   void save(const gart::Session& session) const;
 };

@@ -51,7 +51,7 @@ PythonProcess::PythonProcess(const std::string& python, const std::string& scrip
 
 PythonProcess::~PythonProcess() {
   close(socket_);
-  kill(pid_, SIGKILL);  // it has nothing to save
+  kill(pid_, SIGKILL);  // the process has nothing to save
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

@@ -1,4 +1,4 @@
-// A Python program that answers requests: a line for a line.
+// A Python program that answers each line of input with a line of output.
 #pragma once
 
 #include <sys/types.h>

@@ -6,7 +6,7 @@
 namespace gcg::tools {
 namespace {
 
-/// The length of the longest end of `text` that begins `word`.
+/// The length of the longest suffix of `text` that is a prefix of `word`.
 size_t begun(std::string_view text, std::string_view word) {
   size_t length = std::min(text.size(), word.size() - 1);
   while (text.substr(text.size() - length) != word.substr(0, length)) --length;

@@ -1,4 +1,4 @@
-// Ends a text that comes in pieces before the first of some words.
+// Ends a text, which arrives in pieces, before the first occurrence of a stop word.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@ class StopText {
  public:
   explicit StopText(std::vector<std::string> stops) : stops_(std::move(stops)) {}
 
-  /// Takes the next piece. Returns the text that can be shown: an end that may begin one of the words is held back.
+  /// Adds the next piece. Returns the text that can be shown. Holds back a suffix that may be the beginning of a stop
+  /// word.
   std::string add(const std::string& piece);
-  /// True after one of the words has come: the text has ended.
+  /// True after a stop word, which ends the text.
   bool has_stopped() const { return stopped_; }
-  /// At the end of the text: the part that was held back.
+  /// The part that was held back; called at the end of the text.
   std::string rest() { return std::move(held_); }
 
  private:

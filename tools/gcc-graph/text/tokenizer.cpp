@@ -11,19 +11,19 @@ namespace {
 
 using nlohmann::json;
 
-/// The first line of the script's output; null if it does not come.
+/// The first line of the script's output; null if there is no output.
 json first_answer(std::optional<PythonProcess>& process, const std::string& python,
                   const std::vector<std::string>& arguments) {
   try {
     process.emplace(python, kTokenizerScript, arguments);
   } catch (const Error&) {
-    return nullptr;  // the next interpreter may start
+    return nullptr;  // the caller tries the next interpreter
   }
   const std::optional<std::string> line = process->receive();
   return line ? json::parse(*line, nullptr, false) : json();
 }
 
-/// Starts the script with the first Python that has the package; null if none has it.
+/// Starts the script with the first Python that has the package; null if no Python has the package.
 json start(std::optional<PythonProcess>& process, const std::vector<std::string>& arguments) {
   for (const std::string& python : python_candidates()) {
     json told = first_answer(process, python, arguments);

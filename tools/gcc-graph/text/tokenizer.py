@@ -9,7 +9,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 class Text:
-    """A tokenizer, and the state of one text that comes token by token."""
+    """A tokenizer, and the state of one text that arrives token by token."""
 
     def __init__(self, path):
         self.path = path
@@ -25,7 +25,7 @@ class Text:
         return {"id": self.tokenizer.token_to_id(token)}
 
     def begin(self, ids):
-        """The text will go on after these ids. Their last ones say whether a space comes first."""
+        """Begins a text that continues after these ids. The last of them determine whether a space comes first."""
         self.ids, self.read = ids[-8:], len(ids[-8:])
         return {}
 
@@ -33,7 +33,7 @@ class Text:
         return self.tokenizer.decode(ids, skip_special_tokens=True)
 
     def add(self, token):
-        """The new text. A character may take several tokens, and is told with the last one."""
+        """Returns the text that the token completes. A character of several tokens is returned with the last of them."""
         self.ids.append(token)
         return {"text": self.news(False)}
 

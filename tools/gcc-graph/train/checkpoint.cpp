@@ -70,7 +70,7 @@ void Checkpoint::save(const gart::Program& program, const TrainingFacts& facts, 
   write_file(index_of(folder_), {text.begin(), text.end()});
   for (const auto& file : fs::directory_iterator(folder_)) {
     const std::string name = file.path().filename().string();
-    std::error_code ignored;  // the old file is not needed any more, but does no harm
+    std::error_code ignored;  // a failure is ignored: the old file is not needed, but does no harm
     if (name.starts_with("states-") && name.ends_with(".safetensors") && name != states)
       fs::remove(file.path(), ignored);
   }

@@ -14,7 +14,7 @@ struct TrainingPlace {
   int64_t epoch = 0, position = 0, steps = 0;
 };
 
-/// The facts of a training run on which the order of its samples depends, and its model.
+/// The model of a training run, and the facts that determine the order of its samples.
 struct TrainingFacts {
   std::string model;  // artifact_identity
   std::string entry;
@@ -27,7 +27,7 @@ struct TrainingFacts {
 /// checkpoint.json, so a crash leaves the old checkpoint or the new one.
 class Checkpoint {
  public:
-  /// An empty folder: there is no checkpoint, and save() does nothing.
+  /// If `folder` is empty, there is no checkpoint, and save() does nothing.
   explicit Checkpoint(std::string folder) : folder_(std::move(folder)) {}
 
   /// Creates the folder. Throws Error.

@@ -18,7 +18,7 @@ int64_t fixed_extent(const std::string& extent) {
 
 /// A random number below `limit`; all are equally likely.
 uint64_t below(std::mt19937_64& random, uint64_t limit) {
-  // How many of the generator's numbers exceed a multiple of `limit`.
+  // The range of the generator has this many numbers too many for a multiple of `limit`.
   const uint64_t excess = (UINT64_MAX % limit + 1) % limit;
   for (;;) {
     const uint64_t number = random();

@@ -25,7 +25,7 @@ class TrainingData {
   bool has(const std::string& input) const { return arrays_.count(input) != 0; }
   /// The number of samples that a step must take, if the model fixes it; otherwise 0.
   int64_t fixed_batch() const { return fixed_batch_; }
-  /// These samples of each array. The next call reuses the memory.
+  /// Collects these samples of each array. The next call reuses the memory.
   const std::map<std::string, gart::TensorView>& batch(std::span<const int64_t> samples);
 
  private:

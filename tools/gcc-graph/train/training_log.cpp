@@ -15,8 +15,7 @@ namespace {
 
 constexpr double kRefresh = 0.1;  // seconds between changes of the line on a terminal
 
-/// The first lines of the file that are metrics of steps 1, 2, ... up to `kept`. A run that was killed may have written
-/// later ones.
+/// The lines of the file for steps 1, 2, ... up to `kept`. A killed run may have written lines for later steps.
 std::string kept_lines(const std::string& path, int64_t kept) {
   std::ifstream file(path);
   std::string out, line;

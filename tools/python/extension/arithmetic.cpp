@@ -125,12 +125,12 @@ PyObject* unsigned_negative(const Array& x) {
       [&] { return wrap(gcc_graph::lazy::record(slot_operators[kSub], Array::scalar(x.dtype(), &zero), x, here())); });
 }
 
-/// True if the operator takes the type of `x`.
+/// Records the operator `which` on `x`.
 PyObject* record_unary(int which, const Array& x) {
   return guarded([&] { return wrap(gcc_graph::lazy::record(unary_operators[which], x, here())); });
 }
 
-/// The array that Python's conversion makes of `x`: of a float type if requested, else of its own type.
+/// Converts `x` to an array with the package's Python code; `to_floats`: to a float type.
 PyObject* converted(PyObject* x, bool to_floats) {
   return PyObject_CallFunction(package.convert, "Oi", x, to_floats ? 1 : 0);
 }
@@ -148,7 +148,7 @@ PyObject* unary(int which, PyObject* x) {
     Py_XDECREF(taken);
     return result;
   }
-  if (u.rounds || which == absolute) {  // x has whole numbers or booleans
+  if (u.rounds || which == absolute) {  // x holds integers or booleans, which these functions do not change
     Py_INCREF(x);
     return x;
   }

@@ -26,8 +26,8 @@ enum Slot : int {
   kSlots
 };
 
-/// A Python number as the other operand of an array of `dtype`, with NumPy's type rules. Empty if the Python code must
-/// handle it.
+/// Converts a Python number that is an operand together with an array of `dtype`, by NumPy's type rules. Empty if the
+/// Python code must handle the number.
 Array weak_scalar(PyObject* value, DType dtype);
 
 PyObject* binary(int slot, PyObject* a, PyObject* b);

@@ -27,7 +27,7 @@ PyObject* get_ready(PyObject* self, void*) { return PyBool_FromLong(array_of(sel
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromSize_t(array_of(self).shape().size()); }
 PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(array_of(self).elements()); }
 
-/// The format character of Python's struct module; null: it has none.
+/// The type's format character in Python's struct module; null: there is none.
 const char* format_of(DType dtype) {
   switch (dtype) {
     case DType::f32:

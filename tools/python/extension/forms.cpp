@@ -27,7 +27,7 @@ struct Call {
   const Array& array() const { return array_of(self); }
 };
 
-// ---- arguments: nullopt, or null without an exception, if the Python code must handle them
+// ---- arguments: these functions return nullopt, or null without an exception, if the Python code must handle them
 
 std::optional<int64_t> plain_int(PyObject* object) {
   if (!PyLong_CheckExact(object)) return std::nullopt;
@@ -86,7 +86,7 @@ PyObject* record_list(const Operator& op, const Array& x, const Ints& list) {
   return guarded([&] { return wrap(gcc_graph::lazy::record(op, x, list, length, here())); });
 }
 
-/// Operators with attributes, cached by their numbers.
+/// An operator from the cache `known`, by the integers in its attributes; `make` adds a missing one.
 template <class Make>
 const Operator& remembered(std::map<Ints, Operator>& known, const Ints& key, Make make) {
   constexpr size_t kMost = 4096;
@@ -314,7 +314,7 @@ constexpr Form kForms[] = {{"sum", sum, "sum(x, axis=None, keepdims=False, dtype
                            {"minimum", minimum, "minimum(a, b): as in NumPy"}};
 constexpr int kFormCount = sizeof kForms / sizeof *kForms, kMethodCount = 9;  // methods come first
 
-/// Calls Python's function of that name with all arguments.
+/// Calls the package's Python function `name` with all arguments.
 PyObject* general(const char* name, PyObject* first, const Call& call) {
   PyObject* function = PyDict_GetItemString(package.forms, name);
   const Py_ssize_t ahead = first != nullptr ? 1 : 0;
@@ -341,7 +341,7 @@ PyObject* as_method(PyObject* self, PyObject* const* at, Py_ssize_t places, PyOb
 template <int which>
 PyObject* as_function(PyObject*, PyObject* const* at, Py_ssize_t places, PyObject* names) {
   if (places > 0 && is_array(at[0])) return as_method<which>(at[0], at + 1, places - 1, names);
-  // the first argument of `where` and the like may be a number
+  // the first argument may be a number, for example of `where`
   const Call call{nullptr, at, places, names};
   return general(kForms[which].name, nullptr, call);
 }

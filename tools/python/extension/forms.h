@@ -1,5 +1,5 @@
-// The most frequent functions in their most frequent forms: reductions, shapes, choices, basic indices. They are
-// recorded without running Python code. Other forms go to Python's function of the same name.
+// The most frequent functions, with their most frequent arguments: reductions, shapes, choices, basic indices. They are
+// recorded without running Python code. Calls with other arguments go to the Python function of the same name.
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// gart.lazy's recorder for Python: the module and its functions. Functions that need not be fast are written in Python
-// (tools/python/gart/lazy).
+// gart.lazy's recorder for Python: the module and its functions. Functions that do not need to be fast are written in
+// Python (tools/python/gart/lazy).
 #include <string>
 #include <vector>
 

@@ -37,7 +37,7 @@ struct PythonTypes {
 extern PythonTypes types;
 /// The objects that the package registers: the error class; fallback(name, a, b), which handles operands of different
 /// types; a converter from anything else to arrays; the package's functions by name, for forms that are not recorded
-/// here; the package's folder, whose frames are not the user's lines.
+/// here; the package's folder, so that its frames do not count as the user's lines.
 struct Package {
   PyObject *error = nullptr, *fallback = nullptr, *convert = nullptr, *forms = nullptr;
   std::string folder;

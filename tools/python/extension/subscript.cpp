@@ -1,4 +1,4 @@
-// array[index] with numbers, slices, None and Ellipsis. Other indices go to Python's function.
+// array[index] with numbers, slices, None and Ellipsis. The package's Python function handles other indices.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -14,7 +14,7 @@ using Ints = std::vector<int64_t>;
 
 struct Index {
   std::vector<PyObject*> parts;    // borrowed references; there is no Ellipsis among them
-  Ints starts, ends, axes, steps;  // for the slices that leave elements out
+  Ints starts, ends, axes, steps;  // one entry per slice that leaves elements out
 };
 
 bool is_basic(PyObject* part) {
@@ -80,7 +80,7 @@ Array sliced(const Array& x, const Index& index) {
   return gcc_graph::lazy::record(op, x, all, lengths, here());
 }
 
-/// One element along the axis. Its position is an ordinary number, so another position needs no new compilation.
+/// One element along the axis. The position is an operand, so another position needs no new compilation.
 Array taken(const Array& x, int64_t axis, PyObject* place) {
   static auto* known = new std::map<int64_t, Operator>;
   auto it = known->find(axis);

@@ -77,7 +77,7 @@ class _OpTensor(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("dims", ctypes.POINTER(ctypes.c_int64)), ("rank", ctypes.c_int32), ("dtype", ctypes.c_int32)]
 
     def array(self, writable):
-        """The tensor's own memory as an array, valid as long as the call."""
+        """The tensor's own memory as an array, valid only during the call."""
         if not self.data:
             return None
         dtype, shape = np.dtype(_DTYPES[self.dtype]), tuple(self.dims[i] for i in range(self.rank))
@@ -161,8 +161,8 @@ _DEFAULT_STREAM = 1  # the number that the interface uses for the default stream
 
 
 def _stream_of(array, interface):
-    """The stream on which an array is still being written; None: it is complete. Version 2 of the interface does not name the stream, and
-    PyTorch only provides version 2. Then it is the framework's current stream, if that is known, otherwise the default stream."""
+    """The stream on which an array is still being written; None: the array is complete. Version 2 of the interface, which PyTorch provides,
+    does not name the stream. Then this returns the framework's current stream, if known, otherwise the default stream."""
     if interface.get("version", 0) >= 3:
         return interface.get("stream")
     if type(array).__module__.partition(".")[0] == "torch":
@@ -172,7 +172,7 @@ def _stream_of(array, interface):
 
 
 def _synchronize(stream, device):
-    """Waits for a stream of `device` ("cuda:1"), whatever context the thread is in."""
+    """Waits for a stream of `device` ("cuda:1"), in any CUDA context of the thread."""
     cuda = ctypes.CDLL("libcuda.so.1")
     ordinal = ctypes.c_int(int(device.partition(":")[2] or 0))
 
@@ -193,7 +193,7 @@ def _synchronize(stream, device):
 
 
 def _from_dlpack(what, array):
-    """An array that speaks DLPack alone, without a copy; any other object as it is."""
+    """Converts an array that supports only DLPack, without a copy. Returns any other object unchanged."""
     if not hasattr(array, "__dlpack__") or hasattr(array, "__array__"):
         return array
     kind = int(array.__dlpack_device__()[0])
@@ -203,11 +203,10 @@ def _from_dlpack(what, array):
 
 
 class _Memory:
-    """An array that a caller passes in. `device`: where its bytes are. `stream`: where they are still being written, or
-    None."""
+    """An array that a caller passes in. `device`: the device that holds its bytes. `stream`: the stream that still writes them, or None."""
 
     def __init__(self, what, array, home, code):
-        """`home`: the program's device. `code`: of the type that raw bytes ("<V2") are taken for."""
+        """`home`: the program's device. `code`: the element type to assume for raw bytes ("<V2")."""
         self.device, self.stream = "cpu", None
         if code == _STRING:
             self._read_strings(what, array)
@@ -246,7 +245,8 @@ class _Memory:
             self.device = f"cuda:{int(self.array.__dlpack_device__()[1])}"
 
     def _read_strings(self, what, array):
-        """An array of str, bytes or objects that are either. Its texts become C strings, which live as long as this object."""
+        """Reads an array of str, of bytes, or of objects that are str or bytes. Its texts become C strings, which live as long as this
+        object."""
         given = np.asarray(array)
         if given.dtype.kind not in "USOT":
             raise GartError(f"{what} must be string, but is {given.dtype}")
@@ -280,7 +280,7 @@ def _copy(tensor):
 
 class DeviceArray:
     """An output in a GPU's memory, for readers of `__cuda_array_interface__`: valid until the next run or set_output() of its invocation.
-    Types that the interface does not know, bfloat16 for one, are raw bytes to it ("<V2")."""
+    The interface describes types that it does not know, such as bfloat16, as raw bytes ("<V2")."""
 
     def __init__(self, invocation, tensor, stream):
         self.shape, self.dtype = tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype])
@@ -349,7 +349,7 @@ class Invocation:
     _invocation = None
 
     def __init__(self, program, session=None, entry=None):
-        """`session`: the handle of the session whose states the runs use. `entry`: the entry point; None: the first."""
+        """`session`: the handle of the session; the runs use its states. `entry`: the entry point; None: the first."""
         self._program, self._invocation = program, ctypes.c_void_p()
         self._input_codes, self._output_codes = program.interface(entry)
         self.inputs, self.outputs = list(self._input_codes), list(self._output_codes)
@@ -418,8 +418,8 @@ class Invocation:
         _check(_lib.gart_wait(self._invocation))
 
     def cancel(self):
-        """Stops the current run from any thread, or the next one if there is none: it raises GartError before its next
-        step, "the run was cancelled"."""
+        """Stops the current run, or else the next one, from any thread. That run raises GartError ("the run was cancelled") before its next
+        step."""
         _lib.gart_cancel(self._invocation)
 
     def output(self, which):
@@ -480,7 +480,7 @@ class Invocation:
 
 
 def _state(get, handle, name):
-    """A copy of the state as a numpy array. `get`: the library's function for its owner, whose handle is given."""
+    """A copy of the state as a numpy array. `get`: the library's function for the state's owner; `handle`: that owner."""
     tensor = _Tensor()
     _check(get(handle, name.encode(), None, ctypes.c_size_t(0), ctypes.byref(tensor)))
     array = np.empty(tuple(tensor.dims[:tensor.rank]), _DTYPES[tensor.dtype])
@@ -525,8 +525,8 @@ class Session(Invocation):
 
     def generate(self, ids, *, max_tokens=128, temperature=0.0, top_k=0, top_p=1.0, min_p=0.0, repetition_penalty=1.0, presence_penalty=0.0,
                  seed=0, stop_ids=(), chunk=0, lookup=0, on_token=None, entry=None, prefill=None):
-        """Appends `ids` to the session and returns a list of up to `max_tokens` further ids, of which the session has read all but
-        the last. `on_token(id)` is called for each; the generation ends if it returns False. `entry`, `prefill`: entry points.
+        """Appends `ids` to the session and returns a list of up to `max_tokens` further ids. The session has read all of them but the last.
+        `on_token(id)` is called for each; the generation ends if it returns False. `entry`, `prefill`: entry points.
         The options are those of gart/generate.hpp."""
         if (entry, prefill) not in self._generators:
             from ._generate import Generator
@@ -536,7 +536,7 @@ class Session(Invocation):
             repetition_penalty=repetition_penalty, presence_penalty=presence_penalty, seed=seed, chunk=chunk, lookup=lookup)
 
     def cancel(self):
-        """Stops the current generation from any thread, or else the current run, or the next one."""
+        """Stops the current generation, or else the current run, or else the next run, from any thread."""
         generating = [generator for generator in list(self._generators.values()) if generator.is_generating]
         for generator in generating:
             generator.cancel()
@@ -632,17 +632,16 @@ class Model(Invocation):
 
 def load(path=None, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True, *,
          runs=0, refuse_runs=False, store=None, model=None):
-    """Loads a model from a file (`path`, a text or os.PathLike) or from an artifact's bytes: on `device` ("cpu", "cuda", "cuda:0";
-    None: the first GPU that it has code for, otherwise the CPU), with its code for `target` ("sm_90a"; None: the best).
+    """Loads a model from a file (`path`, a text or os.PathLike) or from an artifact's bytes: on `device` ("cpu", "cuda", "cuda:0"; None:
+    the first GPU that the model has code for, otherwise the CPU), with the model's code for `target` ("sm_90a"; None: the best).
 
     `store`, `model`: instead of a path, a folder that gcc-graph store add made, and "ID" (the latest version) or "ID@VERSION".
 
-    `parallel`: the threading mode on a CPU, instead of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see
-    gart.hpp.
+    `parallel`: the threading mode on a CPU, in place of the file's choice: {"intra": 2, "inter": 1, "replicas": 1}, see gart.hpp.
 
     `spin`: if False, waiting CPU threads sleep at once; otherwise they keep their cores busy for up to 2 ms.
 
-    `runs`: most runs at a time (0: any number); a further one waits, or raises GartError if `refuse_runs`.
+    `runs`: most runs at a time (0: any number); a further run waits, or raises GartError if `refuse_runs` is true.
 
     `custom_ops`: {name: function} for the operators that `gcc-graph compile --custom-op` declared ("acme::Blend"). Each
     is called as function(inputs, outputs, attributes). The inputs are arrays to read, the outputs arrays to write

@@ -60,7 +60,7 @@ def compile(model, output=None, *, target=None, dims=None, precision=None, libra
 
     `model`: a path, bytes, or an onnx.ModelProto. The other arguments are the options of `gcc-graph compile` with these
     names. `target`, `libraries`, `outputs`, `functions`, `cut` and `keep`: one text, or a list. `dims`: {"batch": 1} or
-    {"batch": [1, 8]}. `custom_ops`: declarations, as of --custom-op. Raises CompileError with the compiler's message."""
+    {"batch": [1, 8]}. `custom_ops`: declarations in the form of --custom-op. Raises CompileError with the compiler's message."""
     words = [*_option("target", target), *_option("dim", dims), *_option("precision", precision), *_option("libraries", libraries),
              *_option("outputs", outputs), *_option("custom-op", custom_ops), *_option("functions", functions), *_option("assign", assign),
              *_option("label", label), *_option("fleet", fleet), *_option("cut", cut), *_option("keep", keep),

@@ -1,4 +1,5 @@
-"""Finds models in a store (gcc-graph store add). Its database is the store's own; the view `found` is made for readers like this."""
+"""Finds models in a store (gcc-graph store add). Reads the view `found` of the store's database, which is meant for readers in other
+languages."""
 import os
 import re
 import sqlite3
@@ -6,7 +7,7 @@ import sqlite3
 from ._errors import GartError
 
 _REFERENCE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,127})(?:@([1-9][0-9]{0,17}))?")
-_APPLICATION, _FORMAT = 0x47535452, 1  # of tools/store/schema.h
+_APPLICATION, _FORMAT = 0x47535452, 1  # as in tools/store/schema.h
 
 
 def find(store, model):

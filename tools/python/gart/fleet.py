@@ -1,7 +1,7 @@
 """Models over several devices: a binding of libgart_fleet's C ABI (gart/fleet.h).
 
     import gart.fleet
-    model = gart.fleet.load("model.gart")          # compiled with --fleet; devices={"acc:0": "cpu:1"} says what stands for one here
+    model = gart.fleet.load("model.gart")          # compiled with --fleet; devices={"acc:0": "cpu:1"} replaces acc:0 by cpu:1
     outputs = model.run({"x": array})              # {name: array}
     hidden = model.run({"x": array}, fetch=["hidden"])
 
@@ -40,7 +40,7 @@ _lib = None
 
 
 def _library():
-    gart._lib = gart._lib or gart._library()  # this library needs libgart
+    gart._lib = gart._lib or gart._library()  # libgart_fleet needs libgart
     name = "libgart_fleet.so.0"
     beside = os.path.join(os.path.dirname(gart._lib._name), name)
     lib = ctypes.CDLL(beside if os.path.exists(beside) else name)
@@ -69,7 +69,7 @@ def _texts(texts):
 
 
 class Request:
-    """One caller's memory for a run; not for several threads at once. Its inputs must stay unchanged until it is over."""
+    """One caller's memory for a run; not for several threads at once. Its inputs must stay unchanged until the run is over."""
     _handle = None
 
     def __init__(self, model):
@@ -102,7 +102,7 @@ class Request:
         _check(_lib.gart_fleet_wait(self._handle))
 
     def cancel(self):
-        """Ends the current run from any thread, or the next one if there is none: wait() then raises GartError."""
+        """Ends the current run, or else the next one, from any thread. wait() then raises GartError."""
         _lib.gart_fleet_cancel(self._handle)
 
     def ready(self):
@@ -127,7 +127,7 @@ class Request:
 
 
 class Model:
-    """A file for a fleet, loaded onto its devices."""
+    """A model compiled for a fleet, loaded onto its devices."""
     _handle = None
 
     def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops, dynamic, refuse_requests):
@@ -191,13 +191,12 @@ class Model:
 
 def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None, dynamic=False,
          refuse_requests=False):
-    """Loads a model that was compiled with --fleet, its parts on their devices.
+    """Loads a model that was compiled with --fleet, and its parts onto their devices.
 
-    `devices`: this machine's substitutes for devices of the file, {"acc:0": "cpu:1"}. `placement`: {group: device of
-    the file}, instead of the file's placement. `only`: devices of the file; others are not used. `threads`: of each CPU
-    pool (0: one per core). `requests`: the maximum number in flight (0: two per device); a
-    further one waits, or raises GartError if `refuse_requests`. `monitor`: measures, for
-    times(). `custom_ops`: as in gart.load; threads of the devices call them. `dynamic`: when a request starts, each of
-    its groups is placed on the device that is estimated to finish it first, given the devices' pending work."""
+    `devices`: this machine's substitutes for devices of the file, {"acc:0": "cpu:1"}. `placement`: {group: device of the file}, in place of
+    the file's placement. `only`: devices of the file; others are not used. `threads`: the number for each CPU pool (0: one per core).
+    `requests`: the maximum number in flight (0: two per device); a further request waits, or raises GartError if `refuse_requests` is true.
+    `monitor`: measures, for times(). `custom_ops`: as in gart.load; threads of the devices call them. `dynamic`: when a request starts,
+    each of its groups is placed on the device that is estimated to finish it first, given the devices' pending work."""
     return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic,
                  refuse_requests)

@@ -51,11 +51,11 @@ class Run(concurrent.futures.Future):
             self.set_result(outputs)
 
 
-_open = {}  # by number: a run, and the invocation of a session that it uses, or None
+_open = {}  # number of a run -> the run, and the session's invocation that it uses, or None
 _numbers = itertools.count(1)
 
 
-@_Done  # lives as long as the process: it may be called while the last reference to a queue goes
+@_Done  # lives as long as the process, because the library may call it while the last queue is destroyed
 def _done(number, status, message, outputs, count):
     run, invocation = _open.pop(number)
     try:
@@ -73,7 +73,7 @@ class Queue:
     _handle = None
 
     def __init__(self, model, runs=0, waiting=1024):
-        """`runs`: most runs at a time, each with memory of its own; 0: two per device. `waiting`: most runs that wait."""
+        """`runs`: the most runs at a time, each with memory of its own; 0: two per device. `waiting`: the most runs that wait."""
         fleet._use_library()
         self._model, self._handle = model, ctypes.c_void_p()
         is_fleet = isinstance(model, fleet.Model)
@@ -86,8 +86,8 @@ class Queue:
 
     def submit(self, feeds, entry=None, session=None, timeout=None):
         """Returns a concurrent.futures.Future at once. The arrays must stay unchanged until it is done. `entry`: the entry
-        point; None: the first. `session`: whose states the run uses; the runs of one session must not overlap.
-        `timeout`: seconds; a run that is not over then fails. Raises GartError if too many runs wait."""
+        point; None: the first. `session`: the run uses its states; the runs of one session must not overlap. `timeout`: in seconds; a run
+        that takes longer fails. Raises GartError if too many runs wait."""
         invocation = session and session.new_invocation(entry)
         codes = self._model._program.interface(entry)[0] if hasattr(self._model, "_program") else {}
         kept = {name: gart._Memory(f"input '{name}'", array, "cpu", codes.get(name)) for name, array in feeds.items()}

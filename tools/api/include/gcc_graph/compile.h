@@ -39,7 +39,7 @@ struct PlanReport {
   std::string target, shapes;                      ///< "symbolic", "batch=1"
   int64_t steps = 0, kernels = 0;                  ///< in the file
   std::map<std::string, int64_t> calls;            ///< library -> number of steps that it runs
-  int64_t arena_bytes = 0, arena_lower_bound = 0;  ///< of static plans
+  int64_t arena_bytes = 0, arena_lower_bound = 0;  ///< only for static plans
 };
 
 /// A group of nodes that runs on one device of a fleet.
@@ -48,7 +48,7 @@ struct GroupReport {
   std::vector<std::string> devices;  ///< devices that support the group
   int64_t nodes = 0, calls = 0;      ///< calls: number of subgraph runs
   int64_t bytes_in = 0, bytes_out = 0;
-  int fusions_lost = 0;  ///< inputs for which a single kernel would otherwise have been producer and reader
+  int fusions_lost = 0;  ///< inputs that one kernel would produce and read without the cut
 };
 
 struct CutReport {
@@ -59,13 +59,13 @@ struct CutReport {
   std::string rules;
   std::vector<GroupReport> groups;
   std::vector<Launches> launches;
-  double predicted_us = 0, whole_us = 0;  ///< of one run: as placed, and of the whole model on `whole_on`, the fastest
-                                          ///< single device; 0: no device runs it whole
+  double predicted_us = 0, whole_us = 0;  ///< time of one run: with this placement; and of the whole model on
+                                          ///< `whole_on`, the fastest single device (0: no device runs the whole model)
   std::string whole_on;
 };
 
 struct Compiled {
-  std::vector<uint8_t> artifact;  ///< for gart::load, or for a file
+  std::vector<uint8_t> artifact;  ///< the bytes, for gart::load or save()
   std::vector<PlanReport> plans;
   std::optional<CutReport> cut;  ///< present if the model is compiled for a fleet
   int64_t weight_bytes = 0, code_bytes = 0;

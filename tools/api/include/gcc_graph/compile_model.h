@@ -49,7 +49,7 @@ struct ModelOptions : CompileOptions {
 
 /// How many measurements were used.
 struct TuningReport {
-  /// Number of choices that were used, and number of choices that this compiler does not offer.
+  /// Number of measured choices that were used, and number of choices that this compiler does not offer.
   int64_t used = 0, stale = 0;
 };
 

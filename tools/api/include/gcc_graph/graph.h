@@ -26,7 +26,7 @@ namespace detail {
 struct GraphState;
 }
 
-/// A value of a graph. It keeps the graph's content alive. A default-constructed value stands for an omitted operand.
+/// A value of a graph. It keeps the graph's content alive. A default-constructed value means an omitted operand.
 class GCC_GRAPH_API Value {
  public:
   Value() = default;

@@ -1,5 +1,5 @@
-// Runs ONNX models without compiling them: slowly, on one thread, by the plain definitions of the operators. No code is
-// shared with the kernels, so the results tell whether those are right.
+// Runs ONNX models without compiling them: slowly, on one thread, by the plain definitions of the operators. It shares
+// no code with the kernels, so its results show whether the kernels are right.
 #pragma once
 
 #include <cstdint>

@@ -6,9 +6,9 @@
 //   lazy::Array y = lazy::record(tanh, x);            // typed at once, computed later
 //   auto* values = static_cast<const float*>(y.data());  // what y needs runs now, as one graph
 //
-// When the program asks for a value, the subgraph that it needs (a cut) is taken out of the recorded graph, breadth
-// first. The interpreter computes a cut that is seen for the first time, while a thread of low priority compiles it for
-// this machine's CPU. From then on compiled code runs, whatever the numbers are. A second shape makes extents symbolic.
+// When the program reads a value, the subgraph that it needs (a cut) is taken out of the recorded graph, breadth first.
+// The interpreter computes a cut that is seen for the first time, while a thread of low priority compiles it for this
+// machine's CPU. From then on compiled code runs, whatever the numbers are. A second shape makes extents symbolic.
 // Compiled cuts are kept in memory and on disk.
 //
 // Threads: any thread may record and evaluate. Several threads may share arrays and use them at once. One evaluation
@@ -53,7 +53,7 @@ class GCC_GRAPH_API Array {
       : Array(dtype, std::span(shape.begin(), shape.size()), data) {}
   /// An array of rank 0; cheaper than the constructors. `data`: one element.
   static Array scalar(DType dtype, const void* data);
-  /// A type without a value. It stands for an input while a Recording is made. Reading its elements throws.
+  /// A type without a value, used as an input while a Recording is made. Reading its elements throws.
   static Array placeholder(DType dtype, std::span<const int64_t> shape);
   Array(const Array& other) noexcept;
   Array(Array&& other) noexcept : node_(other.node_) { other.node_ = nullptr; }
@@ -68,7 +68,7 @@ class GCC_GRAPH_API Array {
   std::span<const int64_t> shape() const;
   int64_t elements() const;
   int64_t bytes() const;
-  bool is_ready() const;  ///< true if it has been computed
+  bool is_ready() const;  ///< true if the value has been computed
 
   /// The elements, computed now if necessary. They live as long as any handle to the value, or as the result of hold().
   const void* data() const;
@@ -177,7 +177,7 @@ GCC_GRAPH_API std::vector<std::string> explain();
 
 struct Settings {
   /// Only compiled code computes values; the first evaluation waits for the compiler. Values then have the same bits
-  /// wherever the program asks for them, within the limits in docs/lazy.md.
+  /// wherever the program reads them, within the limits in docs/lazy.md.
   bool deterministic = false;
   std::string cache_folder;  ///< of compiled cuts; empty: no disk cache. Default: $GCC_GRAPH_LAZY_CACHE, else a folder
                              ///< in the user's cache
@@ -197,12 +197,12 @@ GCC_GRAPH_API void stop_compiler();
 /// Drops compiled programs from memory, and returns the pooled memory of earlier values to the system.
 GCC_GRAPH_API void clear_programs();
 
-/// The graph from `inputs` to `outputs`, for a file that runs without the compiler; other values become constants. The
-/// call must be made under the Tape under which the outputs were recorded. `targets`: as of gcc-graph compile; empty:
+/// The graph from `inputs` to `outputs`, for a file that runs without the compiler; other values become constants. Call
+/// it while the Tape exists under which the outputs were recorded. `targets`: the same as for gcc-graph compile; empty:
 /// this machine's CPU.
 struct SaveOptions {
   std::vector<std::string> input_names, output_names, targets;
-  bool open_batch = false;  ///< the first extent of every input stays open
+  bool open_batch = false;  ///< the first extent of every input stays symbolic
   /// Allows folding factors and offsets into weights, and transforming filters ahead of time, as `gcc-graph compile`
   /// does. Convolutional networks become faster, but last bits differ from those of values computed here.
   bool folds = false;

@@ -15,11 +15,11 @@ struct OperatorInfo {
   /// Element types per input, as "numbers, as the first"; the last entry also applies to all further inputs. The terms
   /// are those of docs/operators.md. Other types are refused with the node's name.
   std::string types;
-  /// Element types per output. "as the first": the type of the first input. For a set of types, an attribute or several
-  /// inputs choose one.
+  /// Element types per output. "as the first": the type of the first input. If a set of types is given, an attribute or
+  /// several inputs determine which of them.
   std::string results;
-  std::string gradient;  ///< "yes"; "zero"; "as what it becomes"; or "no": training through it is refused
-  std::string becomes;   ///< the way in which it is lowered: "elementwise", "contraction", "other operators"
+  std::string gradient;  ///< "yes"; "zero"; "as what it becomes"; or "no": training through the operator is refused
+  std::string becomes;   ///< its lowering: "elementwise", "contraction", "other operators"
 };
 
 /// Sorted by domain, then by name.

@@ -1,4 +1,4 @@
-// Places the parts of a file for a fleet again, by the cost model or by measurements. Nothing is recompiled.
+// Places the parts of a fleet's file again, by the cost model or by measurements. Nothing is recompiled.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct GroupMeasurement {
   double noise_us = 0;        ///< half the interquartile range of operation_us; 0: not known
   double begin_us = 0;        ///< start of its first call, from the start of the run
   int64_t runs = 0;           ///< number of measured runs, without cold ones
-  bool crossed = false;       ///< true if another device made one of its inputs
+  bool crossed = false;       ///< true if another device made an input of the group
 };
 
 /// The measurements that `gcc-graph run|bench --monitor` writes.
@@ -51,7 +51,7 @@ struct Placement {
 
 struct RefineOptions {
   double threshold = 0.02;  ///< the share of the run time that a move must gain
-  /// Noise of a run. A move must gain more than this plus the noise of the groups that stay where they are.
+  /// Noise of a run. A move must gain more than this noise plus the noise of the groups that do not move.
   double noise_us = 0;
   int64_t effort = 24'000'000;  ///< limit of the search: number of groups and values that it may visit
 };
@@ -59,7 +59,7 @@ struct RefineOptions {
 struct Refined {
   double us = 0, was_us = 0;  ///< predicted time of a run: with the new placement, and with the old one
   bool moved = false;
-  std::string by;  ///< the method that found it
+  std::string by;  ///< the method that found the placement
 };
 
 /// A placement that was tried.
@@ -75,7 +75,7 @@ struct NextRound {
   std::string why;
 };
 
-/// An assembly, as a section of the file holds it. The methods throw Error if its numbers are inconsistent.
+/// The assembly in a section of the file. The methods throw Error if its numbers are inconsistent.
 class GCC_GRAPH_API Placing {
  public:
   explicit Placing(std::span<const uint8_t> section, GroupWeights weights = {});
@@ -90,7 +90,7 @@ class GCC_GRAPH_API Placing {
 
   /// Sets the placement. Throws Error if a device does not support a group that is placed on it.
   void put(const Placement& placement);
-  /// Replaces its devices. Throws Error if no device runs one of the groups any more.
+  /// Replaces the devices of the assembly. Throws Error if some group has no device left.
   void move_to(const Fleet& fleet);
   /// Replaces operation times by measured ones. Returns the noise of a run. Throws Error for a row with an unknown
   /// group or device.

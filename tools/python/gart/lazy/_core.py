@@ -92,7 +92,7 @@ _operators = {}
 
 
 def operator(name, operands, attributes=None, outputs=1):
-    """The recorder's form of an ONNX operator with these attributes; kept for the next call."""
+    """The recorder's object for an ONNX operator with these attributes, cached for the next call."""
     key = (name, operands, outputs, repr(attributes) if attributes else None)
     found = _operators.get(key)
     if found is None:
@@ -117,12 +117,12 @@ def cast(x, dtype):
 
 _ONNX_TYPES = {float32: 1, uint8: 2, int8: 3, uint16: 4, int16: 5, int32: 6, int64: 7, bool_: 9, float16: 10, float64: 11,
                uint32: 12, uint64: 13}
-# bfloat16, 8-bit and 4-bit floats, 4-bit and 2-bit integers, by their codes here.
+# Adds bfloat16, 8-bit and 4-bit floats, 4-bit and 2-bit integers. The keys are codes of gart, the values ONNX's.
 _ONNX_TYPES.update({DTYPES[code]: onnx for code, onnx in {4: 16, 14: 17, 15: 18, 16: 19, 17: 20, 18: 23, 19: 22, 20: 21, 21: 26, 22: 25}.items() if code in DTYPES})
 
 
 def result_type(*operands):
-    """NumPy's type for these arrays, types and Python numbers; float64 only where one of them is that."""
+    """NumPy's result type for these arrays, types and Python numbers, but float64 only if an operand is float64."""
     kinds = [DTYPES[o._code] if isinstance(o, Array) else o for o in operands]
     typed = [k for k in kinds if isinstance(k, np.dtype)]
     if not typed:
@@ -187,7 +187,7 @@ def clear():
 
 def settings(**changes):
     """Changes the settings that are given, and returns all previous ones: deterministic, cache_folder ("" for none),
-    max_programs, max_cache_bytes, threads (0: as many as pay)."""
+    max_programs, max_cache_bytes, threads (0: chosen by the amount of work)."""
     names = ("deterministic", "cache_folder", "max_programs", "max_cache_bytes", "threads")
     before = dict(zip(names, core.settings()))
     before["deterministic"] = bool(before["deterministic"])
@@ -201,7 +201,7 @@ def settings(**changes):
 
 
 class deterministic:
-    """With deterministic(True) only compiled code gives values, so they do not depend on whether it was ready. As a
+    """With deterministic(True), only compiled code computes values, so they do not depend on when a compilation ended. As a
     context manager, it applies to the `with` block."""
 
     def __init__(self, on=True):
@@ -214,19 +214,20 @@ class deterministic:
         settings(deterministic=self._before)
 
 
-# Functions that the extension records itself in their usual forms. The functions here handle all other forms.
+# Functions for which the extension records the usual arguments itself. The functions here handle all other arguments.
 FORMS = {}
-LATER = {}  # functions that this module and _elementwise call, by name; the modules that import these fill it
+LATER = {}  # functions of later modules that this module and _elementwise call, by name; the later modules add them
 
 
 def form(function):
-    """Registers `function` as the general form of the recorder's function with the same name. Returns the recorder's function."""
+    """Registers `function` for the arguments that the recorder's function of the same name does not handle. Returns the recorder's
+    function."""
     FORMS[function.__name__] = function
     return getattr(core, function.__name__)
 
 
 def without_out(function):
-    """Also accepts NumPy's out=None, which NumPy's functions pass on to methods."""
+    """Makes `function` accept out=None, which NumPy's functions pass to methods."""
     @functools.wraps(function)
     def call(*arguments, out=None, **named):
         if out is not None:
@@ -254,7 +255,7 @@ def axis_of(axis, rank):
 
 
 def axes_of(axis, rank):
-    """One axis, several, or None: all."""
+    """A list of axes, from one axis, several axes, or None (all axes)."""
     if axis is None:
         return list(range(rank))
     axes = [axis_of(a, rank) for a in (axis if isinstance(axis, (list, tuple)) else (axis,))]

@@ -43,7 +43,7 @@ def _divide(name, a, b):
 
 
 def _float_divide(name, x, y):
-    """Uses C's remainder, which is exact. A rounded quotient could be the next whole number."""
+    """Uses C's remainder, which is exact; a quotient could be rounded up to the next integer."""
     rest = record("Mod", (x, y), {"fmod": 1})
     is_turned = (rest != 0) & ((rest < 0) != (y < 0))
     if name == "remainder":
@@ -177,7 +177,7 @@ def square(x):
 
 
 def rsqrt(x):
-    """1 over the square root of each element."""
+    """The reciprocal square root of each element."""
     return 1 / core.sqrt(x)
 
 

@@ -1,4 +1,4 @@
-"""NumPy's functions, from where they are made."""
+"""NumPy's functions, imported from the modules that define them."""
 import numpy as np
 
 from . import _array, _core, _elementwise, _indices, _products, _reductions, _shapes

@@ -18,7 +18,7 @@ class _Node:
 
 
 def _backward(loss, wanted):
-    """d loss / d each of `wanted`. The newest node comes first, so a node's gradient is complete when its rule runs."""
+    """The gradients of `loss` by each of `wanted`. Visits the newest node first, so a node's gradient is complete when its rule runs."""
     ends = {w._identity() for w in wanted}
     reaches = _reaching(loss, ends)
     gradients = {loss._identity(): array(np.ones(loss.shape, dtype_of(loss)))}
@@ -46,7 +46,7 @@ def _backward(loss, wanted):
 
 
 def _reaching(loss, ends):
-    """{identity: node} of the values between the ends and the loss."""
+    """{identity: node} for the values between the ends and the loss."""
     nodes, readers, found, stack = {}, {}, [], [loss]
     seen = {loss._identity()}
     while stack:

@@ -1,7 +1,8 @@
-"""How gradients go through operators.
+"""The gradient rules of operators.
 
-A rule is rule(g, node) -> the gradients of the node's operands, None where there is none. `g` is the gradient of its result. A node has `x`, its
-operands (None: left out, or part of the program), `y` its result, `attributes`, `ints`, its lists of integers, and `index`, which result `y` is.
+A rule is rule(g, node) -> the gradients of the node's operands (None: no gradient). `g` is the gradient of the node's result. A node has
+`x`: its operands (None: left out, or part of the program); `y`: its result; `index`: the number of that result; `attributes`; and `ints`:
+its lists of integers.
 """
 import math
 
@@ -53,7 +54,7 @@ def _reduced_axes(n):
 
 
 def _spread(g, n):
-    """A reduction's gradient, with its axes back."""
+    """The gradient of a sum: repeats g along the reduced axes."""
     x = n.x[0]
     shape = [1 if a in _reduced_axes(n) else e for a, e in enumerate(x.shape)]
     return broadcast_to(reshape(g, shape), x.shape)
@@ -191,7 +192,7 @@ def _over_diagonals(dx, term, kept, extents, x):
 
 
 def _attention(g, n):
-    """The gradient of the products and the softmax that attention consists of."""
+    """The gradient of attention, through its two products and its softmax."""
     if len(n.x) > 4 or n.attributes.get("softcap", 0):
         raise Error("attention with a cache or a soft cap has no gradient")
     q, k, v = n.x[:3]
@@ -216,7 +217,7 @@ def _attention(g, n):
 
 
 class _Window:
-    """How a convolution or a pool moves over its input."""
+    """The window of a convolution or a pool: kernel, strides, dilations and pads."""
 
     def __init__(self, n, kernel, extents):
         a, rank = n.attributes, len(kernel)
@@ -235,13 +236,13 @@ class _Window:
         return {"strides": self.strides, "dilations": self.dilations, "pads": self.pads}
 
     def spread(self, g, w, extents, **groups):
-        """The transposed convolution of g, with the given extents as its result's."""
+        """The transposed convolution of g; the result has the given extents."""
         rank = len(self.kernel)
         reach = [(g.shape[2 + i] - 1) * self.strides[i] + (self.kernel[i] - 1) * self.dilations[i] + 1 - self.pads[i] - self.pads[rank + i] for i in range(rank)]
         return onnx.ConvTranspose(g, w, output_padding=[e - r for e, r in zip(extents, reach)], **self.how(), **groups)
 
     def weights(self, x, g, shape, groups):
-        """A convolution over the batch: each group's channels are the batch, and the batch its channels."""
+        """The gradient of the weights: a convolution in which the batch and each group's channels change places."""
         many, of_x, of_g = x.shape[0], x.shape[1] // groups, g.shape[1] // groups
         x = swapaxes(reshape(x, (many, groups, of_x) + x.shape[2:]), 0, 2)
         g = moveaxis(reshape(g, (many, groups, of_g) + g.shape[2:]), 0, 2)
@@ -352,7 +353,7 @@ def _all_positive(indices, shape):
 
 
 def _scattered(scatter, gather, ordered):
-    """Writes into x at the indices: replaced elements have no gradient."""
+    """The rule of operators that write into x at indices. Replaced elements of x have no gradient."""
     def rule(g, n):
         x, indices, updates = n.x
         how = n.attributes.get("reduction", "none")
@@ -365,7 +366,7 @@ def _scattered(scatter, gather, ordered):
 
 
 def _product(g, n):
-    """Uses the products of the elements before and after each element, so that zeros do not matter."""
+    """Multiplies the products of the elements before and after each element, because a division by the element would fail for zeros."""
     x, axes = n.x[0], _reduced_axes(n)
     order = [a for a in range(x.ndim) if a not in axes] + list(axes)
     rows = transpose(x, order)
@@ -506,7 +507,7 @@ RULES = {
     "BatchNormalization": _batch_norm, "GroupNormalization": _group_norm, "InstanceNormalization": _group_norm,
     "DepthToSpace": _rearranged(_depth_split, lambda n: [0, 1, 4, 2, 5, 3] if n.attributes.get("mode", "DCR") == "CRD" else [0, 3, 4, 1, 5, 2]),
     "SpaceToDepth": _rearranged(_space_split, lambda n: [0, 3, 5, 1, 2, 4]),
-    # These are step functions: their gradient is zero.
+    # Step functions, whose gradient is zero.
     **{name: (lambda g, n: [None] * len(n.x)) for name in ("Floor", "Ceil", "Round", "Sign", "ArgMax", "ArgMin", "Hardmax", "Equal", "Less", "LessOrEqual",
                                                            "Greater", "GreaterOrEqual", "Not", "And", "Or", "Xor", "IsNaN", "IsInf", "Range")},
 }

@@ -10,7 +10,7 @@ from ._reductions import argsort as _argsort
 from ._shapes import broadcast_arrays, broadcast_to, expand_dims, ravel, reshape, stack, transpose
 
 def getitem(x, index):
-    """Indexing by lists, arrays and masks. Valid basic indices never come here, but invalid ones do."""
+    """x[index] with lists, arrays and masks. The extension handles valid basic indices; invalid ones come here."""
     parts = _without_ellipsis([_index_part(i) for i in (index if isinstance(index, tuple) else (index,))], x)
     parts = [k for axis, i in _at_axes(parts) for k in (_mask(i, x, axis) if _is_mask(i) else (i,))]
     for axis, i in _at_axes(parts):
@@ -23,10 +23,10 @@ def getitem(x, index):
             out = expand_dims(out, axis)
         elif not isinstance(i, slice):
             i = i if isinstance(i, Array) else array(i)
-            if not has_arrays:  # an ordinary number, so that other numbers need no new compilation
+            if not has_arrays:  # the index is an operand, so that other indices need no new compilation
                 out = record("Gather", (out, i), {"axis": axis})
                 continue
-            arrays.append((axis, i))  # among arrays, numbers count as arrays, too
+            arrays.append((axis, i))  # next to arrays, a number is also an array
         axis += 1
     return _gathered(out, arrays) if arrays else out
 
@@ -57,7 +57,7 @@ def _without_ellipsis(parts, x):
 
 
 def _at_axes(parts):
-    """(axis, part) for each part of an index: the dimension where it begins."""
+    """Yields (axis, part) for each part of an index; the part begins at dimension `axis`."""
     axis = 0
     for i in parts:
         yield axis, i
@@ -80,7 +80,7 @@ def _gathered(x, arrays):
     out = record("GatherND", (transpose(x, axes + rest), stack(indices, -1)))
     if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
         return out
-    rank = indices[0].ndim  # NumPy leaves neighbouring index dimensions where they are
+    rank = indices[0].ndim  # NumPy keeps the place of index dimensions that are neighbours
     order = list(range(rank, rank + axes[0])) + list(range(rank)) + list(range(rank + axes[0], out.ndim))
     return transpose(out, order)
 
@@ -120,7 +120,7 @@ def take_along_axis(x, indices, axis=-1):
 
 
 def lexsort(keys, axis=-1):
-    """Indices that sort by the last key. Elements equal in it are sorted by the key before it, and so on."""
+    """Indices that sort by the last key; if elements have equal last keys, by the key before it, and so on."""
     keys = [array(k) for k in keys]
     order = _argsort(keys[0], axis)
     for key in keys[1:]:
@@ -162,7 +162,7 @@ def isin(x, values, invert=False):
     return ~found if invert else found
 
 
-# ---- results whose size depends on the data: computed now, by NumPy
+# ---- functions whose result's size depends on the data: NumPy computes them now
 
 def _now(name):
     theirs = getattr(np, name)

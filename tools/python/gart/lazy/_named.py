@@ -7,7 +7,7 @@ import numpy as np
 
 from ._core import Array, Error, array, core
 
-_MOST_FORMS = 256  # per function; the oldest is dropped
+_MOST_FORMS = 256  # per function; above this number, the oldest is dropped
 _being_recorded = threading.local()
 
 
@@ -17,7 +17,7 @@ def is_recording():
 
 
 def _parts(value, name, arrays):
-    """The part of an argument that decides the graph, for comparison. Its arrays are appended to `arrays`."""
+    """The part of an argument that determines the graph, as a key. Appends the argument's arrays to `arrays`."""
     if isinstance(value, (Array, np.ndarray, np.generic)):
         arrays.append(array(value))
         return Array, arrays[-1]._code, arrays[-1].shape
@@ -60,7 +60,7 @@ class Function:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *arguments, **named):
-        known = core.structure_of((arguments, named))  # a fast path for arguments that are all arrays
+        known = core.structure_of((arguments, named))  # a fast path, if all arguments are arrays
         if known is None:
             arguments, named = _with_arrays((arguments, named), lambda x: x)  # NumPy's arrays count as arrays, too
             known = core.structure_of((arguments, named))
@@ -116,9 +116,8 @@ def function(body=None, *, name=None):
         def block(x, w):
             return gl.tanh(x @ w)
 
-    Arguments and results are arrays, and lists, tuples and dicts of them; NumPy's arrays count as arrays. Numbers,
-    texts and other values are part of the recording. The body may not ask for values of its arguments, use arrays that
-    are not arguments, or call the function itself.
+    Arguments and results are arrays, and lists, tuples and dicts of them; NumPy's arrays count as arrays. Numbers, texts and other values
+    are part of the recording. The body may not read values of its arguments, use arrays that are not arguments, or call the function itself.
     """
     if body is None:
         return functools.partial(function, name=name)

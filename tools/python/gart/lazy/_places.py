@@ -7,7 +7,7 @@ from ._shapes import arange, broadcast_to, expand_dims, ravel, reshape
 
 
 class At:
-    """x.at; an index makes a Place of it."""
+    """The value of x.at; x.at[index] is a Place."""
 
     def __init__(self, x):
         self._x = x
@@ -32,7 +32,7 @@ class Place:
         """A copy with these elements replaced by `values`."""
         x, mask = self._x, self._index
         if isinstance(mask, (Array, np.ndarray)) and mask.dtype == np.bool_ and array(values).size == 1:
-            if mask.shape == x.shape:  # the number of true elements need not be known
+            if mask.shape == x.shape:  # this works without the number of true elements
                 return where(array(mask), cast(reshape(array(values), ()), dtype_of(x)), x)
         return self._changed(values, "none")
 

@@ -13,7 +13,7 @@ from ._shapes import broadcast_to, expand_dims, eye, flip, moveaxis, ravel, resh
 
 
 def dot(a, b):
-    """Products along the last axis of `a` and the last but one of `b`."""
+    """Matrix products: sums over the last axis of `a` and the second to last axis of `b`."""
     a, b = together(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b
@@ -63,7 +63,7 @@ def tensordot(a, b, axes=2):
 
 def einsum(equation, *operands):
     """Sums of products as the subscripts say, like NumPy's."""
-    if not isinstance(equation, str):  # NumPy's other form, in which each operand has a list of numbers
+    if not isinstance(equation, str):  # NumPy's other arguments: each operand is followed by a list of numbers
         given = (equation, *operands)
         letters = ["".join("..." if i is Ellipsis else string.ascii_letters[i] for i in axes) for axes in given[1::2]]
         result = "->" + "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in given[-1]) if len(given) % 2 else ""
@@ -120,7 +120,7 @@ def correlate(a, v, mode="valid"):
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
-    """Norms of vectors, and those norms of matrices that need no decomposition."""
+    """Norms of vectors, and the norms of matrices that need no decomposition."""
     x, = together(x, floats=True)
     axes = axes_of(axis, x.ndim)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):

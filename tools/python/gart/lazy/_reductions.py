@@ -30,7 +30,7 @@ def _where(condition, a, b):
 
 
 def _sum_type(x, dtype):
-    """NumPy sums narrow integers in wide ones."""
+    """The type of a sum: NumPy sums narrow integers as wide ones."""
     given = dtype_of(array(x))
     if dtype is not None:
         return dtype
@@ -69,7 +69,7 @@ def prod(x, axis=None, keepdims=False, dtype=None, initial=None, where=None):
 @form
 @without_out
 def max(x, axis=None, keepdims=False, initial=None, where=None):
-    """The largest element over `axis`; NaN if there is one."""
+    """The largest element over `axis`; NaN if an element is NaN."""
     x = array(x)
     if dtype_of(x) == bool_:
         return any(x, axis, keepdims)
@@ -79,7 +79,7 @@ def max(x, axis=None, keepdims=False, initial=None, where=None):
 @form
 @without_out
 def min(x, axis=None, keepdims=False, initial=None, where=None):
-    """The smallest element over `axis`; NaN if there is one."""
+    """The smallest element over `axis`; NaN if an element is NaN."""
     x = array(x)
     if dtype_of(x) == bool_:
         return all(x, axis, keepdims)
@@ -100,7 +100,7 @@ def all(x, axis=None, keepdims=False, where=None):
 def any(x, axis=None, keepdims=False, where=None):
     """Whether any element over `axis` is true."""
     x = cast(array(x), bool_)
-    # The maximum of no elements is the least integer.
+    # The maximum of no elements is the smallest integer, so the result is false.
     return _reduce("ReduceMax", cast(x if where is None else x & cast(array(where), bool_), int32), axis, keepdims, neutral=0) > 0
 
 
@@ -256,7 +256,7 @@ cumulative_sum = cumsum
 
 
 def accumulate(function, x, axis=0):
-    """function(..function(x[0], x[1]).., x[i]) for all i, for an associative function, in log2(n) steps."""
+    """Running results, function(..function(x[0], x[1]).., x[i]) for all i, in log2(n) steps. `function` must be associative."""
     if function.__name__ == "add":
         return cumsum(x, axis)
     x = array(x)
@@ -370,12 +370,12 @@ def argsort(x, axis=-1, kind=None, stable=None):
 
 
 def partition(x, kth, axis=-1):
-    """Sorts along `axis`, which also partitions."""
+    """Sorts along `axis`: a sorted array is also partitioned."""
     return sort(x, axis)
 
 
 def argpartition(x, kth, axis=-1):
-    """The indices that sort along `axis`, which also partitions."""
+    """The indices that sort along `axis`: a sorted array is also partitioned."""
     return argsort(x, axis)
 
 

@@ -40,8 +40,8 @@ def save(function, examples, path, targets=(), open_batch=False, folds=False):
     """Calls `function` on arrays of the examples' types, and writes the graph from these arrays to its results as an artifact, for gart.load.
 
     `examples`: a list of arrays, or a dict that also names the inputs. Other arrays that the function uses become its
-    weights. `targets`: as of gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent
-    of each input stays open. The file's results equal those of compiled code here, to the last bit (docs/lazy.md). With
+    weights. `targets`: the same as gcc-graph compile --target; by default this machine's CPU. `open_batch`: the first extent of each input
+    stays symbolic. The file's results equal the results of compiled code here, to the last bit (docs/lazy.md). With
     `folds`, factors and offsets are multiplied into weights, and filters are transformed, ahead of time. This is faster
     for convolutional networks, but rounds differently.
     """

@@ -15,7 +15,7 @@ def full(shape, value, dtype=None):
     shape = extents_of(shape)
     if isinstance(value, Array):
         return broadcast_to(array(value, dtype), shape)
-    # The array has memory of its own, like a loop's results. So the first iteration of a loop has the same graph as later ones.
+    # The array has memory of its own, like the results of a loop's iteration, so that the first iteration has the same graph as later ones.
     return array(np.full(shape, value, dtype or array(value).dtype), dtype)
 
 
@@ -555,7 +555,7 @@ def triu(x, k=0):
 
 
 def _picked(x, places, axis):
-    """The elements at these positions, which are known numbers."""
+    """The elements at these positions along `axis`, given as a NumPy array."""
     return record("Gather", (x, array(places.astype(np.int64))), {"axis": axis})
 
 

@@ -1,4 +1,4 @@
-"""Layers as operators. Each is one node, for which the compiler has kernels."""
+"""Layers as operators. Each layer is one node, for which the compiler has kernels."""
 from ._core import Error, array, axis_of as _axis, cast, core, dtype_of, record
 from ._indices import take_along_axis
 from ._reductions import logsumexp
@@ -84,8 +84,8 @@ def group_norm(x, scale, bias, groups, epsilon=1e-5):
 
 
 def attention(q, k, v, mask=None, causal=False, scale=None):
-    """Attention on [batch, heads, length, size]. `mask`: numbers that are added to the scores, or booleans, which are true for positions that
-    count."""
+    """Attention on [batch, heads, length, size]. `mask`: numbers that are added to the scores, or booleans that are true for positions to
+    attend to."""
     if q.ndim != 4:
         raise Error(f"attention takes [batch, heads, length, size], not {q.shape}")
     attributes = {"is_causal": int(causal)}

@@ -15,7 +15,7 @@ for _line in core.operators():
     _name, *_numbers = _line.split()
     _ARITIES[_name] = tuple(map(int, _numbers))
 
-# Operands that configure the operator: their lists of integers are part of the program. By operator and position.
+# Operands, by operator and position, whose lists of integers are part of the program.
 _STATIC = {"Reshape": "1", "Expand": "1", "Tile": "1", "Slice": "1234", "Pad": "13", "Squeeze": "1", "Unsqueeze": "1", "Split": "1",
            "Resize": "3", "TopK": "1", "ConstantOfShape": "0", "OneHot": "1", "CumSum": "1", "Range": "012", "CenterCropPad": "1",
            "Col2Im": "12", "AffineGrid": "1", "Trilu": "1", "Upsample": "", "MaxUnpool": "2", "DFT": "12", "BlackmanWindow": "0", "MelWeightMatrix": "012", "STFT": "13",
@@ -24,7 +24,7 @@ _STATIC = {"Reshape": "1", "Expand": "1", "Tile": "1", "Slice": "1234", "Pad": "
 _SCALAR = {("CumSum", 1), ("Range", 0), ("Range", 1), ("Range", 2), ("Trilu", 1), ("OneHot", 1), ("DFT", 1), ("DFT", 2),
            ("BlackmanWindow", 0), ("HannWindow", 0), ("HammingWindow", 0), ("MelWeightMatrix", 0), ("MelWeightMatrix", 1), ("MelWeightMatrix", 2),
            ("STFT", 1), ("STFT", 3)}
-# Operands whose float values are part of the program, too.
+# Operands, by operator and position, whose float values are part of the program.
 _NUMBERS = {"Resize": "12", "MelWeightMatrix": "34"}
 
 

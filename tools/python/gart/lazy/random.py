@@ -4,7 +4,7 @@
     key, use = gl.random.split(key)
     x = gl.random.normal(use, (2, 3))
 
-Philox4x32-10 of (key, number of the element), recorded as the integer arithmetic that it is.
+The numbers are Philox4x32-10 of (key, number of the element), recorded as integer operators.
 """
 import numpy as np
 
@@ -59,7 +59,8 @@ def _words(key, count, stream=0):
 
 
 def _words_now(key, count, stream):
-    """_words of both halves of a key, computed at once. So the graph of a loop that splits its key in each iteration does not grow."""
+    """The same as _words, for the two numbers of a key, but computed now. So a loop that splits its key in each iteration does not make its
+    graph grow."""
     words = []
     for number in range(-(-count // 4)):
         c, k = [number, 0, stream, 0], list(key)
