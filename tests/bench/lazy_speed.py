@@ -172,7 +172,8 @@ def recorded_training(peer, steps, data, first):
 
 
 def mlp_by_grad(peer, steps=20):
-    """The same network's loss. The library differentiates it; for NumPy the gradient is written by hand."""
+    """Training with the loss of the same network. The library differentiates the loss; for NumPy the gradient is
+    written by hand."""
     rng = np.random.default_rng(0)
     data = [rng.standard_normal(s).astype(np.float32) for s in ((64, 32), (64, 8))]
     first = [(rng.standard_normal(s) * 0.1).astype(np.float32) for s in ((32, 128), (128, 8))]

@@ -146,7 +146,7 @@ float rounded(float x, DType to) {
   return to == DType::f16 ? f16_to_float(float_to_f16(x)) : bf16_to_float(float_to_bf16(x));
 }
 
-/// The same elements in 16 bits.
+/// Replaces the elements by 16-bit ones of type `to`.
 void narrow(std::unique_ptr<GuardedFloats>& floats, DType to) {
   auto half = std::make_unique<GuardedFloats>((floats->size() + 1) / 2);
   for (int64_t i = 0; i < floats->size(); ++i) {

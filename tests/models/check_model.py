@@ -3,9 +3,9 @@
 
   check_model.py [--keep DIR] [NAME...]        NAME: of small_models.py (default: all)
 
-Each model is compiled with its symbols left open and with --dim, run for every target that this machine has, with one
-and two threads, at two sizes; all outputs must have a relative error <= 1e-3. The same model and options must give the
-same bytes, whatever the number of compile threads. Prints the arena's size against its lower bound.
+Each model is compiled with its symbols left open and with --dim. It runs at two sizes, with one and two threads, for
+every target that this machine has. All outputs must have a relative error <= 1e-3. The same model and options must give
+the same bytes, whatever the number of compile threads. Prints the arena's size against its lower bound.
 """
 import argparse
 import os

@@ -3,7 +3,8 @@
 
   check_sequences.py [NAME...]        NAME: of small_sequences.py (default: all)
 
-Each model runs for every target that this machine supports, with one and two threads, at all its sizes in turn and again at the first, so that sizes grow and shrink from run to run. All outputs must have a relative error <= 1e-3.
+Each model runs for every target that this machine supports, with one and two threads. It runs at all its sizes in turn and again at the first one, so that
+sizes grow and shrink from run to run. All outputs must have a relative error <= 1e-3.
 """
 import os
 import sys

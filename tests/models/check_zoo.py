@@ -67,8 +67,8 @@ class FaceDetector:
 
 
 def score_error(ours, theirs):
-    """For a detector: the largest relative difference of the sorted scores (its float vectors); infinite if the numbers of
-    detections differ by more than a twentieth."""
+    """The error of a detector: the largest relative difference of the sorted scores (its float vectors). Infinite if
+    the numbers of detections differ by more than a twentieth."""
     worst = 0.0
     for name, expected in theirs.items():
         if expected.dtype.kind != "f" or expected.ndim != 1:

@@ -15,8 +15,8 @@ const KernelBlob& kernels();
 /// out = 2 (x + y) for f32[n], with a symbolic n and a temporary between the two kernels.
 ArtifactBuilder add_and_double();
 
-/// The same with an additional static plan for n = `extent` that writes 2 (x + x), so that tests can tell which plan
-/// ran.
+/// add_and_double() with an additional static plan for n = `extent`, which writes 2 (x + x), so that tests can tell
+/// which plan ran.
 ArtifactBuilder with_static_plan(int64_t extent);
 
 /// out = the positive elements of x, f32[n] -> f32[k], through a bind step and a temporary of k elements.

@@ -48,7 +48,7 @@ class Assembly {
   /// number of finished kernels and their total.
   std::vector<std::string> assemble_collected(const std::function<void(size_t, size_t)>& progress = {});
 
-  /// Takes the texts that were collected since the last call and that several targets of a class share, and assembles
+  /// Considers the texts that were collected since the last call and that several targets of a class share. Assembles
   /// every `stride`-th one for each of these targets. Returns a sentence for each target whose code differs from that
   /// of the first target.
   std::vector<std::string> compare_codes(size_t stride) const;

@@ -22,7 +22,7 @@ ArtifactBuilder two_streams();
 /// "test_scale" reads its factors ahead and waits, "test_hasty" reads everything before it waits, and "test_heedless"
 /// does not wait.
 ArtifactBuilder overlapping(const char* kernel = "test_scale");
-/// That model as PTX for compute_80.
+/// The model of overlapping(), as PTX for compute_80.
 ArtifactBuilder on_ptx(ArtifactBuilder overlapping);
 /// A model of on_cuda() or conditional() with code for sm_90.
 ArtifactBuilder on_sm_90(ArtifactBuilder model);

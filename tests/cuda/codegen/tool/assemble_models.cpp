@@ -117,7 +117,7 @@ int assemble(const Options& options, const Model& model, test::Assembly& assembl
   return static_cast<int>(complaints.size()) + (compiles ? 0 : 1);
 }
 
-/// The same for each line of the standard input.
+/// Assembles the model that each line of the standard input names. Returns the number of faults.
 int assemble_named_by_input(const Options& options, test::Assembly& assembly) {
   int failed = 0;
   for (std::string line; std::getline(std::cin, line);) {

@@ -20,7 +20,7 @@ class AsyncShadow {
   void reset(size_t shared_bytes) { pieces_.assign((shared_bytes + kPiece - 1) / kPiece, {}); }
 
   enum class State { fine, in_flight, not_awaited, stored };
-  // The state that a warp meets when it touches piece number `piece`.
+  // The state of piece number `piece` for a warp that touches it.
   [[nodiscard]] State state(size_t piece, unsigned warp, Access access, const WarpClocks& clocks) const;
   void begin_copy(size_t piece) { pieces_[piece].in_flight = true; }
   // The caller must then call release_copies() of the clocks.

@@ -41,7 +41,8 @@ struct Allocation {
   uint64_t begin = 0;
   size_t bytes = 0;
   int device = 0;
-  // By access (read, write, atomic): for the running block, and for all blocks of the running launch.
+  // Indexed by access (read, write, atomic). `block`: marks of the running block; `launch`: of all blocks of the
+  // running launch.
   Marks block[3], launch[3];
   bool is_touched = false;
   std::vector<Range> defined;  // bytes written since the allocation
